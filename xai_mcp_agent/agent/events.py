@@ -1,0 +1,119 @@
+"""What happens in a run, as values, in order. The screen, `on_thought` and transcripts read them.
+
+Facts only: how they look is up to whoever consumes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ..core.results import ToolResult
+from ..core.tools import JsonObject
+from .models.base import Usage
+
+ToolProtocol: TypeAlias = Literal["native", "text"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """A run begins. `left_out` has a line for each source that could not be used."""
+
+    agent: str
+    model: str
+    protocol: ToolProtocol
+    tool_names: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsChanged:
+    """The offered tools are not those of the last step any more."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TextArrived:
+    """A piece of the model's text, as it streams."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtFinished:
+    """The model ended a turn. `text` is all it said besides calling tools."""
+
+    step: int
+    text: str
+    call_count: int
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool is being called. `arguments` is None when they could not be read."""
+
+    call_id: str
+    tool: str
+    arguments: JsonObject | None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgressed:
+    """A running tool tells how far it is; `total` may be unknown."""
+
+    call_id: str
+    tool: str
+    done: float
+    total: float | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A tool answered, or was answered for: `result.is_error` tells. `thought` led to it."""
+
+    call_id: str
+    tool: str
+    arguments: JsonObject | None
+    result: ToolResult
+    seconds: float
+    thought: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished:
+    """The run ended with `answer`. `stopped` says why it ended."""
+
+    answer: str
+    stopped: Literal["answered", "max_thoughts", "length", "refused"]
+    steps: int
+    tool_calls: int
+    seconds: float
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class RunFailed:
+    """The run ended with an error, which is raised too."""
+
+    error: str
+
+
+RunEvent: TypeAlias = (
+    RunStarted
+    | ToolsChanged
+    | TextArrived
+    | ThoughtFinished
+    | ToolStarted
+    | ToolProgressed
+    | ToolFinished
+    | RunFinished
+    | RunFailed
+)
+
+Emit: TypeAlias = Callable[[RunEvent], Awaitable[None]]
+"""Consumes an event; the run goes on when it returns."""

@@ -1,0 +1,119 @@
+"""The seam between the agent loop and a model: what is asked, what comes back.
+
+Messages are dicts in the Chat Completions shape (`role`, `content`,
+`tool_calls`, `tool_call_id`), the common tongue of all providers. Content is a string or
+a list of parts. In the text protocol the loop sends `role` and `content` only
+and no `functions`; the model need not know that tools exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, TypeAlias
+
+from ...core.tools import JsonObject
+
+Message: TypeAlias = dict[str, Any]
+OnText: TypeAlias = Callable[[str], Awaitable[None]]
+
+FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """What a person may set about a model. `None` is not sent, so the service's default rules.
+
+    `max_output_tokens` is sent under the name the model knows. `extra_body` is merged into the
+    request as it is. `timeout_seconds` bounds one request, its retries included.
+    """
+
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    reasoning_effort: str | None = None
+    extra_body: JsonObject = field(default_factory=dict[str, Any])
+    timeout_seconds: float = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSpec:
+    """A tool as the model is offered it. `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call the model asks for. `arguments` is the text it wrote: JSON, or meant to be."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request or of many, as the service counted them; 0 when it did not."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One turn. `functions` is empty when no tool may be called.
+
+    `extra_temperature` is added to the model's own setting: it grows with
+    consecutive failures, so that a stuck model tries something else.
+    """
+
+    messages: tuple[Message, ...]
+    functions: tuple[FunctionSpec, ...] = ()
+    extra_temperature: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What the model said. `refusal` is its own words when it declined to answer."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    finish: FinishReason = "stop"
+    refusal: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+
+class Model(Protocol):
+    """One model of one service. Used from one event loop, by any number of runs at once."""
+
+    @property
+    def name(self) -> str:
+        """For people: the provider and the model, such as `openai gpt-5-mini`."""
+        ...
+
+    @property
+    def calls_functions(self) -> bool:
+        """Whether it can be offered functions; if not, the text protocol is used."""
+        ...
+
+    async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+        """Ask for the next message; `on_text` gets its text piece by piece as it comes.
+
+        Raises:
+            ModelError: one of its kinds, with what to do next.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections. May be called more than once."""
+        ...

@@ -1,0 +1,1 @@
+"""Joins the synchronous canvas to the asynchronous world, and the parts to each other."""

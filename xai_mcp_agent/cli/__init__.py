@@ -1,0 +1,1 @@
+"""The `xai-mcp-agent` command."""

@@ -1,0 +1,1 @@
+"""Values and rules that everything else shares. No I/O, and imports nothing of ours."""

@@ -1,0 +1,77 @@
+"""Names: the shown name of a tool, and the nearest known name to a wrong one."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+
+from .tools import ToolKey
+
+# The strictest rule among the providers: OpenAI, Anthropic and Gemini all accept this.
+MAX_SHOWN_NAME = 64
+_NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
+_DIGEST_LENGTH = 8
+
+
+class ShownNames:
+    """Gives each tool the name a model reads, and finds the tool again by that name.
+
+    A shown name is `<source>_<tool>`, or just `<tool>` for a source without a
+    name (tools drawn on the canvas). It fits every provider's rule, at most
+    `MAX_SHOWN_NAME` characters. A name that had to be changed or shortened, or that is
+    taken, ends in a digest of its key; so it is stable from run to run as
+    long as tools are shown in a stable order.
+    """
+
+    def __init__(self) -> None:
+        self._name_of: dict[ToolKey, str] = {}
+        self._key_of: dict[str, ToolKey] = {}
+
+    def show(self, key: ToolKey) -> str:
+        """The shown name of `key`; given on first use, the same ever after."""
+        if key not in self._name_of:
+            name = _plain_name(key)
+            if name is None or name in self._key_of:
+                name = _digest_name(key)
+            self._name_of[key] = name
+            self._key_of[name] = key
+        return self._name_of[key]
+
+    def key(self, shown_name: str) -> ToolKey | None:
+        """The tool that was shown under this name, or None."""
+        return self._key_of.get(shown_name)
+
+    def __iter__(self) -> Iterator[str]:
+        """All names shown so far, in the order they were given."""
+        return iter(self._key_of)
+
+
+def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
+    """The known names most like `name`, best first; also those that contain it or end with it."""
+    names = list(known)
+    lowered = {x.lower(): x for x in names}
+    close = difflib.get_close_matches(name.lower(), lowered, n=count, cutoff=0.5)
+    holding = [low for low in lowered if name and (name.lower() in low or low in name.lower())]
+    return [lowered[low] for low in dict.fromkeys([*close, *holding])][:count]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A sentence that offers the nearest names, or an empty string when there are none."""
+    close = nearest(name, known)
+    return f"Did you mean {' or '.join(repr(x) for x in close)}?" if close else ""
+
+
+def _plain_name(key: ToolKey) -> str | None:
+    name = f"{key.source}_{key.name}" if key.source else key.name
+    if not key.name or len(name) > MAX_SHOWN_NAME or _NOT_ALLOWED.search(name):
+        return None
+    return name
+
+
+def _digest_name(key: ToolKey) -> str:
+    digest = hashlib.sha256(f"{key.source}\0{key.name}".encode()).hexdigest()[:_DIGEST_LENGTH]
+    joined = f"{key.source}_{key.name}" if key.source else key.name
+    readable = _NOT_ALLOWED.sub("_", joined).strip("_") or "tool"
+    return f"{readable[: MAX_SHOWN_NAME - _DIGEST_LENGTH - 1]}_{digest}"

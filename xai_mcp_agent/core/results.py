@@ -1,0 +1,112 @@
+"""What a tool call gives back: an ordered list of parts, the same for every kind of source."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """Plain text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image. `data` is base64 text, `mime_type` for instance `image/png`."""
+
+    data: str
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class AudioPart:
+    """A sound. `data` is base64 text, `mime_type` for instance `audio/wav`."""
+
+    data: str
+    mime_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPart:
+    """A resource the source can be asked for; its content is not included."""
+
+    uri: str
+    name: str
+    description: str | None = None
+    mime_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePart:
+    """A resource with its content: `text`, or `data` as base64 text when it is binary."""
+
+    uri: str
+    text: str | None = None
+    data: str | None = None
+    mime_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownPart:
+    """Content of a kind we do not know. `raw` is what was sent."""
+
+    kind: str
+    raw: Any
+
+
+ResultPart: TypeAlias = TextPart | ImagePart | AudioPart | LinkPart | ResourcePart | UnknownPart
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer of a tool.
+
+    `is_error` means that the tool itself failed: its text is meant for the
+    model. `structured` is the JSON value of a tool with an output schema.
+    `notes` are ours, for instance that the result breaks that schema.
+    """
+
+    parts: tuple[ResultPart, ...] = ()
+    structured: Any = None
+    is_error: bool = False
+    notes: tuple[str, ...] = ()
+
+    @staticmethod
+    def of_text(text: str, *, is_error: bool = False) -> ToolResult:
+        """A result that holds one piece of text."""
+        return ToolResult(parts=(TextPart(text),), is_error=is_error)
+
+    @property
+    def text(self) -> str:
+        """Everything a reader of text can use. Binary parts are named, never claimed as seen."""
+        lines = [describe(part) for part in self.parts]
+        if not lines and self.structured is not None:
+            lines = [json.dumps(self.structured, ensure_ascii=False)]
+        return "\n".join(lines)
+
+
+def describe(part: ResultPart) -> str:
+    """One part as text; a binary one as a short honest placeholder with its kind and size."""
+    match part:
+        case TextPart(text):
+            return text
+        case ImagePart(data, mime_type):
+            return f"[image {mime_type}, {_bytes_in(data)} bytes, not shown as text]"
+        case AudioPart(data, mime_type):
+            return f"[audio {mime_type}, {_bytes_in(data)} bytes, not shown as text]"
+        case LinkPart(uri, name, description):
+            return f"[resource {name}: {uri}]" + (f" {description}" if description else "")
+        case ResourcePart(uri, text, data, mime_type):
+            if text is not None:
+                return text
+            return f"[resource {uri}, {mime_type or 'binary'}, {_bytes_in(data or '')} bytes]"
+        case UnknownPart(kind):
+            return f"[content of unknown kind {kind!r}, left out]"
+
+
+def _bytes_in(base64_text: str) -> int:
+    return len(base64_text.rstrip("=")) * 3 // 4

@@ -1,0 +1,182 @@
+"""JSON Schemas of tools: checking arguments, reading text as values, telling a person what fits.
+
+Nothing a schema points to is ever fetched: a `$ref` that leaves its document is an error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from .tools import JsonObject
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+# More would bury the one line a model needs to mend its call.
+_MAX_PROBLEMS = 5
+_SCALARS = {"string", "integer", "number", "boolean", "null"}
+
+
+class SchemaCheck:
+    """Checks values against one schema; compiled on first use.
+
+    A schema that cannot be compiled checks nothing (fail open): `broken` says why.
+    """
+
+    def __init__(self, schema: JsonObject) -> None:
+        self.schema = schema
+        self.broken = ""
+        self._validator: jsonschema_rs.Validator | None = None
+
+    def problems(self, value: Any) -> list[str]:
+        """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
+        if self._validator is None and not self.broken:
+            self._compile()
+        if self._validator is None:
+            return []
+        try:
+            found = self._validator.iter_errors(value)
+            return [_problem(error) for error, _ in zip(found, range(_MAX_PROBLEMS), strict=False)]
+        except ValueError as cause:
+            return [f"not JSON: {cause}"]
+
+    def _compile(self) -> None:
+        # Here, because it is a compiled library and most runs never check a schema.
+        import jsonschema_rs
+
+        try:
+            self._validator = jsonschema_rs.validator_for(self.schema, retriever=_refuse)
+        except (ValueError, jsonschema_rs.ReferencingError) as cause:
+            self.broken = str(cause).splitlines()[0]
+
+
+class ArgumentChecks:
+    """The compiled checks of many tools. A check is thrown away when its schema is replaced."""
+
+    def __init__(self) -> None:
+        self._checks: dict[object, SchemaCheck] = {}
+
+    def problems(self, owner: object, schema: JsonObject, value: Any) -> list[str]:
+        """As `SchemaCheck.problems`, for the schema that `owner` (a tool key) has now."""
+        check = self._checks.get(owner)
+        if check is None or check.schema is not schema:
+            check = self._checks[owner] = SchemaCheck(schema)
+        return check.problems(value)
+
+
+def signature(schema: JsonObject) -> str:
+    """The parameters in one line for a reader: `text: string, count?: integer = 1`."""
+    shown = [_parameter(name, spec, schema) for name, spec in properties(schema).items()]
+    return ", ".join(shown) or "no parameters"
+
+
+def properties(schema: Mapping[str, Any]) -> dict[str, JsonObject]:
+    """The schema's parameters by name; anything odd reads as a parameter of any type."""
+    found = schema.get("properties")
+    if not isinstance(found, dict):
+        return {}
+    items = cast(dict[str, Any], found).items()
+    return {name: cast(JsonObject, spec) if isinstance(spec, dict) else {} for name, spec in items}
+
+
+def required(schema: Mapping[str, Any]) -> list[str]:
+    """The names of the parameters that must be given."""
+    found = schema.get("required")
+    names = cast(list[Any], found) if isinstance(found, list) else []
+    return [x for x in names if isinstance(x, str)]
+
+
+def types_of(spec: Mapping[str, Any]) -> list[str]:
+    """The JSON types a parameter accepts, from `type`, `enum`, `anyOf`/`oneOf`; may be empty."""
+    named = spec.get("type")
+    if isinstance(named, str):
+        return [named]
+    if isinstance(named, list):
+        return [x for x in cast(list[Any], named) if isinstance(x, str)]
+    choices: list[Any] = spec.get("anyOf") or spec.get("oneOf") or []
+    nested = [types_of(cast(JsonObject, x)) for x in choices if isinstance(x, dict)]
+    if not nested and isinstance(spec.get("enum"), list):
+        nested = [[_json_type(x) for x in spec["enum"]]]
+    return list(dict.fromkeys(name for names in nested for name in names))
+
+
+def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
+    """Read text a person typed as the value its schema asks for; text that does not fit stays text.
+
+    `"3"` becomes 3 where a number is wanted and stays `"3"` where a string is;
+    arrays take JSON or comma-separated items.
+    """
+    wanted = types_of(spec)
+    if "string" in wanted and not _looks_like_json(text):
+        return text
+    if "array" in wanted and not text.lstrip().startswith("["):
+        items = spec.get("items")
+        item_spec = cast(JsonObject, items) if isinstance(items, dict) else {}
+        return [value_from_text(x.strip(), item_spec) for x in text.split(",") if x.strip()]
+    value = _json_or_text(text.strip().lower() if "boolean" in wanted else text)
+    return value if not wanted or _fits(value, wanted) else text
+
+
+def function_parameters(schema: JsonObject) -> JsonObject:
+    """The input schema in the shape every model provider accepts: an object with properties."""
+    shaped = dict(schema) if schema.get("type") == "object" else {**schema, "type": "object"}
+    if not isinstance(shaped.get("properties"), dict):
+        shaped["properties"] = {}
+    shaped.pop("$schema", None)
+    return shaped
+
+
+def _refuse(uri: str) -> Any:
+    raise ValueError(f"a schema may not refer to {uri}")
+
+
+def _problem(error: Any) -> str:
+    path: Sequence[str | int] = list(error.instance_path)
+    where = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in path).lstrip(".")
+    message = str(error.message)
+    return f"{where}: {message}" if where else message
+
+
+def _parameter(name: str, spec: JsonObject, schema: JsonObject) -> str:
+    kinds = "|".join(types_of(spec)) or "any"
+    if isinstance(spec.get("enum"), list):
+        kinds = "|".join(json.dumps(x, ensure_ascii=False) for x in spec["enum"])
+    mark = "" if name in required(schema) else "?"
+    default = f" = {json.dumps(spec['default'], ensure_ascii=False)}" if "default" in spec else ""
+    return f"{name}{mark}: {kinds}{default}"
+
+
+def _json_or_text(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _looks_like_json(text: str) -> bool:
+    return text.strip() == "null"
+
+
+def _fits(value: Any, wanted: Sequence[str]) -> bool:
+    kind = _json_type(value)
+    return kind in wanted or (kind == "integer" and "number" in wanted)
+
+
+def _json_type(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
