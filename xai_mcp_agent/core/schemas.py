@@ -151,7 +151,7 @@ def _parameter(name: str, spec: JsonObject, schema: JsonObject) -> str:
 def _json_or_text(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
