@@ -1,0 +1,283 @@
+"""The Python face of the library: everything the nodes can do, without a canvas.
+
+See docs/python.md. Kept stable.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import weakref
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import anyio
+
+from ..core.events import SourceStatus
+from ..core.resources import Prompt, PromptMessage, Resource
+from ..core.results import ResourcePart, ToolResult
+from ..core.tools import JsonObject, Tool
+from ..settings.load import load_settings, settings_from
+from ..settings.models import Settings
+from ..sources.base import OnProgress
+from .engine import Engine
+from .portal import Portal
+
+T = TypeVar("T")
+
+_open_bridges: weakref.WeakSet[Bridge] = weakref.WeakSet()
+
+
+class Bridge:
+    """Connects to the configured servers and calls their tools, from any thread.
+
+    Servers are started when they are first needed, kept, healed when they
+    break, and ended when the bridge is closed: at the end of its `with`
+    block, by `close`, or at the latest when Python exits.
+
+    `settings` is what a settings file holds, such as `{"mcpServers": {...}}`;
+    without it the file is looked for (see docs/settings.md).
+
+    Raises:
+        SettingsError: the file is unreadable. What is wrong with one server
+            disables that server only, and is raised when it is used.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, Any] | None = None, *, loaded: Settings | None = None
+    ) -> None:
+        if loaded is None:
+            loaded = load_settings() if settings is None else settings_from(settings)
+        self.settings = loaded
+        self._engine: Engine | None = None
+        self._portal = Portal(self._serve)
+        self.aio = AioBridge(self)
+        _open_bridges.add(self)
+
+    @classmethod
+    def open(cls, path: str | Path | None = None) -> Bridge:
+        """A bridge for this settings file; without a path the file is looked for.
+
+        Raises:
+            SettingsError: the file does not exist or cannot be read.
+        """
+        return cls(loaded=load_settings(path))
+
+    @property
+    def is_open(self) -> bool:
+        """False once it was closed."""
+        return self._portal.is_open
+
+    def servers(self) -> list[SourceStatus]:
+        """How every configured server is doing; the disabled ones say why. Connects nothing."""
+        return self.run(Engine.servers)
+
+    def connect(self, *names: str, wait: bool = False) -> None:
+        """Start these servers in the background, or all usable ones if none is named.
+
+        With `wait`, return when each is ready or has failed within its own
+        limit; `servers()` then tells which. Calling a tool connects what it needs by itself.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used; the others are started.
+        """
+        wanted = names or [n for n, s in self.settings.servers.items() if not s.disabled]
+        self.run(Engine.start, wanted)
+        if wait:
+            self.run(Engine.connect, wanted)
+
+    def list_tools(self, server: str) -> list[Tool]:
+        """The tools of one server.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+        """
+        return self.run(Engine.list_tools, server)
+
+    def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
+        """The first of these servers that offers a tool of that name, or None."""
+        return self.run(Engine.find_server, tool, servers)
+
+    def call_tool(
+        self,
+        server: str,
+        tool: str,
+        arguments: JsonObject | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: Callable[[float, float | None, str], None] | None = None,
+    ) -> ToolResult:
+        """Call a tool and wait for its result. `timeout_seconds` covers connecting too.
+
+        `on_progress(done, total, message)` is called on the bridge's own
+        thread: it should return at once. A result with `is_error` is returned, not raised.
+
+        Raises:
+            UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
+            SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
+        """
+        return self.run(
+            Engine.call_tool,
+            server,
+            tool,
+            arguments,
+            timeout_seconds=timeout_seconds,
+            on_progress=_as_async(on_progress),
+        )
+
+    def refresh(self, server: str) -> list[Tool]:
+        """Ask the server anew for its tools."""
+        return self.run(Engine.refresh, server)
+
+    def disconnect(self, server: str) -> None:
+        """Close one server; the next use connects it again."""
+        self.run(Engine.disconnect, server)
+
+    def list_resources(self, server: str) -> list[Resource]:
+        """Every resource and resource template of one server."""
+        return self.run(Engine.list_resources, server)
+
+    def read_resource(self, server: str, uri: str) -> list[ResourcePart]:
+        """The contents of one resource."""
+        return self.run(Engine.read_resource, server, uri)
+
+    def list_prompts(self, server: str) -> list[Prompt]:
+        """Every prompt of one server."""
+        return self.run(Engine.list_prompts, server)
+
+    def get_prompt(
+        self, server: str, name: str, arguments: Mapping[str, str] | None = None
+    ) -> list[PromptMessage]:
+        """One prompt of one server, filled in with these arguments."""
+        return self.run(Engine.get_prompt, server, name, arguments)
+
+    def close(self) -> None:
+        """End every server and the bridge's thread, within seconds. May be called more than once."""
+        _open_bridges.discard(self)
+        self._portal.close()
+
+    def __enter__(self) -> Bridge:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def run(self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
+        """Run an engine's coroutine method on the bridge's loop and wait for it."""
+        return self._portal.call(do, self._engine, *args, **options)
+
+    def submit(
+        self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
+    ) -> Future[T]:
+        """Start an engine's coroutine method on the bridge's loop."""
+        return self._portal.submit(do, self._engine, *args, **options)
+
+    async def _serve(self, stop: anyio.Event) -> None:
+        self._engine = Engine(self.settings)
+        await self._engine.serve(stop)
+
+
+class AioBridge:
+    """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
+
+    The servers still live on the bridge's own loop: yours is never blocked.
+    Cancelling a call cancels it on the server.
+    """
+
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
+
+    async def servers(self) -> list[SourceStatus]:
+        """See `Bridge.servers`."""
+        return await self._run(Engine.servers)
+
+    async def connect(self, *names: str, wait: bool = False) -> None:
+        """See `Bridge.connect`."""
+        usable = [n for n, s in self._bridge.settings.servers.items() if not s.disabled]
+        wanted = names or usable
+        await self._run(Engine.start, wanted)
+        if wait:
+            await self._run(Engine.connect, wanted)
+
+    async def list_tools(self, server: str) -> list[Tool]:
+        """See `Bridge.list_tools`."""
+        return await self._run(Engine.list_tools, server)
+
+    async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
+        """See `Bridge.find_server`."""
+        return await self._run(Engine.find_server, tool, servers)
+
+    async def call_tool(
+        self,
+        server: str,
+        tool: str,
+        arguments: JsonObject | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: Callable[[float, float | None, str], None] | None = None,
+    ) -> ToolResult:
+        """See `Bridge.call_tool`."""
+        return await self._run(
+            Engine.call_tool,
+            server,
+            tool,
+            arguments,
+            timeout_seconds=timeout_seconds,
+            on_progress=_as_async(on_progress),
+        )
+
+    async def refresh(self, server: str) -> list[Tool]:
+        """See `Bridge.refresh`."""
+        return await self._run(Engine.refresh, server)
+
+    async def disconnect(self, server: str) -> None:
+        """See `Bridge.disconnect`."""
+        await self._run(Engine.disconnect, server)
+
+    async def list_resources(self, server: str) -> list[Resource]:
+        """See `Bridge.list_resources`."""
+        return await self._run(Engine.list_resources, server)
+
+    async def read_resource(self, server: str, uri: str) -> list[ResourcePart]:
+        """See `Bridge.read_resource`."""
+        return await self._run(Engine.read_resource, server, uri)
+
+    async def list_prompts(self, server: str) -> list[Prompt]:
+        """See `Bridge.list_prompts`."""
+        return await self._run(Engine.list_prompts, server)
+
+    async def get_prompt(
+        self, server: str, name: str, arguments: Mapping[str, str] | None = None
+    ) -> list[PromptMessage]:
+        """See `Bridge.get_prompt`."""
+        return await self._run(Engine.get_prompt, server, name, arguments)
+
+    async def _run(
+        self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
+    ) -> T:
+        return await asyncio.wrap_future(self._bridge.submit(do, *args, **options))
+
+
+def _as_async(on_progress: Callable[[float, float | None, str], None] | None) -> OnProgress | None:
+    if on_progress is None:
+        return None
+
+    async def tell(done: float, total: float | None, message: str | None) -> None:
+        on_progress(done, total, message or "")
+
+    return tell
+
+
+@atexit.register
+def _close_all() -> None:
+    """Nothing is left running when Python exits."""
+    for bridge in list(_open_bridges):
+        bridge.close()

@@ -1,0 +1,186 @@
+"""What the bridge does, as coroutines on its own event loop: the sources and the catalog joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import anyio
+
+from ..catalog.catalog import Catalog
+from ..core.errors import InvalidArguments, SourceError, SourceFailed, UnknownServer, UnknownTool
+from ..core.events import SourceStatus
+from ..core.names import nearest
+from ..core.resources import Prompt, PromptMessage, Resource
+from ..core.results import ResourcePart, ToolResult
+from ..core.schemas import ArgumentChecks, signature
+from ..core.tools import JsonObject, Tool, ToolKey
+from ..settings.models import Settings
+from ..sources.base import OnProgress, ResourceSource, Source
+from ..sources.mcp.source import McpSource
+from ..sources.pool import SourcePool
+
+
+class Engine:
+    """Made and used on the bridge's event loop only."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.catalog = Catalog()
+        self.pool = SourcePool(self._make_source, self.catalog)
+        self._checks = ArgumentChecks()
+
+    async def serve(self, stop: anyio.Event) -> None:
+        """Keep the sources until `stop` is set, then close them all."""
+        await self.pool.serve(stop)
+
+    async def servers(self) -> list[SourceStatus]:
+        """How every server in the settings is doing, the disabled and the broken included."""
+        live = self.pool.statuses()
+        configured = {
+            name: live.get(name)
+            or SourceStatus(
+                name=name,
+                kind="mcp",
+                state="disabled" if server.disabled else "idle",
+                transport=server.transport,
+            )
+            for name, server in self.settings.servers.items()
+        }
+        broken = {
+            name: SourceStatus(
+                name=name,
+                kind="mcp",
+                state="disabled",
+                error=f"{problem.file}, at {problem.key_path}: {problem.problem}",
+                next_step=problem.fix,
+            )
+            for name, problem in self.settings.problems.items()
+        }
+        return [*configured.values(), *broken.values()]
+
+    async def start(self, names: Iterable[str]) -> None:
+        """Begin to connect these, without waiting.
+
+        Raises:
+            UnknownServer: a name the settings do not have.
+            SettingsError: a server that an error in the settings disables.
+        """
+        for name in names:
+            self.pool.start(name)
+
+    async def connect(self, names: Iterable[str]) -> dict[str, SourceError | None]:
+        """Wait for all of these at once, each to its own limit; the error of each, or None."""
+        return await self.pool.ready(names)
+
+    async def list_tools(self, server: str) -> list[Tool]:
+        """The server's tools, connecting it first if needed."""
+        inventory = await self.pool.start(server).ready()
+        return list(inventory.tools)
+
+    async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
+        """The first of these servers that offers a tool of that name; failed ones offer nothing."""
+        names = list(servers)
+        missing = [name for name in names if not self.catalog.tools(name)]
+        await self.pool.ready(missing)
+        key = self.catalog.find(tool, names)
+        return key.source if key else None
+
+    async def call_tool(
+        self,
+        server: str,
+        tool: str,
+        arguments: JsonObject | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolResult:
+        """Check the arguments against the tool's schema, then call it; see `Source.call`.
+
+        Raises:
+            UnknownTool: the server does not offer it.
+            InvalidArguments: they do not fit; nothing was sent.
+        """
+        source = self.pool.start(server)
+        started = anyio.current_time()
+        listed = self.catalog.get(ToolKey(server, tool)) or await self._listed(
+            source, tool, timeout_seconds
+        )
+        self.check_arguments(listed, arguments or {})
+        if timeout_seconds is not None:
+            timeout_seconds = max(timeout_seconds - (anyio.current_time() - started), 0.1)
+        return await source.call(
+            tool, arguments or {}, timeout_seconds=timeout_seconds, on_progress=on_progress
+        )
+
+    def check_arguments(self, tool: Tool, arguments: JsonObject) -> None:
+        """Raise `InvalidArguments` where they do not fit; saves a round trip to the server."""
+        problems = self._checks.problems(tool.key, tool.input_schema, arguments)
+        if problems:
+            raise InvalidArguments(tool.name, problems, signature(tool.input_schema))
+
+    async def refresh(self, server: str) -> list[Tool]:
+        """List the server's tools anew."""
+        inventory = await self.pool.start(server).refresh()
+        return list(inventory.tools)
+
+    async def disconnect(self, server: str) -> None:
+        """Close one server; the next use connects it again. Nothing happens if it is not open.
+
+        Raises:
+            UnknownServer: a name the settings do not have.
+        """
+        if server not in self.pool.running():
+            self.settings.server(server)
+        await self.pool.stop(server)
+
+    async def list_resources(self, server: str) -> list[Resource]:
+        """Every resource and resource template of the server."""
+        return await self._resources(server).list_resources()
+
+    async def read_resource(self, server: str, uri: str) -> list[ResourcePart]:
+        """The contents of one resource."""
+        return await self._resources(server).read_resource(uri)
+
+    async def list_prompts(self, server: str) -> list[Prompt]:
+        """Every prompt of the server."""
+        return await self._resources(server).list_prompts()
+
+    async def get_prompt(
+        self, server: str, name: str, arguments: Mapping[str, str] | None = None
+    ) -> list[PromptMessage]:
+        """One prompt of the server, filled in."""
+        return await self._resources(server).get_prompt(name, arguments or {})
+
+    async def _listed(self, source: Source, tool: str, timeout_seconds: float | None) -> Tool:
+        """The tool, once the source is connected; listed again if it may be new."""
+        try:
+            with anyio.fail_after(timeout_seconds):
+                await source.ready()
+                key = ToolKey(source.name, tool)
+                if self.catalog.get(key) is None:
+                    await source.refresh()
+                return self.catalog.require(key)
+        except TimeoutError as cause:
+            raise SourceFailed(
+                source.name,
+                f"it was not ready within {timeout_seconds:g} s.",
+                "Give the call more time, or connect the server before calling.",
+                source.status().stderr_tail,
+            ) from cause
+
+    def _resources(self, server: str) -> ResourceSource:
+        source = self.pool.start(server)
+        if not isinstance(source, ResourceSource):
+            raise UnknownTool(f"{server} is a source without resources and prompts.")
+        return source
+
+    def _make_source(self, name: str) -> Source:
+        server = self.settings.server(name)
+        if server.disabled:
+            raise UnknownServer(
+                f"Server {name!r} is disabled in {self.settings.file}. "
+                'Remove `"disabled": true` there to use it.',
+                name,
+                nearest(name, self.settings.servers),
+            )
+        return McpSource(server, self.settings.secrets.mask)

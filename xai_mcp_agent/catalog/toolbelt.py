@@ -1,0 +1,60 @@
+"""A toolbelt: the named choice of tools an agent has, and what it comes to at this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ..core.names import ShownNames
+from ..core.tools import Tool
+from .catalog import Catalog
+
+
+@dataclass(frozen=True)
+class OfferedTool:
+    """A tool under the name the model reads."""
+
+    shown_name: str
+    tool: Tool
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a model is offered at one step. `instructions` are the servers' own, by server."""
+
+    tools: tuple[OfferedTool, ...]
+    instructions: dict[str, str] = field(default_factory=dict[str, str])
+
+    def names(self) -> list[str]:
+        """The shown names, in order."""
+        return [x.shown_name for x in self.tools]
+
+    def get(self, shown_name: str) -> Tool | None:
+        """The offered tool of that name."""
+        return next((x.tool for x in self.tools if x.shown_name == shown_name), None)
+
+    def __iter__(self) -> Iterator[OfferedTool]:
+        return iter(self.tools)
+
+
+class Toolbelt:
+    """Which tools an agent may use: some drawn on the canvas, and all of some sources.
+
+    Shown names are given in a stable order and kept, and new tools come last,
+    so that the start of a request to the model stays the same from step to step.
+    """
+
+    def __init__(self, drawn: tuple[Tool, ...], sources: tuple[str, ...]) -> None:
+        self.sources = sources
+        self._drawn = drawn
+        self._names = ShownNames()
+        self._order: dict[str, None] = {}
+
+    def offer(self, catalog: Catalog) -> Offer:
+        """The tools that exist now, those offered before first."""
+        tools = [*self._drawn, *(tool for source in self.sources for tool in catalog.tools(source))]
+        now = {self._names.show(tool.key): tool for tool in tools}
+        self._order.update(dict.fromkeys(now))
+        offered = tuple(OfferedTool(name, now[name]) for name in self._order if name in now)
+        words = {source: catalog.instructions(source) for source in self.sources}
+        return Offer(offered, {source: text for source, text in words.items() if text})

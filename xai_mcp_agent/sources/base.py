@@ -1,0 +1,97 @@
+"""The seam every kind of source stands behind.
+
+One task owns a source: it runs `own` and is the only one that opens and closes
+its session. Everything else calls in from other tasks of the same event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from ..core.events import Inventory, Observer, SourceStatus
+from ..core.resources import Prompt, PromptMessage, Resource
+from ..core.results import ResourcePart, ToolResult
+from ..core.tools import JsonObject
+
+OnProgress: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
+"""Told how far a running call is: done, total (or None), and the source's words."""
+
+
+class Source(Protocol):
+    """Anything that offers tools."""
+
+    @property
+    def name(self) -> str:
+        """Unique among the sources of a bridge."""
+        ...
+
+    def status(self) -> SourceStatus:
+        """How it is doing now. Never blocks."""
+        ...
+
+    async def own(self, observer: Observer) -> None:
+        """Open, serve and heal the source until `stop` is called. Run by exactly one task."""
+        ...
+
+    def stop(self) -> None:
+        """Ask the owner task to close and end. May be called more than once."""
+        ...
+
+    async def ready(self) -> Inventory:
+        """Wait for the source to be usable, within its own limit, and say what it offers.
+
+        Raises:
+            SourceFailed: it cannot be used now; the message has the cause and the next step.
+        """
+        ...
+
+    async def refresh(self) -> Inventory:
+        """Ask the source anew what it offers.
+
+        Raises:
+            SourceError: one of its kinds.
+        """
+        ...
+
+    async def call(
+        self,
+        tool: str,
+        arguments: JsonObject,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> ToolResult:
+        """Call one tool and wait for its result, connecting first where that is needed.
+
+        A result that the source marks as an error is returned, not raised:
+        the model should read it. `timeout_seconds` covers connecting too; None is the source's own limit.
+
+        Raises:
+            SourceFailed: it cannot be reached.
+            SourceClosed: the connection was lost before the answer came.
+            ToolTimeout: no answer within the limit; the source was told to stop.
+            ServerError: the source answered with a protocol error.
+        """
+        ...
+
+
+@runtime_checkable
+class ResourceSource(Protocol):
+    """A source that offers resources and prompts as well. All methods raise `SourceError` kinds."""
+
+    async def list_resources(self) -> list[Resource]:
+        """Every resource, then every resource template."""
+        ...
+
+    async def read_resource(self, uri: str) -> list[ResourcePart]:
+        """The contents of one resource; a resource may have several."""
+        ...
+
+    async def list_prompts(self) -> list[Prompt]:
+        """Every prompt."""
+        ...
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
+        """One prompt, filled in."""
+        ...

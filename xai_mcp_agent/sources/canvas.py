@@ -1,0 +1,103 @@
+"""Tools drawn on the canvas: a chain of nodes that starts at AgentDefineTool."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..core.results import ToolResult
+from ..core.tools import JsonObject, Tool, ToolKey
+
+CANVAS = ""
+"""The name of the canvas as a source: drawn tools are shown under their own names alone."""
+
+_TEXT_INPUT: JsonObject = {
+    "type": "object",
+    "properties": {"input": {"type": "string", "description": "What the tool should work on."}},
+    "required": ["input"],
+}
+
+
+@dataclass(frozen=True)
+class DrawnTool:
+    """A drawn tool. `run` gets the input as text and, when it is a JSON object, as a dict.
+
+    `run` must be called from the thread that runs the workflow: nodes are not
+    made for anything else. `parameters` is a JSON Schema, or `{"city": "string"}`
+    for short; without it the tool takes one text.
+    """
+
+    name: str
+    description: str
+    run: Callable[[str, JsonObject | None], Any]
+    parameters: Mapping[str, Any] | None = None
+
+    def tool(self) -> Tool:
+        """The same as every other tool is described."""
+        schema = _TEXT_INPUT if not self.parameters else _schema_of(self.parameters)
+        return Tool(ToolKey(CANVAS, self.name), self.description, schema)
+
+    def call(self, arguments: JsonObject) -> ToolResult:
+        """Run the drawn nodes once. What they raise is theirs to explain, and is raised."""
+        if self.parameters:
+            return result_of(self.run(json.dumps(arguments, ensure_ascii=False), arguments))
+        text = arguments.get("input", "")
+        text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
+        return result_of(self.run(text, _object_in(text)))
+
+    def __call__(self, text: str) -> Any:
+        """Run the nodes with a plain text, as workflows made for xai-agent expect."""
+        return self.run(text, _object_in(text))
+
+
+def drawn_tools(standard_tools: Mapping[str, Any]) -> dict[str, DrawnTool]:
+    """The drawn tools of a toolbelt spec; a plain Python callable in it serves as one too."""
+    return {name: _drawn(name, tool) for name, tool in standard_tools.items()}
+
+
+def result_of(value: Any) -> ToolResult:
+    """Whatever a drawn tool gave back, as a result."""
+    if isinstance(value, ToolResult):
+        return value
+    if value is None:
+        return ToolResult.of_text("The tool ran and gave back nothing.")
+    if isinstance(value, str):
+        return ToolResult.of_text(value)
+    if isinstance(value, dict | list | tuple | int | float | bool):
+        text = json.dumps(value, ensure_ascii=False, default=str)
+        return ToolResult(ToolResult.of_text(text).parts, structured=json.loads(text))
+    return ToolResult.of_text(str(value))
+
+
+def _drawn(name: str, tool: Any) -> DrawnTool:
+    if isinstance(tool, DrawnTool):
+        return tool
+    description = str(getattr(tool, "description", None) or getattr(tool, "__doc__", None) or "")
+    return DrawnTool(name, description, lambda text, _: tool(text))
+
+
+def _schema_of(parameters: Mapping[str, Any]) -> JsonObject:
+    if isinstance(parameters.get("properties"), dict):
+        return {"type": "object", **parameters}
+    named = {name: _parameter(spec) for name, spec in parameters.items()}
+    return {"type": "object", "properties": named, "required": list(named)}
+
+
+def _parameter(spec: Any) -> JsonObject:
+    if isinstance(spec, dict):
+        return cast(JsonObject, spec)
+    kinds = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+    kinds |= {"list": "array", "dict": "object"}
+    kind = kinds.get(str(spec), str(spec))
+    known = {"string", "integer", "number", "boolean", "array", "object"}
+    return {"type": kind} if kind in known else {"type": "string", "description": str(spec)}
+
+
+def _object_in(text: str) -> JsonObject | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return cast(JsonObject, value) if isinstance(value, dict) else None

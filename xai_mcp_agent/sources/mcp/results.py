@@ -1,0 +1,130 @@
+"""From the SDK's types to our values, field by field; nothing is lost silently."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from ...core.resources import Prompt, PromptArgument, PromptMessage, Resource
+from ...core.results import (
+    AudioPart,
+    ImagePart,
+    LinkPart,
+    ResourcePart,
+    ResultPart,
+    TextPart,
+    ToolResult,
+    UnknownPart,
+)
+from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from .streams import RAW
+
+if TYPE_CHECKING:
+    import mcp_types as types
+
+
+def tool_of(source: str, listed: types.Tool) -> Tool:
+    """A tool as the server sent it. Odd optional fields read as absent."""
+    raw = cast(JsonObject, (listed.meta or {}).get(RAW) or listed.model_dump(by_alias=True))
+    output_schema, annotations = raw.get("outputSchema"), raw.get("annotations")
+    hints = cast(JsonObject, annotations) if isinstance(annotations, dict) else {}
+    meta = raw.get("_meta")
+    return Tool(
+        key=ToolKey(source, listed.name),
+        description=_text(raw.get("description")),
+        input_schema=cast(JsonObject, raw["inputSchema"]),
+        output_schema=cast(JsonObject, output_schema) if isinstance(output_schema, dict) else None,
+        title=_text(raw.get("title")) or _text(hints.get("title")) or None,
+        annotations=ToolAnnotations(
+            read_only=_flag(hints.get("readOnlyHint")),
+            destructive=_flag(hints.get("destructiveHint")),
+            idempotent=_flag(hints.get("idempotentHint")),
+            open_world=_flag(hints.get("openWorldHint")),
+        ),
+        meta=cast(JsonObject, meta) if isinstance(meta, dict) else None,
+    )
+
+
+def result_of(result: types.CallToolResult) -> ToolResult:
+    """The parts of a result in their order."""
+    return ToolResult(
+        parts=tuple(part_of(block) for block in result.content),
+        structured=result.structured_content,
+        is_error=bool(result.is_error),
+    )
+
+
+def part_of(block: Any) -> ResultPart:
+    """One content block."""
+    match block.type:
+        case "text" if block.meta and RAW in block.meta:
+            raw = block.meta[RAW]
+            kind = cast(JsonObject, raw).get("type", "?") if isinstance(raw, dict) else "?"
+            return UnknownPart(kind=str(kind), raw=raw)
+        case "text":
+            return TextPart(block.text)
+        case "image":
+            return ImagePart(block.data, block.mime_type)
+        case "audio":
+            return AudioPart(block.data, block.mime_type)
+        case "resource_link":
+            return LinkPart(str(block.uri), block.name, block.description, block.mime_type)
+        case "resource":
+            return resource_part_of(block.resource)
+        case _:
+            return UnknownPart(kind=str(block.type), raw=block.model_dump(by_alias=True))
+
+
+def resource_part_of(contents: Any) -> ResourcePart:
+    """The content of one resource; text or binary."""
+    return ResourcePart(
+        uri=str(contents.uri),
+        text=getattr(contents, "text", None),
+        data=getattr(contents, "blob", None),
+        mime_type=contents.mime_type,
+    )
+
+
+def resource_of(listed: types.Resource) -> Resource:
+    """A listed resource."""
+    return Resource(str(listed.uri), listed.name, listed.description or "", listed.mime_type)
+
+
+def template_of(listed: types.ResourceTemplate) -> Resource:
+    """A listed resource template; its uri has parameters to fill in."""
+    return Resource(
+        listed.uri_template, listed.name, listed.description or "", listed.mime_type, True
+    )
+
+
+def prompt_of(listed: types.Prompt) -> Prompt:
+    """A listed prompt with its arguments."""
+    arguments = tuple(
+        PromptArgument(a.name, a.description or "", bool(a.required))
+        for a in listed.arguments or ()
+    )
+    return Prompt(listed.name, listed.description or "", arguments)
+
+
+def prompt_message_of(message: types.PromptMessage) -> PromptMessage:
+    """One message of a filled-in prompt."""
+    return PromptMessage(message.role, part_of(message.content))
+
+
+def decoded(part: ImagePart | AudioPart | ResourcePart) -> bytes:
+    """The bytes of a binary part; empty when it has none or they are not base64."""
+    try:
+        return base64.b64decode(part.data or "", validate=False)
+    except ValueError:
+        return b""
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+

@@ -1,0 +1,104 @@
+"""All sources of one bridge: each with its owner task, none able to hurt another."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..core.errors import SourceError
+from ..core.events import Observer, SourceStatus
+from .base import Source
+
+logger = logging.getLogger(__name__)
+
+# A stubborn server takes a few seconds to be ended; all are ended at the same time.
+_STOP_SECONDS = 8.0
+
+
+class SourcePool:
+    """Starts sources when they are asked for, and stops them all at the end.
+
+    `make` gives a new source for a name; it is called on the pool's event loop
+    when the source is first asked for, and again after `stop`.
+    """
+
+    def __init__(self, make: Callable[[str], Source], observer: Observer) -> None:
+        self._make = make
+        self._observer = observer
+        self._sources: dict[str, Source] = {}
+        self._ended: dict[str, anyio.Event] = {}
+        self._tasks: TaskGroup | None = None
+
+    async def serve(self, stop: anyio.Event) -> None:
+        """Own the owner tasks until `stop` is set; then end all sources together."""
+        async with anyio.create_task_group() as self._tasks:
+            await stop.wait()
+            self._tasks.start_soon(self._stop_all)
+        self._tasks = None
+
+    def start(self, name: str) -> Source:
+        """The source of that name; its owner task is started if it is not running.
+
+        Raises:
+            UnknownServer: from `make`.
+            SettingsError: from `make`.
+        """
+        if name not in self._sources:
+            assert self._tasks is not None, "the pool is not being served"
+            source = self._sources[name] = self._make(name)
+            self._ended[name] = anyio.Event()
+            self._tasks.start_soon(self._own, source, name=f"source {name}")
+        return self._sources[name]
+
+    async def ready(self, names: Iterable[str]) -> dict[str, SourceError | None]:
+        """Wait for all of these at once, each to its own limit; the error of each, or None."""
+        verdicts: dict[str, SourceError | None] = {}
+
+        async def wait_for(source: Source) -> None:
+            try:
+                await source.ready()
+                verdicts[source.name] = None
+            except SourceError as error:
+                verdicts[source.name] = error
+
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(wait_for, self.start(name))
+        return verdicts
+
+    async def stop(self, name: str) -> None:
+        """Close one source; asking for it again starts it anew."""
+        source, ended = self._sources.pop(name, None), self._ended.pop(name, None)
+        if source is None or ended is None:
+            return
+        source.stop()
+        with anyio.move_on_after(_STOP_SECONDS):
+            await ended.wait()
+
+    def running(self) -> Mapping[str, Source]:
+        """The sources that were asked for so far."""
+        return self._sources
+
+    def statuses(self) -> dict[str, SourceStatus]:
+        """How each of them is doing."""
+        return {name: source.status() for name, source in self._sources.items()}
+
+    async def _own(self, source: Source) -> None:
+        ended = self._ended[source.name]
+        try:
+            await source.own(self._observer)
+        except Exception:
+            # An error of ours in one owner must not end the others.
+            logger.exception("The owner of source %r failed", source.name)
+        finally:
+            ended.set()
+
+    async def _stop_all(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            for name in list(self._sources):
+                tasks.start_soon(self.stop, name)
+        if self._tasks is not None:
+            self._tasks.cancel_scope.cancel()
