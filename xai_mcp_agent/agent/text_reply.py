@@ -62,9 +62,9 @@ _INVENTED = re.compile(
 )
 # Where arguments that never close are given up.
 _GIVE_UP = re.compile(rf"\n[ \t]*\n|{_INVENTED.pattern}|^{_LEAD}TOOL[*_`]*[ \t]*:", re.MULTILINE)
-_NAME = re.compile(r"[*_ \t]*(?!```)[`*_\"' \t]*(\w[\w./:-]*)")
+_NAME = re.compile(r"[*]*(?:_+(?=\s))?[ \t]*(?!```)[`*\"' \t]*(-*\w[\w./:-]*)")
 _NAME_BELOW = re.compile(
-    r"[*_`]*[ \t]*\n[ \t]*(?!```)[*_`]*(\w[\w./:-]*)(?=[*_`]*[ \t]*(?:\n|\Z|[{(]))"
+    r"[*_`]*[ \t]*\n[ \t]*(?!```)[*`]*(-*\w[\w./:-]*)(?=[*_`]*[ \t]*(?:\n|\Z|[{(]))"
 )
 _AFTER_NAME = re.compile(r"(?!```)[\"'*_`]*[ \t]*[:,]?[*_]*[ \t]*")
 _INTRODUCED = re.compile(
@@ -177,7 +177,7 @@ def _line_call(text: str, mark: re.Match[str], *, may_fence: bool) -> _Found | N
     sure = mark["word"] == "TOOL"
     if named is None:
         return _nameless_call(text, mark.end()) if sure else None
-    name = named[1].rstrip("./:-")
+    name = named[1].rstrip("./:")
     found = _arguments_at(text, named.start(1) + len(name), mark["line"] or "", may_fence)
     ends_line = _LINE_ENDS.match(text, found.end) is not None
     if mark["inline"]:
