@@ -72,6 +72,9 @@ _INTRODUCED = re.compile(
 )
 _FENCE_OPENS = re.compile(r"(?:[ \t]*\n)?[ \t]*```[\w+-]*[ \t]*\n?")
 _OBJECT_BELOW = re.compile(r"(?:[ \t]*\n){1,2}[ \t]*(?=\{)")
+_BRACKET_OR_QUOTE = re.compile(r"\\.|[{}\[\]()\"']", re.DOTALL)
+# A value stands at most this far from its bracket, comma or colon: a line and its indentation.
+_QUOTE_REACH_CHARS = 80
 _LINE_ENDS = re.compile(r"[*_`]*[ \t]*[.,;]?[*_`]*[ \t]*(?=\n|\Z|TOOL:)")
 _FENCE_CLOSES = re.compile(r"^[ \t]*```[ \t]*$", re.MULTILINE)
 _THINKING_ENDS = re.compile(r"</think(?:ing)?>")
@@ -103,6 +106,7 @@ class _Reader:
     calls: list[TextCall] = field(default_factory=list[TextCall])
     said_until: int = 0
     in_call_fence: bool = False
+    invented_at: int = -1  # Where the next invented text begins; searched once, not for each mark.
 
     def read(self) -> TextReply:
         at = 0
@@ -114,9 +118,13 @@ class _Reader:
 
     def _next_mark(self, at: int) -> re.Match[str] | None:
         mark = _MARK.search(self.text, at)
-        invented = _INVENTED.search(self.text, at) if self.calls else None
-        if invented and (mark is None or invented.start() <= mark.start()):
-            self.text = self.text[: invented.start()]
+        if not self.calls:
+            return mark
+        if self.invented_at < at:
+            invented = _INVENTED.search(self.text, at)
+            self.invented_at = invented.start() if invented else len(self.text)
+        if self.invented_at <= (mark.start() if mark else len(self.text)):
+            self.text = self.text[: self.invented_at]
             return None
         return mark
 
@@ -305,24 +313,26 @@ def _object_end(text: str, start: int) -> int:
 
 def closing(text: str, start: int) -> int | None:
     """The place after the bracket that closes the one at `start`; strings are respected."""
-    depth, quote, at, before = 0, "", start, ""
-    while at < len(text):
-        char = text[at]
-        if char == "\\" and quote:
-            at += 1
-        elif quote:
+    depth, quote = 0, ""
+    for found in _BRACKET_OR_QUOTE.finditer(text, start):
+        char = found[0]
+        if quote:
             quote = "" if char == quote else quote
-        elif char == '"' or (char == "'" and before in "{[(,:="):
+        elif char == '"' or (char == "'" and _may_quote(text, found.start())):
             quote = char
         elif char in "{[(":
             depth += 1
         elif char in "}])":
             depth -= 1
             if depth == 0:
-                return at + 1
-        before = before if char.isspace() else char
-        at += 1
+                return found.end()
     return None
+
+
+def _may_quote(text: str, at: int) -> bool:
+    """Whether a string may begin at the single quote at `at`; else it is an apostrophe."""
+    before = text[max(0, at - _QUOTE_REACH_CHARS) : at].rstrip()
+    return before.endswith(tuple("{[(,:="))
 
 
 def without_fence(text: str) -> str:
