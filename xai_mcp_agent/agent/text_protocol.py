@@ -30,6 +30,7 @@ __all__ = [
     "parse_reply",
     "read_results",
     "read_tools",
+    "text_of",
 ]
 
 INSTRUCTION = """\
@@ -105,10 +106,20 @@ def read_results(messages: Iterable[Mapping[str, Any]]) -> list[TextResult]:
     waiting: list[TextCall] = []
     for message in messages:
         if message.get("role") == "assistant":
-            waiting = list(parse_reply(_text_of(message)).calls)
+            waiting = list(parse_reply(text_of(message)).calls)
         elif message.get("role") != "system":
-            results += [_answered(x, waiting) for x in _results_in(_text_of(message))]
+            results += [_answered(x, waiting) for x in _results_in(text_of(message))]
     return results
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text of a message, whether its content is a string or a list of parts."""
+    content = message.get("content")
+    if isinstance(content, list):
+        parts = cast(list[Any], content)
+        texts = [cast(Mapping[str, Any], x).get("text") for x in parts if isinstance(x, Mapping)]
+        return "\n".join(x for x in texts if isinstance(x, str))
+    return content if isinstance(content, str) else ""
 
 
 def _entry(function: FunctionSpec) -> str:
@@ -137,12 +148,3 @@ def _answered(result: TextResult, waiting: list[TextCall]) -> TextResult:
             waiting.remove(call)
             return TextResult(call, result.text, result.is_error)
     return result
-
-
-def _text_of(message: Mapping[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        parts = cast(list[Any], content)
-        texts = [cast(Mapping[str, Any], x).get("text") for x in parts if isinstance(x, Mapping)]
-        return "\n".join(x for x in texts if isinstance(x, str))
-    return content if isinstance(content, str) else ""

@@ -1,0 +1,163 @@
+"""Builds the system prompt: the agent's own text, the tools it may use, what servers ask for.
+
+A prompt may hold the placeholders of `PLACEHOLDERS` (design, section 4), as prompts written for
+XpressAI's xai-agent do. What the loop sends besides the system prompt is the loop's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from ..core.tools import JsonObject
+from .events import ToolProtocol
+from .models.base import FunctionSpec, Message
+from .text_protocol import INSTRUCTION, describe_tools, text_of
+
+PLACEHOLDERS = (
+    "tools",
+    "tool_instruction",
+    "memory",
+    "lookup_memory",
+    "create_memory",
+    "metadata",
+    "provided_system",
+)
+
+# Foreign text in every request: enough for a page of advice, too little to bury the prompt.
+_MAX_INSTRUCTIONS_CHARS = 2000  # of one server
+_MAX_ALL_INSTRUCTIONS_CHARS = 8000
+_NAMES = "|".join(PLACEHOLDERS)
+_PLACEHOLDER = re.compile(rf"(?<!\{{)\{{(\{{(?:{_NAMES})\}})\}}(?!\}})|\{{({_NAMES})\}}")
+# Told in place of the list and the instruction when the model is offered functions.
+_NATIVE_TOOLS = "Your tools are offered to you as functions."
+_NATIVE_INSTRUCTION = "To use a tool, call its function."
+_NO_TOOLS = "You have no tools."
+
+
+def fill_prompt(template: str, values: Mapping[str, str]) -> str:
+    """Put `values` in place of their placeholders; all other text stays exactly as it is.
+
+    Braces that are not a placeholder are left alone, doubled ones too: a JSON example needs no
+    escaping. `{{tools}}` gives the literal text `{tools}`. A value is never filled again.
+    """
+
+    def filled(found: re.Match[str]) -> str:
+        return found[1] or values.get(found[2], found[0])
+
+    return _PLACEHOLDER.sub(filled, template)
+
+
+def uses(template: str, placeholder: str) -> bool:
+    """Whether `fill_prompt` would put a value in place of this placeholder."""
+    return any(found[2] == placeholder for found in _PLACEHOLDER.finditer(template))
+
+
+def build_system_prompt(
+    template: str,
+    functions: Sequence[FunctionSpec],
+    protocol: ToolProtocol,
+    *,
+    server_instructions: Mapping[str, str] | None = None,
+    metadata: JsonObject | None = None,
+    provided_system: str = "",
+) -> str:
+    """The whole system prompt for one request.
+
+    In the text protocol the tools and how to use them are added at the end unless the template
+    places them itself, so they are never lost. The memory tools are described by `{memory}` (or
+    `{lookup_memory}` and `{create_memory}`) where the template has it, else like all others.
+    `server_instructions` are foreign text: each server's are quoted under its name, and cut when
+    they are long. `provided_system` comes from `take_provided_system`.
+    """
+    elsewhere = _placed_by_memory(template)
+    listed = [x for x in functions if x.name not in elsewhere]
+    values = {
+        "tools": _tools(listed, functions, protocol),
+        "tool_instruction": _instruction(functions, protocol),
+        **_memory_values(functions, protocol),
+        "metadata": _compact_json(metadata),
+        "provided_system": provided_system,
+    }
+    blocks = [fill_prompt(template, values).strip("\n"), *_server_blocks(server_instructions or {})]
+    if protocol == "text" and functions:
+        missing = [x for x in ("tool_instruction", "tools") if not uses(template, x)]
+        blocks += [values[x] for x in missing if x != "tools" or listed]
+    return "\n\n".join(x for x in blocks if x.strip())
+
+
+def take_provided_system(
+    template: str, messages: Sequence[Message]
+) -> tuple[str, tuple[Message, ...]]:
+    """The text for `{provided_system}`, and the messages that are left to send.
+
+    The system messages that a conversation begins with are taken out when the template
+    has a place for them; else they stay where they are and the text is empty.
+    """
+    count = 0
+    while count < len(messages) and messages[count].get("role") in {"system", "developer"}:
+        count += 1
+    if not uses(template, "provided_system"):
+        return "", tuple(messages)
+    texts = [text_of(x) for x in messages[:count]]
+    return "\n\n".join(x for x in texts if x), tuple(messages[count:])
+
+
+def _tools(
+    listed: Sequence[FunctionSpec], functions: Sequence[FunctionSpec], protocol: ToolProtocol
+) -> str:
+    if not functions:
+        return _NO_TOOLS
+    return _NATIVE_TOOLS if protocol == "native" else describe_tools(listed)
+
+
+def _instruction(functions: Sequence[FunctionSpec], protocol: ToolProtocol) -> str:
+    if not functions:
+        return ""
+    return _NATIVE_INSTRUCTION if protocol == "native" else INSTRUCTION
+
+
+def _placed_by_memory(template: str) -> set[str]:
+    """The memory tools that the template places outside the list of tools."""
+    names = ("lookup_memory", "create_memory")
+    return {x for x in names if uses(template, "memory") or uses(template, x)}
+
+
+def _memory_values(functions: Sequence[FunctionSpec], protocol: ToolProtocol) -> dict[str, str]:
+    found = {x.name: _described(x, protocol) for x in functions}
+    lookup, create = found.get("lookup_memory", ""), found.get("create_memory", "")
+    both = "\n".join(x for x in (lookup, create) if x)
+    return {"lookup_memory": lookup, "create_memory": create, "memory": both}
+
+
+def _described(function: FunctionSpec, protocol: ToolProtocol) -> str:
+    if protocol == "text":
+        return describe_tools([function])
+    return f"{function.name}: {' '.join(function.description.split())}"
+
+
+def _server_blocks(instructions: Mapping[str, str]) -> list[str]:
+    """Each server's instructions, quoted line by line: they cannot pass for a heading or a tool."""
+    blocks: list[str] = []
+    left = _MAX_ALL_INSTRUCTIONS_CHARS
+    for server, text in instructions.items():
+        shown = _cut(text.strip(), min(left, _MAX_INSTRUCTIONS_CHARS))
+        left -= len(shown)
+        if shown:
+            quoted = "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
+            blocks.append(f"Notes from the server {' '.join(server.split())}:\n{quoted}")
+    return blocks
+
+
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit or limit <= 0:
+        return text[: max(limit, 0)]
+    return f"{text[:limit].rstrip()} ... (cut, {len(text)} characters in all)"
+
+
+def _compact_json(value: JsonObject | None) -> str:
+    if value is None:
+        return ""
+    # `default`: metadata is a person's own dict and may hold dates or paths.
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
