@@ -1,0 +1,76 @@
+"""Tells whether a component file is the one that belongs to this engine.
+
+Xircuits copies libraries when it initialises a folder, and a later `pip install -U`
+does not touch that copy: old component files then meet a new engine. The nodes ask
+here, once for each file and process; `xai-mcp-agent init` asks for the installed files.
+"""
+
+from __future__ import annotations
+
+import shlex
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+LIBRARY = "xai_mcp_agent"
+COMPONENTS = "xai_components"
+COMPONENT_FILES = "*_components.py"
+
+_ENGINE_FOLDER = Path(__file__).resolve().parents[1]
+_checked: set[str] = set()
+
+
+def installed_components_folder() -> Path:
+    """Return the folder with the component files that belong to this engine.
+
+    In a checkout they lie beside the inner packages. A wheel puts them where
+    Xircuits looks for libraries, in `xai_components` beside the engine.
+    """
+    if any(_ENGINE_FOLDER.glob(COMPONENT_FILES)):
+        return _ENGINE_FOLDER
+    return _ENGINE_FOLDER.parent / COMPONENTS / LIBRARY
+
+
+def installed_version() -> str:
+    """Return the version of this library, or `unknown` where it was never installed."""
+    try:
+        return version("xai-mcp-agent")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def warn_if_stale(component_file: str) -> str | None:
+    """Return one line for the screen when `component_file` is not the installed one, else None.
+
+    Pass the `__file__` of the component's module. A file is judged once in a
+    process, at its first use: a loaded module stays what it is, and the person
+    needs to read it once.
+    """
+    if component_file in _checked:
+        return None
+    _checked.add(component_file)
+    file = Path(component_file)
+    if _is_installed(file):
+        return None
+    return (
+        f"{file} is not the file of the installed xai-mcp-agent {installed_version()}: "
+        f"run `{_refresh_command(file)}`, then the workflow again in a new kernel."
+    )
+
+
+def _is_installed(file: Path) -> bool:
+    installed = installed_components_folder() / file.name
+    try:
+        if not installed.exists():
+            return False  # a component file that this version no longer has
+        return installed.samefile(file) or installed.read_bytes() == file.read_bytes()
+    except OSError:
+        return True  # unreadable: nothing is known against it, and the workflow can go on
+
+
+def _refresh_command(file: Path) -> str:
+    if len(file.parents) < 3 or file.parents[1].name != COMPONENTS:
+        return "xai-mcp-agent init"
+    folder = file.parents[2]
+    if (folder / "xircuits").is_dir():  # where packages are installed, no working folder
+        return "xai-mcp-agent init"
+    return f"xai-mcp-agent init {shlex.quote(str(folder))}"

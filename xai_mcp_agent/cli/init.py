@@ -1,0 +1,311 @@
+"""`xai-mcp-agent init`: makes any folder a ready Xircuits working folder.
+
+Xircuits imports components from the working folder's own `xai_components`, and that
+folder hides the installed one. So ours must be in there too: as a link, which follows
+every upgrade, or as copies. A user's file is never overwritten.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ..bridge.freshness import (
+    COMPONENT_FILES,
+    COMPONENTS,
+    LIBRARY,
+    installed_components_folder,
+)
+from ..core.errors import XaiMcpError
+from .output import print_json, shown_command
+
+Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date"]
+
+SETTINGS_FILE = "mcp_settings.json"
+FIRST_EXAMPLE = "examples/quickstart.xircuits"
+
+_XIRCUITS = ".xircuits"
+_INIT_PY = '"""The component files of xai_mcp_agent, copied by `xai-mcp-agent init`."""\n'
+_ACTION_WIDTH = len("up to date")
+
+
+class InitError(XaiMcpError):
+    """The folder cannot be made a working folder: it is a file, or may not be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing that was done or found in order. `path` is relative to the folder."""
+
+    action: Action
+    path: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InitReport:
+    """What `init_folder` did, in order."""
+
+    folder: Path
+    steps: tuple[Step, ...]
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written."""
+        return any(step.action not in ("kept", "up to date") for step in self.steps)
+
+
+def init_folder(folder: Path, *, link: bool = True) -> InitReport:
+    """Make `folder` a ready Xircuits working folder, and say what was done.
+
+    Running it again repairs what is missing or stale and changes nothing
+    else. With `link=False`, or where links cannot be made, the component files are
+    copied. The process's working directory is changed for a moment, because
+    Xircuits initialises the current directory.
+
+    Raises:
+        InitError: `folder` is a file, or something in it cannot be written.
+    """
+    folder = folder.expanduser().absolute()
+    try:
+        return InitReport(folder, tuple(_prepare(folder, link)))
+    except OSError as error:
+        where = error.filename or folder
+        raise InitError(
+            f"Cannot prepare {folder}: {where}: {error.strerror or error}. "
+            "Mend that, then run `xai-mcp-agent init` again."
+        ) from error
+
+
+def _prepare(folder: Path, link: bool) -> Iterator[Step]:
+    _require_writable(folder)
+    steps = [*_initialise(folder), *_provide_components(folder, link)]
+    if any(step.action != "up to date" for step in steps):
+        _list_libraries(folder)
+    yield from steps
+    yield from _provide_starter_files(folder)
+
+
+def _require_writable(folder: Path) -> None:
+    try:
+        if folder.is_file():
+            raise InitError(f"{folder} is a file. Name a folder; a new one is created.")
+        folder.mkdir(parents=True, exist_ok=True)
+        # Asking the file system is the one test that is right for every kind of refusal.
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise InitError(
+            f"Cannot write to {folder}: {error.strerror}. Name a folder that you may write to."
+        ) from error
+
+
+# Xircuits' own part
+
+
+def _initialise(folder: Path) -> Iterator[Step]:
+    """Add what `xircuits init` would make. A half-made folder is completed, which it refuses."""
+    xircuits, components = folder / _XIRCUITS, folder / COMPONENTS
+    complete = (xircuits / "config.ini").exists(), (components / "base.py").exists()
+    if not all(complete):
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".xai-init-") as scratch:
+            _xircuits_init(Path(scratch))
+            for target in (xircuits, components):
+                _move_missing(Path(scratch) / target.name, target)
+    for target, was_complete in zip((xircuits, components), complete, strict=True):
+        yield Step("up to date" if was_complete else "created", target.name)
+
+
+def _xircuits_init(folder: Path) -> None:
+    # Xircuits brings half of Jupyter: a folder that is up to date does not wait for it.
+    from xircuits.start_xircuits import init_xircuits
+
+    with chdir(folder):
+        init_xircuits()
+
+
+def _move_missing(source: Path, target: Path) -> None:
+    target.mkdir(exist_ok=True)
+    for entry in source.iterdir():
+        if entry.name != LIBRARY and not os.path.lexists(target / entry.name):
+            shutil.move(entry, target / entry.name)
+
+
+def _list_libraries(folder: Path) -> None:
+    """Renew Xircuits' list of libraries, which the lab reads at its start."""
+    from xircuits.library import save_component_library_config  # heavy, see `_xircuits_init`
+
+    with chdir(folder):
+        save_component_library_config()
+
+
+# Our component files
+
+
+def _provide_components(folder: Path, link: bool) -> Iterator[Step]:
+    library = folder / COMPONENTS / LIBRARY
+    source = installed_components_folder()
+    path = library.relative_to(folder).as_posix()
+    if link and library.is_symlink() and library.exists() and library.samefile(source):
+        yield Step("up to date", path)
+        return
+    if library.is_symlink():
+        library.unlink()
+    replaced = list(_retire_stale_copies(library, source)) if library.exists() else []
+    yield from replaced
+    own_files = _files_of_the_user(library, source)
+    if link and not own_files and _make_link(library, source):
+        yield Step("linked", path, f"to {source}")
+    elif _copy_missing(library, source) or replaced:
+        yield Step("copied", path)
+    else:
+        yield Step("up to date", path)
+    yield from (Step("kept", f"{path}/{name}", "not one of ours") for name in own_files)
+
+
+def _component_files(source: Path) -> list[Path]:
+    return sorted(source.glob(COMPONENT_FILES))
+
+
+def _retire_stale_copies(library: Path, source: Path) -> Iterator[Step]:
+    """Move copies away that differ: an older version's, or edited here; nobody can tell which."""
+    for file in _component_files(source):
+        copy = library / file.name
+        if not copy.exists() or copy.read_bytes() == file.read_bytes():
+            continue
+        backup = _free_backup_name(library.parent, file.name)
+        copy.rename(backup)
+        folder = library.parent.parent
+        note = f"the old one is now {backup.relative_to(folder).as_posix()}"
+        yield Step("replaced", copy.relative_to(folder).as_posix(), note)
+
+
+def _free_backup_name(folder: Path, name: str) -> Path:
+    backup = folder / f"{name}.bak"
+    number = 2
+    while os.path.lexists(backup):
+        backup = folder / f"{name}.{number}.bak"
+        number += 1
+    return backup
+
+
+def _files_of_the_user(library: Path, source: Path) -> list[str]:
+    if not library.exists():
+        return []
+    ours = {file.name for file in _component_files(source)} | {"__init__.py", "__pycache__"}
+    return sorted(entry.name for entry in library.iterdir() if entry.name not in ours)
+
+
+def _make_link(library: Path, source: Path) -> bool:
+    """Put a link in the place of `library`; False where links cannot be made."""
+    # The whole folder, not file by file: the palette dies of a dangling file, and a
+    # component file that is new in an upgrade is there at once.
+    fresh = library.with_name(f".{LIBRARY}.link")
+    try:
+        fresh.unlink(missing_ok=True)
+        fresh.symlink_to(source, target_is_directory=True)
+    except OSError:
+        return False  # Windows without the right, or a file system without links
+    if library.exists():
+        shutil.rmtree(library)
+    fresh.rename(library)
+    return True
+
+
+def _copy_missing(library: Path, source: Path) -> bool:
+    library.mkdir(exist_ok=True)
+    init_file = library / "__init__.py"
+    if not init_file.exists():  # without it the lab offers the library for installation
+        init_file.write_text(_INIT_PY, encoding="ascii")
+    missing = [file for file in _component_files(source) if not (library / file.name).exists()]
+    for file in missing:
+        shutil.copyfile(file, library / file.name)
+    return bool(missing)
+
+
+# Files to start from
+
+
+def _provide_starter_files(folder: Path) -> Iterator[Step]:
+    starter = _starter_folder()
+    settings = starter / f"{SETTINGS_FILE}.example"
+    yield _provide_file(settings, folder, SETTINGS_FILE)
+    for file in sorted((starter / "examples").rglob("*")):
+        path = file.relative_to(starter)
+        if _is_starter_file(file, path):
+            yield _provide_file(file, folder, path.as_posix())
+
+
+def _starter_folder() -> Path:
+    """A wheel carries the files inside the engine; in a checkout they are at its root."""
+    engine = Path(__file__).resolve().parents[1]
+    packaged = engine / "starter"
+    return packaged if packaged.is_dir() else engine.parent
+
+
+def _is_starter_file(file: Path, path: Path) -> bool:
+    hidden = any(part.startswith((".", "__pycache__")) for part in path.parts)
+    compiled = file.suffix == ".py" and file.with_suffix(".xircuits").exists()
+    return file.is_file() and not hidden and not compiled
+
+
+def _provide_file(source: Path, folder: Path, path: str) -> Step:
+    target = folder / path
+    if not os.path.lexists(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        return Step("created", path)
+    if target.is_file() and target.read_bytes() == source.read_bytes():
+        return Step("up to date", path)
+    return Step("kept", path, "yours differs from the one we ship")
+
+
+# The command
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="The folder; created if missing.")] = Path(),
+    copy: Annotated[
+        bool, typer.Option("--copy", help="Copy the component files, for a folder that will move.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Make a folder ready for Xircuits with our components, settings and examples.
+
+    Safe to run again: it repairs what is missing or stale and never overwrites a file of yours.
+    """
+    report = init_folder(folder, link=not copy)
+    if as_json:
+        print_json(report)
+    else:
+        typer.echo("\n".join(_lines(report, folder)))
+
+
+def _lines(report: InitReport, folder: Path) -> Iterator[str]:
+    shown = [step for step in report.steps if step.action != "up to date"]
+    yield f"Xircuits working folder {report.folder}"
+    for step in shown:
+        yield f"  {step.action:{_ACTION_WIDTH}}  {step.path}"
+        if step.note:
+            yield f"  {'':{_ACTION_WIDTH}}  ({step.note})"
+    if not report.changed:
+        rest = "Everything else" if shown else "Everything"
+        yield f"  {rest} is up to date."
+    yield from _next_steps(folder)
+
+
+def _next_steps(folder: Path) -> Iterator[str]:
+    yield ""
+    yield "Next:"
+    if folder.absolute() != Path.cwd():
+        yield f"  {shown_command('cd', str(folder))}"
+    yield "  xircuits start           (or: jupyter lab)"
+    yield f"      then open {FIRST_EXAMPLE} and press Run"
+    yield "  xai-mcp-agent servers    shows the MCP servers this folder knows"

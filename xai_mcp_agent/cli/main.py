@@ -1,0 +1,55 @@
+"""The `xai-mcp-agent` command: its subcommands, one file each, and how errors are shown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from ..bridge.freshness import installed_version
+from ..core.errors import XaiMcpError
+from .init import init
+from .output import print_error
+
+app = typer.Typer(
+    name="xai-mcp-agent",
+    help="Agents with the tools of MCP servers, on the Xircuits canvas and outside it.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+# One line for each command, in the order of the help text; a command lives in a file of its own.
+app.command("init")(init)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"xai-mcp-agent {installed_version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it and end."),
+    ] = False,
+) -> None:
+    """Agents with the tools of MCP servers, on the Xircuits canvas and outside it."""
+
+
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and leave with its exit status: 0, 1 for our errors, 2 for wrong usage.
+
+    `arguments` are those of the process by default.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app(args=words, prog_name="xai-mcp-agent")
+    except XaiMcpError as error:
+        print_error(error, as_json="--json" in words)
+        sys.exit(1)
