@@ -1,0 +1,81 @@
+# Everything a contributor does, from a bare clone with Python 3.11 to 3.13 and make.
+#   make demo                       make test ARGS="-k settings -x"
+#   make check PYTHON=python3.12    make lab ARGS="--no-browser --port 9999"
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+# The first Python that fits. A name on PATH may be a shim that starts nothing, so each is asked.
+PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; do \
+	$$name -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	2>/dev/null && { echo $$name; break; }; done)
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+ARGS ?=
+
+# A stamp is newer than pyproject.toml when what it stands for is installed.
+PACKAGE := $(VENV)/.package-installed
+TOOLS := $(VENV)/.tools-installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench lab clean
+
+help:
+	@echo "make demo    compile and run the first example: a tool call without any key"
+	@echo "make lab     open the canvas (JupyterLab) in ./lab"
+	@echo "make test    run all tests                 (ARGS are passed on to pytest)"
+	@echo "make check   formatting, lint, types, and the rules of the house"
+	@echo "make bench   measure and print the figures (ARGS are passed on)"
+	@echo "make clean   remove $(VENV), ./demo, ./lab and caches"
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { \
+	  echo "No Python 3.11, 3.12 or 3.13 found. Install one, or name it: make PYTHON=..."; exit 1; }
+	@echo "==> Creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(PACKAGE): pyproject.toml | $(BIN)/python
+	@echo "==> Installing the package (a minute or two, once)"
+	@$(PIP) install --quiet --upgrade "pip>=25.1"
+	@$(PIP) install --quiet --editable .
+	@touch $@
+
+$(TOOLS): $(PACKAGE)
+	@echo "==> Installing what tests and checks need (once)"
+	@$(PIP) install --quiet --group test --group check
+	@touch $@
+
+demo: $(PACKAGE)
+	@echo "==> Preparing ./demo (xai-mcp-agent init demo)"
+	@$(BIN)/xai-mcp-agent init demo >/dev/null
+	@echo "==> Compiling examples/quickstart.xircuits to demo/quickstart.py"
+	@cd demo && ../$(BIN)/xircuits compile examples/quickstart.xircuits quickstart.py \
+	  >compile.log 2>&1 || { cat compile.log; exit 1; }
+	@echo "==> Running demo/quickstart.py"
+	@cd demo && ../$(BIN)/python quickstart.py
+	@echo "==> Done. The same workflow on the canvas: make lab"
+
+lab: $(PACKAGE)
+	@echo "==> Preparing ./lab (xai-mcp-agent init lab)"
+	@$(BIN)/xai-mcp-agent init lab >/dev/null
+	@echo "==> Starting JupyterLab; open examples/quickstart.xircuits there (Ctrl-C ends it)"
+	@root=$$(test "$$(id -u)" != 0 || echo --allow-root); cd lab && \
+	  PATH="$(abspath $(BIN)):$$PATH" xircuits start $$root $(ARGS)
+
+test: $(TOOLS)
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: $(TOOLS)
+	@echo "==> ruff format"
+	@$(BIN)/ruff format --check .
+	@echo "==> ruff check"
+	@$(BIN)/ruff check .
+	@echo "==> pyright"
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@echo "==> the rules of the house"
+	@$(BIN)/python -m pytest --quiet tests/test_house.py tests/test_component_rules.py
+
+bench: $(TOOLS)
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+clean:
+	@rm -rf $(VENV) demo lab dist build .cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
