@@ -1,0 +1,164 @@
+"""Imports point one way, and importing the package is cheap.
+
+Who decided it: design.md section 2, The house.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import xai_mcp_agent
+
+from .support.imports import Import, cycle_in, imports_of, modules_of
+
+PACKAGE = Path(xai_mcp_agent.__file__).parent
+CHILD_SECONDS = 30
+
+# The arrows as design.md draws them; whoever reaches a package may use what that one may.
+ARROWS = {
+    "components": {"bridge"},
+    "cli": {"bridge"},
+    "admin": {"bridge"},
+    "gateway": {"bridge"},
+    "bridge": {"agent", "planning", "search", "catalog", "history", "sources", "settings"},
+    "agent": {"search", "catalog"},
+    "planning": set(),
+    "search": {"catalog"},
+    "catalog": {"history"},
+    "sources": {"settings"},
+    "history": {"settings"},
+    "settings": set(),
+    "core": set(),
+}
+# What the package itself offers is found lazily in the bridge; see its __init__.
+TOP = "the package"
+
+HEAVY = {"anyio", "httpx2", "jsonschema_rs", "mcp", "openai", "pydantic", "rich", "sqlalchemy",
+         "typer", "xai_components", "xircuits"}  # fmt: skip
+
+
+def may_import(layer: str) -> set[str]:
+    """Return the packages a layer may import: the arrows followed to their ends, itself, core."""
+    if layer == TOP:
+        return {"bridge"}
+    reached = {layer, "core"}
+    for target in ARROWS[layer]:
+        reached |= may_import(target)
+    return reached
+
+
+def layer_of(module: str) -> str:
+    """Return the inner package a module is in; component files are a layer of their own."""
+    _, _, rest = module.partition(".")
+    first = rest.partition(".")[0]
+    return "components" if first.endswith("_components") else first or TOP
+
+
+def violations(package: Path) -> list[str]:
+    """Return every import that goes against the house, as sentences."""
+    modules = modules_of(package)
+    found = [line for entry in imports_of(package) for line in _judge(entry, package.name, modules)]
+    strangers = {layer_of(name) for name in modules} - set(ARROWS) - {TOP}
+    found += [f"{name} is a part that design.md does not name" for name in sorted(strangers)]
+    if path := cycle_in(imports_of(package), modules):
+        found.append(f"a cycle: {' -> '.join(path)}")
+    return found
+
+
+def _judge(entry: Import, package: str, modules: dict[str, Path]) -> Iterator[str]:
+    importer, ours = layer_of(entry.importer), entry.imported.partition(".")[0] == package
+    if importer == "components":
+        yield from _judge_component(entry, ours)
+    elif ours and not entry.level:
+        yield f"{entry}, absolutely; inside the engine imports are relative"
+    if not ours or (importer not in ARROWS and importer != TOP):
+        return
+    if entry.imported not in modules:
+        yield f"{entry}, which does not exist"
+    elif layer_of(entry.imported) not in may_import(importer):
+        yield f"{entry}; {importer} may not import {layer_of(entry.imported)}"
+
+
+def _judge_component(entry: Import, ours: bool) -> Iterator[str]:
+    root = entry.imported.partition(".")[0]
+    if entry.level:
+        yield f"{entry}, relatively; a component file is loaded under a second package name"
+    elif entry.at_top and not ours and root not in {*sys.stdlib_module_names, "xai_components"}:
+        yield f"{entry} at its top; a component file starts with the engine and Xircuits alone"
+
+
+def test_imports_point_one_way() -> None:
+    assert violations(PACKAGE) == []
+
+
+def test_only_component_files_stand_at_the_top_of_the_package() -> None:
+    """The palette reads exactly those files."""
+    names = {file.name for file in PACKAGE.glob("*.py")} - {"__init__.py"}
+    assert {name for name in names if not name.endswith("_components.py")} == set()
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    code = "import sys, xai_mcp_agent; print(*{name.partition('.')[0] for name in sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=PACKAGE.parent, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
+    )  # fmt: skip
+    assert HEAVY & set(done.stdout.split()) == set()
+
+
+TOYS = {
+    "upwards": ("core/a.py", "from ..bridge import b", "core may not import bridge"),
+    "sources and catalog": ("sources/a.py", "from ..catalog import b", "may not import catalog"),
+    "agent and sources": ("agent/a.py", "from ..sources.b import B", "may not import sources"),
+    "in a function": (
+        "search/a.py",
+        "def f():\n    from ..agent import b",
+        "search may not import agent",
+    ),
+    "for types only": (
+        "history/a.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..bridge import b",
+        "history may not import bridge",
+    ),
+    "deep": ("sources/mcp/a.py", "from ...catalog import b", "sources may not import catalog"),
+    "absolute": ("cli/a.py", "from toy.bridge import b", "imports are relative"),
+    "component, relative": ("x_components.py", "from .bridge import b", "second package name"),
+    "component, heavy": ("x_components.py", "import mcp", "at its top"),
+    "component to core": ("core/a.py", "from ..x_components import X", "may not import components"),
+    "nothing there": ("cli/a.py", "from ..bridge.gone import b", "does not exist"),
+    "new part": ("attic/a.py", "x = 1", "attic is a part that design.md does not name"),
+    "cycle": ("bridge/b.py", "from . import c", "toy.bridge.b -> toy.bridge.c -> toy.bridge.b"),
+}
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A small package in good order."""
+    for file in ("bridge/c.py", "agent/b.py", "sources/mcp/b.py", "x_components.py"):
+        _write(tmp_path / "toy" / file, "")
+    _write(tmp_path / "toy/bridge/c.py", "from . import b\nfrom ..agent.b import B")
+    for name in ("agent", "bridge", "catalog", "core", "sources"):
+        _write(tmp_path / "toy" / name / "b.py", "import json\nimport mcp")
+    _write(tmp_path / "toy/x_components.py", "from xai_components.base import Component")
+    return tmp_path / "toy"
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (file.parent / "__init__.py").touch()
+    file.write_text(text, encoding="utf-8")
+
+
+def test_a_package_in_good_order_has_no_violations(toy: Path) -> None:
+    assert violations(toy) == []
+
+
+@pytest.mark.parametrize(("file", "source", "says"), TOYS.values(), ids=TOYS)
+def test_an_import_against_the_house_is_found(toy: Path, file: str, source: str, says: str) -> None:
+    _write(toy / file, source)
+    assert any(says in line for line in violations(toy)), violations(toy)
