@@ -1,0 +1,267 @@
+"""A scripted model: the real Chat Completions wire protocol over loopback HTTP.
+
+    with model_endpoint([calls(("add", {"a": 1, "b": 2})), says("3")]) as endpoint:
+        model = OpenAIModel("any", base_url=endpoint.base_url, ...)
+        ...
+    assert endpoint.requests[0].body["tools"]
+
+Each request is answered by the next step, streamed when the request asks for it. A function
+of the request's body may stand in place of the list. A request after the last step
+is answered with status 400 that says so, so that a test fails with a clear message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+_START_SECONDS = 10.0  # bounds the wait for uvicorn; it takes a tenth of a second
+_STOP_SECONDS = 10.0
+_PIECE_CHARS = 7  # short enough that names, numbers and escapes are cut in the middle
+
+USAGE = {
+    "prompt_tokens": 20,
+    "completion_tokens": 5,
+    "total_tokens": 25,
+    "prompt_tokens_details": {"cached_tokens": 8},
+}
+"""What every scripted reply reports as its usage."""
+
+
+@dataclass(frozen=True)
+class ModelAsked:
+    """One request as it arrived. Header names are in lower case."""
+
+    headers: dict[str, str]
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """How one request is answered; made by the functions below."""
+
+    kind: str
+    message: dict[str, Any] = field(default_factory=dict[str, Any])
+    finish: str | None = "stop"
+    status: int = 200
+    body: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    events: Sequence[str] = ()
+
+
+Script: TypeAlias = Sequence[Step] | Callable[[dict[str, Any]], Step]
+_ids = itertools.count(1)
+
+
+def says(text: str, *, finish: str = "stop", refusal: str | None = None) -> Step:
+    """Answers with text; streamed piece by piece."""
+    message = {"role": "assistant", "content": text} | ({"refusal": refusal} if refusal else {})
+    return Step("reply", message, finish)
+
+
+def calls(
+    *wanted: tuple[str, Mapping[str, Any] | str], text: str = "", finish: str = "tool_calls"
+) -> Step:
+    """Calls tools. Arguments given as text are sent as they are, broken or not."""
+    asked = [
+        {
+            "id": f"call_{next(_ids)}_scripted",
+            "type": "function",
+            "function": {"name": name, "arguments": x if isinstance(x, str) else json.dumps(x)},
+        }
+        for name, x in wanted
+    ]
+    return Step(
+        "reply", {"role": "assistant", "content": text or None, "tool_calls": asked}, finish
+    )
+
+
+def fails(
+    status: int, body: Mapping[str, Any] | str = "", headers: Mapping[str, str] | None = None
+) -> Step:
+    """Answers with an error. A dict that has no `error` is put under `error`, as OpenAI does."""
+    if isinstance(body, Mapping):
+        body = json.dumps(body if "error" in body else {"error": body})
+    return Step("raw", status=status, body=body, headers=headers or {})
+
+
+def raw_json(body: Any, *, status: int = 200) -> Step:
+    """Answers with this JSON, streaming asked for or not."""
+    return Step("raw", status=status, body=json.dumps(body))
+
+
+def html(status: int = 200) -> Step:
+    """Answers with a web page, as a proxy or a wrong address does."""
+    page = "<!doctype html><html><title>Sign in</title><body>Please sign in</body></html>"
+    return Step("raw", status=status, body=page, headers={"content-type": "text/html"})
+
+
+def raw_chunks(
+    chunks: Sequence[Mapping[str, Any] | str], *, done: bool = True, media_type: str | None = None
+) -> Step:
+    """Streams these as they are: a dict is one event's JSON, a text is one event's data."""
+    data = [x if isinstance(x, str) else json.dumps(x) for x in chunks]
+    headers = {"content-type": media_type} if media_type else {}
+    return Step("events", events=[*data, *(["[DONE]"] if done else [])], headers=headers)
+
+
+def delta(value: Mapping[str, Any], *, finish: str | None = None) -> dict[str, Any]:
+    """One chunk of a stream for `raw_chunks`, with this delta in its only choice."""
+    return _chunk([{"index": 0, "delta": value, "finish_reason": finish}])
+
+
+def hangs() -> Step:
+    """Never answers, until the endpoint is closed."""
+    return Step("hangs")
+
+
+def drops_midway(text: str = "Hello, ") -> Step:
+    """Streams some text, then drops the connection."""
+    return Step("drops", {"role": "assistant", "content": text})
+
+
+class ModelEndpoint:
+    """The running endpoint. `requests` has what was asked so far, in order."""
+
+    def __init__(self, script: Script) -> None:
+        self.requests: list[ModelAsked] = []
+        self.base_url = ""
+        self._next = script if callable(script) else _in_order(script)
+        self._closing = asyncio.Event()
+
+    async def answer(self, request: Request) -> Response:
+        body = json.loads(await request.body())
+        self.requests.append(ModelAsked(dict(request.headers), body))
+        step = self._next(body)
+        if step.kind == "hangs":
+            await self._closing.wait()
+            return Response(status_code=503)
+        if step.kind == "raw":
+            headers = {"content-type": "application/json", **step.headers}
+            return Response(step.body, step.status, headers)
+        if step.kind == "events":
+            return _stream((_event(x) for x in step.events), headers=step.headers)
+        if step.kind == "reply" and not body.get("stream"):
+            return JSONResponse(_whole(step, body.get("model")))
+        options: dict[str, Any] = body.get("stream_options") or {}
+        wants_usage = bool(options.get("include_usage"))
+        events = [_event(json.dumps(x)) for x in _chunks(step, wants_usage)]
+        return _stream(events if step.kind == "drops" else [*events, _event("[DONE]")], step.kind)
+
+    def close(self) -> None:
+        """Let the hanging requests go; called on the endpoint's own loop."""
+        self._closing.set()
+
+
+@contextmanager
+def model_endpoint(script: Script) -> Generator[ModelEndpoint]:
+    """Run a scripted model on an ephemeral port of 127.0.0.1 for the length of the block."""
+    endpoint = ModelEndpoint(script)
+    app = Starlette(routes=[Route("/v1/chat/completions", endpoint.answer, methods=["POST"])])
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        endpoint.base_url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        server = _Server(app)
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        try:
+            if not server.ready.wait(_START_SECONDS):
+                raise RuntimeError("the scripted model did not start")
+            yield endpoint
+        finally:
+            server.stop(endpoint.close)
+            thread.join(_STOP_SECONDS)
+            if thread.is_alive():
+                raise RuntimeError("the scripted model did not stop")
+
+
+class _Server(uvicorn.Server):
+    """uvicorn that says when it is ready and can be stopped from another thread."""
+
+    def __init__(self, app: Starlette) -> None:
+        # Critical only: a dropped connection is what a test asked for, not news.
+        super().__init__(uvicorn.Config(app, log_level="critical", lifespan="off"))
+        self.ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        self.ready.set()
+
+    def stop(self, let_go: Callable[[], None]) -> None:
+        self.should_exit = True
+        # A client that keeps its connection open must not keep the test waiting.
+        self.force_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(let_go)
+
+
+def _in_order(steps: Sequence[Step]) -> Callable[[dict[str, Any]], Step]:
+    left = iter(steps)
+    over = fails(400, {"message": f"The script is over: it had {len(steps)} steps."})
+    return lambda _: next(left, over)
+
+
+def _whole(step: Step, model: Any) -> dict[str, Any]:
+    choice = {"index": 0, "message": step.message, "finish_reason": step.finish}
+    head = {"id": "scripted", "object": "chat.completion", "created": 1, "model": model}
+    return {**head, "choices": [choice], "usage": USAGE}
+
+
+def _chunks(step: Step, wants_usage: bool) -> Iterator[dict[str, Any]]:
+    message = step.message
+    yield delta({"role": "assistant", "content": ""})
+    for piece in _pieces(message.get("content") or ""):
+        yield delta({"content": piece})
+    for piece in _pieces(message.get("refusal") or ""):
+        yield delta({"refusal": piece})
+    for index, call in enumerate(message.get("tool_calls", [])):
+        function = call["function"]
+        first = {**call, "index": index, "function": {"name": function["name"], "arguments": ""}}
+        yield delta({"tool_calls": [first]})
+        for piece in _pieces(function["arguments"]):
+            yield delta({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+    if step.kind == "reply":
+        yield delta({}, finish=step.finish)
+        if wants_usage:
+            yield {**_chunk([]), "usage": USAGE}
+
+
+def _chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:
+    head = {"id": "scripted", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+    return {**head, "choices": choices}
+
+
+def _pieces(text: str) -> list[str]:
+    return [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
+
+
+def _event(data: str) -> str:
+    return f"data: {data}\n\n"
+
+
+def _stream(
+    events: Iterator[str] | Sequence[str], kind: str = "", headers: Mapping[str, str] | None = None
+) -> Response:
+    async def body() -> AsyncIterator[str]:
+        for event in events:
+            yield event
+        if kind == "drops":
+            raise ConnectionAbortedError("dropped, as the script wants it")
+
+    return StreamingResponse(
+        body(), headers={"content-type": "text/event-stream", **(headers or {})}
+    )
