@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import anyio
 
+from ..core.errors import XaiMcpError
 from ..core.events import SourceStatus
 from ..core.resources import Prompt, PromptMessage, Resource
 from ..core.results import ResourcePart, ToolResult
@@ -84,10 +85,14 @@ class Bridge:
         Raises:
             UnknownServer, SettingsError: a name that cannot be used; the others are started.
         """
-        wanted = names or [n for n, s in self.settings.servers.items() if not s.disabled]
-        self.run(Engine.start, wanted)
+        wanted = names or self.usable_servers()
+        _raise_first(self.run(Engine.start, wanted))
         if wait:
             self.run(Engine.connect, wanted)
+
+    def usable_servers(self) -> tuple[str, ...]:
+        """The names of the servers that are neither disabled nor wrong in the settings."""
+        return tuple(n for n, s in self.settings.servers.items() if not s.disabled)
 
     def list_tools(self, server: str) -> list[Tool]:
         """The tools of one server.
@@ -201,9 +206,8 @@ class AioBridge:
 
     async def connect(self, *names: str, wait: bool = False) -> None:
         """See `Bridge.connect`."""
-        usable = [n for n, s in self._bridge.settings.servers.items() if not s.disabled]
-        wanted = names or usable
-        await self._run(Engine.start, wanted)
+        wanted = names or self._bridge.usable_servers()
+        _raise_first(await self._run(Engine.start, wanted))
         if wait:
             await self._run(Engine.connect, wanted)
 
@@ -274,6 +278,11 @@ def _as_async(on_progress: Callable[[float, float | None, str], None] | None) ->
         on_progress(done, total, message or "")
 
     return tell
+
+
+def _raise_first(refused: Mapping[str, XaiMcpError]) -> None:
+    for reason in refused.values():
+        raise reason
 
 
 @atexit.register

@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping
 import anyio
 
 from ..catalog.catalog import Catalog
-from ..core.errors import InvalidArguments, SourceError, SourceFailed, UnknownServer, UnknownTool
+from ..core.errors import (
+    InvalidArguments,
+    SettingsError,
+    SourceFailed,
+    UnknownServer,
+    UnknownTool,
+    XaiMcpError,
+)
 from ..core.events import SourceStatus
 from ..core.names import nearest
 from ..core.resources import Prompt, PromptMessage, Resource
@@ -58,19 +65,22 @@ class Engine:
         }
         return [*configured.values(), *broken.values()]
 
-    async def start(self, names: Iterable[str]) -> None:
-        """Begin to connect these, without waiting.
-
-        Raises:
-            UnknownServer: a name the settings do not have.
-            SettingsError: a server that an error in the settings disables.
-        """
+    async def start(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
+        """Begin to connect these, without waiting; those that cannot be, with the reason."""
+        refused: dict[str, XaiMcpError] = {}
         for name in names:
-            self.pool.start(name)
+            try:
+                self.pool.start(name)
+            except (UnknownServer, SettingsError) as reason:
+                refused[name] = reason
+        return refused
 
-    async def connect(self, names: Iterable[str]) -> dict[str, SourceError | None]:
-        """Wait for all of these at once, each to its own limit; the error of each, or None."""
-        return await self.pool.ready(names)
+    async def connect(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
+        """Wait for all of these at once, each to its own limit; those that failed, with the reason."""
+        wanted = list(names)
+        refused = await self.start(wanted)
+        verdicts = await self.pool.ready(x for x in wanted if x not in refused)
+        return refused | {name: error for name, error in verdicts.items() if error}
 
     async def list_tools(self, server: str) -> list[Tool]:
         """The server's tools, connecting it first if needed."""
@@ -80,8 +90,7 @@ class Engine:
     async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
         """The first of these servers that offers a tool of that name; failed ones offer nothing."""
         names = list(servers)
-        missing = [name for name in names if not self.catalog.tools(name)]
-        await self.pool.ready(missing)
+        await self.connect(name for name in names if not self.catalog.tools(name))
         key = self.catalog.find(tool, names)
         return key.source if key else None
 

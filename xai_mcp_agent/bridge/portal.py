@@ -76,7 +76,9 @@ class Portal:
             return
         self._closing = True
         self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(_CLOSE_SECONDS)
+        # Garbage collection may close a bridge from its own thread, which cannot wait for itself.
+        if threading.get_ident() != self._thread.ident:
+            self._thread.join(_CLOSE_SECONDS)
 
     _closing = False
 

@@ -119,5 +119,9 @@ class ModelContentFiltered(ModelError):
     """The service's content filter stopped the answer."""
 
 
+class ModelCannotCallFunctions(ModelError):
+    """The model or its service refuses to be offered functions; the text protocol still works."""
+
+
 class ModelUnreachable(ModelError):
     """The service cannot be reached, or answered with something that is not a model's reply."""

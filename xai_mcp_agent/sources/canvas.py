@@ -22,16 +22,16 @@ _TEXT_INPUT: JsonObject = {
 
 @dataclass(frozen=True)
 class DrawnTool:
-    """A drawn tool. `run` gets the input as text and, when it is a JSON object, as a dict.
+    """A drawn tool. `run` gets the run's `ctx`, the input as text, and as a dict if it is an object.
 
-    `run` must be called from the thread that runs the workflow: nodes are not
-    made for anything else. `parameters` is a JSON Schema, or `{"city": "string"}`
+    It holds no `ctx` of its own: what a run keeps alive must end with the run. It must be called
+    from the thread that runs the workflow: nodes are not made for anything else. `parameters` is a JSON Schema, or `{"city": "string"}`
     for short; without it the tool takes one text.
     """
 
     name: str
     description: str
-    run: Callable[[str, JsonObject | None], Any]
+    run: Callable[[Any, str, JsonObject | None], Any]
     parameters: Mapping[str, Any] | None = None
 
     def tool(self) -> Tool:
@@ -39,17 +39,14 @@ class DrawnTool:
         schema = _TEXT_INPUT if not self.parameters else _schema_of(self.parameters)
         return Tool(ToolKey(CANVAS, self.name), self.description, schema)
 
-    def call(self, arguments: JsonObject) -> ToolResult:
+    def call(self, ctx: Any, arguments: JsonObject) -> ToolResult:
         """Run the drawn nodes once. What they raise is theirs to explain, and is raised."""
         if self.parameters:
-            return result_of(self.run(json.dumps(arguments, ensure_ascii=False), arguments))
-        text = arguments.get("input", "")
-        text = text if isinstance(text, str) else json.dumps(text, ensure_ascii=False)
-        return result_of(self.run(text, _object_in(text)))
-
-    def __call__(self, text: str) -> Any:
-        """Run the nodes with a plain text, as workflows made for xai-agent expect."""
-        return self.run(text, _object_in(text))
+            text = json.dumps(arguments, ensure_ascii=False)
+            return result_of(self.run(ctx, text, arguments))
+        given = arguments.get("input", "")
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        return result_of(self.run(ctx, text, _object_in(text)))
 
 
 def drawn_tools(standard_tools: Mapping[str, Any]) -> dict[str, DrawnTool]:
@@ -75,7 +72,7 @@ def _drawn(name: str, tool: Any) -> DrawnTool:
     if isinstance(tool, DrawnTool):
         return tool
     description = str(getattr(tool, "description", None) or getattr(tool, "__doc__", None) or "")
-    return DrawnTool(name, description, lambda text, _: tool(text))
+    return DrawnTool(name, description, lambda _ctx, text, _arguments: tool(text))
 
 
 def _schema_of(parameters: Mapping[str, Any]) -> JsonObject:

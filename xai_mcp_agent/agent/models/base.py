@@ -71,14 +71,17 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One turn. `functions` is empty when no tool may be called.
+    """One turn. `functions` is empty when there are none, and in the text protocol.
 
+    `may_call` is False where an answer is wanted: the functions are still sent, because the
+    conversation speaks of them and the request stays like the last one, but none may be called.
     `extra_temperature` is added to the model's own setting: it grows with
     consecutive failures, so that a stuck model tries something else.
     """
 
     messages: tuple[Message, ...]
     functions: tuple[FunctionSpec, ...] = ()
+    may_call: bool = True
     extra_temperature: float = 0.0
 
 

@@ -1,0 +1,190 @@
+"""The messages of one run: what was given, what was said since, and what the model is sent.
+
+The given conversation is never modified, and the agent's own system prompt is
+not part of the outcome; so a conversation can be handed from one run to the next.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from ..core.errors import XaiMcpError
+from . import text_protocol
+from .models.base import Message, ToolCall
+from .text_protocol import text_of
+
+_ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
+_SYSTEM_ROLES = {"system", "developer"}
+# What a model is told where the conversation leaves it nothing to answer.
+_NOTHING_ASKED = "Please begin."
+_GO_ON = "Please continue."
+
+
+class BadConversation(XaiMcpError):
+    """The conversation is not a list of messages; the message says which part is wrong."""
+
+
+class Conversation:
+    """Starts from what a person or a node gave: messages, one message, or plain text."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = [_checked(x, n) for n, x in enumerate(_as_list(given))]
+        self._said: list[Message] = []
+
+    @property
+    def messages(self) -> list[Message]:
+        """Everything, for whoever reads it next. A new list of new dicts each time."""
+        return copy.deepcopy([*self._given, *self._said])
+
+    @property
+    def provided_system(self) -> str:
+        """The system messages at the start of what was given."""
+        return "\n\n".join(text_of(x) for x in self._given[: self._system_count()])
+
+    def add(self, *messages: Message) -> None:
+        """Note what was said."""
+        self._said += messages
+
+    def for_model(
+        self, system_prompt: str, *, in_text: bool, keep_provided: bool
+    ) -> tuple[Message, ...]:
+        """What the model is sent: one system message, then the conversation, ready to be answered.
+
+        `keep_provided` says that the given system messages are not in the prompt already.
+        """
+        start = self._system_count()
+        system = system_prompt
+        if keep_provided and self.provided_system:
+            system = f"{system}\n\n{self.provided_system}".strip()
+        rest = _without_dangling_calls([*self._given[start:], *self._said])
+        if in_text:
+            rest = _in_text(rest)
+        first: list[Message] = [{"role": "system", "content": system}] if system else []
+        return tuple([*first, *_answerable(rest)])
+
+    def _system_count(self) -> int:
+        roles = [x["role"] in _SYSTEM_ROLES for x in self._given]
+        return roles.index(False) if False in roles else len(roles)
+
+
+def call_message(text: str, calls: Sequence[ToolCall], *, in_text: bool) -> Message:
+    """What the assistant said, with the tools it called."""
+    if in_text:
+        lines = [text_protocol.format_call(x.name, x.arguments) for x in calls]
+        return {"role": "assistant", "content": "\n".join([text, *lines]).strip()}
+    message: Message = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments or "{}"},
+            }
+            for call in calls
+        ]
+    return message
+
+
+def result_messages(
+    results: Iterable[tuple[ToolCall, str, bool]], *, in_text: bool
+) -> list[Message]:
+    """The answers to calls, in order: call, text, whether it is an error."""
+    answers = list(results)
+    if not in_text:
+        return [
+            {"role": "tool", "tool_call_id": call.id, "content": text} for call, text, _ in answers
+        ]
+    texts = [
+        text_protocol.format_result(call.name, text, is_error=is_error)
+        for call, text, is_error in answers
+    ]
+    return [{"role": "user", "content": "\n\n".join(texts)}]
+
+
+def _as_list(given: Any) -> list[Any]:
+    match given:
+        case None:
+            return []
+        case str():
+            return [{"role": "user", "content": given}] if given.strip() else []
+        case Mapping():
+            return [cast(Any, given)]
+        case list() | tuple():
+            return list(cast(Sequence[Any], given))
+        case _:
+            raise BadConversation(
+                f"A conversation is a list of messages or a text, not {type(given).__name__}. "
+                "Wire a chat literal, a string, or the out_conversation of another agent."
+            )
+
+
+def _checked(message: Any, number: int) -> Message:
+    if isinstance(message, str):
+        return {"role": "user", "content": message}
+    if not isinstance(message, Mapping):
+        raise BadConversation(
+            f"Message {number + 1} of the conversation is {type(message).__name__}, not a "
+            'message. Each is a dict such as {"role": "user", "content": "Hello"}.'
+        )
+    checked = copy.deepcopy(dict(cast(Mapping[str, Any], message)))
+    if checked.get("role") not in _ROLES:
+        raise BadConversation(
+            f"Message {number + 1} of the conversation has the role {checked.get('role')!r}. "
+            f"Use one of: {', '.join(sorted(_ROLES))}."
+        )
+    if checked["role"] == "function":
+        # The older form has no id to answer to; as a message it is understood by every model.
+        name = checked.get("name") or "a function"
+        return {"role": "user", "content": f"Result of {name}:\n{text_of(checked)}"}
+    return checked
+
+
+def _without_dangling_calls(messages: list[Message]) -> list[Message]:
+    """Every call gets an answer and every answer has its call; services refuse anything else."""
+    answered = {x.get("tool_call_id") for x in messages if x["role"] == "tool"}
+    asked = {call["id"] for x in messages for call in x.get("tool_calls") or ()}
+    whole: list[Message] = []
+    for message in messages:
+        if message["role"] == "tool" and message.get("tool_call_id") not in asked:
+            whole.append({"role": "user", "content": f"Result of a tool:\n{text_of(message)}"})
+            continue
+        whole.append(message)
+        for call in message.get("tool_calls") or ():
+            if call["id"] not in answered:
+                text = "ERROR: this call was never answered."
+                whole.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+    return whole
+
+
+def _in_text(messages: list[Message]) -> list[Message]:
+    """Native calls and results as text, for a model that knows neither."""
+    names = {
+        call["id"]: call["function"]["name"]
+        for message in messages
+        for call in message.get("tool_calls") or ()
+    }
+    shown: list[Message] = []
+    for message in messages:
+        if message.get("tool_calls"):
+            calls = [
+                ToolCall(x["id"], x["function"]["name"], x["function"].get("arguments") or "{}")
+                for x in message["tool_calls"]
+            ]
+            shown.append(call_message(text_of(message), calls, in_text=True))
+        elif message["role"] == "tool":
+            name = names.get(message.get("tool_call_id"), "tool")
+            text = text_protocol.format_result(name, text_of(message))
+            shown.append({"role": "user", "content": text})
+        else:
+            shown.append({"role": message["role"], "content": message.get("content") or ""})
+    return shown
+
+
+def _answerable(messages: list[Message]) -> list[Message]:
+    if not messages:
+        return [{"role": "user", "content": _NOTHING_ASKED}]
+    if messages[-1]["role"] == "assistant":
+        return [*messages, {"role": "user", "content": _GO_ON}]
+    return messages

@@ -1,0 +1,222 @@
+"""The agent loop: ask the model, run the tools it wants, ask again, until it answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from ..catalog.toolbelt import Offer, OfferedTool
+from ..core.errors import ModelCannotCallFunctions, ModelContentFiltered, XaiMcpError
+from ..core.results import ToolResult
+from ..core.schemas import function_parameters
+from .calls import Answered, CallRunner, Toolbox
+from .conversation import Conversation, call_message, result_messages
+from .events import (
+    Emit,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextArrived,
+    ThoughtFinished,
+    ToolFinished,
+    ToolProtocol,
+    ToolsChanged,
+)
+from .models.base import FunctionSpec, Model, ModelReply, ModelRequest, ToolCall, Usage
+from .prompt import build_system_prompt, uses
+from .results import READ_RESULT
+from .text_protocol import parse_reply
+
+ProtocolChoice: TypeAlias = Literal["auto", "native", "text"]
+Stopped: TypeAlias = Literal["answered", "max_thoughts", "length", "refused"]
+
+# As in xai-agent: each failure in a row makes the model a little less predictable.
+_STRESS_PER_FAILURE = 0.1
+_MAX_STRESS = 1.5
+_OUT_OF_THOUGHTS = (
+    "The limit of thoughts is reached and no tool can be used any more. "
+    "Answer now from what you know."
+)
+_NO_ANSWER = "(The model ended without an answer.)"
+_CUT_OFF = (
+    "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
+    "made. Call again with shorter arguments, or one tool at a time."
+)
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """An agent, ready to run. `max_thoughts` is the most turns of the model in one run, at least 1."""
+
+    name: str
+    model: Model
+    system_prompt: str = ""
+    max_thoughts: int = 10
+    protocol: ProtocolChoice = "auto"
+    metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class AgentRun:
+    """One run of one agent. `conversation` can be read at any time, also after a failure."""
+
+    def __init__(self, spec: AgentSpec, given: Any, emit: Emit) -> None:
+        self.conversation = Conversation(given)
+        self._spec = spec
+        self._emit = emit
+        self._usage = Usage()
+        self._failures = 0
+        self._offer = Offer(())
+        native = spec.protocol == "native" or (
+            spec.protocol == "auto" and spec.model.calls_functions
+        )
+        self._protocol: ToolProtocol = "native" if native else "text"
+
+    async def go(self, toolbox: Toolbox, left_out: tuple[str, ...] = ()) -> RunFinished:
+        """Run to the answer, once. `left_out` tells what could not be used, for the record.
+
+        Raises:
+            ModelError: one of its kinds; `conversation` holds what was said so far.
+            BadConversation: from the constructor, when what was given is no conversation.
+        """
+        started = time.monotonic()
+        self._toolbox, self._calls = toolbox, CallRunner(toolbox, self._emit)
+        self._offer = await toolbox.offer()
+        names = tuple(self._offer.names())
+        await self._emit(
+            RunStarted(self._spec.name, self._spec.model.name, self._protocol, names, left_out)
+        )
+        try:
+            answer, stopped, steps = await self._steps()
+        except XaiMcpError as error:
+            await self._emit(RunFailed(str(error)))
+            raise
+        seconds = time.monotonic() - started
+        finished = RunFinished(answer, stopped, steps, self._calls.count, seconds, self._usage)
+        await self._emit(finished)
+        return finished
+
+    async def _steps(self) -> tuple[str, Stopped, int]:
+        for step in range(1, max(self._spec.max_thoughts, 1) + 1):
+            is_last = step == max(self._spec.max_thoughts, 1)
+            if step > 1:
+                await self._notice_changes()
+            reply = await self._think(step, is_last=is_last)
+            if reply.calls and not is_last:
+                await self._use_tools(reply)
+            else:
+                return (*self._conclude(reply, is_last=is_last), step)
+        raise AssertionError("the last step always concludes")
+
+    async def _think(self, step: int, *, is_last: bool) -> ModelReply:
+        """One turn of the model; an empty one is asked for once more."""
+        reply = await self._ask(is_last=is_last)
+        if not reply.text and not reply.calls and not reply.refusal and reply.finish == "stop":
+            self._failures += 1
+            reply = await self._ask(is_last=is_last)
+        if reply.finish == "content_filter":
+            raise ModelContentFiltered(
+                f"{self._spec.model.name} was stopped by its service's content filter. "
+                "Change the request or the tool results that led to it."
+            )
+        await self._emit(ThoughtFinished(step, reply.text, len(reply.calls), reply.usage))
+        return reply
+
+    async def _ask(self, *, is_last: bool) -> ModelReply:
+        try:
+            reply = await self._spec.model.reply(self._request(is_last), self._on_text)
+        except ModelCannotCallFunctions:
+            if self._spec.protocol != "auto" or self._protocol == "text":
+                raise
+            self._protocol = "text"
+            reply = await self._spec.model.reply(self._request(is_last), self._on_text)
+        self._usage += reply.usage
+        return self._read(reply) if self._in_text else reply
+
+    def _request(self, is_last: bool) -> ModelRequest:
+        template = self._spec.system_prompt
+        functions = self._functions()
+        prompt = build_system_prompt(
+            template,
+            functions,
+            self._protocol,
+            server_instructions=self._offer.instructions,
+            metadata=dict(self._spec.metadata) or None,
+            provided_system=self.conversation.provided_system,
+        )
+        messages = self.conversation.for_model(
+            prompt, in_text=self._in_text, keep_provided=not uses(template, "provided_system")
+        )
+        if is_last and (functions or self._calls.count):
+            messages = (*messages, {"role": "user", "content": _OUT_OF_THOUGHTS})
+        stress = min(self._failures * _STRESS_PER_FAILURE, _MAX_STRESS)
+        offered = () if self._in_text else functions
+        return ModelRequest(messages, offered, may_call=not is_last, extra_temperature=stress)
+
+    def _functions(self) -> tuple[FunctionSpec, ...]:
+        tools = list(self._offer)
+        if self._calls.kept:
+            tools.append(OfferedTool(READ_RESULT.name, READ_RESULT))
+        return tuple(
+            FunctionSpec(
+                x.shown_name, x.tool.description, function_parameters(x.tool.input_schema)
+            )
+            for x in tools
+        )
+
+    def _read(self, reply: ModelReply) -> ModelReply:
+        """A reply of the text protocol with its calls taken out of the text."""
+        read = parse_reply(reply.text)
+        first = self._calls.count + 1
+        calls = tuple(
+            ToolCall(f"call_{n}", x.name, x.arguments) for n, x in enumerate(read.calls, first)
+        )
+        return ModelReply(read.thought, calls, reply.finish, reply.refusal, reply.usage)
+
+    async def _use_tools(self, reply: ModelReply) -> None:
+        """Answer every call of a turn; the conversation never holds a call without its answer."""
+        if reply.finish == "length":
+            answers = [self._cut_off(call, reply.text) for call in reply.calls]
+        else:
+            answers = await self._calls.answer_all(reply.calls, self._offer, reply.text)
+        self._failures = self._failures + 1 if all(x.is_error for x in answers) else 0
+        self.conversation.add(
+            call_message(reply.text, reply.calls, in_text=self._in_text),
+            *result_messages(
+                [(x.call, x.text, x.is_error) for x in answers], in_text=self._in_text
+            ),
+        )
+        for answer in answers:
+            await self._emit(answer.event)
+
+    def _cut_off(self, call: ToolCall, thought: str) -> Answered:
+        result = ToolResult.of_text(_CUT_OFF, is_error=True)
+        return self._calls.answered(
+            call, ToolFinished(call.id, call.name, None, result, 0.0, thought)
+        )
+
+    def _conclude(self, reply: ModelReply, *, is_last: bool) -> tuple[str, Stopped]:
+        if reply.refusal:
+            answer, stopped = reply.refusal, "refused"
+        elif reply.finish == "length":
+            answer, stopped = reply.text or _NO_ANSWER, "length"
+        else:
+            answer = reply.text or _NO_ANSWER
+            stopped = "max_thoughts" if is_last and self._calls.count else "answered"
+        self.conversation.add({"role": "assistant", "content": answer})
+        return answer, stopped
+
+    async def _notice_changes(self) -> None:
+        before, self._offer = set(self._offer.names()), await self._toolbox.offer()
+        now = set(self._offer.names())
+        if before != now:
+            added, removed = tuple(sorted(now - before)), tuple(sorted(before - now))
+            await self._emit(ToolsChanged(added, removed))
+
+    async def _on_text(self, text: str) -> None:
+        await self._emit(TextArrived(text))
+
+    @property
+    def _in_text(self) -> bool:
+        return self._protocol == "text"

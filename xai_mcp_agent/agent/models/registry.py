@@ -1,0 +1,53 @@
+"""Which providers there are, and the model behind a provider's name."""
+
+from __future__ import annotations
+
+from ...core.errors import XaiMcpError
+from ...core.names import did_you_mean
+from ...settings.secrets import Secret
+from .base import Model, ModelSettings
+
+PROVIDERS = ("offline", "openai", "bedrock", "vertexai")
+
+
+class UnknownProvider(XaiMcpError):
+    """No such provider of models."""
+
+
+def model_for(
+    provider: str,
+    model: str = "",
+    *,
+    base_url: str = "",
+    api_key: Secret | None = None,
+    settings: ModelSettings | None = None,
+) -> Model:
+    """The model to talk to. Nothing is connected yet.
+
+    Raises:
+        UnknownProvider: the name is none of `PROVIDERS`, or the provider wants a model's name.
+    """
+    settings = settings or ModelSettings()
+    if provider == "offline":
+        from .offline import OfflineModel
+
+        return OfflineModel()
+    if provider not in PROVIDERS:
+        raise unknown_provider(provider)
+    if not model:
+        raise UnknownProvider(
+            f"Provider {provider!r} wants the name of a model: set `agent_model`, for instance "
+            "to the name your service lists. Provider 'offline' needs none."
+        )
+    from .openai import OpenAIModel
+
+    return OpenAIModel(
+        model, provider=provider, base_url=base_url or None, api_key=api_key, settings=settings
+    )
+
+
+def unknown_provider(name: str) -> UnknownProvider:
+    """The error for a provider that does not exist, naming the nearest."""
+    hint = did_you_mean(name, PROVIDERS)
+    text = f"No provider {name!r} of models. {hint} Known: {', '.join(PROVIDERS)}."
+    return UnknownProvider(text.replace("  ", " "))

@@ -1,0 +1,215 @@
+"""Nodes that set up an agent, run it, and use its tools."""
+
+from xai_components.base import (
+    BaseComponent,
+    Component,
+    InArg,
+    InCompArg,
+    OutArg,
+    secret,
+    xai_component,
+)
+
+from xai_mcp_agent import bridge
+
+
+@xai_component(color="rgb(0, 105, 180)")
+class AgentInit(Component):
+    """Sets up an agent: a model, its instructions, and its tools. Run it with AgentRun.
+
+    Without a provider it uses `offline`: fixed rules that need no key and no network,
+    good for trying a workflow out.
+
+    ##### inPorts:
+    - agent_name (str): What other nodes call the agent.
+    - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
+      by base_url), `bedrock` or `vertexai`. Default: `offline`.
+    - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Not for `offline`.
+    - agent_memory (any): A memory node's output. Default: none.
+    - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
+      `{tool_instruction}`, `{metadata}` and `{provided_system}`. Default: none.
+    - max_thoughts (int): The most turns of the model in one run; the last one answers. Default: 10.
+    - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: no tools.
+    - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
+      without it), or `auto`. Default: `auto`.
+    - base_url (str): Where the model's service is, such as `http://localhost:11434/v1` for
+      Ollama. Default: the provider's own.
+    - api_key (secret): The key. Better: set the environment variable OPENAI_API_KEY.
+    - temperature (float): 0 is steady, 1 is lively. Default: the service's.
+    - max_output_tokens (int): The longest answer, in tokens. Default: the service's.
+    - reasoning_effort (str): For models that reason: `low`, `medium`, `high`. Default: the service's.
+    - extra_body (dict): Further fields for the service's request, as they are. Default: none.
+    - timeout_seconds (int): The longest wait for one turn of the model. Default: 120.
+
+    ##### Example:
+    agent_name `helper`, system_prompt `You are a friendly librarian.`, toolbelt_spec from
+    AgentMakeToolbelt; then AgentRun with agent_name `helper`.
+    """
+
+    agent_name: InCompArg[str]
+    agent_provider: InArg[str]
+    agent_model: InArg[str]
+    agent_memory: InArg[any]
+    system_prompt: InArg[str]
+    max_thoughts: InArg[int]
+    toolbelt_spec: InArg[dict]
+    tool_protocol: InArg[str]
+    base_url: InArg[str]
+    api_key: InArg[secret]
+    temperature: InArg[float]
+    max_output_tokens: InArg[int]
+    reasoning_effort: InArg[str]
+    extra_body: InArg[dict]
+    timeout_seconds: InArg[int]
+
+    def execute(self, ctx) -> None:
+        bridge.init_agent(
+            ctx,
+            self.agent_name.value,
+            provider=self.agent_provider.value,
+            model=self.agent_model.value,
+            memory=self.agent_memory.value,
+            system_prompt=self.system_prompt.value,
+            max_thoughts=self.max_thoughts.value,
+            toolbelt_spec=self.toolbelt_spec.value,
+            tool_protocol=self.tool_protocol.value,
+            base_url=self.base_url.value,
+            api_key=self.api_key.value,
+            temperature=self.temperature.value,
+            max_output_tokens=self.max_output_tokens.value,
+            reasoning_effort=self.reasoning_effort.value,
+            extra_body=self.extra_body.value,
+            timeout_seconds=self.timeout_seconds.value,
+        )
+
+
+@xai_component(color="rgb(0, 105, 180)")
+class AgentUpdate(Component):
+    """Changes an agent that was set up before. What is not wired stays as it is.
+
+    ##### inPorts:
+    - agent_name (str): The agent to change.
+    - new_agent_provider (str): As agent_provider of AgentInit.
+    - new_agent_model (str): As agent_model of AgentInit.
+    - new_system_prompt (str): As system_prompt of AgentInit.
+    - new_max_thoughts (int): As max_thoughts of AgentInit.
+    - new_toolbelt_spec (dict): As toolbelt_spec of AgentInit.
+
+    ##### Example:
+    Between two AgentRun nodes: agent_name `helper`, new_system_prompt `Answer in one word.`
+    """
+
+    agent_name: InCompArg[str]
+    new_agent_provider: InArg[str]
+    new_agent_model: InArg[str]
+    new_system_prompt: InArg[str]
+    new_max_thoughts: InArg[int]
+    new_toolbelt_spec: InArg[dict]
+
+    def execute(self, ctx) -> None:
+        bridge.update_agent(
+            ctx,
+            self.agent_name.value,
+            provider=self.new_agent_provider.value,
+            model=self.new_agent_model.value,
+            system_prompt=self.new_system_prompt.value,
+            max_thoughts=self.new_max_thoughts.value,
+            toolbelt_spec=self.new_toolbelt_spec.value,
+        )
+
+
+@xai_component(type="branch", color="rgb(0, 105, 180)")
+class AgentRun(Component):
+    """Runs an agent: it thinks, uses its tools, and answers. What happens is printed as it happens.
+
+    ##### Branches:
+    - on_thought: Runs after each use of a tool; `thought` and `out_conversation` are up to date.
+
+    ##### inPorts:
+    - agent_name (str): The agent, from AgentInit.
+    - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
+    - conversation (any): What to answer: a text, a chat literal, or the out_conversation of an
+      earlier run. It is not changed.
+
+    ##### outPorts:
+    - out_conversation (list): The conversation with everything that was said and done. After an
+      error, everything so far.
+    - last_response (str): The answer.
+    - thought (str): In the branch: what the agent said when it used the tool.
+
+    ##### Example:
+    agent_name `helper`, conversation `Which books do you have about the sea?`, and
+    last_response wired to a Print node.
+    """
+
+    on_thought: BaseComponent
+
+    agent_name: InCompArg[str]
+    metadata: InArg[dict]
+    conversation: InCompArg[any]
+
+    out_conversation: OutArg[list]
+    last_response: OutArg[str]
+    thought: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        outcome = bridge.CanvasRun()
+
+        def tell_branch(event):
+            self.thought.value = bridge.thought_of(event)
+            self.out_conversation.value = outcome.conversation
+            self.on_thought.do(ctx)
+
+        try:
+            bridge.run_agent(
+                ctx,
+                self.agent_name.value,
+                self.conversation.value,
+                metadata=self.metadata.value,
+                outcome=outcome,
+                on_thought=tell_branch if self.on_thought else None,
+            )
+        finally:
+            self.out_conversation.value = outcome.conversation
+            self.last_response.value = outcome.answer
+
+
+@xai_component(color="rgb(0, 105, 180)")
+class AgentRunTool(Component):
+    """Uses one tool of an agent without asking its model, and adds call and result to a conversation.
+
+    If the call fails, the result says why: the workflow goes on.
+
+    ##### inPorts:
+    - agent_name (str): The agent whose tool is used.
+    - tool_name (str): The tool, as the model would call it, such as `library_search_books`.
+    - tool_args (any): Its arguments: a dict, or a text. Default: none.
+    - conversation (list): The conversation to add to. It is not changed. Default: an empty one.
+
+    ##### outPorts:
+    - tool_output (str): The tool's result as text.
+    - updated_conversation (list): The conversation with the call and its result.
+
+    ##### Example:
+    agent_name `helper`, tool_name `calendar_current_time`, and updated_conversation wired to
+    the conversation of AgentRun: the agent then knows the time already.
+    """
+
+    agent_name: InCompArg[str]
+    tool_name: InCompArg[str]
+    tool_args: InArg[any]
+    conversation: InArg[list]
+
+    tool_output: OutArg[str]
+    updated_conversation: OutArg[list]
+
+    def execute(self, ctx) -> None:
+        outcome = bridge.run_tool(
+            ctx,
+            self.agent_name.value,
+            self.tool_name.value,
+            self.tool_args.value,
+            self.conversation.value,
+        )
+        self.tool_output.value = outcome.answer
+        self.updated_conversation.value = outcome.conversation

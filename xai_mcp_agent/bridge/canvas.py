@@ -1,0 +1,132 @@
+"""Running agents and tools for nodes: from the thread of a workflow, over the bridge's loop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..agent.calls import Answered, CallRunner
+from ..agent.conversation import Conversation, call_message, result_messages
+from ..agent.events import RunEvent, RunFinished, ToolFinished
+from ..agent.loop import AgentRun
+from ..agent.models.base import Message, ToolCall
+from ..core.results import ToolResult
+from ..core.tools import JsonObject
+from ..sources.canvas import DrawnTool, drawn_tools
+from .agents import agent_in, spec_of
+from .console import Console
+from .engine import Engine
+from .runs import busy
+from .stage import Stage
+from .toolbelts import servers_in
+from .toolbox import AgentToolbox
+
+
+@dataclass
+class CanvasRun:
+    """What a run came to. After an error it still holds the conversation so far."""
+
+    conversation: list[Message] = field(default_factory=list[Message])
+    answer: str = ""
+
+
+def run_agent(
+    ctx: Any,
+    name: str,
+    conversation: Any,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    outcome: CanvasRun,
+    on_thought: Callable[[ToolFinished], None] | None = None,
+) -> None:
+    """Run an agent to its answer; `outcome` is filled as it goes.
+
+    `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
+
+    Raises:
+        UnknownAgent, BadConversation, UnknownProvider: a person's mistake.
+        ModelError: the model's service; `outcome` holds the conversation so far.
+    """
+    agent = agent_in(ctx, name)
+    stage, console = Stage(), Console()
+
+    async def emit(event: RunEvent) -> None:
+        stage.post(lambda: console.show(event))
+        if isinstance(event, ToolFinished) and on_thought:
+            outcome.conversation = run.conversation.messages
+            await stage.run(lambda: on_thought(event))
+
+    spec = spec_of(agent, name, metadata)
+    run = AgentRun(spec, conversation, emit)
+
+    async def go(engine: Engine) -> RunFinished:
+        toolbox = _toolbox(ctx, agent, engine, stage)
+        try:
+            failed = await toolbox.wait_until_usable()
+            return await run.go(toolbox, tuple(str(x) for x in failed.values()))
+        finally:
+            await spec.model.aclose()
+
+    with busy(ctx) as bridge:
+        try:
+            outcome.answer = stage.perform(bridge, go).answer
+        finally:
+            outcome.conversation = run.conversation.messages
+
+
+def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
+    """Call one tool of an agent's toolbelt, as if its model had asked; the answer is the tool's text.
+
+    Whatever goes wrong with the call is answered into the conversation.
+
+    Raises:
+        UnknownAgent, BadConversation: a person's mistake.
+    """
+    agent, said = agent_in(ctx, name), Conversation(conversation)
+    stage, console = Stage(), Console()
+
+    async def emit(event: RunEvent) -> None:
+        stage.post(lambda: console.show(event))
+
+    async def go(engine: Engine) -> list[Answered]:
+        toolbox = _toolbox(ctx, agent, engine, stage)
+        await toolbox.wait_until_usable()
+        offer = await toolbox.offer()
+        answers = await CallRunner(toolbox, emit).answer_all([call], offer, "")
+        await emit(answers[0].event)
+        return answers
+
+    call = ToolCall(f"call_{len(said.messages) + 1}", tool, _as_text(arguments))
+    with busy(ctx) as bridge:
+        answers = stage.perform(bridge, go)
+    said.add(
+        call_message("", [call], in_text=False),
+        *result_messages([(x.call, x.text, x.is_error) for x in answers], in_text=False),
+    )
+    return CanvasRun(said.messages, answers[0].text)
+
+
+def thought_of(event: ToolFinished) -> str:
+    """What the model said when it used the tool; if it said nothing, what it did."""
+    if event.thought:
+        return event.thought
+    shown = ", ".join(f"{k}={json.dumps(v, default=str)}" for k, v in (event.arguments or {}).items())
+    return f"Using {event.tool}({shown})."
+
+
+def _toolbox(ctx: Any, agent: Mapping[str, Any], engine: Engine, stage: Stage) -> AgentToolbox:
+    async def run_drawn(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
+        return await stage.run(lambda: tool.call(ctx, arguments))
+
+    drawn = drawn_tools(agent.get("agent_toolbelt") or {})
+    return AgentToolbox(engine, drawn, servers_in(agent), run_drawn)
+
+
+def _as_text(arguments: Any) -> str:
+    if arguments is None:
+        return ""
+    if isinstance(arguments, str):
+        return arguments
+    return json.dumps(arguments, ensure_ascii=False, default=str)

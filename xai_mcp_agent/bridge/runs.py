@@ -1,0 +1,106 @@
+"""Which bridge a run of a workflow uses, and when it is closed.
+
+There is one bridge per process and settings file. A run finds it through its `ctx`,
+which holds a `Hold` on it; when the last hold is gone the bridge is closed.
+A run that ends drops its `ctx` and with it the hold. A run that failed in a notebook is kept alive by its
+traceback, so the next run in the same thread takes its hold away.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..settings.load import find_settings, load_settings
+from .bridge import Bridge
+
+_KEY = "mcp_bridge"
+# Reentrant: garbage collection may end a run in the middle of starting another.
+_lock = threading.RLock()
+_bridges: dict[str, Bridge] = {}
+_holds: weakref.WeakSet[Hold] = weakref.WeakSet()
+
+
+class Hold:
+    """One run's claim on a bridge. `busy` counts what is going on in the run right now."""
+
+    def __init__(self, name: str, bridge: Bridge) -> None:
+        self.bridge = bridge
+        self.name = name
+        self.thread = threading.get_ident()
+        self.busy = 0
+        self._finalizer = weakref.finalize(self, _release, name, bridge)
+
+    @property
+    def is_held(self) -> bool:
+        """False once it was given up."""
+        return self._finalizer.alive
+
+    def release(self) -> None:
+        """Give the claim up; the last one closes the bridge. May be called more than once."""
+        self._finalizer()
+
+
+def bridge_of(ctx: Any) -> Bridge:
+    """The bridge for this run; made on first use.
+
+    Raises:
+        SettingsError: the settings file cannot be read. A wrong server in it only disables that server.
+    """
+    return _hold_of(ctx).bridge
+
+
+@contextmanager
+def busy(ctx: Any) -> Iterator[Bridge]:
+    """The bridge for this run, protected from other runs while something is going on."""
+    hold = _hold_of(ctx)
+    hold.busy += 1
+    try:
+        yield hold.bridge
+    finally:
+        hold.busy -= 1
+
+
+def _hold_of(ctx: Any) -> Hold:
+    hold = ctx.get(_KEY)
+    if not isinstance(hold, Hold) or not hold.bridge.is_open:
+        hold = ctx[_KEY] = _take_hold()
+    return hold
+
+
+def _take_hold() -> Hold:
+    file = find_settings()
+    name = str(file.resolve()) if file else ""
+    for abandoned in _abandoned():
+        abandoned.release()
+    with _lock:
+        bridge = _bridges.get(name)
+        if bridge is None or not bridge.is_open:
+            bridge = _bridges[name] = _new_bridge(file)
+        hold = Hold(name, bridge)
+        _holds.add(hold)
+        return hold
+
+
+def _abandoned() -> list[Hold]:
+    """Holds of earlier runs in this thread: a thread runs one workflow at a time, or one in another."""
+    here = threading.get_ident()
+    mine = [hold for hold in list(_holds) if hold.thread == here]
+    return [hold for hold in mine if hold.is_held and not hold.busy]
+
+
+def _new_bridge(file: Path | None) -> Bridge:
+    return Bridge(loaded=load_settings(file))
+
+
+def _release(name: str, bridge: Bridge) -> None:
+    with _lock:
+        if any(hold.bridge is bridge and hold.is_held for hold in list(_holds)):
+            return
+        if _bridges.get(name) is bridge:
+            del _bridges[name]
+    bridge.close()

@@ -1,0 +1,125 @@
+"""Using servers without a model, for nodes and the command line: plain values in and out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..core.events import SourceStatus
+from ..core.results import ImagePart, ResourcePart, TextPart, ToolResult, describe
+from ..core.schemas import signature
+from ..core.tools import JsonObject, Tool
+from .runs import bridge_of
+
+_DESCRIPTION_CHARS = 100
+
+
+def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
+    """The server's tools as dicts, and as text to read."""
+    tools = bridge_of(ctx).list_tools(server)
+    return [tool_as_dict(x) for x in tools], "\n".join(tool_line(x) for x in tools)
+
+
+def call_tool(
+    ctx: Any, server: str, tool: str, arguments: JsonObject | None, timeout_seconds: float | None
+) -> ToolResult:
+    """Call a tool; 0 or None as a limit is the server's own."""
+    return bridge_of(ctx).call_tool(
+        server, tool, arguments or {}, timeout_seconds=timeout_seconds or None
+    )
+
+
+def list_resources(ctx: Any, server: str) -> list[JsonObject]:
+    """Resources and templates as dicts."""
+    return [asdict(x) for x in bridge_of(ctx).list_resources(server)]
+
+
+def read_resource(ctx: Any, server: str, uri: str) -> tuple[str, list[JsonObject]]:
+    """The text of a resource, and all its contents as dicts."""
+    contents = bridge_of(ctx).read_resource(server, uri)
+    return "\n".join(describe(x) for x in contents), [asdict(x) for x in contents]
+
+
+def list_prompts(ctx: Any, server: str) -> list[JsonObject]:
+    """Prompts as dicts."""
+    return [asdict(x) for x in bridge_of(ctx).list_prompts(server)]
+
+
+def get_prompt(
+    ctx: Any, server: str, name: str, arguments: Mapping[str, Any] | None
+) -> tuple[list[JsonObject], str]:
+    """A filled-in prompt as messages for a model, and its text."""
+    texts = {key: str(value) for key, value in (arguments or {}).items()}
+    messages = bridge_of(ctx).get_prompt(server, name, texts)
+    shown = [{"role": x.role, "content": _message_content(x.content)} for x in messages]
+    return shown, "\n".join(describe(x.content) for x in messages)
+
+
+def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
+    """How the servers are doing, as dicts and as text; a named one is connected first."""
+    bridge = bridge_of(ctx)
+    if server:
+        bridge.connect(server, wait=True)
+    found = [x for x in bridge.servers() if not server or x.name == server]
+    return [asdict(x) for x in found], "\n".join(status_text(x) for x in found)
+
+
+def close(ctx: Any, server: str | None) -> None:
+    """Close one server, or all."""
+    bridge = bridge_of(ctx)
+    for name in [server] if server else [x.name for x in bridge.servers() if x.state != "idle"]:
+        bridge.disconnect(name)
+
+
+def tool_as_dict(tool: Tool) -> JsonObject:
+    """A tool for people and JSON; what it does not say is None."""
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+        "annotations": asdict(tool.annotations),
+        "note": tool.note,
+    }
+
+
+def tool_line(tool: Tool) -> str:
+    """A tool in one line: how to call it, and what it does."""
+    first = (tool.description.strip().splitlines() or [""])[0]
+    short = first if len(first) <= _DESCRIPTION_CHARS else f"{first[:_DESCRIPTION_CHARS]}..."
+    return f"{tool.name}({signature(tool.input_schema)})" + (f": {short}" if short else "")
+
+
+def status_text(found: SourceStatus) -> str:
+    """A server in a line or more: what it is, or why it cannot be used and what to do."""
+    lines = [f"{found.name}: {found.state}"]
+    if found.state == "ready":
+        lines[0] += f", {found.tool_count} tools in {found.connect_seconds or 0:.1f} s"
+        lines[0] += f", {found.transport}, protocol {found.era}"
+    if found.error:
+        lines.append(f"  {found.error}")
+        lines += [f"    stderr: {line}" for line in found.stderr_tail]
+    if found.next_step:
+        lines.append(f"  Next step: {found.next_step}")
+    return "\n".join([*lines, *(f"  Note: {note}" for note in found.notes)])
+
+
+def parts_as_dicts(result: ToolResult) -> list[JsonObject]:
+    """Every part of a result with its kind: text, image, audio, link, resource, unknown."""
+    kinds = (type(part).__name__.removesuffix("Part").lower() for part in result.parts)
+    return [{"kind": k, **asdict(p)} for k, p in zip(kinds, result.parts, strict=True)]
+
+
+def _message_content(part: Any) -> str | Sequence[JsonObject]:
+    """A prompt's part as a model takes it: text, or a picture it may look at."""
+    match part:
+        case TextPart(text):
+            return text
+        case ImagePart(data, mime_type):
+            return [{"type": "image_url", "image_url": {"url": f"data:{mime_type};base64,{data}"}}]
+        case ResourcePart(text=str(text)):
+            return text
+        case _:
+            return describe(part)

@@ -1,0 +1,88 @@
+"""The thread that runs a workflow, while its agent runs on the bridge's loop.
+
+Nodes are made to run in one thread, the one of their workflow: drawn tools and
+branches do so here, between the waits for the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from .bridge import Bridge
+from .engine import Engine
+
+T = TypeVar("T")
+
+# How often a waiting thread makes sure that the loop it waits for still lives.
+_CHECK_SECONDS = 1.0
+
+# After an interrupt: long enough for calls in flight to be cancelled at their servers.
+_UNWIND_SECONDS = 3.0
+
+
+class Stage:
+    """Made in the workflow's thread, which then waits in `perform`."""
+
+    def __init__(self) -> None:
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+
+    async def run(self, do: Callable[[], T]) -> T:
+        """From the loop: have the workflow's thread do this, and wait for what it gives or raises."""
+        done: Future[T] = Future()
+
+        def work() -> None:
+            if not done.set_running_or_notify_cancel():
+                return
+            try:
+                done.set_result(do())
+            except Exception as error:  # noqa: BLE001 - raised again in the task that asked
+                done.set_exception(error)
+            except BaseException as interrupt:
+                done.set_exception(RuntimeError(f"stopped by {type(interrupt).__name__}"))
+                raise
+
+        self._work.put(work)
+        return await asyncio.wrap_future(done)
+
+    def post(self, do: Callable[[], None]) -> None:
+        """From the loop: have the workflow's thread do this soon, in order, without waiting."""
+        self._work.put(do)
+
+    def perform(self, bridge: Bridge, do: Callable[[Engine], Awaitable[T]]) -> T:
+        """Run `do` on the bridge's loop and work for it until it ends; give what it gives.
+
+        An interrupt of this thread cancels it and waits, a bounded time, for it to unwind.
+        """
+        ended = threading.Event()
+
+        async def play(engine: Engine) -> T:
+            try:
+                return await do(engine)
+            finally:
+                ended.set()
+                self._work.put(_nothing)
+
+        future = bridge.submit(play)
+        try:
+            while not (ended.is_set() or future.done()):
+                self._next_work()()
+            return future.result()
+        except BaseException:
+            future.cancel()
+            ended.wait(_UNWIND_SECONDS)
+            raise
+
+    def _next_work(self) -> Callable[[], None]:
+        try:
+            return self._work.get(timeout=_CHECK_SECONDS)
+        except queue.Empty:
+            return _nothing
+
+
+def _nothing() -> None:
+    pass

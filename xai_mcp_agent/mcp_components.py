@@ -1,0 +1,221 @@
+"""Nodes that use MCP servers directly, without a model."""
+
+from xai_components.base import Component, InArg, InCompArg, OutArg, xai_component
+
+from xai_mcp_agent import bridge
+
+
+@xai_component(color="rgb(0, 128, 96)")
+class MCPListTools(Component):
+    """Lists the tools of an MCP server.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+
+    ##### outPorts:
+    - tools (list): One dict for each tool: name, title, description, input_schema,
+      output_schema, annotations.
+    - summary (str): The same to read: a line for each tool with its parameters.
+
+    ##### Example:
+    server_name `library`, and summary wired to a Print node.
+    """
+
+    server_name: InCompArg[str]
+
+    tools: OutArg[list]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        listed = bridge.servers.list_tools(ctx, self.server_name.value)
+        self.tools.value, self.summary.value = listed
+
+
+@xai_component(color="rgb(0, 128, 96)")
+class MCPCallTool(Component):
+    """Calls a tool of an MCP server. Wrong arguments are refused before anything is sent.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+    - tool_name (str): The tool, by the server's own name for it.
+    - arguments (dict): Its arguments by name. Default: none.
+    - timeout_seconds (int): The longest wait. Default: the server's `timeout` in the settings.
+
+    ##### outPorts:
+    - text (str): The result as text; pictures and sounds are named, not shown.
+    - structured (any): The result as data, if the tool gives it.
+    - parts (list): Every part of the result as a dict with its `kind`; binary data is base64.
+    - is_error (bool): True if the tool says that it failed; `text` then says why.
+
+    ##### Example:
+    server_name `units`, tool_name `convert_units`,
+    arguments `"value": 5, "from_unit": "mile", "to_unit": "kilometre"`.
+    """
+
+    server_name: InCompArg[str]
+    tool_name: InCompArg[str]
+    arguments: InArg[dict]
+    timeout_seconds: InArg[int]
+
+    text: OutArg[str]
+    structured: OutArg[any]
+    parts: OutArg[list]
+    is_error: OutArg[bool]
+
+    def execute(self, ctx) -> None:
+        result = bridge.servers.call_tool(
+            ctx,
+            self.server_name.value,
+            self.tool_name.value,
+            self.arguments.value,
+            self.timeout_seconds.value,
+        )
+        self.text.value = result.text
+        self.structured.value = result.structured
+        self.parts.value = bridge.servers.parts_as_dicts(result)
+        self.is_error.value = result.is_error
+
+
+@xai_component(color="rgb(0, 128, 96)")
+class MCPListResources(Component):
+    """Lists what an MCP server lets you read: its resources, and templates for them.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+
+    ##### outPorts:
+    - resources (list): One dict for each: uri, name, description, mime_type, is_template.
+
+    ##### Example:
+    server_name `library`, and resources wired to a Print node.
+    """
+
+    server_name: InCompArg[str]
+
+    resources: OutArg[list]
+
+    def execute(self, ctx) -> None:
+        self.resources.value = bridge.servers.list_resources(ctx, self.server_name.value)
+
+
+@xai_component(color="rgb(0, 128, 96)")
+class MCPReadResource(Component):
+    """Reads a resource of an MCP server.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+    - uri (str): The resource, as MCPListResources gives it; a template with its parameters filled in.
+
+    ##### outPorts:
+    - text (str): Its text.
+    - contents (list): Every part as a dict: uri, mime_type, text, or data in base64.
+
+    ##### Example:
+    server_name `library`, uri `library://rules`, and text wired to a Print node.
+    """
+
+    server_name: InCompArg[str]
+    uri: InCompArg[str]
+
+    text: OutArg[str]
+    contents: OutArg[list]
+
+    def execute(self, ctx) -> None:
+        read = bridge.servers.read_resource(ctx, self.server_name.value, self.uri.value)
+        self.text.value, self.contents.value = read
+
+
+@xai_component(color="rgb(0, 128, 96)")
+class MCPListPrompts(Component):
+    """Lists the prepared prompts of an MCP server.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+
+    ##### outPorts:
+    - prompts (list): One dict for each: name, description, arguments.
+
+    ##### Example:
+    server_name `library`, and prompts wired to a Print node.
+    """
+
+    server_name: InCompArg[str]
+
+    prompts: OutArg[list]
+
+    def execute(self, ctx) -> None:
+        self.prompts.value = bridge.servers.list_prompts(ctx, self.server_name.value)
+
+
+@xai_component(color="rgb(0, 128, 96)")
+class MCPGetPrompt(Component):
+    """Gets a prepared prompt of an MCP server, filled in, ready for AgentRun.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+    - prompt_name (str): The prompt, as MCPListPrompts gives it.
+    - arguments (dict): What to fill in, by name. Default: nothing.
+
+    ##### outPorts:
+    - conversation (list): The prompt as messages; wire it to the conversation of AgentRun.
+    - text (str): Its text.
+
+    ##### Example:
+    server_name `library`, prompt_name `recommend_book`, arguments `"reader_interest": "the sea"`.
+    """
+
+    server_name: InCompArg[str]
+    prompt_name: InCompArg[str]
+    arguments: InArg[dict]
+
+    conversation: OutArg[list]
+    text: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        prompt = bridge.servers.get_prompt(
+            ctx, self.server_name.value, self.prompt_name.value, self.arguments.value
+        )
+        self.conversation.value, self.text.value = prompt
+
+
+@xai_component(color="rgb(0, 128, 96)")
+class MCPServerStatus(Component):
+    """Tells how the configured MCP servers are doing: connected or not, and if not, why.
+
+    ##### inPorts:
+    - server_name (str): Only this server, and connect it first. Default: all, as they are now.
+
+    ##### outPorts:
+    - status (list): One dict for each: name, state, transport, era, server, tool_count,
+      connect_seconds, error, next_step, stderr_tail.
+    - summary (str): The same to read.
+
+    ##### Example:
+    Nothing wired, and summary wired to a Print node.
+    """
+
+    server_name: InArg[str]
+
+    status: OutArg[list]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        found = bridge.servers.status(ctx, self.server_name.value)
+        self.status.value, self.summary.value = found
+
+
+@xai_component(color="rgb(0, 128, 96)")
+class MCPCloseServer(Component):
+    """Closes an MCP server now. Otherwise all are closed when the workflow ends.
+
+    ##### inPorts:
+    - server_name (str): The server to close. Default: all.
+
+    ##### Example:
+    server_name `library`, after the last node that uses it.
+    """
+
+    server_name: InArg[str]
+
+    def execute(self, ctx) -> None:
+        bridge.servers.close(ctx, self.server_name.value)

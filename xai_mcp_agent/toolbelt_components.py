@@ -1,0 +1,129 @@
+"""Nodes that collect tools for an agent: drawn on the canvas, or offered by MCP servers."""
+
+from xai_components.base import (
+    Component,
+    InArg,
+    InCompArg,
+    OutArg,
+    SubGraphExecutor,
+    dynalist,
+    xai_component,
+)
+
+from xai_mcp_agent import bridge
+
+
+@xai_component(type="Start", color="rgb(204, 85, 0)")
+class AgentDefineTool(Component):
+    """Starts a tool that you draw: the nodes after it run each time an agent uses the tool.
+
+    Draw the tool's work to the right of this node and end it with AgentToolOutput.
+    It is a start of its own: nothing flows into it.
+
+    ##### inPorts:
+    - tool_name (str): What the model calls the tool, such as `get_weather`. Letters, digits, `_`.
+    - description (str): Tells the model what the tool does and when to use it. Be exact.
+    - for_toolbelt (str): The toolbelt it belongs to. Default: `default`.
+    - parameters (dict): What the tool takes, as name and type: `"city": "string", "days": "integer"`,
+      or a JSON Schema. Default: one text.
+
+    ##### outPorts:
+    - tool_input (str): What the model wrote: the text, or with `parameters` a JSON object.
+    - tool_args (dict): The same as a dict, if it is one.
+
+    ##### Example:
+    tool_name `shout`, description `Says a text loudly.`, then a node that takes
+    tool_input and makes it upper case, then AgentToolOutput.
+    """
+
+    tool_name: InCompArg[str]
+    description: InCompArg[str]
+    for_toolbelt: InArg[str]
+    parameters: InArg[dict]
+
+    tool_input: OutArg[str]
+    tool_args: OutArg[dict]
+
+    def init(self, ctx):
+        bridge.define_tool(
+            ctx,
+            self.for_toolbelt.value,
+            self.tool_name.value,
+            self.description.value,
+            self.run_drawn_nodes,
+            self.parameters.value,
+        )
+
+    def run_drawn_nodes(self, ctx, text, arguments):
+        """Run the chain after this node once and give what AgentToolOutput was given."""
+        self.tool_input.value = text
+        self.tool_args.value = arguments
+        ctx["tool_output"] = None
+        if self.next is not None:
+            SubGraphExecutor(self.next).do(ctx)
+        return ctx.pop("tool_output", None)
+
+    def execute(self, ctx) -> None:
+        pass
+
+
+@xai_component(color="rgb(204, 85, 0)")
+class AgentToolOutput(Component):
+    """Ends a drawn tool: what it is given goes back to the agent.
+
+    ##### inPorts:
+    - results (dynalist): The tool's result. Several are given back as a list, in order.
+
+    ##### Example:
+    The last node of the chain that starts at AgentDefineTool: wire the value
+    your nodes worked out to `results`.
+    """
+
+    results: InArg[dynalist]
+
+    def execute(self, ctx) -> None:
+        values = list(self.results.value or [])
+        ctx["tool_output"] = values[0] if len(values) == 1 else (values or None)
+
+
+@xai_component(color="rgb(204, 85, 0)")
+class AgentUseMCPTools(Component):
+    """Gives an agent the tools of one MCP server.
+
+    The server starts in the background while the workflow goes on. If it cannot be
+    used, the agent works without it and says so. Use one node for each server.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+
+    ##### Example:
+    server_name `library`, before AgentMakeToolbelt.
+    """
+
+    server_name: InCompArg[str]
+    toolbelt_name: InArg[str]
+
+    def execute(self, ctx) -> None:
+        bridge.use_server(ctx, self.server_name.value, self.toolbelt_name.value)
+
+
+@xai_component(color="rgb(204, 85, 0)")
+class AgentMakeToolbelt(Component):
+    """Puts a toolbelt together: all tools drawn for it and all servers declared for it so far.
+
+    ##### inPorts:
+    - name (str): The toolbelt's name. Default: `default`.
+
+    ##### outPorts:
+    - toolbelt_spec (dict): Wire it to AgentInit.
+
+    ##### Example:
+    AgentUseMCPTools, then this node, then AgentInit, with toolbelt_spec wired from here.
+    """
+
+    name: InArg[str]
+    toolbelt_spec: OutArg[dict]
+
+    def execute(self, ctx) -> None:
+        self.toolbelt_spec.value = bridge.make_toolbelt(ctx, self.name.value)
