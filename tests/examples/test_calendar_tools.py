@@ -1,0 +1,166 @@
+"""The example calendar: days, clocks of other zones, and errors that name near zones."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+from mcp.server.mcpserver.exceptions import ToolError
+
+from .servers import answer, load
+
+calendar = load("calendar_tools")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_current_time_is_now_in_the_zone_and_in_utc_by_default(mode: str) -> None:
+    async with Client(calendar.server, mode=mode) as client:
+        before = datetime.now(UTC).replace(microsecond=0)
+        utc = await answer(client, "current_time")
+        tokyo = await answer(client, "current_time", timezone="asia/tokyo")
+    assert before <= datetime.fromisoformat(utc["time"]) <= datetime.now(UTC)
+    assert before <= datetime.fromisoformat(tokyo["time"]) <= datetime.now(UTC)
+    assert (utc["timezone"], utc["utc_offset"]) == ("UTC", "+00:00")
+    assert (tokyo["timezone"], tokyo["utc_offset"]) == ("Asia/Tokyo", "+09:00")
+
+
+@pytest.mark.parametrize(
+    ("time", "source", "target", "result", "difference"),
+    [
+        ("2026-07-28T14:30", "UTC", "America/New_York", "2026-07-28T10:30:00-04:00", "-04:00"),
+        ("2026-01-28 14:30", "UTC", "America/New_York", "2026-01-28T09:30:00-05:00", "-05:00"),
+        (
+            "2026-07-28T23:00",
+            "Europe/Berlin",
+            "Asia/Kolkata",
+            "2026-07-29T02:30:00+05:30",
+            "+03:30",
+        ),
+        ("2026-07-28T14:30+02:00", "Europe/Berlin", "UTC", "2026-07-28T12:30:00+00:00", "-02:00"),
+        ("2026-07-28", "Asia/Kathmandu", "UTC", "2026-07-27T18:15:00+00:00", "-05:45"),
+    ],
+)
+def test_a_time_is_converted_with_the_offsets_of_that_day(
+    time: str, source: str, target: str, result: str, difference: str
+) -> None:
+    converted = calendar.convert_time(time, source, target)
+    assert converted.target.time == result
+    assert converted.difference == difference
+    assert converted.note is None
+
+
+def test_a_time_without_a_date_is_today_in_the_zone_it_comes_from() -> None:
+    zone = ZoneInfo("Pacific/Kiritimati")
+    days = {datetime.now(zone).date()}
+    converted = calendar.convert_time("09:30", zone.key, "UTC")
+    days.add(datetime.now(zone).date())  # in case midnight passes during the test
+    local = datetime.fromisoformat(converted.source.time)
+    assert local.date() in days
+    assert f"{local:%H:%M}" == "09:30"
+
+
+@pytest.mark.parametrize(
+    ("time", "understood", "note"),
+    [
+        ("2026-03-29T02:30", "2026-03-29T03:30:00+02:00", "does not occur that day"),
+        ("2026-10-25T02:30", "2026-10-25T02:30:00+02:00", "occurs twice that day"),
+    ],
+)
+def test_a_clock_change_is_pointed_out(time: str, understood: str, note: str) -> None:
+    """Clocks in the European Union change on the last Sundays of March and October."""
+    converted = calendar.convert_time(time, "Europe/Berlin", "UTC")
+    assert converted.source.time == understood
+    assert note in converted.note
+
+
+@pytest.mark.parametrize(
+    ("zone", "words"),
+    [
+        ("Berlin", "Did you mean Europe/Berlin?"),
+        ("new york", "Did you mean America/New_York?"),
+        ("Tokio", "Did you mean Asia/Tokyo?"),
+        ("Europe/Berln", "Did you mean Europe/Berlin"),
+        ("IST", "Did you mean Asia/Kolkata or Europe/Dublin or Asia/Jerusalem?"),
+        ("Mars/Olympus", "Name a large city in that zone, as in Europe/Berlin."),
+        ("../../etc/passwd", "Name a large city"),
+        ("", "Name a large city"),
+    ],
+)
+def test_an_unknown_zone_is_refused_with_near_ones(zone: str, words: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        calendar.current_time(zone)
+    assert words in str(caught.value)
+
+
+def test_every_zone_named_as_advice_exists() -> None:
+    for zones in calendar.ABBREVIATIONS.values():
+        for zone in zones:
+            assert calendar.find_zone(zone).key == zone
+
+
+@pytest.mark.parametrize(
+    ("time", "zone", "words"),
+    [
+        ("2:30 PM", "UTC", "Write it like 09:30 or 2026-07-28T14:30."),
+        ("25:00", "UTC", "'25:00' is not a time (hour must be in 0..23)"),
+        ("2026-02-30T10:00", "UTC", "is not a time (day is out of range for month)"),
+        ("2026-07-28T14:30Z", "Europe/Berlin", "where it is then +02:00. Leave the offset out"),
+        ("0001-01-01T00:00", "Asia/Tokyo", "is at the end of the calendar"),
+        ("9999-12-31T23:59", "America/New_York", "is at the end of the calendar"),
+    ],
+)
+def test_a_time_that_cannot_be_read_is_refused_in_words(time: str, zone: str, words: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        calendar.convert_time(time, zone, "UTC")
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "days", "weeks", "rest"),
+    [
+        ("2026-07-28", "2026-12-24", 149, 21, 2),
+        ("2024-02-28", "2024-03-01", 2, 0, 2),
+        ("2026-03-01", "2026-02-15", -14, 2, 0),
+        ("2026-07-28", "2026-07-28", 0, 0, 0),
+    ],
+)
+def test_days_are_counted_over_leap_years_and_backwards(
+    start: str, end: str, days: int, weeks: int, rest: int
+) -> None:
+    counted = calendar.days_between(start, end)
+    assert (counted.days, counted.weeks, counted.remaining_days) == (days, weeks, rest)
+
+
+@given(st.dates(), st.dates())
+def test_adding_the_days_between_leads_from_one_date_to_the_other(start: date, end: date) -> None:
+    days = calendar.days_between(str(start), str(end)).days
+    assert calendar.add_days(str(start), days).date == end
+
+
+def test_a_day_has_its_weekday_week_and_number() -> None:
+    """ISO 8601: 1 January 2027 is a Friday in the last week of 2026."""
+    day = calendar.weekday_of("2027-01-01")
+    assert (day.weekday, day.iso_week, day.day_of_year) == ("Friday", "2026-W53", 1)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("weekday_of", ["tomorrow"], "'tomorrow' is not a day of the calendar"),
+        ("add_days", ["2026-02-30", 1], "day is out of range for month). Write it like 2026-07-28"),
+        ("add_days", ["2026-07-28", 10**20], "is outside the calendar, years 1 to 9999"),
+        ("days_between", ["2026-07-28", "24.12.2026"], "Write it like 2026-07-28"),
+    ],
+)
+def test_a_date_that_cannot_be_is_refused_in_words(
+    tool: str, arguments: list[Any], words: str
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        getattr(calendar, tool)(*arguments)
+    assert words in str(caught.value)

@@ -1,0 +1,198 @@
+"""The example library: what its tools find, lend, take back and refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import INVALID_PARAMS
+
+from .servers import answer, load, refusal
+
+MOBY_DICK, DON_QUIXOTE, FRANKENSTEIN = 14, 1, 8
+
+
+@pytest.fixture
+def library() -> Any:
+    """The module with a fresh catalogue in memory."""
+    module = load("library")
+    yield module
+    module.catalogue.close()
+
+
+@pytest.fixture(params=["auto", "legacy"])
+async def client(library: ModuleType, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    """A client of that library inside this process, in each protocol era."""
+    async with Client(library.server, mode=request.param) as client:
+        yield client
+
+
+def test_the_catalogue_has_thirty_different_books_that_are_in_the_public_domain(
+    library: ModuleType,
+) -> None:
+    assert len(library.BOOKS) == 30
+    assert len({title for title, *_ in library.BOOKS}) == 30
+    assert all(year < 1931 for _, _, year, _ in library.BOOKS)
+
+
+@pytest.mark.parametrize(
+    ("query", "titles"),
+    [
+        ("moby dick", ["Moby-Dick"]),
+        ("BRONTE", ["Jane Eyre", "Wuthering Heights"]),
+        ("Brontë jane", ["Jane Eyre"]),
+        ("sōseki", ["Botchan"]),
+        ("gullivers", ["Gulliver's Travels"]),
+        ("gulliver’s", ["Gulliver's Travels"]),  # noqa: RUF001 (the apostrophe that phones type)
+        ("vampire", ["Dracula"]),
+        ("rock", []),  # the start of a word, which it is not in Sherlock
+        ("100%", []),
+        ("quantum physics", []),
+    ],
+)
+def test_a_search_finds_words_of_title_author_and_subjects(
+    library: ModuleType, query: str, titles: list[str]
+) -> None:
+    found = library.search_books(query)
+    assert [book.title for book in found.books] == titles
+    assert found.total == len(titles)
+
+
+@pytest.mark.anyio
+async def test_a_search_says_how_many_match_beyond_its_limit(client: Client) -> None:
+    found = await answer(client, "search_books", query="", limit=3)
+    assert found["total"] == 30
+    assert len(found["books"]) == 3
+    assert "limit" in await refusal(client, "search_books", query="", limit=0)
+
+
+@pytest.mark.anyio
+async def test_a_loan_starts_today_for_three_weeks_and_ends_when_returned(client: Client) -> None:
+    today = date.today()
+    loan = await answer(client, "borrow_book", book_id=FRANKENSTEIN, reader=" ada ")
+    assert loan == {
+        "book_id": FRANKENSTEIN,
+        "title": "Frankenstein",
+        "reader": "Ada",
+        "borrowed_on": today.isoformat(),
+        "due_on": (today + timedelta(days=21)).isoformat(),
+        "overdue": False,
+    }
+    assert loan in (await answer(client, "list_loans"))["loans"]
+    back = await answer(client, "return_book", book_id=FRANKENSTEIN)
+    assert (back["reader"], back["days_late"]) == ("Ada", 0)
+    assert (await answer(client, "list_loans", reader="Ada"))["loans"] == []
+    book = await answer(client, "get_book", book_id=FRANKENSTEIN)
+    assert (book["on_loan_to"], book["due_on"]) == (None, None)
+
+
+@pytest.mark.anyio
+async def test_loans_list_the_earliest_due_first_and_show_what_is_overdue(client: Client) -> None:
+    loans = (await answer(client, "list_loans"))["loans"]
+    assert [(loan["title"], loan["overdue"]) for loan in loans] == [
+        ("Moby-Dick", True),
+        ("Jane Eyre", False),
+    ]
+    assert (await answer(client, "return_book", book_id=MOBY_DICK))["days_late"] == 9
+
+
+@pytest.mark.anyio
+async def test_every_refusal_says_what_to_do_next(client: Client) -> None:
+    """The rules of library://rules, each in words a model can act on."""
+    taken = await refusal(client, "borrow_book", book_id=MOBY_DICK, reader="Ada")
+    assert "Moby-Dick (book 14) is on loan to Esi until" in taken
+    assert "Choose another book" in taken
+    overdue = await refusal(client, "borrow_book", book_id=DON_QUIXOTE, reader="Esi")
+    assert "Esi must first return Moby-Dick (book 14), which was due on" in overdue
+    stranger = await refusal(client, "borrow_book", book_id=DON_QUIXOTE, reader="Eve")
+    assert "'Eve'. Registered: Ada, Ben, Chiara, Dmitri, Esi." in stranger
+    idle = await refusal(client, "return_book", book_id=DON_QUIXOTE)
+    assert "Don Quixote (book 1) is not on loan" in idle
+    assert "No reader" in await refusal(client, "list_loans", reader="Eve")
+    for tool in ("get_book", "return_book"):
+        assert "There is no book 31." in await refusal(client, tool, book_id=31)
+
+
+@pytest.mark.anyio
+async def test_a_reader_has_at_most_three_books(client: Client) -> None:
+    for book_id in (1, 2, 3):
+        await answer(client, "borrow_book", book_id=book_id, reader="Ada")
+    words = await refusal(client, "borrow_book", book_id=4, reader="Ada")
+    assert "Ada already has 3 books" in words
+    assert "Robinson Crusoe (book 2)" in words
+    await answer(client, "return_book", book_id=2)
+    await answer(client, "borrow_book", book_id=4, reader="Ada")
+
+
+@pytest.mark.anyio
+async def test_the_statistics_add_up(client: Client) -> None:
+    await answer(client, "borrow_book", book_id=DON_QUIXOTE, reader="Ada")
+    numbers = await answer(client, "library_statistics")
+    favourites = numbers.pop("most_borrowed")
+    assert numbers == {
+        "books": 30,
+        "available": 27,
+        "on_loan": 3,
+        "overdue": 1,
+        "readers": 5,
+        "loans_ever": 6,
+    }
+    assert favourites[0] == {"book_id": 6, "title": "Pride and Prejudice", "loans": 2}
+    assert len(favourites) == 3
+
+
+@pytest.mark.anyio
+async def test_resources_and_the_prompt_are_listed_and_read(client: Client) -> None:
+    assert [str(r.uri) for r in (await client.list_resources()).resources] == ["library://rules"]
+    templates = (await client.list_resource_templates()).resource_templates
+    assert [template.uri_template for template in templates] == ["library://book/{book_id}"]
+    card = (await client.read_resource("library://book/14")).contents[0]
+    assert card.mime_type == "application/json"
+    assert json.loads(card.text) == await answer(client, "get_book", book_id=MOBY_DICK)
+    prompt = (await client.list_prompts()).prompts[0]
+    assert [(a.name, a.required, bool(a.description)) for a in prompt.arguments or []] == [
+        ("reader_interest", True, True)
+    ]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("book_id", ["99", "moby", "1" + "0" * 30])
+async def test_the_card_of_an_unknown_book_is_a_protocol_error(
+    client: Client, book_id: str
+) -> None:
+    """MCP 2026-07-28, server/resources: not found is -32602."""
+    with pytest.raises(MCPError, match=f"There is no book '{book_id}'") as caught:
+        await client.read_resource(f"library://book/{book_id}")
+    assert caught.value.code == INVALID_PARAMS
+
+
+def test_two_servers_on_one_file_lend_a_book_once(tmp_path: Path) -> None:
+    """A workshop may start the server twice on the same --db file."""
+    first, second = load("library"), load("library")
+    for module in (first, second):
+        module.catalogue.close()
+        module.catalogue.open(str(tmp_path / "loans.db"))
+
+    def borrow(module: ModuleType, reader: str) -> str:
+        try:
+            return module.borrow_book(FRANKENSTEIN, reader).title
+        except ToolError as error:
+            return str(error).partition(" until ")[0].rpartition(" ")[0]
+
+    tries = [(first, "Ada"), (second, "Ben"), (first, "Chiara"), (second, "Dmitri")]
+    with ThreadPoolExecutor(len(tries)) as threads:
+        outcomes = list(threads.map(lambda one: borrow(*one), tries))
+    refused = "Frankenstein (book 8) is on loan to"
+    assert sorted(outcomes) == ["Frankenstein", refused, refused, refused]
+    assert len(first.list_loans().loans) == 3
+    assert first.list_loans().model_dump() == second.list_loans().model_dump()
+    for module in (first, second):
+        module.catalogue.close()

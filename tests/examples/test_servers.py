@@ -1,0 +1,235 @@
+"""The bundled example servers as real processes: over stdio and HTTP, in both protocol eras."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import anyio
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+from mcp import Client, StdioServerParameters
+from mcp.client.sse import sse_client
+from mcp.client.stdio import stdio_client
+
+from .servers import SERVERS, answer, load, refusal
+
+ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+START_SECONDS = 30.0  # a server imports for about a second, on a busy machine for ten
+
+# For each server its tools, a call that succeeds, and one that is refused with these words.
+EXPECTED: dict[str, dict[str, Any]] = {
+    "library": {
+        "tools": {
+            "search_books",
+            "get_book",
+            "borrow_book",
+            "return_book",
+            "list_loans",
+            "library_statistics",
+        },
+        "good": ("search_books", {"query": "dracula"}),
+        "bad": ("get_book", {"book_id": 999}),
+        "words": "There is no book 999. Find its book_id with search_books.",
+    },
+    "units": {
+        "tools": {"convert_units", "list_units"},
+        "good": ("convert_units", {"value": 1, "from_unit": "mi", "to_unit": "m"}),
+        "bad": ("convert_units", {"value": 1, "from_unit": "kilometr", "to_unit": "m"}),
+        "words": "There is no unit 'kilometr' here. Did you mean km (kilometre)?",
+    },
+    "calendar_tools": {
+        "tools": {"current_time", "convert_time", "days_between", "add_days", "weekday_of"},
+        "good": ("weekday_of", {"date": "2026-07-28"}),
+        "bad": ("current_time", {"timezone": "Berlin"}),
+        "words": "There is no time zone 'Berlin'. Did you mean Europe/Berlin?",
+    },
+}
+
+
+@asynccontextmanager
+async def over_stdio(name: str, mode: str, *options: str) -> AsyncIterator[Client]:
+    """A client of the server's own process, which must leave nothing on standard error."""
+    parameters = StdioServerParameters(
+        command=sys.executable, args=[str(SERVERS / f"{name}.py"), *options]
+    )
+    with tempfile.TemporaryFile("w+") as errors:
+        with anyio.fail_after(START_SECONDS):
+            async with Client(stdio_client(parameters, errlog=errors), mode=mode) as client:
+                yield client
+        errors.seek(0)
+        assert errors.read() == ""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize("name", EXPECTED)
+async def test_a_server_explains_itself_and_answers_over_stdio(name: str, mode: str) -> None:
+    """Every tool and parameter is described, for a model that knows nothing else of it."""
+    expected = EXPECTED[name]
+    async with over_stdio(name, mode) as client:
+        assert client.protocol_version == ERAS[mode]
+        assert (client.instructions or "").count(". ") == 1, "two sentences"
+        tools = (await client.list_tools()).tools
+        assert {tool.name for tool in tools} == expected["tools"]
+        for tool in tools:
+            check_is_described(tool)
+        tool_name, arguments = expected["good"]
+        assert await answer(client, tool_name, **arguments)
+        tool_name, arguments = expected["bad"]
+        assert await refusal(client, tool_name, **arguments) == (
+            f"Error executing tool {tool_name}: {expected['words']}"
+        )
+
+
+def check_is_described(tool: Any) -> None:
+    """A title, one line of description, honest annotations, and every parameter explained."""
+    assert tool.title
+    assert tool.description.endswith(".")
+    assert "\n" not in tool.description
+    assert tool.output_schema["type"] == "object", "an object, as the handshake era needs"
+    assert tool.annotations.read_only_hint is not None
+    assert tool.annotations.open_world_hint is False
+    for name, schema in tool.input_schema["properties"].items():
+        assert schema.get("description"), f"{tool.name}: {name}"
+
+
+@pytest.mark.anyio
+async def test_only_borrowing_and_returning_declare_that_they_change_something() -> None:
+    """A client that asks before a destructive call asks before a book is returned."""
+    changing: dict[str, Any] = {}
+    for name in EXPECTED:
+        async with Client(load(name).server) as client:
+            for tool in (await client.list_tools()).tools:
+                if not tool.annotations.read_only_hint:
+                    changing[tool.name] = tool.annotations
+    assert set(changing) == {"borrow_book", "return_book"}
+    assert changing["borrow_book"].destructive_hint is False
+    assert changing["return_book"].destructive_hint is True
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_borrowed_book_shows_in_the_loans_and_cannot_be_borrowed_twice(mode: str) -> None:
+    async with over_stdio("library", mode) as client:
+        found = await answer(client, "search_books", query="alice wonderland")
+        book_id = found["books"][0]["book_id"]
+        await answer(client, "borrow_book", book_id=book_id, reader="Ada")
+        loans = (await answer(client, "list_loans", reader="Ada"))["loans"]
+        assert [loan["title"] for loan in loans] == ["Alice's Adventures in Wonderland"]
+        assert "is on loan to Ada until" in await refusal(
+            client, "borrow_book", book_id=book_id, reader="Ben"
+        )
+        rules = (await client.read_resource("library://rules")).contents[0].text
+        assert "21 days" in rules
+        card = (await client.read_resource(f"library://book/{book_id}")).contents[0]
+        assert json.loads(card.text)["on_loan_to"] == "Ada"
+        prompt = await client.get_prompt("recommend_book", {"reader_interest": "the sea"})
+        assert "interested in: the sea" in prompt.messages[0].content.text
+
+
+@pytest.mark.anyio
+async def test_a_catalogue_in_a_file_keeps_the_loans_for_the_next_start(tmp_path: Any) -> None:
+    file = str(tmp_path / "loans.db")
+    async with over_stdio("library", "auto", "--db", file) as client:
+        await answer(client, "borrow_book", book_id=1, reader="Chiara")
+    async with over_stdio("library", "auto", "--db", file) as client:
+        assert (await answer(client, "get_book", book_id=1))["on_loan_to"] == "Chiara"
+
+
+def test_a_file_that_is_no_catalogue_is_named_on_standard_error() -> None:
+    server = SERVERS / "library.py"
+    ended = subprocess.run(
+        [sys.executable, server, "--db", __file__],
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+    )
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert f"{__file__} cannot be used as the catalogue: file is not a database" in ended.stderr
+
+
+def request(number: int, method: str, **parameters: Any) -> dict[str, Any]:
+    """A JSON-RPC request as it goes over the wire."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", EXPECTED)
+async def test_standard_output_carries_the_protocol_and_nothing_else(name: str) -> None:
+    """MCP, transports, stdio: nothing that is not a valid message. It ends when input ends."""
+    good, bad = EXPECTED[name]["good"], EXPECTED[name]["bad"]
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}}
+    messages = [
+        request(1, "initialize", **hello, clientInfo={"name": "test", "version": "0"}),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        request(2, "tools/list"),
+        request(3, "tools/call", name=good[0], arguments=good[1]),
+        request(4, "tools/call", name=bad[0], arguments=bad[1]),
+        request(5, "no/such/method"),
+    ]
+    wire = "".join(json.dumps(message) + "\n" for message in messages).encode()
+    with anyio.fail_after(START_SECONDS):
+        async with await anyio.open_process([sys.executable, SERVERS / f"{name}.py"]) as process:
+            assert process.stdin
+            assert process.stdout
+            assert process.stderr
+            await process.stdin.send(wire)
+            lines = BufferedByteReceiveStream(process.stdout)
+            answers = [json.loads(await lines.receive_until(b"\n", 10**6)) for _ in range(5)]
+            await process.stdin.aclose()
+            assert [rest async for rest in process.stdout] == []
+            assert [noise async for noise in process.stderr] == []
+            assert await process.wait() == 0
+    assert {message["id"] for message in answers} == {1, 2, 3, 4, 5}
+    assert all(message["jsonrpc"] == "2.0" for message in answers)
+
+
+@contextmanager
+def over_http(name: str, option: str) -> Iterator[int]:
+    """The server's own process on a free port of this machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, SERVERS / f"{name}.py", option, str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        yield port
+    finally:
+        process.terminate()
+        output, _ = process.communicate(timeout=START_SECONDS)
+        assert output == b""
+
+
+async def until_listening(port: int) -> None:
+    """Return when somebody answers on this port."""
+    while True:
+        try:
+            await (await anyio.connect_tcp("127.0.0.1", port)).aclose()
+        except OSError:
+            await anyio.sleep(0.05)  # a port has no event to wait for
+        else:
+            return
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("option", ["--http", "--sse"])
+async def test_a_server_answers_over_http_in_both_eras(option: str) -> None:
+    with over_http("units", option) as port, anyio.fail_after(START_SECONDS):
+        await until_listening(port)
+        for mode, version in ERAS.items():
+            url = f"http://127.0.0.1:{port}"
+            target: Any = f"{url}/mcp" if option == "--http" else sse_client(f"{url}/sse")
+            async with Client(target, mode=mode) as client:
+                assert client.protocol_version == version
+                converted = await answer(
+                    client, "convert_units", value=1, from_unit="mile", to_unit="metre"
+                )
+                assert converted["result"] == 1609.344
