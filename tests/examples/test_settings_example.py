@@ -1,0 +1,98 @@
+"""The settings file we ship: valid JSON, short names, and servers that really start."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shutil
+import sys
+import tempfile
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from .servers import ROOT
+
+FILE = ROOT / "mcp_settings.json.example"
+START_SECONDS = 90.0  # npx may fetch the package first
+OFFLINE = re.compile(r"ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ENOTCACHED|ETIMEDOUT|ENETUNREACH")
+
+
+def no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different, as JSON asks but Python does not check."""
+    keys = [key for key, _ in pairs]
+    assert len(keys) == len(set(keys)), keys
+    return dict(pairs)
+
+
+def entries() -> dict[str, dict[str, Any]]:
+    """The servers of the file by name."""
+    text = FILE.read_text(encoding="utf-8")
+    return json.loads(text, object_pairs_hook=no_duplicates)["mcpServers"]
+
+
+def test_the_file_is_strict_json_with_short_plain_names() -> None:
+    servers = entries()
+    assert set(servers) == {"library", "units", "calendar", "time", "files"}
+    for name, entry in servers.items():
+        assert re.fullmatch(r"[a-z][a-z0-9_]{0,15}", name)
+        assert set(entry) <= {"command", "args", "disabled"}
+
+
+def test_a_first_run_starts_only_bundled_servers_and_fetches_nothing() -> None:
+    """Decided by us: what needs another installation is disabled until somebody wants it."""
+    enabled = [entry for entry in entries().values() if not entry.get("disabled")]
+    assert len(enabled) == 3
+    for entry in enabled:
+        assert entry["command"] == "${python}"
+        assert (ROOT / entry["args"][0]).is_file()
+
+
+def skip_without_runner(name: str, entry: dict[str, Any]) -> None:
+    """What the entry needs beyond this repository may be missing here."""
+    if entry["command"] != "${python}" and shutil.which(entry["command"]) is None:
+        pytest.skip(f"{name}: {entry['command']} is not installed")
+    if entry["args"][0] == "-m" and importlib.util.find_spec(entry["args"][1]) is None:
+        pytest.skip(f"{name}: {entry['args'][1]} is not installed")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.npm] if entry["command"] == "npx" else [])
+        for name, entry in entries().items()
+    ],
+)
+async def test_every_entry_is_a_server_that_starts_and_offers_tools(name: str) -> None:
+    """Decided by the owner: every entry is a server that can really be started."""
+    entry = entries()[name]
+    skip_without_runner(name, entry)
+    parameters = StdioServerParameters(
+        command=entry["command"].replace("${python}", sys.executable),
+        args=entry["args"],
+        env={"npm_config_fetch_retries": "0"},  # an unreachable registry is known at once
+        cwd=str(ROOT),
+    )
+    problem, noise = await start_and_list(parameters)
+    if problem and entry["command"] == "npx" and OFFLINE.search(noise):
+        pytest.skip(f"{name}: npm cannot be reached")
+    assert problem is None, f"{name}: {problem!r}\n{noise}"
+
+
+async def start_and_list(parameters: StdioServerParameters) -> tuple[BaseException | None, str]:
+    """Start a server and list its tools; what went wrong, and its standard error."""
+    problem: BaseException | None = None
+    with tempfile.TemporaryFile("w+") as errors:
+        try:
+            with anyio.fail_after(START_SECONDS):
+                async with Client(stdio_client(parameters, errlog=errors)) as client:
+                    assert (await client.list_tools()).tools
+        except* (MCPError, OSError) as group:  # a timeout is an OSError
+            problem = group
+        errors.seek(0)
+        return problem, errors.read()
