@@ -1,6 +1,6 @@
 # Everything a contributor does, from a bare clone with Python 3.11 to 3.13 and make.
 #   make demo                       make test ARGS="-k settings -x"
-#   make check PYTHON=python3.12    make lab ARGS="--no-browser --port 9999"
+#   make check PYTHON=python3.12    make lab ARGS="--no-browser --port=9999"
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -47,10 +47,10 @@ demo: $(PACKAGE)
 	@echo "==> Preparing ./demo (xai-mcp-agent init demo)"
 	@$(BIN)/xai-mcp-agent init demo >/dev/null
 	@echo "==> Compiling examples/quickstart.xircuits to demo/quickstart.py"
-	@cd demo && ../$(BIN)/xircuits compile examples/quickstart.xircuits quickstart.py \
+	@cd demo && "$$OLDPWD/$(BIN)/xircuits" compile examples/quickstart.xircuits quickstart.py \
 	  >compile.log 2>&1 || { cat compile.log; exit 1; }
 	@echo "==> Running demo/quickstart.py"
-	@cd demo && ../$(BIN)/python quickstart.py
+	@cd demo && "$$OLDPWD/$(BIN)/python" quickstart.py
 	@echo "==> Done. The same workflow on the canvas: make lab"
 
 lab: $(PACKAGE)
@@ -58,7 +58,7 @@ lab: $(PACKAGE)
 	@$(BIN)/xai-mcp-agent init lab >/dev/null
 	@echo "==> Starting JupyterLab; open examples/quickstart.xircuits there (Ctrl-C ends it)"
 	@root=$$(test "$$(id -u)" != 0 || echo --allow-root); cd lab && \
-	  PATH="$(abspath $(BIN)):$$PATH" xircuits start $$root $(ARGS)
+	  PATH="$$OLDPWD/$(BIN):$$PATH" xircuits start $$root $(ARGS)
 
 test: $(TOOLS)
 	@$(BIN)/python -m pytest $(ARGS)
