@@ -1,0 +1,155 @@
+"""Our component files work in the palette, on the canvas and as imported modules.
+
+Who decided it: Xircuits 1.19.2, whose own code is asked; and design.md section 2, component rules.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tinycss2.color4 import parse_color
+
+from xai_mcp_agent.bridge.freshness import COMPONENT_FILES, installed_components_folder
+from xai_mcp_agent.cli.init import init_folder
+
+from .support.component_rules import component_classes, findings
+from .support.palette import our_palette, palette, ports_at_run_time
+
+# Names that xai-agent's workflows use; it cannot be installed beside this library (README).
+UPSTREAM_NAMES = {
+    "AgentDefineRoute", "AgentDefineTool", "AgentInit", "AgentLearn", "AgentMakeToolbelt",
+    "AgentMergeSystem", "AgentNumpyMemory", "AgentRouter", "AgentRun", "AgentRunTool",
+    "AgentStreamStringResponse", "AgentToolOutput", "AgentUpdate", "AgentUseMCPTools",
+    "AgentVectoMemory",
+}  # fmt: skip
+
+FILES = sorted(installed_components_folder().glob(COMPONENT_FILES))
+CLASSES = {
+    component.name: component
+    for file in FILES
+    for component in component_classes(ast.parse(file.read_bytes()))
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working folder as `init` makes it."""
+    return init_folder(tmp_path_factory.mktemp("lab")).folder
+
+
+@pytest.fixture(scope="module")
+def shown(folder: Path) -> dict[str, dict[str, Any]]:
+    """Our part of the palette, as Xircuits' own handler answers."""
+    return our_palette(folder)
+
+
+def test_the_palette_shows_every_component_we_have(shown: dict[str, dict[str, Any]]) -> None:
+    assert CLASSES, f"no component files in {installed_components_folder()}"
+    assert set(shown) == set(CLASSES)
+
+
+def test_a_node_on_the_canvas_has_the_ports_its_module_has_at_run_time(
+    folder: Path, shown: dict[str, dict[str, Any]]
+) -> None:
+    """The palette reads text, the run reads annotations; they must agree, in order."""
+    drawn = {name: [port["name"] for port in entry["variables"]] for name, entry in shown.items()}
+    assert drawn == ports_at_run_time(folder, [file.stem for file in FILES])
+
+
+def test_the_import_path_of_a_node_is_that_of_its_file(shown: dict[str, dict[str, Any]]) -> None:
+    paths = {f"xai_components/xai_mcp_agent/{file.name}" for file in FILES}
+    assert {entry["file_path"] for entry in shown.values()} == paths
+
+
+def test_every_colour_is_one_that_css_knows(shown: dict[str, dict[str, Any]]) -> None:
+    """A bad one blanks the palette and every canvas with such a node."""
+    bad = {name: e["color"] for name, e in shown.items() if parse_color(e["color"]) is None}
+    assert bad == {}
+
+
+def test_every_docstring_explains_each_port_and_gives_an_example(
+    shown: dict[str, dict[str, Any]],
+) -> None:
+    """design.md, component rules: the docstring is all that the person on the canvas sees."""
+    assert [line for name, entry in shown.items() for line in _doc_gaps(name, entry)] == []
+
+
+def _doc_gaps(name: str, entry: dict[str, Any]) -> list[str]:
+    text = entry["docstring"] or ""
+    ports = [port["name"] for port in entry["variables"]]
+    gaps = [f"{name}: {port} is missing" for port in ports if not re.search(rf"\b{port}\b", text)]
+    return gaps if re.search(r"\bexample\b", text, re.IGNORECASE) else [*gaps, f"{name}: example"]
+
+
+def test_no_class_name_is_taken_by_another_library(folder: Path) -> None:
+    """The palette knows a node by its class name alone and shows one of two."""
+    others = {e["task"] for e in palette(folder) if e["category"] != "MCP_AGENT"}
+    assert (set(CLASSES) - UPSTREAM_NAMES) & others == set()
+
+
+def test_no_class_name_stands_in_two_of_our_files() -> None:
+    names = [c.name for f in FILES for c in component_classes(ast.parse(f.read_bytes()))]
+    assert len(names) == len(set(names))
+
+
+def test_our_component_files_keep_the_rules() -> None:
+    assert [line for file in FILES for line in findings(file)] == []
+
+
+def test_a_plain_component_has_no_findings(tmp_path: Path) -> None:
+    assert findings(_toy(tmp_path, "")) == []
+
+
+VIOLATIONS = {
+    "umlaut": ('"""Grüße."""', "not plain ASCII"),
+    "future": ("from __future__ import annotations", "a future import"),
+    "async component": ("from xai_components.base import AsyncComponent", "AsyncComponent"),
+    "renamed mark": ("from xai_components.base import xai_component as node", "another name"),
+    "nested": (
+        "if True:\n    @xai_component(color='red')\n    class A(Component):\n        pass",
+        "not at the top of the file",
+    ),
+    "plain class": ("class Helper:\n    pass", "no component"),
+    "public function": ("def helper():\n    pass", "a public function"),
+    "dotted call": ("@base.xai_component(color='red')\nclass A(Component):\n    pass", "dotted"),
+    "no color": ("@xai_component\nclass A(Component):\n    pass", "no color"),
+    "computed color": ("@xai_component(color=RED)\nclass A(Component):\n    pass", "not a literal"),
+    "task": ("@xai_component(color='red', task='A')\nclass A(Component):\n    pass", "Reload"),
+    "other base": ("@xai_component(color='red')\nclass A(Toy):\n    pass", "not on Component"),
+}
+
+PORT_VIOLATIONS = {
+    "quoted": ('port: "InArg[str]"', "is no port"),
+    "dotted": ("port: base.InArg[str]", "is no port"),
+    "generic": ("port: InArg[list[dict]]", "nothing can be wired"),
+    "optional": ("port: InArg[Optional[str]]", "nothing can be wired"),
+    "quoted type": ("port: InArg['Thing']", "nothing can be wired"),
+    "optional branch": ("port: Optional[BaseComponent]", "is no port"),
+    "state": ("count: int = 3", "is no port"),
+    "class variable": ("count: ClassVar[int] = 3", "is no port"),
+    "default": ("port: InArg[str] = InArg('x')", "a default"),
+    "several lines": ("port: InArg[\n        str\n    ]", "spread over lines"),
+}
+
+
+@pytest.mark.parametrize(("source", "says"), VIOLATIONS.values(), ids=VIOLATIONS)
+def test_a_file_that_breaks_a_rule_is_found(tmp_path: Path, source: str, says: str) -> None:
+    assert any(says in line for line in findings(_toy(tmp_path, source)))
+
+
+@pytest.mark.parametrize(("port", "says"), PORT_VIOLATIONS.values(), ids=PORT_VIOLATIONS)
+def test_a_port_that_breaks_a_rule_is_found(tmp_path: Path, port: str, says: str) -> None:
+    source = f"@xai_component(color='red')\nclass A(Component):\n    {port}\n"
+    assert any(says in line for line in findings(_toy(tmp_path, source)))
+
+
+def _toy(folder: Path, source: str) -> Path:
+    head = "from xai_components.base import Component, InArg, xai_component\n"
+    good = "@xai_component(color='red')\nclass Toy(Component):\n    port: InArg[str]\n"
+    file = folder / "toy_components.py"
+    file.write_text(f"{head}{source}\n\n{good}", encoding="utf-8")
+    return file
