@@ -1,0 +1,190 @@
+"""What the wheel holds, and that an installed package works in folders of every state.
+
+Who decided it: design.md section 2, Installing. The states are those a real folder can be in:
+never initialised, initialised before the package came, initialised after it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from .support.environments import Environment, make_environment
+from .support.palette import our_palette
+
+ROOT = Path(__file__).parents[1]
+LIBRARY = "xai_components/xai_mcp_agent"
+BUILD_SECONDS = 120
+
+COMPONENT_FILES = {file.name for file in (ROOT / "xai_mcp_agent").glob("*_components.py")}
+
+# Imports every component file as a compiled workflow does, and makes one node of each class.
+SCRIPT = """
+import importlib
+from xai_components.base import Component
+
+made = []
+for name in {modules}:
+    module = importlib.import_module("xai_components.xai_mcp_agent." + name)
+    for value in list(vars(module).values()):
+        if isinstance(value, type) and value.__module__ == module.__name__:
+            made.append(type(value()).__name__)
+print("made", len(made), "nodes")
+"""
+
+
+def build(source: Path, target: Path, *options: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "--directory", str(target), *options],
+        cwd=source, capture_output=True, text=True, timeout=BUILD_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build(ROOT, folder, "--target", "wheel")
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    build(ROOT, folder, "--target", "sdist")
+    return next(folder.glob("*.tar.gz"))
+
+
+def names_in(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+# What is inside
+
+
+def test_the_list_of_component_files_is_complete() -> None:
+    """A file forgotten in pyproject.toml would be missing from the wheel without a word."""
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    listed = pyproject["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    expected = {f"xai_mcp_agent/{name}": f"{LIBRARY}/{name}" for name in COMPONENT_FILES}
+    assert {k: v for k, v in listed.items() if k.endswith("_components.py")} == expected
+
+
+def test_component_files_are_only_where_xircuits_looks(wheel: Path) -> None:
+    names = names_in(wheel)
+    shipped = {f"{LIBRARY}/{name}" for name in COMPONENT_FILES | {"__init__.py"}}
+    assert {name for name in names if name.startswith("xai_components/")} == shipped
+    assert {name for name in names if name.endswith("_components.py")} <= shipped
+
+
+def test_the_whole_engine_is_in_the_wheel(wheel: Path) -> None:
+    engine = (ROOT / "xai_mcp_agent").rglob("*.py")
+    files = {
+        file.relative_to(ROOT).as_posix() for file in engine if file.name not in COMPONENT_FILES
+    }
+    assert files <= names_in(wheel)
+
+
+def test_the_files_to_start_from_are_in_the_wheel(wheel: Path) -> None:
+    starter = "xai_mcp_agent/starter"
+    examples = [file for file in (ROOT / "examples").rglob("*.*") if file.suffix != ".pyc"]
+    expected = {f"{starter}/{file.relative_to(ROOT).as_posix()}" for file in examples}
+    assert expected, "there are no examples"
+    assert {*expected, f"{starter}/mcp_settings.json.example"} <= names_in(wheel)
+
+
+def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
+    tops = {name.partition("/")[0] for name in names_in(wheel)}
+    info = next(top for top in tops if top.endswith(".dist-info"))
+    assert tops == {"xai_mcp_agent", "xai_components", info}
+    assert [name for name in names_in(wheel) if "/test" in name or "__pycache__" in name] == []
+
+
+def test_the_wheel_from_the_sdist_is_the_same(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    build(next(tmp_path.glob("xai_mcp_agent-*")), tmp_path / "out", "--target", "wheel")
+    again = next((tmp_path / "out").glob("*.whl"))
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+# Installed from the wheel
+
+
+@pytest.fixture(scope="module")
+def initialised_before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("before")
+
+
+@pytest.fixture(scope="module")
+def installed(
+    wheel: Path, initialised_before: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Environment:
+    """An environment where the wheel was installed after `initialised_before` was initialised."""
+    environment = make_environment(tmp_path_factory.mktemp("installed"))
+    environment.run_python(initialised_before, "-m", "xircuits.start_xircuits", "init")
+    environment.install(str(wheel))
+    return environment
+
+
+def prepare(environment: Environment, folder: Path) -> str:
+    return environment.run(folder, "xai-mcp-agent", "init")
+
+
+def assert_it_works(environment: Environment, folder: Path) -> None:
+    """The palette shows our nodes; scripts make them from python, a sub-folder and `%run`."""
+    nodes = len(our_palette(folder, environment.python))
+    assert nodes > 0
+    modules = sorted(name.removesuffix(".py") for name in COMPONENT_FILES)
+    for script in (folder / "flow.py", folder / "examples" / "flow.py"):
+        script.write_text(SCRIPT.format(modules=modules), encoding="utf-8")
+        assert environment.run_python(folder, str(script)) == f"made {nodes} nodes\n"
+    shell = "from IPython import InteractiveShell as S; S.instance().run_line_magic('run', '{}')"
+    in_lab = environment.run_python(folder, "-c", shell.format("examples/flow.py"))
+    assert f"made {nodes} nodes" in in_lab
+
+
+def test_a_folder_never_initialised_works_after_init(
+    installed: Environment, tmp_path: Path
+) -> None:
+    assert "linked      xai_components/xai_mcp_agent" in prepare(installed, tmp_path)
+    assert_it_works(installed, tmp_path)
+
+
+def test_a_folder_initialised_before_the_install_works_after_init(
+    installed: Environment, initialised_before: Path
+) -> None:
+    """Its own `xai_components` hides the installed one."""
+    assert not (initialised_before / LIBRARY).exists()
+    assert "linked      xai_components/xai_mcp_agent" in prepare(installed, initialised_before)
+    assert_it_works(installed, initialised_before)
+
+
+def test_a_folder_that_xircuits_initialised_with_our_files_gets_a_link(
+    installed: Environment, tmp_path: Path
+) -> None:
+    installed.run_python(tmp_path, "-m", "xircuits.start_xircuits", "init")
+    assert (tmp_path / LIBRARY / "agent_components.py").is_file()
+    assert "linked      xai_components/xai_mcp_agent" in prepare(installed, tmp_path)
+    assert "Everything is up to date." in prepare(installed, tmp_path)
+    assert our_palette(tmp_path, installed.python) != {}
+
+
+# Installed from a checkout
+
+
+def test_an_editable_install_works_after_init(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    environment = make_environment(tmp_path_factory.mktemp("editable"))
+    environment.install("--editable", str(ROOT))
+    prepare(environment, tmp_path)
+    assert (tmp_path / LIBRARY).samefile(ROOT / "xai_mcp_agent")
+    assert_it_works(environment, tmp_path)
