@@ -1,0 +1,159 @@
+"""Puts the pieces of a Chat Completions answer together, streamed or whole.
+
+Services differ in what they leave out, repeat and number wrongly; all of that ends here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from .base import FinishReason, ModelReply, ToolCall, Usage
+
+_FINISHES: dict[str, FinishReason] = {
+    "stop": "stop",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+}
+
+
+@dataclass
+class _CallSoFar:
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass
+class ReplySoFar:
+    """A reply that is still arriving. `answered` tells whether any choice came at all."""
+
+    answered: bool = False
+    _text: list[str] = field(default_factory=list[str])
+    _refusal: list[str] = field(default_factory=list[str])
+    _calls: list[_CallSoFar] = field(default_factory=list[_CallSoFar])
+    _by_index: dict[int, _CallSoFar] = field(default_factory=dict[int, _CallSoFar])
+    _finish: str = ""
+    _usage: Usage = field(default_factory=Usage)
+
+    def add(self, chunk: Any) -> str:
+        """Take in one chunk of a stream, or a whole answer; gives the new text in it."""
+        chunk = _mapping(chunk)
+        if chunk.get("usage"):
+            self._usage = _usage(_mapping(chunk["usage"]))
+        for choice in map(_mapping, _sequence(chunk.get("choices"))):
+            if not choice.get("index"):
+                return self._add_choice(choice)
+        return ""
+
+    def finished(self, new_id: Callable[[], str]) -> ModelReply:
+        """The whole reply. `new_id` names the calls that came without an id of their own."""
+        calls = self._tool_calls(new_id)
+        refusal = "".join(self._refusal)
+        finish = _FINISHES.get(self._finish, "stop")
+        if refusal and not calls:
+            finish = "refusal"
+        elif finish in {"stop", "tool_calls"}:
+            # Many services say "stop" although they ask for calls.
+            finish = "tool_calls" if calls else "stop"
+        return ModelReply("".join(self._text), calls, finish, refusal, self._usage)
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> str:
+        self.answered = True
+        whole = choice.get("message") is not None
+        delta = _mapping(choice.get("message") if whole else choice.get("delta"))
+        text = _text(delta.get("content"))
+        self._text.append(text)
+        self._refusal.append(_text(delta.get("refusal")))
+        for position, call in enumerate(_sequence(delta.get("tool_calls"))):
+            self._add_call({**_mapping(call), "index": position} if whole else _mapping(call))
+        self._finish = str(choice.get("finish_reason") or self._finish)
+        return text
+
+    def _add_call(self, delta: Mapping[str, Any]) -> None:
+        function = _mapping(delta.get("function"))
+        call_id, name = str(delta.get("id") or ""), str(function.get("name") or "")
+        arguments = function.get("arguments")
+        call = self._call_of(delta.get("index"), call_id, name, arguments)
+        call.id = call.id or call_id
+        if not call.name:
+            call.name = name
+        if isinstance(arguments, str):
+            call.arguments += arguments
+        elif arguments is not None:
+            call.arguments = json.dumps(arguments, ensure_ascii=False)
+
+    def _call_of(self, index: Any, call_id: str, name: str, arguments: Any) -> _CallSoFar:
+        """The call that a piece belongs to: by index, except where that cannot be meant."""
+        if isinstance(index, int):
+            call = self._by_index.get(index)
+        elif call_id:
+            call = next((x for x in self._calls if x.id == call_id), None)
+        else:
+            call = None if name or not self._calls else self._calls[-1]
+        if call is None or _is_another(call, call_id, name, arguments):
+            call = _CallSoFar()
+            self._calls.append(call)
+        if isinstance(index, int):
+            self._by_index[index] = call
+        return call
+
+    def _tool_calls(self, new_id: Callable[[], str]) -> tuple[ToolCall, ...]:
+        used: set[str] = set()
+        calls: list[ToolCall] = []
+        for call in self._calls:
+            if not call.name and not call.arguments.strip():
+                continue
+            call_id = call.id if call.id and call.id not in used else new_id()
+            used.add(call_id)
+            calls.append(ToolCall(call_id, call.name, call.arguments))
+        return tuple(calls)
+
+
+def _is_another(call: _CallSoFar, call_id: str, name: str, arguments: Any) -> bool:
+    """Whether a named piece with a used index begins a new call; some services number all 0."""
+    if not name or not call.name:
+        return False
+    if call_id and call.id and call_id != call.id:
+        return True
+    # Named again after complete arguments, and with arguments of its own. A name that is only
+    # repeated with each piece is the same call.
+    return bool(arguments) and _is_object(call.arguments)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _text(content: Any) -> str:
+    """The text of a content: a string, or a list of parts of which only text is for reading."""
+    if isinstance(content, str):
+        return content
+    parts = map(_mapping, _sequence(content))
+    return "".join(str(x.get("text") or "") for x in parts if x.get("type") == "text")
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    details = _mapping(usage.get("prompt_tokens_details"))
+    counts = (
+        usage.get("prompt_tokens"),
+        usage.get("completion_tokens"),
+        details.get("cached_tokens"),
+    )
+    return Usage(*(x if isinstance(x, int) else 0 for x in counts))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {}
+
+
+def _sequence(value: Any) -> Sequence[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
