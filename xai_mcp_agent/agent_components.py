@@ -37,7 +37,8 @@ class AgentInit(Component):
     - api_key (secret): The key. Better: set the environment variable OPENAI_API_KEY.
     - temperature (float): 0 is steady, 1 is lively. Default: the service's.
     - max_output_tokens (int): The longest answer, in tokens. Default: the service's.
-    - reasoning_effort (str): For models that reason: `low`, `medium`, `high`. Default: the service's.
+    - reasoning_effort (str): For models that reason: `low`, `medium`, `high`.
+      Default: the service's.
     - extra_body (dict): Further fields for the service's request, as they are. Default: none.
     - timeout_seconds (int): The longest wait for one turn of the model. Default: 120.
 
@@ -176,7 +177,7 @@ class AgentRun(Component):
 
 @xai_component(color="rgb(0, 105, 180)")
 class AgentRunTool(Component):
-    """Uses one tool of an agent without asking its model, and adds call and result to a conversation.
+    """Uses one tool of an agent without asking its model, and notes it in a conversation.
 
     If the call fails, the result says why: the workflow goes on.
 

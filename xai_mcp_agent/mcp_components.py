@@ -104,7 +104,7 @@ class MCPReadResource(Component):
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
-    - uri (str): The resource, as MCPListResources gives it; a template with its parameters filled in.
+    - uri (str): The resource, as MCPListResources gives it; fill in a template's parameters.
 
     ##### outPorts:
     - text (str): Its text.

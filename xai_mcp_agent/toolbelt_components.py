@@ -24,8 +24,8 @@ class AgentDefineTool(Component):
     - tool_name (str): What the model calls the tool, such as `get_weather`. Letters, digits, `_`.
     - description (str): Tells the model what the tool does and when to use it. Be exact.
     - for_toolbelt (str): The toolbelt it belongs to. Default: `default`.
-    - parameters (dict): What the tool takes, as name and type: `"city": "string", "days": "integer"`,
-      or a JSON Schema. Default: one text.
+    - parameters (dict): What the tool takes, as names and types, such as
+      `"city": "string", "days": "integer"`, or a JSON Schema. Default: one text.
 
     ##### outPorts:
     - tool_input (str): What the model wrote: the text, or with `parameters` a JSON object.

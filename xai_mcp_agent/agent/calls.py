@@ -73,7 +73,7 @@ class CallRunner:
     async def answer_all(
         self, calls: Sequence[ToolCall], offer: Offer, thought: str
     ) -> list[Answered]:
-        """Run all calls at once; the answers are in the order of the calls, their events not told yet."""
+        """Run all calls at once; the answers are in their order, the events not told yet."""
         self.count += len(calls)
         finished: dict[int, ToolFinished] = {}
 
@@ -114,9 +114,7 @@ class CallRunner:
             raise XaiMcpError(self._toolbox.why_unknown(name, offer))
         return found[0].tool, found[0].shown_name
 
-    async def _run(
-        self, call_id: str, tool: Tool, name: str, arguments: JsonObject
-    ) -> ToolResult:
+    async def _run(self, call_id: str, tool: Tool, name: str, arguments: JsonObject) -> ToolResult:
         if tool is READ_RESULT:
             return self.kept.read(arguments)
 
@@ -124,5 +122,3 @@ class CallRunner:
             await self._emit(ToolProgressed(call_id, name, done, total, message))
 
         return await self._toolbox.call(tool, arguments, on_progress)
-
-

@@ -62,7 +62,7 @@ class Conversation:
         if in_text:
             rest = _in_text(rest)
         first: list[Message] = [{"role": "system", "content": system}] if system else []
-        return tuple([*first, *_answerable(rest)])
+        return (*first, *_answerable(rest))
 
     def _system_count(self) -> int:
         roles = [x["role"] in _SYSTEM_ROLES for x in self._given]

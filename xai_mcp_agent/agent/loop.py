@@ -48,7 +48,7 @@ _CUT_OFF = (
 
 @dataclass(frozen=True)
 class AgentSpec:
-    """An agent, ready to run. `max_thoughts` is the most turns of the model in one run, at least 1."""
+    """An agent, ready to run. `max_thoughts` is the most turns of the model in one run."""
 
     name: str
     model: Model
@@ -159,9 +159,7 @@ class AgentRun:
         if self._calls.kept:
             tools.append(OfferedTool(READ_RESULT.name, READ_RESULT))
         return tuple(
-            FunctionSpec(
-                x.shown_name, x.tool.description, function_parameters(x.tool.input_schema)
-            )
+            FunctionSpec(x.shown_name, x.tool.description, function_parameters(x.tool.input_schema))
             for x in tools
         )
 

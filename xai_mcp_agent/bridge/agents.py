@@ -26,7 +26,8 @@ def init_agent(ctx: Any, name: str, **values: Any) -> None:
     """Set up an agent in `ctx`, under the keys that workflows made for xai-agent use.
 
     `values`: `provider`, `model`, `memory`, `system_prompt`, `max_thoughts`, `toolbelt_spec`,
-    `tool_protocol`, `base_url`, `api_key` (text or `Secret`), and the fields of `ModelSettings`. None means the default.
+    `tool_protocol`, `base_url`, `api_key` (text or `Secret`), and the fields of `ModelSettings`.
+    None means the default.
 
     Raises:
         UnknownProvider, BadSetting: a value that cannot be.
@@ -120,7 +121,7 @@ def _protocol(name: Any) -> ProtocolChoice:
     protocol = str(name or "auto").strip().lower()
     if protocol not in _PROTOCOLS:
         raise BadSetting(f"No tool_protocol {protocol!r}. Use one of: {', '.join(_PROTOCOLS)}.")
-    return cast(ProtocolChoice, protocol)
+    return protocol
 
 
 def _thoughts(number: Any) -> int:

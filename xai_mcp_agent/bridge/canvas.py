@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..agent.calls import Answered, CallRunner
@@ -56,7 +57,7 @@ def run_agent(
         stage.post(lambda: console.show(event))
         if isinstance(event, ToolFinished) and on_thought:
             outcome.conversation = run.conversation.messages
-            await stage.run(lambda: on_thought(event))
+            await stage.run(partial(on_thought, event))
 
     spec = spec_of(agent, name, metadata)
     run = AgentRun(spec, conversation, emit)
@@ -77,7 +78,7 @@ def run_agent(
 
 
 def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
-    """Call one tool of an agent's toolbelt, as if its model had asked; the answer is the tool's text.
+    """Call one tool of an agent's toolbelt, as if its model had asked; `answer` is its text.
 
     Whatever goes wrong with the call is answered into the conversation.
 
@@ -112,7 +113,9 @@ def thought_of(event: ToolFinished) -> str:
     """What the model said when it used the tool; if it said nothing, what it did."""
     if event.thought:
         return event.thought
-    shown = ", ".join(f"{k}={json.dumps(v, default=str)}" for k, v in (event.arguments or {}).items())
+    shown = ", ".join(
+        f"{k}={json.dumps(v, default=str)}" for k, v in (event.arguments or {}).items()
+    )
     return f"Using {event.tool}({shown})."
 
 

@@ -112,7 +112,9 @@ class Console:
         if tokens:
             parts.append(f"{event.usage.input_tokens} + {event.usage.output_tokens} tokens")
         if event.stopped != "answered":
-            parts.append({"length": "cut off at the output limit"}.get(event.stopped, event.stopped))
+            parts.append(
+                {"length": "cut off at the output limit"}.get(event.stopped, event.stopped)
+            )
         self._write(f"== {self._agent} is done: {', '.join(parts)}\n")
 
     def _paragraphs(self, text: str) -> None:

@@ -2,21 +2,23 @@
 
 There is one bridge per process and settings file. A run finds it through its `ctx`,
 which holds a `Hold` on it; when the last hold is gone the bridge is closed.
-A run that ends drops its `ctx` and with it the hold. A run that failed in a notebook is kept alive by its
-traceback, so the next run in the same thread takes its hold away.
+A run that ends drops its `ctx` and with it the hold. A run that failed in a notebook is kept
+alive by its traceback, so the next run in the same thread takes its hold away.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..settings.load import find_settings, load_settings
 from .bridge import Bridge
+from .freshness import warn_if_stale
 
 _KEY = "mcp_bridge"
 # Reentrant: garbage collection may end a run in the middle of starting another.
@@ -49,13 +51,13 @@ def bridge_of(ctx: Any) -> Bridge:
     """The bridge for this run; made on first use.
 
     Raises:
-        SettingsError: the settings file cannot be read. A wrong server in it only disables that server.
+        SettingsError: the settings file cannot be read. A wrong server in it disables only itself.
     """
     return _hold_of(ctx).bridge
 
 
 @contextmanager
-def busy(ctx: Any) -> Iterator[Bridge]:
+def busy(ctx: Any) -> Generator[Bridge]:
     """The bridge for this run, protected from other runs while something is going on."""
     hold = _hold_of(ctx)
     hold.busy += 1
@@ -75,6 +77,7 @@ def _hold_of(ctx: Any) -> Hold:
 def _take_hold() -> Hold:
     file = find_settings()
     name = str(file.resolve()) if file else ""
+    _tell_of_stale_components()
     for abandoned in _abandoned():
         abandoned.release()
     with _lock:
@@ -87,10 +90,19 @@ def _take_hold() -> Hold:
 
 
 def _abandoned() -> list[Hold]:
-    """Holds of earlier runs in this thread: a thread runs one workflow at a time, or one in another."""
+    """Holds of earlier runs in this thread, which runs one workflow at a time."""
     here = threading.get_ident()
     mine = [hold for hold in list(_holds) if hold.thread == here]
     return [hold for hold in mine if hold.is_held and not hold.busy]
+
+
+def _tell_of_stale_components() -> None:
+    """Xircuits may have loaded an old copy of our nodes; say so once, the run goes on."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("xai_components.xai_mcp_agent.") and module.__file__:
+            line = warn_if_stale(module.__file__)
+            if line:
+                print(line, file=sys.stderr)
 
 
 def _new_bridge(file: Path | None) -> Bridge:

@@ -32,7 +32,7 @@ class Stage:
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
     async def run(self, do: Callable[[], T]) -> T:
-        """From the loop: have the workflow's thread do this, and wait for what it gives or raises."""
+        """From the loop: have the workflow's thread do this, and wait for its outcome."""
         done: Future[T] = Future()
 
         def work() -> None:

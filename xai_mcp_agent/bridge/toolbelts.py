@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from ..core.errors import SettingsError, XaiMcpError
@@ -38,10 +39,8 @@ def use_server(ctx: Any, server: str, toolbelt: str | None) -> None:
         UnknownServer: the settings have no server of that name; says which they have.
     """
     bridge = bridge_of(ctx)
-    try:
+    with suppress(SettingsError):  # it disables that server; AgentRun says so and goes on without
         bridge.settings.server(server)
-    except SettingsError:
-        pass  # that server is disabled by it; AgentRun says so and goes on without
     names = ctx.setdefault(f"mcp_servers_{toolbelt or DEFAULT_TOOLBELT}", [])
     if server not in names:
         names.append(server)

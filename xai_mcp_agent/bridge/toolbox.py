@@ -35,7 +35,7 @@ class AgentToolbox:
         self._toolbelt = Toolbelt(tuple(x.tool() for x in drawn.values()), servers)
 
     async def wait_until_usable(self) -> dict[str, XaiMcpError]:
-        """Wait for all servers at once, each to its own limit; those that failed, with the reason."""
+        """Wait for all servers at once, each to its own limit; the failed ones with the reason."""
         return await self._engine.connect(self._servers)
 
     async def offer(self) -> Offer:
@@ -74,9 +74,7 @@ class AgentToolbox:
         own_name = shown_name.removeprefix(f"{server}_")
         tools = self._engine.catalog.tools(server)
         is_prefixed = shown_name.startswith(f"{server}_")
-        return any(x.name in (own_name, shown_name) for x in tools) or (
-            is_prefixed and not tools
-        )
+        return any(x.name in (own_name, shown_name) for x in tools) or (is_prefixed and not tools)
 
 
 def _drawn_failure(name: str, cause: Exception) -> str:

@@ -12,6 +12,7 @@ from ..bridge.freshness import installed_version
 from ..core.errors import XaiMcpError
 from .init import init
 from .output import print_error
+from .servers import call, servers, tools
 
 app = typer.Typer(
     name="xai-mcp-agent",
@@ -24,6 +25,9 @@ app = typer.Typer(
 
 # One line for each command, in the order of the help text; a command lives in a file of its own.
 app.command("init")(init)
+app.command("servers")(servers)
+app.command("tools")(tools)
+app.command("call")(call)
 
 
 def _print_version(wanted: bool) -> None:

@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 def print_json(value: DataclassInstance) -> None:
     """Print a dataclass as JSON on stdout; paths become text."""
-    typer.echo(json.dumps(asdict(value), indent=2, ensure_ascii=False, default=_plain))
+    echo_json(asdict(value))
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as JSON on stdout; paths become text."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_plain))
 
 
 def print_error(error: Exception, *, as_json: bool) -> None:

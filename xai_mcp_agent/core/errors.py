@@ -48,8 +48,9 @@ class InvalidArguments(XaiMcpError):
     """Arguments that do not fit the tool's input schema. `problems` has one line for each."""
 
     def __init__(self, tool: str, problems: Sequence[str], expected: str) -> None:
-        lines = "; ".join(problems)
-        super().__init__(f"Wrong arguments for {tool}: {lines}. Expected: {expected}.")
+        lines = "; ".join(x.rstrip(".") for x in problems)
+        stop = "" if lines.endswith("?") else "."
+        super().__init__(f"Wrong arguments for {tool}: {lines}{stop} Expected: {expected}.")
         self.tool = tool
         self.problems = tuple(problems)
 
@@ -88,7 +89,11 @@ class ServerError(SourceError):
     """The source answered a request with a protocol error. `code` is its JSON-RPC code."""
 
     def __init__(
-        self, source: str, problem: str, code: int, next_step: str = "",
+        self,
+        source: str,
+        problem: str,
+        code: int,
+        next_step: str = "",
         stderr_tail: Sequence[str] = (),
     ) -> None:
         super().__init__(source, problem, next_step, stderr_tail)

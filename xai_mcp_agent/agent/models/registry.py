@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from ...core.errors import XaiMcpError
 from ...core.names import did_you_mean
 from ...settings.secrets import Secret
 from .base import Model, ModelSettings
 
-PROVIDERS = ("offline", "openai", "bedrock", "vertexai")
+Provider: TypeAlias = Literal["offline", "openai", "bedrock", "vertexai"]
+PROVIDERS: tuple[Provider, ...] = ("offline", "openai", "bedrock", "vertexai")
 
 
 class UnknownProvider(XaiMcpError):
@@ -32,7 +35,7 @@ def model_for(
         from .offline import OfflineModel
 
         return OfflineModel()
-    if provider not in PROVIDERS:
+    if provider not in ("openai", "bedrock", "vertexai"):
         raise unknown_provider(provider)
     if not model:
         raise UnknownProvider(

@@ -1,0 +1,392 @@
+"""The agent loop, against a scripted model on the real wire and tools drawn in Python."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.model_endpoint import Script, calls, fails, hangs, model_endpoint, says
+from xai_mcp_agent.agent.conversation import BadConversation
+from xai_mcp_agent.bridge.agents import init_agent, update_agent
+from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent, run_tool
+from xai_mcp_agent.bridge.toolbelts import define_tool, make_toolbelt
+from xai_mcp_agent.core.errors import (
+    ModelAuthenticationError,
+    ModelContentFiltered,
+    ModelContextOverflow,
+    ModelRateLimited,
+    ModelTimeout,
+    UnknownAgent,
+)
+
+ADD = {"a": "integer", "b": "integer"}
+
+
+@dataclass
+class Run:
+    """What a run gave: the outcome, the requests the model got, and what was printed."""
+
+    outcome: CanvasRun = field(default_factory=CanvasRun)
+    bodies: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    error: Exception | None = None
+
+    def sent(self, number: int) -> list[dict[str, Any]]:
+        return self.bodies[number]["messages"]
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+
+
+def new_ctx() -> dict[str, Any]:
+    """A run's ctx with a toolbelt of three drawn tools."""
+    ctx: dict[str, Any] = {}
+
+    def add(_ctx: Any, _text: str, numbers: Any) -> int:
+        return numbers["a"] + numbers["b"]
+
+    def boom(_ctx: Any, _text: str, _arguments: Any) -> str:
+        raise ZeroDivisionError("inner detail")
+
+    define_tool(ctx, None, "add", "Adds two integers.", add, ADD)
+    define_tool(ctx, None, "shout", "Says a text loudly.", lambda _c, text, _a: text.upper())
+    define_tool(ctx, None, "boom", "Always fails.", boom)
+    define_tool(ctx, None, "long", "Says much.", lambda _c, text, _a: "x" * 100_000 + "THE END")
+    return ctx
+
+
+def play(
+    script: Script,
+    conversation: Any = "Go.",
+    *,
+    on_thought: Callable[[Any], None] | None = None,
+    **agent: Any,
+) -> Run:
+    """Run an agent whose model follows the script; an error is kept."""
+    ctx, run = new_ctx(), Run()
+    with model_endpoint(script) as endpoint:
+        values = {
+            "provider": "openai",
+            "model": "scripted",
+            "toolbelt_spec": make_toolbelt(ctx, ""),
+        }
+        init_agent(ctx, "a", **{**values, "base_url": endpoint.base_url, **agent})
+        try:
+            run_agent(ctx, "a", conversation, outcome=run.outcome, on_thought=on_thought)
+        except Exception as error:  # noqa: BLE001 - the tests look at it
+            run.error = error
+        run.bodies = [x.body for x in endpoint.requests]
+    return run
+
+
+def test_a_tool_call_is_answered_and_the_model_asked_again():
+    run = play([calls(("add", {"a": 2, "b": 3})), says("It is 5.")], "What is 2 + 3?")
+    assert run.outcome.answer == "It is 5."
+    assert [x["role"] for x in run.outcome.conversation] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert run.sent(1)[-1]["content"] == "5"
+    assert [x["function"]["name"] for x in run.bodies[0]["tools"]] == [
+        "add",
+        "shout",
+        "boom",
+        "long",
+    ]
+
+
+def test_parallel_calls_are_all_answered_in_the_order_they_were_asked():
+    run = play(
+        [calls(("add", {"a": 1, "b": 1}), ("shout", {"input": "hi"}), ("nope", {})), says("ok")]
+    )
+    asked = [x["id"] for x in run.outcome.conversation[1]["tool_calls"]]
+    answers = run.outcome.conversation[2:5]
+    assert [x["tool_call_id"] for x in answers] == asked
+    assert [x["content"] for x in answers[:2]] == ["2", "HI"]
+    assert answers[2]["content"].startswith("ERROR: There is no tool 'nope'.")
+
+
+@pytest.mark.parametrize(
+    ("call", "hint"),
+    [
+        (("ad", {"a": 1, "b": 2}), "Did you mean 'add'"),
+        (("add", {"a": "one", "b": 2}), 'a: "one" is not of type "integer"'),
+        (("add", {"a": 1}), '"b" is a required property'),
+        (("add", '{"a": 1, "b": '), "not JSON"),
+        (("boom", {"input": "x"}), "ZeroDivisionError: inner detail"),
+    ],
+)
+def test_what_a_model_does_wrong_is_answered_with_a_hint(call: Any, hint: str):
+    run = play([calls(call), says("sorry")])
+    text = run.sent(1)[-1]["content"]
+    assert text.startswith("ERROR: ")
+    assert hint in text
+    assert run.outcome.answer == "sorry"
+
+
+def test_failures_in_a_row_raise_the_temperature_and_a_success_lowers_it_again():
+    """As in xai-agent, where it is called stress."""
+    script = [calls(("nope", {}))] * 2 + [calls(("add", {"a": 1, "b": 1})), says("done")]
+    run = play(script, temperature=0.5)
+    assert [round(x["temperature"], 2) for x in run.bodies] == [0.5, 0.6, 0.7, 0.5]
+
+
+def test_the_last_thought_answers_without_tools_and_leaves_no_call_open():
+    script = [calls(("add", {"a": n, "b": n}), text=f"thought {n}") for n in range(5)]
+    run = play(script, max_thoughts=3)
+    assert len(run.bodies) == 3
+    assert run.bodies[2]["tool_choice"] == "none"
+    assert "limit of thoughts" in run.sent(2)[-1]["content"]
+    last = run.outcome.conversation[-1]
+    assert last == {"role": "assistant", "content": "thought 2"}
+    assert run.outcome.answer == "thought 2"
+
+
+def test_an_agent_with_one_thought_answers_at_once():
+    run = play([says("Hello.")], max_thoughts=1)
+    assert run.outcome.answer == "Hello."
+
+
+def test_a_call_cut_off_by_the_length_limit_is_not_made():
+    run = play([calls(("shout", '{"input": "never end'), finish="length"), says("shorter")])
+    assert "cut off" in run.sent(1)[-1]["content"]
+    assert run.outcome.answer == "shorter"
+
+
+def test_an_answer_cut_off_by_the_length_limit_is_still_the_answer(capsys: Any):
+    run = play([says("Once upon a", finish="length")])
+    assert run.outcome.answer == "Once upon a"
+    assert "cut off at the output limit" in capsys.readouterr().out
+
+
+def test_a_refusal_is_the_answer():
+    run = play([says("", refusal="I cannot help with that.")])
+    assert run.outcome.answer == "I cannot help with that."
+
+
+def test_an_empty_reply_is_asked_for_once_more():
+    run = play([says(""), says("Here I am.")])
+    assert run.outcome.answer == "Here I am."
+    assert len(run.bodies) == 2
+
+
+def test_the_given_conversation_is_never_modified():
+    given = [{"role": "user", "content": [{"type": "text", "text": "Look."}]}]
+    before = copy.deepcopy(given)
+    run = play([calls(("add", {"a": 1, "b": 2})), says("3")], given)
+    assert given == before
+    run.outcome.conversation[0]["content"][0]["text"] = "changed"
+    assert given == before
+
+
+def test_pictures_in_the_conversation_reach_the_model_as_they_are():
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}
+    given = [{"role": "user", "content": [{"type": "text", "text": "What is it?"}, picture]}]
+    run = play([says("A dot.")], given)
+    assert run.sent(0)[-1]["content"] == given[0]["content"]
+
+
+@pytest.mark.parametrize("given", [None, [], "", ()])
+def test_an_empty_conversation_still_asks_the_model_something(given: Any):
+    run = play([says("Welcome!")], given, system_prompt="Greet people.")
+    assert [x["role"] for x in run.sent(0)] == ["system", "user"]
+    assert run.outcome.answer == "Welcome!"
+
+
+def test_a_conversation_that_ends_with_the_assistant_is_continued():
+    given = [{"role": "user", "content": "Tell me more."}, {"role": "assistant", "content": "So,"}]
+    run = play([says("and so on.")], given)
+    assert run.sent(0)[-1]["role"] == "user"
+    assert [x["role"] for x in run.outcome.conversation] == ["user", "assistant", "assistant"]
+
+
+def test_several_system_messages_become_one_after_the_agents_own():
+    given = [
+        {"role": "system", "content": "First rule."},
+        {"role": "system", "content": "Second rule."},
+        {"role": "user", "content": "Hi."},
+    ]
+    run = play([says("ok")], given, system_prompt="You are kind.")
+    assert run.sent(0)[0]["content"] == "You are kind.\n\nFirst rule.\n\nSecond rule."
+    assert [x["role"] for x in run.sent(0)] == ["system", "user"]
+    assert run.outcome.conversation[:3] == given
+
+
+def test_a_prompt_may_place_the_given_system_message_and_hold_json():
+    prompt = 'Rules: {provided_system} Answer like {"a": {b}}. {metadata}'
+    given = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."}]
+    run = play([says("ok")], given, system_prompt=prompt)
+    assert run.sent(0)[0]["content"].startswith('Rules: Be brief. Answer like {"a": {b}}.')
+
+
+def test_the_outcome_can_be_handed_to_the_next_run():
+    first = play([calls(("add", {"a": 1, "b": 2})), says("3")], "1 + 2?", system_prompt="Be exact.")
+    again = [*first.outcome.conversation, {"role": "user", "content": "And doubled?"}]
+    second = play([says("6")], again, system_prompt="Be exact.")
+    assert [x["role"] for x in second.sent(0)] == [
+        "system", "user", "assistant", "tool", "assistant", "user",
+    ]  # fmt: skip
+
+
+def test_a_call_left_open_in_the_given_conversation_is_closed():
+    """Services refuse a conversation that has a call without an answer."""
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    given = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "user", "content": "Well?"},
+    ]
+    run = play([says("Sorry.")], given)
+    assert run.sent(0)[2] == {
+        "role": "tool", "tool_call_id": "c1", "content": "ERROR: this call was never answered.",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [42, [42], [{"content": "no role"}], [{"role": "boss"}]])
+def test_what_is_no_conversation_is_refused_in_words(given: Any):
+    run = play([], given)
+    assert isinstance(run.error, BadConversation)
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        (fails(401, {"message": "bad key"}), ModelAuthenticationError),
+        (fails(429, {"message": "slow down"}, {"x-should-retry": "false"}), ModelRateLimited),
+        (
+            fails(400, {"message": "too long", "code": "context_length_exceeded"}),
+            ModelContextOverflow,
+        ),
+        (hangs(), ModelTimeout),
+        (says("", finish="content_filter"), ModelContentFiltered),
+    ],
+)
+def test_a_model_error_keeps_the_conversation_so_far(step: Any, kind: type[Exception]):
+    run = play([calls(("add", {"a": 2, "b": 2})), step], "2 + 2?", timeout_seconds=1)
+    assert isinstance(run.error, kind)
+    assert [x["role"] for x in run.outcome.conversation] == ["user", "assistant", "tool"]
+    assert run.outcome.conversation[-1]["content"] == "4"
+
+
+def test_the_text_protocol_uses_the_same_tools_and_ends_the_same():
+    """Spec 1: TOOL: <tool_name> <args>."""
+    reply = 'Let me see.\nTOOL: add {"a": 2, "b": 3}\nTOOL: shout {"input": "hey"}'
+    run = play([says(reply), says("It is 5.")], tool_protocol="text")
+    assert "tools" not in run.bodies[0]
+    assert "- add: Adds two integers." in run.sent(0)[0]["content"]
+    assert run.sent(1)[-1] == {
+        "role": "user", "content": "TOOL RESULT add:\n5\n\nTOOL RESULT shout:\nHEY",
+    }  # fmt: skip
+    assert run.outcome.answer == "It is 5."
+
+
+def test_the_text_protocol_answers_broken_json_and_unknown_names_with_hints():
+    reply = 'TOOL: add {"a": 2, "b"\nTOOL: multiply {"a": 1}'
+    run = play([says(reply), says("Never mind.")], tool_protocol="text")
+    text = run.sent(1)[-1]["content"]
+    assert "TOOL RESULT add (error):" in text
+    assert "There is no tool 'multiply'" in text
+
+
+def test_a_service_that_refuses_functions_is_spoken_to_in_text():
+    refusal = fails(400, {"message": "registry/tiny:latest does not support tools"})
+    run = play([refusal, says('TOOL: add {"a": 4, "b": 4}'), says("8")])
+    assert run.outcome.answer == "8"
+    assert "tools" not in run.bodies[1]
+
+
+def test_a_native_conversation_can_be_continued_in_text():
+    first = play([calls(("add", {"a": 1, "b": 2})), says("3")], "1 + 2?")
+    run = play([says("Still 3.")], [*first.outcome.conversation, "Sure?"], tool_protocol="text")
+    shown = json.dumps(run.sent(0))
+    assert "tool_calls" not in shown
+    assert 'TOOL: add {\\"a\\": 1, \\"b\\": 2}' in shown
+    assert "TOOL RESULT add:" in shown
+
+
+def test_a_long_result_shows_its_head_and_tail_and_can_be_read_on():
+    def script(body: dict[str, Any]) -> Any:
+        count = len(body["messages"])
+        if count == 1:
+            return calls(("long", {"input": "x"}))
+        names = [x["function"]["name"] for x in body["tools"]]
+        if count == 3:
+            assert names[-1] == "read_result"
+            call_id = body["messages"][1]["tool_calls"][0]["id"]
+            return calls(("read_result", {"result_id": call_id, "start": 99_990}))
+        return says("Read.")
+
+    run = play(script)
+    shown = run.sent(1)[-1]["content"]
+    assert len(shown) < 33_000
+    assert shown.endswith("THE END")
+    assert run.sent(2)[-1]["content"] == "x" * 10 + "THE END"
+    assert run.outcome.answer == "Read."
+
+
+def test_on_thought_is_told_of_each_use_of_a_tool_with_the_result_at_hand():
+    seen: list[tuple[str, str, str]] = []
+    outcome_of: list[Run] = []
+
+    def on_thought(event: Any) -> None:
+        seen.append((event.tool, event.thought, event.result.text))
+
+    script = [calls(("add", {"a": 1, "b": 1}), text="I will add."), says("2")]
+    outcome_of.append(play(script, on_thought=on_thought))
+    assert seen == [("add", "I will add.", "2")]
+
+
+def test_an_error_in_the_branch_ends_the_run_at_the_node():
+    def on_thought(event: Any) -> None:
+        raise LookupError("the branch is broken")
+
+    run = play([calls(("add", {"a": 1, "b": 1})), says("2")], on_thought=on_thought)
+    assert isinstance(run.error, LookupError)
+    assert [x["role"] for x in run.outcome.conversation] == ["user", "assistant", "tool"]
+
+
+def test_an_unknown_agent_names_the_known_ones():
+    ctx = new_ctx()
+    init_agent(ctx, "helper")
+    with pytest.raises(UnknownAgent, match="Did you mean 'helper'"):
+        run_agent(ctx, "helpr", "Hi.", outcome=CanvasRun())
+
+
+def test_an_agent_can_be_changed_between_runs():
+    ctx = new_ctx()
+    with model_endpoint([says("one"), says("two")]) as endpoint:
+        init_agent(ctx, "a", provider="openai", model="m", base_url=endpoint.base_url)
+        run_agent(ctx, "a", "Hi.", outcome=CanvasRun())
+        update_agent(ctx, "a", system_prompt="Be brief.", model="n")
+        run_agent(ctx, "a", "Hi.", outcome=CanvasRun())
+        first, second = (x.body for x in endpoint.requests)
+    assert (first["model"], second["model"]) == ("m", "n")
+    assert second["messages"][0] == {"role": "system", "content": "Be brief."}
+
+
+def test_a_tool_can_be_run_by_hand_and_stands_in_the_conversation():
+    ctx = new_ctx()
+    init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
+    given = [{"role": "user", "content": "Hi."}]
+    outcome = run_tool(ctx, "a", "add", {"a": 1, "b": 2}, given)
+    assert outcome.answer == "3"
+    assert [x["role"] for x in outcome.conversation] == ["user", "assistant", "tool"]
+    assert len(given) == 1
+    assert run_tool(ctx, "a", "ad", "", []).answer.startswith("ERROR: There is no tool 'ad'")
+
+
+def test_a_text_alone_is_enough_for_a_tool_with_one_parameter():
+    ctx = new_ctx()
+    init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
+    assert run_tool(ctx, "a", "shout", "hello there", None).answer == "HELLO THERE"

@@ -1,0 +1,206 @@
+"""`xai-mcp-agent servers`, `tools` and `call`: the configured MCP servers from the command line.
+
+Exit status: 0 all is well, 1 something failed, 2 wrong usage, 3 the tool itself answered
+with an error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, as_completed
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from ..bridge.bridge import Bridge
+from ..bridge.engine import Engine
+from ..bridge.servers import parts_as_dicts, status_text, tool_as_dict, tool_line
+from ..core.errors import InvalidArguments, UnknownTool, XaiMcpError
+from ..core.events import SourceStatus
+from ..core.names import did_you_mean
+from ..core.schemas import properties, signature, value_from_text
+from ..core.tools import JsonObject, Tool
+from .output import echo_json
+
+_TOOL_FAILED = 3
+
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option("--settings", help="The settings file. Default: looked for as the nodes do."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+
+def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
+    """Start every configured server and tell how it does, or why it cannot be used."""
+    with Bridge.open(settings) as bridge:
+        _require_settings(bridge)
+        if not as_json:
+            typer.echo(f"Servers in {bridge.settings.file}:")
+        found = _connected(bridge, quiet=as_json)
+        if as_json:
+            echo_json({"settings": bridge.settings.file, "servers": [asdict(x) for x in found]})
+    if any(x.error for x in found):
+        raise typer.Exit(1)
+
+
+def tools(
+    server: Annotated[str | None, typer.Argument(help="Only this server's tools.")] = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the tools of one server, or of all of them."""
+    with Bridge.open(settings) as bridge:
+        _require_settings(bridge)
+        if server:
+            bridge.settings.server(server)
+        names = [server] if server else list(bridge.usable_servers())
+        bridge.connect(*names, wait=True)
+        listed, failed = _tools_of(bridge, names)
+    if as_json:
+        shown = {name: [tool_as_dict(x) for x in found] for name, found in listed.items()}
+        echo_json({"tools": shown, "failed": failed})
+    else:
+        _print_tools(listed)
+        for reason in failed.values():
+            typer.echo(f"error: {reason}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)
+
+
+def call(
+    server: Annotated[str, typer.Argument(help="The server, as the settings name it.")],
+    tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(help="name=value for each, or one JSON object such as '{\"a\": 1}'."),
+    ] = None,
+    timeout: Annotated[float | None, typer.Option(help="The longest wait, in seconds.")] = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Call one tool and print its result.
+
+    Values are read as the tool's parameters want them: count=3 is a number where a number is wanted.
+    """
+    with Bridge.open(settings) as bridge:
+        _require_settings(bridge)
+        listed = _tool(bridge, server, tool)
+        given = read_arguments(arguments or [], listed)
+        on_progress = None if as_json else _print_progress
+        result = bridge.call_tool(
+            server, tool, given, timeout_seconds=timeout, on_progress=on_progress
+        )
+    if as_json:
+        shown = {"is_error": result.is_error, "text": result.text, "structured": result.structured}
+        echo_json({**shown, "parts": parts_as_dicts(result), "notes": result.notes})
+    else:
+        typer.echo(result.text, file=sys.stderr if result.is_error else None)
+        for note in result.notes:
+            typer.echo(f"note: {note}", file=sys.stderr)
+    if result.is_error:
+        raise typer.Exit(_TOOL_FAILED)
+
+
+def read_arguments(words: Sequence[str], tool: Tool) -> JsonObject:
+    """The arguments that words of a command line give: `name=value`s, or one JSON object.
+
+    Raises:
+        InvalidArguments: a word is neither, or names no parameter of the tool.
+    """
+    if len(words) == 1 and words[0].lstrip().startswith("{"):
+        return _json_object(words[0], tool)
+    known = properties(tool.input_schema)
+    given: JsonObject = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise _unusable(tool, f"{word!r} is not of the form name=value")
+        if (
+            known
+            and name not in known
+            and tool.input_schema.get("additionalProperties") is not True
+        ):
+            raise _unusable(tool, f"no parameter {name!r}. {did_you_mean(name, known)}".rstrip())
+        given[name] = value_from_text(text, known.get(name, {}))
+    return given
+
+
+def _json_object(text: str, tool: Tool) -> JsonObject:
+    try:
+        value: Any = json.loads(text)
+    except ValueError as cause:
+        raise _unusable(tool, f"not JSON: {cause}") from cause
+    return cast(JsonObject, value)
+
+
+def _unusable(tool: Tool, problem: str) -> InvalidArguments:
+    return InvalidArguments(tool.name, [problem], signature(tool.input_schema))
+
+
+def _require_settings(bridge: Bridge) -> None:
+    if not bridge.settings.file:
+        looked = "".join(f"\n  {place}" for place in bridge.settings.searched)
+        raise XaiMcpError(
+            f"No mcp_settings.json was found. Looked for:{looked}\n"
+            "Run `xai-mcp-agent init` to write one, or name yours with --settings."
+        )
+
+
+def _connected(bridge: Bridge, *, quiet: bool) -> list[SourceStatus]:
+    """Connect all servers at once; each is shown as soon as its verdict is known."""
+    names = bridge.usable_servers()
+    waiting: dict[Future[Any], str] = {bridge.submit(Engine.connect, [n]): n for n in names}
+    shown: set[str] = set()
+    for done in as_completed(waiting):
+        done.result()
+        name = waiting[done]
+        if not quiet:
+            _print_statuses(x for x in bridge.servers() if x.name == name)
+        shown.add(name)
+    found = bridge.servers()
+    if not quiet:
+        _print_statuses(x for x in found if x.name not in shown)
+        for note in bridge.settings.notes:
+            typer.echo(f"note: {note}")
+    return found
+
+
+def _print_statuses(found: Iterable[SourceStatus]) -> None:
+    for status in found:
+        typer.echo("\n".join(f"  {line}" for line in status_text(status).splitlines()))
+
+
+def _tools_of(bridge: Bridge, names: Sequence[str]) -> tuple[dict[str, list[Tool]], dict[str, str]]:
+    listed: dict[str, list[Tool]] = {}
+    failed: dict[str, str] = {}
+    for name in names:
+        try:
+            listed[name] = bridge.list_tools(name)
+        except XaiMcpError as reason:
+            failed[name] = str(reason)
+    return listed, failed
+
+
+def _print_tools(listed: dict[str, list[Tool]]) -> None:
+    for name, found in listed.items():
+        typer.echo(f"{name}:")
+        for tool in found:
+            typer.echo(f"  {tool_line(tool)}")
+
+
+def _tool(bridge: Bridge, server: str, name: str) -> Tool:
+    found = {x.name: x for x in bridge.list_tools(server)}
+    if name not in found:
+        hint = did_you_mean(name, found) or f"It offers: {', '.join(found) or 'no tools'}."
+        raise UnknownTool(f"{server} has no tool {name!r}. {hint}")
+    return found[name]
+
+
+def _print_progress(done: float, total: float | None, message: str) -> None:
+    share = f"{done:g} of {total:g}" if total else f"{done:g}"
+    typer.echo(f"... {share} {message}".rstrip(), file=sys.stderr)
