@@ -41,6 +41,11 @@ _LACKS_FUNCTIONS = re.compile(
     re.IGNORECASE,
 )
 _NEXT_OFFLINE = "The provider `offline` needs no key."
+_WHERE_TO_SET = {
+    "openai": "Set `api_key` and `base_url` of AgentInit, or OPENAI_API_KEY and OPENAI_BASE_URL.",
+    "bedrock": "Set AWS_REGION and AWS credentials in the environment or in a profile.",
+    "vertexai": "Set GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION and Google credentials.",
+}
 _EXTRAS = {"openai[bedrock]": "bedrock", "openai[vertex]": "vertex"}
 
 
@@ -256,13 +261,13 @@ def _not_set_up(words: str, service: Service) -> ModelError:
     for extra, ours in _EXTRAS.items():
         if extra in words:
             step = f"Install it: pip install 'xai-mcp-agent[{ours}]'."
-            return ModelError(service.says("needs a package that is not installed", step, words))
+            return ModelError(service.says("needs a package that is not installed", step))
     if re.search(r"credential|authenticat|token|api_key", words, re.IGNORECASE):
-        step = f"Correct the credentials. {_NEXT_OFFLINE}"
+        step = f"{_WHERE_TO_SET[service.provider]} {_NEXT_OFFLINE}"
         return ModelAuthenticationError(service.says("cannot be asked", step, words))
-    return ModelError(service.says("cannot be asked", "Correct its settings.", words))
+    return ModelError(service.says("cannot be asked", _WHERE_TO_SET[service.provider], words))
 
 
 def _one_line(words: str) -> str:
-    folded = " ".join(words.split())
+    folded = " ".join(words.split()).removesuffix(".")
     return folded if len(folded) <= _MAX_WORDS_CHARS else f"{folded[:_MAX_WORDS_CHARS]}..."
