@@ -85,7 +85,7 @@ def call(
 ) -> None:
     """Call one tool and print its result.
 
-    Values are read as the tool's parameters want them: count=3 is a number where a number is wanted.
+    Values are read as the parameters want them: count=3 is a number where one is wanted.
     """
     with Bridge.open(settings) as bridge:
         _require_settings(bridge)
