@@ -13,7 +13,6 @@ from xai_mcp_agent.agent.prompt import (
     PLACEHOLDERS,
     build_system_prompt,
     fill_prompt,
-    take_provided_system,
     uses,
 )
 from xai_mcp_agent.agent.text_protocol import INSTRUCTION, describe_tools, read_tools
@@ -140,20 +139,5 @@ def test_long_server_instructions_are_cut_and_say_so():
 
 
 def test_provided_system_messages_go_where_the_prompt_wants_them():
-    messages = [
-        {"role": "system", "content": "One."},
-        {"role": "developer", "content": [{"type": "text", "text": "Two."}]},
-        {"role": "user", "content": "Hello"},
-        {"role": "system", "content": "Later."},
-    ]
-    text, rest = take_provided_system("{provided_system}!", messages)
-    assert text == "One.\n\nTwo."
-    assert rest == tuple(messages[2:])
-    assert build_system_prompt("{provided_system}!", [], "native", provided_system=text) == (
-        "One.\n\nTwo.!"
-    )
-
-
-def test_provided_system_messages_stay_when_the_prompt_has_no_place_for_them():
-    messages = [{"role": "system", "content": "One."}, {"role": "user", "content": "Hello"}]
-    assert take_provided_system("{{provided_system}}", messages) == ("", tuple(messages))
+    prompt = build_system_prompt("{provided_system}!", [], "native", provided_system="One.\n\nTwo.")
+    assert prompt == "One.\n\nTwo.!"

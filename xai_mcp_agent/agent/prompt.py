@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 
 from ..core.tools import JsonObject
 from .events import ToolProtocol
-from .models.base import FunctionSpec, Message
-from .text_protocol import INSTRUCTION, describe_tools, text_of
+from .models.base import FunctionSpec
+from .text_protocol import INSTRUCTION, describe_tools
 
 PLACEHOLDERS = (
     "tools",
@@ -69,7 +69,7 @@ def build_system_prompt(
     places them itself, so they are never lost. The memory tools are described by `{memory}` (or
     `{lookup_memory}` and `{create_memory}`) where the template has it, else like all others.
     `server_instructions` are foreign text: each server's are quoted under its name, and cut when
-    they are long. `provided_system` comes from `take_provided_system`.
+    they are long. `provided_system` is the text of the system messages that were given.
     """
     elsewhere = _placed_by_memory(template)
     listed = [x for x in functions if x.name not in elsewhere]
@@ -85,23 +85,6 @@ def build_system_prompt(
         missing = [x for x in ("tool_instruction", "tools") if not uses(template, x)]
         blocks += [values[x] for x in missing if x != "tools" or listed]
     return "\n\n".join(x for x in blocks if x.strip())
-
-
-def take_provided_system(
-    template: str, messages: Sequence[Message]
-) -> tuple[str, tuple[Message, ...]]:
-    """The text for `{provided_system}`, and the messages that are left to send.
-
-    The system messages that a conversation begins with are taken out when the template
-    has a place for them; else they stay where they are and the text is empty.
-    """
-    count = 0
-    while count < len(messages) and messages[count].get("role") in {"system", "developer"}:
-        count += 1
-    if not uses(template, "provided_system"):
-        return "", tuple(messages)
-    texts = [text_of(x) for x in messages[:count]]
-    return "\n\n".join(x for x in texts if x), tuple(messages[count:])
 
 
 def _tools(

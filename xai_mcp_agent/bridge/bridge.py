@@ -185,9 +185,9 @@ class Bridge:
         """Start an engine's coroutine method on the bridge's loop."""
         return self._portal.submit(do, self._engine, *args, **options)
 
-    async def _serve(self, stop: anyio.Event) -> None:
+    async def _serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
         self._engine = Engine(self.settings)
-        await self._engine.serve(stop)
+        await self._engine.serve(ready, stop)
 
 
 class AioBridge:

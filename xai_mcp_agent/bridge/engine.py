@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import anyio
 
@@ -36,9 +36,9 @@ class Engine:
         self.pool = SourcePool(self._make_source, self.catalog)
         self._checks = ArgumentChecks()
 
-    async def serve(self, stop: anyio.Event) -> None:
-        """Keep the sources until `stop` is set, then close them all."""
-        await self.pool.serve(stop)
+    async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
+        """Say `ready`, keep the sources until `stop` is set, then close them all."""
+        await self.pool.serve(ready, stop)
 
     async def servers(self) -> list[SourceStatus]:
         """How every server in the settings is doing, the disabled and the broken included."""

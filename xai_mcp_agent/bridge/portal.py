@@ -21,11 +21,11 @@ _CLOSE_SECONDS = 12.0
 class Portal:
     """A daemon thread with one event loop. Any thread may call in; the loop's own may not.
 
-    `main` runs on the loop for as long as the portal is open, and is given an
-    event that is set when it should end.
+    `main` runs on the loop for as long as the portal is open. It calls the first thing it
+    is given when it can be called itself, and ends when the event, the second, is set.
     """
 
-    def __init__(self, main: Callable[[anyio.Event], Awaitable[None]]) -> None:
+    def __init__(self, main: Callable[[Callable[[], None], anyio.Event], Awaitable[None]]) -> None:
         self._main = main
         self._ready = threading.Event()
         self._failure: BaseException | None = None
@@ -88,5 +88,4 @@ class Portal:
     async def _park(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = anyio.Event()
-        self._ready.set()
-        await self._main(self._stop)
+        await self._main(self._ready.set, self._stop)

@@ -71,11 +71,17 @@ class Stage:
         try:
             while not (ended.is_set() or future.done()):
                 self._next_work()()
+            self._finish_work()
             return future.result()
         except BaseException:
             future.cancel()
             ended.wait(_UNWIND_SECONDS)
             raise
+
+    def _finish_work(self) -> None:
+        """Do what was posted last; nothing more can come."""
+        while not self._work.empty():
+            self._work.get()()
 
     def _next_work(self) -> Callable[[], None]:
         try:

@@ -32,9 +32,10 @@ class SourcePool:
         self._ended: dict[str, anyio.Event] = {}
         self._tasks: TaskGroup | None = None
 
-    async def serve(self, stop: anyio.Event) -> None:
-        """Own the owner tasks until `stop` is set; then end all sources together."""
+    async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
+        """Own the owner tasks, from `ready` on until `stop` is set; then end all together."""
         async with anyio.create_task_group() as self._tasks:
+            ready()
             await stop.wait()
             self._tasks.start_soon(self._stop_all)
         self._tasks = None
