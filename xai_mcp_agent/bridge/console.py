@@ -141,12 +141,23 @@ def _short_value(value: Any) -> str:
 
 
 def _short_result(result: ToolResult) -> list[str]:
-    text = result.text.strip() or "(nothing)"
+    text = _compact(result.text.strip()) or "(nothing)"
     width = _WIDTH - 2 * len(_INDENT) - 1
     lines = [part for line in text.splitlines() for part in textwrap.wrap(line, width) or [""]]
     left = len(lines) - _RESULT_LINES
-    lines = lines[:_RESULT_LINES] + ([f"... {left} more lines"] if left > 0 else [])
+    more = [f"... {left} more line{'' if left == 1 else 's'}"] if left > 0 else []
+    lines = lines[:_RESULT_LINES] + more
     return lines + [f"note: {note}" for note in result.notes]
+
+
+def _compact(text: str) -> str:
+    """JSON on as few lines as it takes; any other text as it is."""
+    if text[:1] not in ("{", "["):
+        return text
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    except ValueError:
+        return text
 
 
 def _write_to_stdout(text: str) -> None:

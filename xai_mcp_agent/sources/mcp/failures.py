@@ -64,7 +64,9 @@ class Failures:
         """A request on a working connection failed."""
         cause = root_cause(cause)
         code = getattr(cause, "code", None)
-        if isinstance(cause, TimeoutError) or (code == _REQUEST_TIMEOUT and "timed out" in str(cause)):
+        if isinstance(cause, TimeoutError) or (
+            code == _REQUEST_TIMEOUT and "timed out" in str(cause)
+        ):
             return self._timeout(link, what, seconds)
         if is_loss(cause, link):
             return self.of_loss(link)

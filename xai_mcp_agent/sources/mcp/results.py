@@ -126,5 +126,3 @@ def _text(value: Any) -> str:
 
 def _flag(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
-
-

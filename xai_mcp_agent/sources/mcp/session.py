@@ -61,6 +61,7 @@ class McpSession:
         self._mode = mode
         self._failures = failures
         self._changes = ChangeWatch()
+        link.watch.on_tools_changed = self._changes.notice
         self._checks = ArgumentChecks()
         self._over = anyio.Event()
         self._stale_at = float("inf")
@@ -123,13 +124,15 @@ class McpSession:
         return self.inventory
 
     async def fresh_inventory(self) -> Inventory:
-        """The inventory; listed anew first when its time-to-live is over."""
+        """The inventory; changes noticed so far are in it, and its time-to-live is not over."""
         if anyio.current_time() >= self._stale_at:
             self._stale_at = float("inf")
             try:
                 return await self.refresh()
             except SourceError as cause:
                 logger.warning("Keeping the tools known so far: %s", cause)
+        with anyio.move_on_after(_LIST_SECONDS):
+            await self._changes.settled()
         return self.inventory
 
     async def call(
@@ -192,9 +195,7 @@ class McpSession:
         from mcp import Client
 
         self.phase = "shaking hands"
-        return Client(
-            self.link.open(), mode=self._mode, cache=None, message_handler=self._changes.on_message
-        )
+        return Client(self.link.open(), mode=self._mode, cache=None)
 
     async def _listen(self, *, task_status: Any) -> None:
         await self._changes.listen(self._connected(), self._suspect, task_status=task_status)

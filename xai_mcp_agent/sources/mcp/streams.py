@@ -34,12 +34,14 @@ _CONTENT_KINDS = {"text", "image", "audio", "resource_link", "resource"}
 class Watch:
     """What was noticed about one connection.
 
-    `ended` is set when nothing more can arrive; `notes` tell what was left out.
+    `ended` is set when nothing more can arrive; `notes` tell what was left out;
+    `on_tools_changed` is called for each notice that the list of tools is not what it was.
     """
 
     def __init__(self) -> None:
         self.ended = anyio.Event()
         self.notes: list[str] = []
+        self.on_tools_changed: Callable[[], None] = _nothing
 
     def note(self, text: str) -> None:
         """Remember a remark for people, once."""
@@ -131,6 +133,9 @@ class _Mender:
             self._method_of[message.id] = method
 
     def received(self, message: Any) -> None:
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            self._watch.on_tools_changed()
+            return
         method = self._method_of.pop(getattr(message, "id", None), None)
         result = getattr(message, "result", None)
         if method is not None and isinstance(result, dict):
@@ -148,10 +153,19 @@ class _Mender:
             self._watch.note("A tool without a name was left out.")
             return None
         schema = tool.get("inputSchema")
-        if not isinstance(schema, dict) or cast(JsonObject, schema).get("type", "object") != "object":
-            self._watch.note(f"Tool {name!r} was left out: its inputSchema is not an object schema.")
+        if (
+            not isinstance(schema, dict)
+            or cast(JsonObject, schema).get("type", "object") != "object"
+        ):
+            self._watch.note(
+                f"Tool {name!r} was left out: its inputSchema is not an object schema."
+            )
             return None
         return {"name": name, "inputSchema": {**schema, "type": "object"}, "_meta": {RAW: tool}}
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""
 
 
 def _mend_result(result: JsonObject) -> None:
