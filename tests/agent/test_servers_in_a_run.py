@@ -1,0 +1,104 @@
+"""Agents with real MCP servers: what changes or breaks during a run is seen in that run."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.model_endpoint import calls, model_endpoint, says
+from xai_mcp_agent.bridge.agents import init_agent
+from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent
+from xai_mcp_agent.bridge.toolbelts import define_tool, make_toolbelt, use_server
+from xai_mcp_agent.core.errors import UnknownServer
+
+GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder whose settings have a few servers, good and bad."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+    growing = {"command": sys.executable, "args": [str(GROWING)]}
+    crash = "import sys; print('licence missing', file=sys.stderr); sys.exit(3)"
+    servers = {
+        "grow": growing,
+        "old": {**growing, "mode": "legacy"},
+        "bad": {"command": sys.executable, "args": ["-c", crash]},
+        "unset": {"command": "x", "env": {"TOKEN": "${NO_SUCH_VARIABLE_HERE}"}},
+    }
+    (tmp_path / "mcp_settings.json").write_text(json.dumps({"mcpServers": servers}))
+    return tmp_path
+
+
+def tool_names(body: dict[str, Any]) -> list[str]:
+    return [x["function"]["name"] for x in body.get("tools", [])]
+
+
+@pytest.mark.parametrize("server", ["grow", "old"])
+def test_a_tool_the_server_adds_is_offered_at_the_models_next_step(folder: Path, server: str):
+    """MCP: a change notice is a cue to list again, in both eras."""
+    ctx: dict[str, Any] = {}
+    use_server(ctx, server, None)
+    script = [
+        calls((f"{server}_grow", {"name": "extra"})),
+        calls((f"{server}_extra", {})),
+        calls((f"{server}_shrink", {"name": "extra"})),
+        says("done"),
+    ]
+    with model_endpoint(script) as endpoint:
+        toolbelt = make_toolbelt(ctx, None)
+        init_agent(
+            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
+            toolbelt_spec=toolbelt,
+        )  # fmt: skip
+        outcome = CanvasRun()
+        run_agent(ctx, "a", "Grow.", outcome=outcome)
+    bodies = [x.body for x in endpoint.requests]
+    first = [f"{server}_grow", f"{server}_shrink"]
+    assert tool_names(bodies[0]) == first
+    assert tool_names(bodies[1]) == [*first, f"{server}_extra"]
+    assert bodies[2]["messages"][-1]["content"] == "I am extra."
+    assert tool_names(bodies[3]) == first
+    assert "Ask grow for more tools." in bodies[0]["messages"][0]["content"]
+
+
+def test_a_bad_server_is_left_out_with_its_own_words_and_the_run_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    ctx: dict[str, Any] = {}
+    for server in ("bad", "unset"):
+        use_server(ctx, server, None)
+    define_tool(ctx, None, "shout", "Says a text loudly.", lambda _c, text, _a: text.upper())
+    init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
+    outcome = CanvasRun()
+    run_agent(ctx, "a", 'Shout "we go on".', outcome=outcome)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "WE GO ON" in outcome.answer
+    assert "left out: bad:" in printed
+    assert "licence missing" in printed
+    assert "exited with code 3" in printed
+    assert "NO_SUCH_VARIABLE_HERE" in printed
+
+
+def test_an_unknown_server_is_told_at_the_node_with_the_nearest_names(folder: Path):
+    with pytest.raises(UnknownServer, match=r"No MCP server 'grw' in .*Known: grow, "):
+        use_server({}, "grw", None)
+
+
+def test_a_tool_of_a_server_that_is_not_enabled_is_refused_by_name(folder: Path):
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "grow", "other")
+    define_tool(ctx, None, "shout", "Says a text loudly.", lambda _c, text, _a: text.upper())
+    with model_endpoint([calls(("grow_grow", {"name": "x"})), says("ok")]) as endpoint:
+        init_agent(
+            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
+            toolbelt_spec=make_toolbelt(ctx, None),
+        )  # fmt: skip
+        run_agent(ctx, "a", "Go.", outcome=CanvasRun())
+    answer = endpoint.requests[1].body["messages"][-1]["content"]
+    assert "belongs to the server 'grow', which is not enabled for this agent" in answer

@@ -1,0 +1,37 @@
+"""A real MCP server whose tools change while it runs: `python growing_server.py [PORT]`."""
+
+from __future__ import annotations
+
+import sys
+
+from mcp.server.mcpserver import Context, MCPServer
+
+server = MCPServer("growing", instructions="Ask grow for more tools.", log_level="CRITICAL")
+
+
+@server.tool()
+async def grow(name: str, ctx: Context) -> str:
+    """Add a tool of this name, which says its name."""
+    server.add_tool(lambda: f"I am {name}.", name=name, description=f"Says {name}.")
+    await _tell(ctx)
+    return f"Added {name}."
+
+
+@server.tool()
+async def shrink(name: str, ctx: Context) -> str:
+    """Take a tool away."""
+    server.remove_tool(name)
+    await _tell(ctx)
+    return f"Removed {name}."
+
+
+async def _tell(ctx: Context) -> None:
+    await ctx.notify_tools_changed()  # to 2026-07-28 listeners
+    await ctx.session.send_tool_list_changed()  # to handshake-era clients
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        server.run("streamable-http", port=int(sys.argv[1]))
+    else:
+        server.run()
