@@ -1,0 +1,148 @@
+"""`xai-mcp-agent servers`, `tools` and `call`, against real servers over stdio."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.cli.servers import read_arguments
+from xai_mcp_agent.core.errors import InvalidArguments
+from xai_mcp_agent.core.tools import Tool, ToolKey
+
+SERVERS = Path(__file__).parents[2] / "examples" / "servers"
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A settings file with one good, one broken, one disabled and one wrong server."""
+    crash = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
+    servers = {
+        "units": {"command": sys.executable, "args": [str(SERVERS / "units.py")]},
+        "bad": {"command": sys.executable, "args": ["-c", crash]},
+        "off": {"command": "x", "disabled": True},
+        "unset": {"command": "x", "args": ["${NO_SUCH_VARIABLE_HERE}"]},
+    }
+    file = tmp_path_factory.mktemp("cli") / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    return file
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Run the command; its exit status, stdout and stderr."""
+    with pytest.raises(SystemExit) as ended:
+        run(words)
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def test_servers_shows_each_with_its_state_or_its_reason(settings: Path, capsys: Any):
+    status, out, _ = command(capsys, "servers", "--settings", str(settings))
+    assert status == 1
+    assert "units: ready, 2 tools in" in out
+    assert "stdio, protocol 2026-07-28" in out
+    assert "exited with code 3" in out
+    assert "stderr: no licence" in out
+    assert "Next step: Run it by hand" in out
+    assert "off: disabled" in out
+    assert "NO_SUCH_VARIABLE_HERE is not set" in out
+
+
+def test_servers_as_json_has_the_same_facts(settings: Path, capsys: Any):
+    status, out, _ = command(capsys, "servers", "--json", "--settings", str(settings))
+    shown = {x["name"]: x for x in json.loads(out)["servers"]}
+    assert status == 1
+    assert (shown["units"]["state"], shown["units"]["tool_count"]) == ("ready", 2)
+    assert shown["bad"]["stderr_tail"] == ["no licence"]
+    assert shown["unset"]["state"] == "disabled"
+
+
+def test_tools_lists_how_to_call_each(settings: Path, capsys: Any):
+    status, out, _ = command(capsys, "tools", "units", "--settings", str(settings))
+    assert status == 0
+    assert "convert_units(value: number, from_unit: string, to_unit: string):" in out
+
+
+def test_tools_of_all_servers_go_on_past_a_bad_one(settings: Path, capsys: Any):
+    status, out, _ = command(capsys, "tools", "--json", "--settings", str(settings))
+    shown = json.loads(out)
+    assert status == 1
+    assert [x["name"] for x in shown["tools"]["units"]] == ["convert_units", "list_units"]
+    assert "no licence" in shown["failed"]["bad"]
+
+
+def test_call_reads_words_as_the_schema_wants_and_prints_the_result(settings: Path, capsys: Any):
+    words = ["value=5", "from_unit=mile", "to_unit=kilometre", "--settings", str(settings)]
+    status, out, _ = command(capsys, "call", "units", "convert_units", *words)
+    assert status == 0
+    assert json.loads(out)["result"] == 8.04672
+
+
+def test_call_takes_one_json_object_and_prints_json(settings: Path, capsys: Any):
+    arguments = '{"value": 1, "from_unit": "km", "to_unit": "m"}'
+    words = [arguments, "--json", "--settings", str(settings)]
+    status, out, _ = command(capsys, "call", "units", "convert_units", *words)
+    assert status == 0
+    assert json.loads(out)["structured"]["result"] == 1000
+
+
+def test_a_tool_that_fails_has_an_exit_status_of_its_own(settings: Path, capsys: Any):
+    words = ["value=5", "from_unit=mile", "to_unit=kilometr", "--settings", str(settings)]
+    status, out, err = command(capsys, "call", "units", "convert_units", *words)
+    assert (status, out) == (3, "")
+    assert "Did you mean" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["call", "unit", "convert_units"], "Known: units"),
+        (["call", "units", "convert"], "Did you mean 'convert_units'?"),
+        (["call", "units", "convert_units", "valu=3"], "Did you mean 'value'?"),
+        (["call", "units", "convert_units"], '"value" is a required property'),
+        (["tools", "bda"], "Known: bad"),
+    ],
+)
+def test_wrong_names_are_answered_with_the_nearest(
+    settings: Path, capsys: Any, words: list[str], hint: str
+):
+    status, _, err = command(capsys, *words, "--settings", str(settings))
+    assert status == 1
+    assert hint in err
+
+
+def test_no_settings_file_says_where_it_looked_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+    status, _, err = command(capsys, "servers")
+    assert status == 1
+    assert str(tmp_path) in err
+    assert "xai-mcp-agent init" in err
+
+
+def test_wrong_usage_has_exit_status_2(capsys: Any):
+    assert command(capsys, "call")[0] == 2
+
+
+KINDS = {"n": "integer", "tags": "array", "s": "string"}
+SCHEMA = {"type": "object", "properties": {name: {"type": kind} for name, kind in KINDS.items()}}
+TOOL = Tool(ToolKey("s", "t"), "", SCHEMA)
+
+
+def test_words_become_values():
+    assert read_arguments(["n=3", "tags=a,b", "s=3", "s=x=y"], TOOL) == {
+        "n": 3, "tags": ["a", "b"], "s": "x=y",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("words", [["n"], ["m=1"], ["{not json}"]])
+def test_words_that_are_no_arguments_are_refused(words: list[str]):
+    with pytest.raises(InvalidArguments):
+        read_arguments(words, TOOL)
