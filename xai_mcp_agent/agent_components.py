@@ -25,7 +25,7 @@ class AgentInit(Component):
     - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
       by base_url), `bedrock` or `vertexai`. Default: `offline`.
     - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Not for `offline`.
-    - agent_memory (any): A memory node's output. Default: none.
+    - agent_memory (any): For memory nodes, which are yet to come. Default: none.
     - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
       `{tool_instruction}`, `{metadata}` and `{provided_system}`. Default: none.
     - max_thoughts (int): The most turns of the model in one run; the last one answers. Default: 10.

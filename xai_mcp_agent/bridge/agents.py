@@ -125,7 +125,8 @@ def _protocol(name: Any) -> ProtocolChoice:
 
 
 def _thoughts(number: Any) -> int:
-    if number is None:
+    # An argument node that was left alone gives 0.
+    if not number:
         return DEFAULT_MAX_THOUGHTS
     if int(number) < 1:
         raise BadSetting(f"max_thoughts is {number}; an agent needs at least 1 to answer.")
@@ -137,8 +138,6 @@ def _secret(key: Any) -> Secret | None:
 
 
 def _model_settings(values: Mapping[str, Any]) -> ModelSettings:
-    fields = ("temperature", "max_output_tokens", "reasoning_effort", "extra_body")
-    given = {name: values[name] for name in fields if values.get(name) is not None}
-    if values.get("timeout_seconds"):
-        given["timeout_seconds"] = float(values["timeout_seconds"])
-    return ModelSettings(**given)
+    fields = ("max_output_tokens", "reasoning_effort", "extra_body", "timeout_seconds")
+    given = {name: values[name] for name in fields if values.get(name)}
+    return ModelSettings(temperature=values.get("temperature"), **given)

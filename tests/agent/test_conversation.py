@@ -1,0 +1,45 @@
+"""The conversation as values; what the loop does with it is in test_loop.py."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.agent.conversation import Conversation
+
+CALL_IDS = st.sampled_from(["c1", "c2", "c3"])
+CALL = st.builds(
+    lambda i: {"id": i, "type": "function", "function": {"name": "t", "arguments": "{}"}}, CALL_IDS
+)
+MESSAGE = st.one_of(
+    st.builds(lambda t: {"role": "user", "content": t}, st.text(max_size=5)),
+    st.builds(lambda t: {"role": "system", "content": t}, st.text(max_size=5)),
+    st.builds(
+        lambda t, c: {"role": "assistant", "content": t, "tool_calls": c},
+        st.text(max_size=5),
+        st.lists(CALL, min_size=1, max_size=2, unique_by=lambda x: x["id"]),
+    ),
+    st.builds(lambda i: {"role": "tool", "tool_call_id": i, "content": "r"}, CALL_IDS),
+)
+
+
+@given(st.lists(MESSAGE, max_size=8))
+def test_whatever_was_given_the_model_gets_something_it_can_answer(messages: list[dict[str, Any]]):
+    before = copy.deepcopy(messages)
+    sent = Conversation(messages).for_model("Be kind.", in_text=False, keep_provided=True)
+    assert messages == before
+    assert sent[0]["role"] == "system"
+    assert sent[-1]["role"] != "assistant"
+    asked = {call["id"] for x in sent for call in x.get("tool_calls") or ()}
+    answered = {x["tool_call_id"] for x in sent if x["role"] == "tool"}
+    assert asked == answered
+
+
+@given(st.lists(MESSAGE, max_size=8))
+def test_the_text_protocol_sends_nothing_but_roles_and_contents(messages: list[dict[str, Any]]):
+    sent = Conversation(messages).for_model("", in_text=True, keep_provided=True)
+    assert all(set(x) == {"role", "content"} for x in sent)
+    assert {x["role"] for x in sent} <= {"system", "user", "assistant"}
