@@ -1,0 +1,190 @@
+"""The text of a settings file as JSON, and the place in it that an error is about.
+
+Plain JSON is read fast; comments, trailing commas and the rest of JSON5 are understood too.
+Errors never quote the text: the line that is wrong may hold a secret.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from ..core.errors import SettingsError
+
+# Settings are a few kilobytes. Reading JSON5 takes seconds for each megabyte.
+_MAX_FILE_BYTES = 1_000_000
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_JSON5_PLACE = re.compile(r":([0-9]+) .* column ([0-9]+)\Z", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the settings: the file, and the path of keys such as `mcpServers.git.args[0]`."""
+
+    file: str
+    path: str = ""
+
+    def at(self, *keys: str | int) -> Place:
+        """The place below this one."""
+        path = self.path
+        for key in keys:
+            if isinstance(key, int):
+                path += f"[{key}]"
+            elif _PLAIN_KEY.fullmatch(key):
+                path += f".{key}" if path else key
+            else:
+                path += f"[{json.dumps(key)}]"
+        return Place(self.file, path)
+
+    def error(self, problem: str, fix: str) -> SettingsError:
+        """An error about this place."""
+        return SettingsError(self.file, self.path, problem, fix)
+
+    def note(self, text: str) -> str:
+        """A remark about this place, for a person; nothing is disabled by it."""
+        return f"{self.file}, at {self.path}: {text}" if self.path else f"{self.file}: {text}"
+
+
+class ParsedObject(dict[str, Any]):
+    """A JSON object that remembers which keys were written more than once; the last one counts."""
+
+    repeated: tuple[str, ...] = ()
+
+    @classmethod
+    def of_pairs(cls, pairs: Iterable[tuple[str, Any]]) -> ParsedObject:
+        """The hook for a JSON parser."""
+        written = list(pairs)
+        parsed = cls(written)
+        if len(parsed) < len(written):
+            names = [name for name, _ in written]
+            parsed.repeated = tuple(name for name in parsed if names.count(name) > 1)
+        return parsed
+
+
+def repeated_keys(value: Any, place: Place) -> Iterator[Place]:
+    """The places in a parsed value, two levels deep, whose key is written more than once."""
+    if not isinstance(value, ParsedObject):
+        return
+    yield from (place.at(name) for name in value.repeated)
+    for name, inner in value.items():
+        if isinstance(inner, ParsedObject):
+            yield from (place.at(name, key) for key in inner.repeated)
+
+
+def read_document(file: Path) -> ParsedObject:
+    """Read a settings file as one JSON object.
+
+    Raises:
+        SettingsError: there is no such file, it cannot be read, or it is not a JSON object.
+    """
+    place = Place(str(file))
+    return _parsed(_text(_content(file, place), place), place)
+
+
+def _content(file: Path, place: Place) -> bytes:
+    try:
+        if file.is_dir():
+            raise place.error(
+                "this is a folder, not a file.",
+                f"Give the file itself, such as {file.name}/mcp_settings.json.",
+            )
+        if file.exists() and not file.is_file():
+            raise place.error("this is not a regular file.", "Give a JSON file.")
+        with file.open("rb") as opened:
+            content = opened.read(_MAX_FILE_BYTES + 1)
+    except FileNotFoundError as cause:
+        raise place.error(
+            "there is no such file.", "Correct the path, or write the file."
+        ) from cause
+    except (OSError, ValueError) as cause:
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise place.error(
+            f"it cannot be read: {reason}.", "Correct the path or its permissions."
+        ) from cause
+    if len(content) > _MAX_FILE_BYTES:
+        raise place.error(
+            f"it is larger than {_MAX_FILE_BYTES:,} bytes.", "Check that this is the settings file."
+        )
+    return content
+
+
+def _text(content: bytes, place: Place) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as cause:
+        # Not chained: the exception holds the whole file.
+        raise place.error(
+            f"it is not UTF-8 text (byte {cause.start}).", "Save it as UTF-8."
+        ) from None
+    if not text.strip():
+        raise place.error(
+            "the file is empty.", 'Write at least {"mcpServers": {}}, or delete the file.'
+        )
+    return text
+
+
+def _parsed(text: str, place: Place) -> ParsedObject:
+    value = _json(text, place)
+    if isinstance(value, ParsedObject):
+        return value
+    kind = kind_of(value)
+    raise place.error(f"it holds {kind}, not an object.", 'Write {"mcpServers": {...}}.')
+
+
+def _json(text: str, place: Place) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=ParsedObject.of_pairs)
+    except json.JSONDecodeError as cause:
+        # Not chained below: the exception holds the whole text.
+        strict = (cause.lineno, cause.colno, cause.msg.rstrip(":").removesuffix(" at"))
+    except ValueError:
+        raise place.error("it holds a number with too many digits.", "Correct it.") from None
+    except RecursionError:
+        raise _too_deep(place) from None
+    return _json5(text, place, strict)
+
+
+def _json5(text: str, place: Place, strict: tuple[int, int, str]) -> Any:
+    # Here, because most files are plain JSON.
+    import json5
+
+    try:
+        return json5.loads(text, object_pairs_hook=ParsedObject.of_pairs)
+    except ValueError as cause:
+        found = _JSON5_PLACE.search(str(cause))
+    except RecursionError:
+        raise _too_deep(place) from None
+    line, column = (int(found[1]), int(found[2])) if found else strict[:2]
+    # Plain JSON stops at the first comment; JSON5 got as far as the real mistake.
+    problem = strict[2] if (line, column) <= strict[:2] else "Something unexpected"
+    raise Place(place.file, f"line {line}, column {column}").error(
+        f"this is not JSON: {problem}.",
+        "Correct it there or just before; comments and trailing commas are fine.",
+    ) from None
+
+
+def _too_deep(place: Place) -> SettingsError:
+    return place.error("it is nested too deeply.", "Check that this is the settings file.")
+
+
+def kind_of(value: Any) -> str:
+    """What kind of JSON value this is, for a sentence; never the value, it may be a secret."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list() | tuple():
+            return "a list"
+        case dict():
+            return "an object"
+        case _:
+            return f"a Python {type(cast(object, value)).__name__}"

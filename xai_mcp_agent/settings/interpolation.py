@@ -1,0 +1,96 @@
+"""`${...}` in the texts of the settings: environment variables and a few built-in names.
+
+`${VAR}`, `${VAR:-default}`, and the same with `env:` before the name. A default counts when
+the variable is unset or empty; it cannot hold `}` or another `${`. `$${` stands for a plain
+`${`, and any other `$` for itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..core.errors import SettingsError
+from .document import Place
+from .secret_rules import secrets_in_env
+from .secrets import Secrets
+
+_MARK = re.compile(r"\$\$\{|\$\{(?P<body>[^}]*)(?P<end>\}?)")
+_BODY = re.compile(r"(?P<env>env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<default>:-.*)?", re.S)
+_VSCODE = re.compile(r"(?P<kind>input|command|config):(?P<name>[\w.-]+)")
+_LITERAL_FIX = "Write $${ where a plain ${ is meant."
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What `${...}` can stand for, in one settings file.
+
+    `folder` is that of the file. What is secret in the variables that are used is added to
+    `secrets`.
+    """
+
+    environ: Mapping[str, str]
+    folder: str
+    secrets: Secrets = field(default_factory=Secrets)
+
+    def expand(self, text: str, place: Place) -> str:
+        """`text` with every `${...}` replaced.
+
+        Raises:
+            SettingsError: a variable is not set and has no default, or `${...}` is malformed.
+        """
+        if "${" not in text:
+            return text
+        return _MARK.sub(lambda mark: self._value(mark, place), text)
+
+    def _value(self, mark: re.Match[str], place: Place) -> str:
+        if mark["body"] is None:
+            return "${"
+        if not mark["end"]:
+            raise place.error("`${` has no closing `}`.", _LITERAL_FIX)
+        found = _BODY.fullmatch(mark["body"])
+        if found is None or "${" in mark["body"]:
+            raise _malformed(mark["body"], place)
+        default = found["default"]
+        value = self._lookup(found["name"], in_environment=bool(found["env"]))
+        if default is not None and not value:
+            value = default[2:]
+        if value is None:
+            raise self._missing(found["name"], place)
+        self.secrets.update(secrets_in_env({found["name"]: value}))
+        return value
+
+    def _lookup(self, name: str, *, in_environment: bool) -> str | None:
+        built_in = {} if in_environment else self._built_in()
+        return built_in.get(name, self.environ.get(name))
+
+    def _built_in(self) -> dict[str, str]:
+        return {
+            "python": sys.executable,
+            "settingsFolder": self.folder,
+            # VS Code's name for much the same.
+            "workspaceFolder": self.folder,
+            "userHome": os.path.expanduser("~"),
+        }
+
+    def _missing(self, name: str, place: Place) -> SettingsError:
+        fix = f"Set it before starting, or give a default: ${{{name}:-...}}."
+        same = [x for x in self._built_in() if x.lower() == name.lower().replace("_", "")]
+        if same:
+            fix = f"Set it before starting, or write ${{{same[0]}}}, which is always there."
+        return place.error(f"environment variable {name} is not set.", fix)
+
+
+def _malformed(body: str, place: Place) -> SettingsError:
+    """What is wrong inside `${...}`; quotes it only where it can be nothing but a name."""
+    asked = _VSCODE.fullmatch(body)
+    if asked:
+        problem = f"${{{body}}} is something only VS Code can ask for."
+        return place.error(problem, "Use an environment variable instead: ${NAME}.")
+    if "${" in body:
+        return place.error("a default cannot hold another `${`.", "Use one variable at a time.")
+    problem = "`${...}` must hold the name of a variable, with or without a default."
+    return place.error(problem, f"Write ${{NAME}} or ${{NAME:-default}}. {_LITERAL_FIX}")
