@@ -1,0 +1,295 @@
+"""Finding and reading a settings file as a whole (design.md section 5)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from xai_mcp_agent.core.errors import SettingsError
+from xai_mcp_agent.settings.load import (
+    find_settings,
+    load_settings,
+    settings_from,
+    user_settings_path,
+)
+
+ENTRY = {"command": "a"}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home folder of our own, so that the one of whoever runs the tests is not looked into."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    monkeypatch.setenv("USERPROFILE", str(folder))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / ".config"))
+    return folder
+
+
+def write(folder: Path, document: Any = None, name: str = "mcp_settings.json") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / name
+    content = {"mcpServers": {"x": ENTRY}} if document is None else document
+    file.write_text(content if isinstance(content, str) else json.dumps(content))
+    return file
+
+
+def test_the_file_in_the_folder_wins_over_its_parents(home: Path) -> None:
+    write(home)
+    file = write(home / "project")
+    assert find_settings(home / "project", {}) == file
+
+
+def test_the_file_of_a_parent_folder_is_found(home: Path) -> None:
+    file = write(home / "project")
+    below = home / "project" / "a" / "b"
+    below.mkdir(parents=True)
+    assert find_settings(below, {}) == file
+
+
+def test_the_search_ends_at_the_home_folder(home: Path) -> None:
+    """What is above belongs to somebody else."""
+    write(home.parent)
+    assert find_settings(home, {}) is None
+
+
+def test_outside_the_home_folder_the_search_goes_up_to_the_root(tmp_path: Path) -> None:
+    file = write(tmp_path / "work")
+    (tmp_path / "work" / "a").mkdir()
+    assert find_settings(tmp_path / "work" / "a", {}) == file
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has such folders")
+def test_a_parent_everybody_can_write_to_is_passed_over(tmp_path: Path) -> None:
+    """Settings name programs to start; in /tmp they may be a stranger's."""
+    shared = tmp_path / "shared"
+    file = write(shared)
+    (shared / "mine").mkdir()
+    shared.chmod(0o1777)
+    assert find_settings(shared / "mine", {}) != file
+    assert find_settings(shared, {}) == file
+
+
+def test_the_users_own_file_is_the_last_resort(home: Path) -> None:
+    file = write(user_settings_path().parent)
+    assert find_settings(home, {}) == file == user_settings_path()
+
+
+def test_the_environment_variable_decides(home: Path, tmp_path: Path) -> None:
+    write(home)
+    file = write(tmp_path / "other", name="mine.json")
+    environ = {"XAI_MCP_SETTINGS": str(file)}
+    assert find_settings(home, environ) == file
+    assert load_settings(start=home, environ=environ).file == str(file)
+
+
+def test_an_empty_environment_variable_is_like_none(home: Path) -> None:
+    file = write(home)
+    assert find_settings(home, {"XAI_MCP_SETTINGS": " "}) == file
+
+
+def test_an_explicit_path_wins_over_everything(home: Path, tmp_path: Path) -> None:
+    file = write(tmp_path / "other", name="mine.json")
+    settings = load_settings(file, start=home, environ={"XAI_MCP_SETTINGS": "/nowhere"})
+    assert (settings.file, settings.searched) == (str(file), (str(file),))
+
+
+def test_a_path_may_start_with_a_tilde_or_be_relative(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(home)
+    assert load_settings("~/mcp_settings.json").file == str(file)
+    monkeypatch.chdir(home)
+    assert load_settings("mcp_settings.json").file == str(file)
+
+
+def test_the_current_folder_is_where_the_search_starts(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(home / "project")
+    monkeypatch.chdir(home / "project")
+    assert load_settings(environ={}).file == str(file)
+
+
+def test_without_any_file_the_settings_are_empty_and_tell_where_they_looked(home: Path) -> None:
+    settings = load_settings(start=home / "project", environ={})
+    assert (settings.file, settings.servers, settings.problems) == ("", {}, {})
+    assert settings.searched == (
+        str(home / "project" / "mcp_settings.json"),
+        str(home / "mcp_settings.json"),
+        str(user_settings_path()),
+    )
+
+
+def test_a_given_path_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no such file") as caught:
+        load_settings(tmp_path / "no.json")
+    assert caught.value.file == str(tmp_path / "no.json")
+
+
+def test_a_missing_file_named_by_the_environment_says_who_named_it(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="XAI_MCP_SETTINGS names this file"):
+        load_settings(environ={"XAI_MCP_SETTINGS": str(tmp_path / "no.json")})
+
+
+@pytest.mark.parametrize(
+    ("document", "below"),
+    [
+        ({"mcpServers": {"x": ENTRY}, "other": 1}, "mcpServers."),
+        ({"servers": {"x": ENTRY}, "inputs": [{"id": "k"}]}, "servers."),
+        ({"x": ENTRY}, ""),
+        ({"$schema": "https://h", "inputs": [], "x": ENTRY}, ""),
+    ],
+)
+def test_the_three_usual_layouts_are_read(
+    tmp_path: Path, document: dict[str, Any], below: str
+) -> None:
+    assert [*load_settings(write(tmp_path, document)).servers] == ["x"]
+    for value in document.values():
+        if isinstance(value, dict):
+            value.update({"bad": {}} if below else {})
+    problems = load_settings(write(tmp_path, document)).problems
+    assert [x.key_path for x in problems.values()] == ([f"{below}bad"] if below else [])
+
+
+def test_the_usual_key_wins_over_vs_codes_and_says_so() -> None:
+    settings = settings_from({"servers": {"a": ENTRY}, "mcpServers": {"b": ENTRY}})
+    assert [*settings.servers] == ["b"]
+    assert "servers: ignored" in settings.notes[0]
+
+
+@pytest.mark.parametrize("key", ["mcp_servers", "MCPServers", "mcp-servers", "mcpServer"])
+def test_a_misspelled_top_key_is_not_taken_for_a_server(key: str) -> None:
+    with pytest.raises(SettingsError, match="Rename it to 'mcpServers'"):
+        settings_from({key: {"x": ENTRY}})
+
+
+@pytest.mark.parametrize(
+    "document", [[], None, "text", 3, {"mcpServers": []}, {"servers": None}, {"mcpServers": "x"}]
+)
+def test_what_is_not_an_object_of_servers_is_an_error(document: Any) -> None:
+    with pytest.raises(SettingsError, match="must be an object of servers"):
+        settings_from(document)
+
+
+def test_a_missing_variable_disables_only_that_server(tmp_path: Path) -> None:
+    """design.md 1.6: nothing sinks."""
+    entry = {"command": "a", "env": {"TOKEN": "${GITHUB_TOKEN}"}}
+    file = write(tmp_path, {"mcpServers": {"github": entry, "time": ENTRY}})
+    settings = load_settings(file, environ={})
+    assert [*settings.servers] == ["time"]
+    assert str(settings.problems["github"]) == (
+        f"{file}, at mcpServers.github.env.TOKEN: environment variable GITHUB_TOKEN is not set. "
+        "Set it before starting, or give a default: ${GITHUB_TOKEN:-...}."
+    )
+
+
+def test_relative_folders_start_from_the_file(tmp_path: Path) -> None:
+    entry = {"command": "a", "args": ["${settingsFolder}"], "cwd": "sub"}
+    server = load_settings(write(tmp_path, {"x": entry})).server("x")
+    assert (server.args, server.cwd) == ((str(tmp_path),), str(tmp_path / "sub"))
+
+
+def test_settings_given_in_python_start_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert settings_from({"x": ENTRY}).server("x").cwd == str(tmp_path)
+
+
+def test_a_server_written_twice_is_disabled_and_named(tmp_path: Path) -> None:
+    """JSON keeps the last one without a word."""
+    text = '{"mcpServers": {"x": {"command": "a"}, "y": {"command": "b"}, "x": {"command": "c"}}}'
+    settings = load_settings(write(tmp_path, text))
+    assert [*settings.servers] == ["y"]
+    assert settings.problems["x"].key_path == "mcpServers.x"
+    assert "more than once" in settings.problems["x"].problem
+
+
+@pytest.mark.parametrize(
+    ("entry", "key_path"),
+    [
+        ('{"command": "a", "command": "b"}', "x.command"),
+        ('{"command": "a", "env": {"A": "1", "A": "2"}}', "x.env.A"),
+    ],
+)
+def test_a_key_written_twice_in_an_entry_is_a_problem(
+    tmp_path: Path, entry: str, key_path: str
+) -> None:
+    """With a comment too: then another parser reads the file."""
+    for text in (f'{{"x": {entry}}}', f'{{/**/"x": {entry}}}'):
+        assert load_settings(write(tmp_path, text)).problems["x"].key_path == key_path
+
+
+def test_the_whole_map_written_twice_is_an_error(tmp_path: Path) -> None:
+    file = write(tmp_path, '{"mcpServers": {}, "mcpServers": {}}')
+    with pytest.raises(SettingsError, match="more than once"):
+        load_settings(file)
+
+
+def test_a_server_without_a_name_is_a_problem() -> None:
+    assert "needs a name" in settings_from({"": ENTRY}).problems[""].problem
+
+
+def test_a_name_that_is_not_text_is_a_problem() -> None:
+    assert "must be a text" in settings_from({"mcpServers": {1: ENTRY}}).problems["1"].problem
+
+
+def test_all_secrets_of_a_file_are_known_afterwards() -> None:
+    """What a server prints later is masked with them."""
+    settings = settings_from(
+        {
+            "a": {"command": "x", "args": ["--token", "secret-1"], "env": {"API_KEY": "secret-2"}},
+            "b": {"url": "https://u:secret-3@h/", "headers": {"Authorization": "Bearer secret-4"}},
+            "c": {"command": "x", "args": ["${MY_PASSWORD}"], "disabled": True},
+            "d": {"command": "x", "env": {"TOKEN": "secret-6"}, "disabled": True},
+        },
+        environ={"MY_PASSWORD": "secret-5"},
+    )
+    text = " ".join(f"secret-{i}" for i in range(1, 7))
+    assert settings.secrets.mask(text) == "*** *** *** *** *** ***"
+    assert "secret-" not in repr(settings)
+
+
+_JSON = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=10)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4),
+        st.dictionaries(
+            st.one_of(st.sampled_from(["mcpServers", "servers", "x"]), st.text(max_size=8)),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=15,
+)
+
+
+@settings(deadline=None)  # the machine may be busy
+@given(value=_JSON)
+def test_any_json_value_is_settings_or_a_settings_error(value: Any) -> None:
+    with suppress(SettingsError):
+        assert str(settings_from(value, environ={}))
+
+
+def test_reading_settings_does_not_wait_for_heavy_libraries() -> None:
+    """`import xai_mcp_agent` and the command line stay quick."""
+    code = (
+        "import sys, xai_mcp_agent.settings.load; "
+        "print([x for x in ('mcp', 'openai', 'json5', 'platformdirs', 'anyio', 'jsonschema_rs') "
+        "if x in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout.strip() == "[]"

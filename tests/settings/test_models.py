@@ -1,0 +1,95 @@
+"""The values: what they show, and what asking for a server answers."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import pytest
+
+from xai_mcp_agent.core.errors import SettingsError, UnknownServer
+from xai_mcp_agent.settings.load import settings_from
+from xai_mcp_agent.settings.models import ServerSettings, Settings
+from xai_mcp_agent.settings.secrets import Secrets
+
+SERVER = ServerSettings(
+    name="x",
+    transport="stdio",
+    command="npx",
+    args=("-y", "server", "--token", "arg-secret", "--key=short", "https://u:pw@h/?q=query-secret"),
+    env={"ANYTHING": "env-secret"},
+    url="https://user-secret:pw@h/mcp?a=query-secret",
+    headers={"Accept": "header-secret"},
+)
+
+
+def test_a_server_never_shows_its_secrets() -> None:
+    """design.md 1.7; also for one made by hand, without the file's secrets."""
+    for shown in (repr(SERVER), str(SERVER), SERVER.target, f"{SERVER}", repr([SERVER])):
+        assert "secret" not in shown
+        assert "short" not in shown
+        assert "pw" not in shown
+
+
+def test_a_remote_server_never_shows_its_secrets_either() -> None:
+    remote = dataclasses.replace(SERVER, transport="http")
+    assert remote.target == "https://***@h/mcp?a=***"
+    assert "secret" not in repr(remote)
+
+
+def test_a_server_shows_what_helps_to_recognise_it() -> None:
+    shown = repr(SERVER)
+    for part in ("'x'", "npx -y server --token ***", "ANYTHING", "Accept", "auto"):
+        assert part in shown
+
+
+def test_secrets_of_the_file_are_hidden_wherever_they_ended_up() -> None:
+    settings = settings_from(
+        {"x": {"command": "a", "args": ["${MY_TOKEN}", "--x=${MY_TOKEN}"], "cwd": "${MY_TOKEN}"}},
+        environ={"MY_TOKEN": "plain-looking"},
+    )
+    assert "plain-looking" not in repr(settings)
+    assert settings.secrets.mask("plain-looking") == "***"
+
+
+def test_servers_can_be_compared_hashed_and_copied() -> None:
+    assert dataclasses.replace(SERVER, secrets=Secrets(["other"])) == SERVER
+    assert hash(SERVER) == hash(dataclasses.replace(SERVER))
+    assert copy.deepcopy(SERVER) == SERVER
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones_nearest_first() -> None:
+    settings = settings_from({"zeta": {"command": "a"}, "time": {"command": "a"}, "bad": {}})
+    with pytest.raises(UnknownServer) as caught:
+        settings.server("tmie")
+    assert caught.value.known == ("time", "bad", "zeta")
+    assert str(caught.value) == (
+        "No MCP server 'tmie' in settings given in Python. Known: time, bad, zeta. "
+        "Correct the name, or add it under `mcpServers`."
+    )
+
+
+def test_without_any_server_there_is_nothing_to_choose_from() -> None:
+    with pytest.raises(UnknownServer, match="It has no servers"):
+        settings_from({}).server("x")
+
+
+def test_without_any_file_the_person_learns_where_it_was_looked_for() -> None:
+    with pytest.raises(UnknownServer) as caught:
+        Settings(file="", searched=("/a/mcp_settings.json",)).server("x")
+    assert "/a/mcp_settings.json" in str(caught.value)
+    assert "xai-mcp-agent init" in str(caught.value)
+
+
+def test_asking_for_a_server_with_a_problem_raises_the_problem_every_time() -> None:
+    settings = settings_from({"x": {"command": "a", "args": "b"}})
+    for _ in range(2):
+        with pytest.raises(SettingsError) as caught:
+            settings.server("x")
+        assert str(caught.value) == str(settings.problems["x"])
+
+
+def test_a_name_that_would_garble_a_terminal_is_shown_escaped() -> None:
+    with pytest.raises(UnknownServer) as caught:
+        settings_from({"\x1b[31mred": {"command": "a"}, "": {}}).server("x")
+    assert "\x1b" not in str(caught.value)
