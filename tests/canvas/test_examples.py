@@ -1,0 +1,58 @@
+"""The example workflows are what their descriptions make, and good to look at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.build_examples import EXAMPLES, all_examples
+from tests.support.canvas_file import Document, load, nodes_of, problems
+from tests.support.workflows import Workflow, faults
+
+REBUILD = "Rebuild them with: python -m tests.support.build_examples"
+
+each_example = pytest.mark.parametrize("flow", all_examples(), ids=lambda flow: flow.name)
+
+
+def without_line_numbers(document: Document) -> Document:
+    """Where a class stands in its file only helps to open it there."""
+    for node in nodes_of(document):
+        node["extras"].pop("lineNo", None)
+    return document
+
+
+@each_example
+def test_an_example_is_what_its_description_makes(flow: Workflow) -> None:
+    """A port that was renamed, or a docstring that was changed, needs new examples."""
+    shipped = load(EXAMPLES / f"{flow.name}.xircuits")
+    made = json.loads(flow.text())
+    assert without_line_numbers(shipped) == without_line_numbers(made), REBUILD
+
+
+def test_every_workflow_among_the_examples_has_a_description() -> None:
+    files = {file.stem for file in EXAMPLES.rglob("*.xircuits")}
+    assert files == {flow.name for flow in all_examples()}
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.rglob("*.xircuits")), ids=lambda file: file.stem)
+def test_an_example_keeps_the_rules_of_canvas_and_compiler(file: Path) -> None:
+    assert problems(load(file), file.stem) == []
+
+
+@each_example
+def test_nothing_in_an_example_covers_or_crosses_anything(flow: Workflow) -> None:
+    assert faults(flow) == []
+
+
+@each_example
+def test_every_part_of_an_example_is_explained_to_a_learner(flow: Workflow) -> None:
+    notes = [node for node in flow.nodes if node.is_note]
+    assert len(notes) >= 3
+    assert all(node.extras["commentInput"].isascii() for node in notes)
+
+
+def test_the_same_description_gives_the_same_file() -> None:
+    once, again = ([flow.text() for flow in all_examples()] for _ in range(2))
+    assert once == again
