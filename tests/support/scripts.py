@@ -1,0 +1,51 @@
+"""Compiles workflows with Xircuits' own compiler and runs the scripts as children."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import xai_mcp_agent
+
+_RUN_SECONDS = 60  # a child that starts servers, on a busy machine
+_ROOT = Path(xai_mcp_agent.__file__).parents[1]
+# What would let a person's own settings decide about a test.
+_FOREIGN = ("XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "XIRCUITS_COMPONENTS_DIR")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A script that came to its end."""
+
+    status: int
+    output: str
+    errors: str
+
+
+def compile_workflow(file: Path, script: Path | None = None) -> Path:
+    """Compile a workflow, by default to the `.py` beside it, and return the script's path."""
+    from xircuits.compiler import compile as compile_file  # brings half of Jupyter
+
+    script = script or file.with_suffix(".py")
+    compile_file(str(file), str(script))
+    return script
+
+
+def child_environment(home: Path, **variables: str) -> dict[str, str]:
+    """Return an environment in which a child finds this library, a home of its own, and no keys."""
+    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    return kept | {"HOME": str(home), "PYTHONPATH": str(_ROOT), **variables}
+
+
+def run_script(script: Path, **variables: str) -> Finished:
+    """Run a script with this Python in the folder it is in, and wait for its end."""
+    folder = script.parent
+    done = subprocess.run(
+        [sys.executable, script.name],
+        cwd=folder, env=child_environment(folder, **variables), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, encoding="utf-8", timeout=_RUN_SECONDS,
+    )  # fmt: skip
+    return Finished(done.returncode, done.stdout, done.stderr)
