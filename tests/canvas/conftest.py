@@ -1,15 +1,58 @@
-"""What the canvas tests share: a folder that `init` prepared."""
+"""What the canvas tests share: a prepared folder, settings for one test, a server over HTTP."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
+from tests.support.processes import http_server
 from xai_mcp_agent.cli.init import init_folder
+
+SERVERS = Path(__file__).parents[2] / "examples" / "servers"
+WORKSHOP = Path(__file__).parents[1] / "support" / "workshop_server.py"
+
+UseServers: TypeAlias = Callable[..., Path]
 
 
 @pytest.fixture(scope="session")
 def working_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A working folder as a learner has it. Shared: put files under names of your own."""
     return init_folder(tmp_path_factory.mktemp("work") / "lab").folder
+
+
+@pytest.fixture(scope="session")
+def library() -> Iterator[dict[str, Any]]:
+    """The example library, already running; its entry in the settings."""
+    with http_server(SERVERS / "library.py") as url:
+        yield {"url": url}
+
+
+@pytest.fixture
+def use_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseServers:
+    """Call it with settings entries by name; the nodes of this test then know these servers."""
+
+    def use(**entries: dict[str, Any]) -> Path:
+        file = tmp_path / "mcp_settings.json"
+        file.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
+        monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
+        return file
+
+    return use
+
+
+@pytest.fixture
+def workshop(tmp_path: Path) -> dict[str, Any]:
+    """The settings entry of a server that is a child of this process; see `pid_file`."""
+    arguments = [str(WORKSHOP), "--pid", str(tmp_path / "workshop.pid")]
+    return {"command": sys.executable, "args": arguments}
+
+
+@pytest.fixture
+def pid_file(tmp_path: Path) -> Path:
+    """Where `workshop` writes its process's number when it starts."""
+    return tmp_path / "workshop.pid"

@@ -68,7 +68,9 @@ def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
 def close(ctx: Any, server: str | None) -> None:
     """Close one server, or all."""
     bridge = bridge_of(ctx)
-    for name in [server] if server else [x.name for x in bridge.servers() if x.state != "idle"]:
+    never_open = ("idle", "disabled")
+    opened = [x.name for x in bridge.servers() if x.state not in never_open]
+    for name in [server] if server else opened:
         bridge.disconnect(name)
 
 

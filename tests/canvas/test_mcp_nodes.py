@@ -1,0 +1,135 @@
+"""The nodes that use a server without a model, against the example library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.canvas import make, play
+from xai_mcp_agent.core.errors import InvalidArguments, SettingsError, UnknownServer, UnknownTool
+from xai_mcp_agent.mcp_components import (
+    MCPCallTool,
+    MCPCloseServer,
+    MCPGetPrompt,
+    MCPListPrompts,
+    MCPListResources,
+    MCPListTools,
+    MCPReadResource,
+    MCPServerStatus,
+)
+
+from .conftest import UseServers
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
+    use_servers(library=library, broken={"command": "no-such-program-anywhere"}, half={})
+
+
+def test_tools_are_listed_as_data_and_to_read() -> None:
+    node = make(MCPListTools, server_name="library")
+    play({}, node)
+    assert [x["name"] for x in node.tools.value][:2] == ["search_books", "get_book"]
+    assert node.tools.value[0]["input_schema"]["required"] == ["query"]
+    assert "search_books(query: string" in node.summary.value.splitlines()[0]
+
+
+def test_a_call_gives_text_data_and_parts() -> None:
+    node = make(MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": 14})
+    play({}, node)
+    assert "Moby-Dick" in node.text.value
+    assert node.structured.value["title"] == "Moby-Dick"
+    assert [part["kind"] for part in node.parts.value] == ["text"]
+    assert node.is_error.value is False
+
+
+def test_what_the_tool_calls_an_error_is_a_result() -> None:
+    node = make(
+        MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": 999}
+    )
+    play({}, node)
+    assert node.is_error.value is True
+    assert "There is no book 999" in node.text.value
+
+
+def test_wrong_arguments_are_refused_before_anything_is_sent() -> None:
+    node = make(
+        MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": "x"}
+    )
+    with pytest.raises(InvalidArguments, match="book_id"):
+        play({}, node)
+
+
+def test_a_tool_that_does_not_exist_is_an_error_naming_the_nearest() -> None:
+    node = make(MCPCallTool, server_name="library", tool_name="serch_books")
+    with pytest.raises(UnknownTool, match="search_books"):
+        play({}, node)
+
+
+@pytest.mark.parametrize(
+    "component", [MCPListTools, MCPListResources, MCPListPrompts, MCPServerStatus, MCPCloseServer]
+)
+def test_an_unknown_server_is_an_error_that_names_the_known_nearest_first(component: type) -> None:
+    with pytest.raises(UnknownServer) as caught:
+        play({}, make(component, server_name="librery"))
+    text = str(caught.value)
+    assert "'librery'" in text
+    assert text.index("library") < text.index("broken")
+
+
+def test_a_server_with_a_mistake_in_the_settings_says_file_place_and_fix() -> None:
+    with pytest.raises(SettingsError, match=r"mcp_settings\.json") as caught:
+        play({}, make(MCPListTools, server_name="half"))
+    assert "mcpServers.half" in str(caught.value)
+
+
+def test_resources_are_listed_and_read() -> None:
+    listed = make(MCPListResources, server_name="library")
+    read = make(MCPReadResource, server_name="library", uri="library://rules")
+    play({}, listed, read)
+    assert "library://rules" in [x["uri"] for x in listed.resources.value]
+    assert read.text.value.startswith("# Rules of the library")
+    assert read.contents.value[0]["mime_type"] == "text/markdown"
+
+
+def test_prompts_are_listed_and_filled_in_for_an_agent() -> None:
+    listed = make(MCPListPrompts, server_name="library")
+    filled = make(
+        MCPGetPrompt,
+        server_name="library",
+        prompt_name="recommend_book",
+        arguments={"reader_interest": "whales"},
+    )
+    play({}, listed, filled)
+    assert [x["name"] for x in listed.prompts.value] == ["recommend_book"]
+    assert [x["role"] for x in filled.conversation.value] == ["user"]
+    assert "whales" in filled.text.value
+
+
+def test_the_status_of_a_named_server_connects_it() -> None:
+    one, rest = make(MCPServerStatus, server_name="library"), make(MCPServerStatus)
+    play({}, one, rest)
+    assert [(x["name"], x["state"]) for x in one.status.value] == [("library", "ready")]
+    states = {x["name"]: x["state"] for x in rest.status.value}
+    assert states == {"library": "ready", "broken": "idle", "half": "disabled"}
+    assert "half: disabled" in rest.summary.value
+
+
+def test_the_status_of_a_server_that_fails_says_why_and_what_next() -> None:
+    node = make(MCPServerStatus, server_name="broken")
+    play({}, node)
+    (found,) = node.status.value
+    assert found["state"] not in ("ready", "idle")
+    assert "no-such-program-anywhere" in found["error"]
+    assert found["next_step"]
+
+
+def test_a_closed_server_is_connected_again_when_it_is_needed() -> None:
+    ctx: dict[str, Any] = {}
+    status = make(MCPServerStatus)
+    play(ctx, make(MCPListTools, server_name="library"), make(MCPCloseServer), status)
+    assert {x["name"]: x["state"] for x in status.status.value}["library"] != "ready"
+    again = make(MCPListTools, server_name="library")
+    play(ctx, again)
+    assert again.tools.value

@@ -1,0 +1,73 @@
+"""Nodes as a compiled script runs them, without compiling: `play(ctx, Node(...), Node(...))`.
+
+run = make(AgentRun, agent_name="helper", conversation="Hello!")
+show = make(Print, msg=run.last_response)
+play({}, run, show)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from xai_components.base import (
+    BaseComponent,
+    Component,
+    InArg,
+    OutArg,
+    SubGraphExecutor,
+    xai_component,
+)
+
+C = TypeVar("C", bound=Component)
+
+
+def make(component: type[C], **inputs: Any) -> C:
+    """A node with its in-ports set: an out-port of another node is wired, anything else a value."""
+    node = component()
+    node.next = None
+    for name, given in inputs.items():
+        port = getattr(node, name)
+        if isinstance(given, OutArg):
+            port.connect(given)
+        else:
+            port.value = given
+    return node
+
+
+def chain(*nodes: Component) -> SubGraphExecutor:
+    """Nodes in the order of their flow, as a branch port holds them."""
+    for node, following in zip(nodes, [*nodes[1:], None], strict=True):
+        node.next = following
+    return SubGraphExecutor(nodes[0])
+
+
+def play(ctx: dict[str, Any], *flow: Component, tools: Sequence[Sequence[Component]] = ()) -> None:
+    """Run a flow as a compiled script does: first `init` of every start, then the nodes in order.
+
+    `tools` are flows with a start of their own, each beginning with AgentDefineTool.
+    """
+    for tool in tools:
+        chain(*tool)
+    for tool in tools:
+        tool[0].init(ctx)
+    chain(*flow).do(ctx)
+
+
+@xai_component
+class Call(Component):
+    """Calls a Python function with `value` and gives what it returns: any node of a person's."""
+
+    value: InArg[any]
+    result: OutArg[any]
+    function: BaseComponent
+
+    def execute(self, ctx) -> None:
+        self.result.value = self.function(self.value.value)
+
+
+def call(function: Any, value: Any = None) -> Call:
+    """A node that calls `function` with the value of a port, or with `value`."""
+    node = make(Call, value=value)
+    node.function = function
+    return node

@@ -1,0 +1,72 @@
+"""Processes that tests start or watch, by their number; every wait is bounded."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+_WAIT_SECONDS = 20.0  # for a child to start or end on a busy machine
+_LOOK_SECONDS = 0.02
+
+
+def wait_until(happened: Callable[[], bool], what: str, seconds: float = _WAIT_SECONDS) -> None:
+    """Look again and again until it happened; fail with `what` when the time is over."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what}")
+        time.sleep(_LOOK_SECONDS)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is such a process; one that ended and was not yet collected is not running."""
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def pid_in(file: Path) -> int:
+    """The number that a server wrote into its pid file, which must be there by now."""
+    return int(file.read_text(encoding="ascii"))
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nothing listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        return listening.getsockname()[1]
+
+
+def listens(port: int) -> bool:
+    """Whether something accepts connections on this port of 127.0.0.1."""
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def http_server(script: Path) -> Generator[str]:
+    """Run an MCP server's file with `--http` for the length of the block; its address."""
+    port = free_port()
+    child = subprocess.Popen(
+        [sys.executable, str(script), "--http", str(port)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        wait_until(lambda: listens(port) or child.poll() is not None, f"{script.name} listens")
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        child.terminate()
+        try:
+            child.wait(_WAIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
