@@ -1,0 +1,142 @@
+"""The offline model: deterministic rules behind the same seam as a real model.
+
+It picks tools by matching words, fills arguments from the request and the schema, uses one
+result for the next call, and writes an answer from the results. It needs no key and no
+network, and it knows nothing of any particular server. When it cannot help it says what it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import date
+
+from anyio.lowlevel import checkpoint
+
+from ..text_protocol import format_call, parse_reply
+from . import offline_guide as guide
+from .base import ModelReply, ModelRequest, OnText, ToolCall
+from .offline_answer import answer_for
+from .offline_conversation import Reading, read_request
+from .offline_plan import Plan, make_plan
+from .offline_progress import NextCall, StepState, progress
+
+_WORDS_PER_PIECE = 4
+_MAX_THOUGHTS_SHOWN = 3
+# Text that the text protocol would read as a call, or as the end of the model's own words.
+_LOOKS_LIKE_CALL = re.compile(r"(?i)\btool(?=[*_`]*[ \t]*:)|<(?=/?(?:tool|think))")
+
+
+class OfflineModel:
+    """Answers by fixed rules. Same request, same reply; it keeps nothing between turns.
+
+    `today` gives the date that words such as "tomorrow" go by.
+    """
+
+    def __init__(self, today: Callable[[], date] = date.today) -> None:
+        self._today = today
+
+    @property
+    def name(self) -> str:
+        """Honest about what it is."""
+        return "offline rules"
+
+    @property
+    def calls_functions(self) -> bool:
+        """It takes functions; in the text protocol it reads the tools from the system prompt."""
+        return True
+
+    async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+        """Call the tools that come next, or answer. Never fails and never waits."""
+        await checkpoint()
+        reading = read_request(request)
+        reply = _reply(reading, self._today())
+        for piece in _pieces(reply.text):
+            await on_text(piece)
+            await checkpoint()
+        return reply
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+def _reply(reading: Reading, today: date) -> ModelReply:
+    talk = guide.small_talk(reading.asked, reading.functions)
+    if talk is not None and not reading.outcomes:
+        return _answer(talk, reading)
+    last_tool = reading.earlier[-1].name if reading.earlier else ""
+    plan = make_plan(
+        reading.asked, reading.functions, today,
+        last_tool=last_tool, has_earlier=any(not x.is_error for x in reading.earlier),
+    )  # fmt: skip
+    states = progress(plan, reading.outcomes, reading.earlier)
+    calls = [call for state in states for call in state.pending]
+    # Each step is called at most twice, the second time mended; more would be a circle.
+    if calls and reading.may_call and len(reading.outcomes) < _most_calls(plan):
+        return _calls(calls, reading)
+    return _answer(_conclusion(plan, states, reading), reading)
+
+
+def _most_calls(plan: Plan) -> int:
+    return 2 * sum(max(len(x.filled.calls), 5) for x in plan.steps)
+
+
+def _calls(calls: Sequence[NextCall], reading: Reading) -> ModelReply:
+    thought = " ".join(
+        f"I will use {x.name} for {guide.shown(x.reason)}." for x in _different(calls)
+    )
+    numbered = [
+        ToolCall(call_id, x.name, json.dumps(x.arguments, ensure_ascii=False))
+        for call_id, x in zip(_new_ids(reading), calls, strict=False)
+    ]
+    if not reading.in_text:
+        return ModelReply(thought, tuple(numbered), finish="tool_calls")
+    lines = "\n".join(format_call(x.name, x.arguments) for x in numbered)
+    return ModelReply(f"{_harmless(thought)}\n{lines}")
+
+
+def _different(calls: Sequence[NextCall]) -> list[NextCall]:
+    by_words = {(x.name, x.reason): x for x in calls}
+    return list(by_words.values())[:_MAX_THOUGHTS_SHOWN]
+
+
+def _new_ids(reading: Reading) -> Iterator[str]:
+    """Ids by position in the conversation, none that it has already."""
+    number = 0
+    while True:
+        number += 1
+        if f"call_{number}" not in reading.call_ids:
+            yield f"call_{number}"
+
+
+def _conclusion(plan: Plan, states: Sequence[StepState], reading: Reading) -> str:
+    """The answer from what there is."""
+    if not plan.steps:
+        return guide.nothing_fits(reading.functions, has_images=reading.has_images)
+    texts = [answer_for(states)]
+    texts += [guide.no_tool_for(x.text) for x in plan.unmatched]
+    if reading.is_cut:
+        texts.append(guide.only_read(len(reading.asked)))
+    if plan.left_out:
+        texts.append(guide.left_out(plan.left_out))
+    return "\n\n".join(x for x in texts if x) or guide.no_answer_yet()
+
+
+def _answer(text: str, reading: Reading) -> ModelReply:
+    return ModelReply(_harmless(text) if reading.in_text else text)
+
+
+def _harmless(text: str) -> str:
+    """The text, with whatever in it could be taken for a call made unmistakable."""
+    if not parse_reply(text).calls and "<" not in text:
+        return text
+    return _LOOKS_LIKE_CALL.sub(lambda found: found[0] + " ", text)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text in a few words at a time; joined they give it exactly."""
+    found = re.findall(r"\S*\s*", text)
+    for at in range(0, len(found), _WORDS_PER_PIECE):
+        if piece := "".join(found[at : at + _WORDS_PER_PIECE]):
+            yield piece

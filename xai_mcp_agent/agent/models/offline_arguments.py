@@ -1,0 +1,346 @@
+"""Arguments of a tool from a text and the tool's schema.
+
+Every value is a stretch of the text, and a stretch is used once. What the text does not say
+is never made up: it is reported as missing, or taken from an earlier result by `offline_plan.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .offline_candidates import candidates, chosen, opposes, value_of
+from .offline_leftover import leftover
+from .offline_matching import OfferedTool
+from .offline_mentions import Mention
+from .offline_named import counted, is_limit, limited, measured, named
+from .offline_parameters import Parameter
+from .offline_parts import Part
+from .offline_words import is_generic, is_stop, words
+
+_NEGATION = re.compile(
+    r"\b(?:no|not|without|don't|dont|never|exclud\w*|skip\w*)\W+(?:\w+\W+)?$", re.I
+)
+# Perhaps a field of an earlier result: "translate the title".
+_A_FIELD = re.compile(r"(?:the|its|their|that|this|his|her) [a-z_]+(?: [a-z_]+)?", re.I)
+_LIST_COMMA = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
+_JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or)|&)?\s*(?:[a-z]{1,12}\s+)?", re.I)
+# Kinds that one request may well name several of: "the time in Tokyo, Paris and Rome".
+_SPREADS = frozenset({"zone", "quoted", "path", "url", "id", "date", "name", "number", "email"})
+# What people say in plain words, without a form that tells it.
+_MAIN_INPUTS = frozenset({"input", "text", "question", "prompt", "message"})
+_SPOKEN = frozenset({"query", "text", "name", "expression", "id", "person", "place"})
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """Stands for a value that an earlier result has. `words` is what refers to it: `it`.
+
+    `literal` is to be taken when no result has a field of that name: `the title`.
+    """
+
+    words: str = ""
+    literal: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """Arguments found for a tool. Several `calls` when the text names several values for one.
+
+    A value may be `Earlier`. `missing` are required parameters that nothing was found for.
+    `used` are the stated values that were taken as what they are; `is_guess`: some
+    argument is only what was left of the words.
+    """
+
+    calls: tuple[dict[str, Any], ...]
+    missing: tuple[Parameter, ...] = ()
+    used: tuple[Mention, ...] = ()
+    is_guess: bool = False
+
+    @property
+    def needs_earlier(self) -> bool:
+        """Whether it cannot be called before earlier results are there."""
+        return any(isinstance(value, Earlier) for x in self.calls for value in x.values())
+
+
+def fill_arguments(
+    tool: OfferedTool, part: Part, said: frozenset[str], *,
+    may_refer: bool = False, context: Sequence[Mention] = (),
+) -> Filled:  # fmt: skip
+    """Find the arguments of a tool in a part of a request.
+
+    `said` are the stems that chose the tool. `may_refer`: there are earlier
+    results that words such as "it" can mean. `context` are values stated
+    elsewhere in the request, for what the part itself leaves open.
+    """
+    filler = _Filler(tool, part, said, may_refer=may_refer)
+    filler.fill()
+    filler.fill_from(context)
+    return filler.filled()
+
+
+@dataclass
+class _Filler:
+    """Fills one tool's parameters from one part; the surest readings first."""
+
+    tool: OfferedTool
+    part: Part
+    said: frozenset[str]
+    may_refer: bool = False
+    found: dict[str, Any] = field(default_factory=dict[str, Any])
+    sources: dict[str, Mention] = field(default_factory=dict[str, Mention])
+    used: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    guessed: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+    def fill(self) -> None:
+        parameters = self._ordered(self.tool.parameters)
+        for step in (
+            self._take_named, self._take_choice, self._take_flag, self._take_limit,
+            self._take_number, self._take_mention, self._take_list, self._take_object,
+            self._take_leftover, self._take_reference, self._take_fallback,
+        ):  # fmt: skip
+            for parameter in parameters:
+                if parameter.name not in self.found:
+                    step(parameter)
+
+    def fill_from(self, context: Sequence[Mention]) -> None:
+        """Take what is still missing from values stated elsewhere."""
+        for parameter in self._missing():
+            for mention in candidates(parameter, context):
+                if mention.kind not in ("quoted", "phrase", "number"):
+                    self.found[parameter.name] = value_of(parameter, mention)
+                    break
+
+    def filled(self) -> Filled:
+        calls = tuple(self._spread())
+        taken = [x for x in self.used if x not in self.guessed]
+        used = tuple(
+            x
+            for x in self.part.mentions
+            if any(x.overlaps(*y) for y in (self.used if x.kind == "name" else taken))
+        )
+        return Filled(calls, tuple(self._missing()), used, bool(self.guessed))
+
+    def _missing(self) -> list[Parameter]:
+        return [x for x in self.tool.required if x.name not in self.found]
+
+    def _ordered(self, parameters: Iterable[Parameter]) -> list[Parameter]:
+        """Required ones first, and the first end of a pair before the second."""
+        return sorted(parameters, key=lambda x: (not x.required, x.direction == "to"))
+
+    # What is still free
+
+    def _free(self, *kinds: str) -> list[Mention]:
+        return [
+            x
+            for x in self.part.mentions
+            if (not kinds or x.kind in kinds)
+            and self._is_free(x)
+            and not (x.kind == "name" and self._is_tool_word(x.value))
+        ]
+
+    def _is_free(self, mention: Mention) -> bool:
+        return not any(mention.overlaps(start, end) for start, end in self.used)
+
+    def _is_tool_word(self, name: str) -> bool:
+        return all(x.stem in self.tool.name_stems or is_generic(x.stem) for x in words(name))
+
+    def _set(self, parameter: Parameter, value: Any, mention: Mention) -> None:
+        self.found[parameter.name] = value
+        self.sources[parameter.name] = mention
+        self.used.append((mention.start, mention.end))
+
+    def _has_partner(self, parameter: Parameter) -> bool:
+        return any(
+            x.direction and x.direction != parameter.direction and x.topic == parameter.topic
+            for x in self.tool.parameters
+        )
+
+    # The steps, in order
+
+    def _take_named(self, parameter: Parameter) -> None:
+        """`limit 5`, `with message "x"`, `timezone: Europe/Paris`."""
+        if mention := named(parameter, self.part, self._free()):
+            self._try(parameter, [mention])
+
+    def _take_choice(self, parameter: Parameter) -> None:
+        if not parameter.choices or parameter.kind in ("array", "object", "boolean"):
+            return
+        if parameter.strict and len(parameter.choices) == 1 and parameter.required:
+            self.found[parameter.name] = parameter.choices[0]
+            return
+        free, partner = self._free(), self._has_partner(parameter)
+        for mention, value in chosen(parameter, self.part.text, self.part.start, free):
+            if self._is_free(mention) and not (partner and opposes(parameter, mention, free)):
+                self._set(parameter, value, mention)
+                return
+
+    def _take_flag(self, parameter: Parameter) -> None:
+        if parameter.kind != "boolean":
+            return
+        telling = [x for x in parameter.stems if not (is_stop(x) or is_generic(x))]
+        at = [x for x in words(self.part.text) if x.stem in telling]
+        if telling and {x.stem for x in at} >= set(telling):
+            self.found[parameter.name] = not _NEGATION.search(self.part.text[: at[0].start])
+        elif parameter.required:
+            self.found[parameter.name] = bool(parameter.fallback)
+
+    def _take_limit(self, parameter: Parameter) -> None:
+        """`the first 3`, `at most 5 results`, `10 days`."""
+        if parameter.is_number:
+            numbers = self._free("number")
+            told = [
+                *limited(parameter, self.part, numbers),
+                *counted(parameter, self.part, numbers),
+            ]
+            self._try(parameter, told[:1])
+
+    def _take_number(self, parameter: Parameter) -> None:
+        if not parameter.is_number or not parameter.required or parameter.has_fixed_choices:
+            return
+        kinds = ("number", "id", "reference") if self.may_refer else ("number", "id")
+        numbers = [x for x in self._free(*kinds) if not is_limit(self.part, x)]
+        if self.may_refer and self._continues(numbers):
+            self.found[parameter.name] = Earlier()
+        else:
+            self._try(parameter, _first_operand_first(parameter, numbers))
+
+    def _continues(self, numbers: Sequence[Mention]) -> bool:
+        """`then divide by 4`: what comes before the first number is the earlier result."""
+        open_ones = [x for x in self._missing() if x.is_number]
+        said = any(x.kind == "reference" for x in self.part.mentions)
+        return len(open_ones) == 2 and len(numbers) == 1 and not said
+
+    def _take_mention(self, parameter: Parameter) -> None:
+        if parameter.kind == "string" and not parameter.has_fixed_choices:
+            partner = self._has_partner(parameter)
+            free = [x for x in self._free() if x.kind != "number" or not is_limit(self.part, x)]
+            self._try(parameter, candidates(parameter, free, has_partner=partner))
+
+    def _take_list(self, parameter: Parameter) -> None:
+        if parameter.kind != "array" or parameter.item is None:
+            return
+        item = parameter.item
+        if item.choices:
+            found = chosen(item, self.part.text, self.part.start, self._free())
+            pairs = sorted(found, key=lambda pair: pair[0].start)
+        elif not parameter.required:
+            return
+        else:
+            free = self._free("number") if item.is_number else candidates(item, self._free())
+            listed = sorted(free, key=lambda x: x.start)
+            pairs = [(x, value) for x in listed if (value := value_of(item, x)) is not None]
+        values = list(dict.fromkeys(value for _, value in pairs))
+        if values:
+            self.found[parameter.name] = values
+            self.used += [(x.start, x.end) for x, _ in pairs]
+
+    def _take_object(self, parameter: Parameter) -> None:
+        if parameter.kind != "object" or not parameter.fields:
+            return
+        tool = replace(self.tool, parameters=parameter.fields)
+        inner = _Filler(tool, self.part, self.said, used=self.used)
+        inner.fill()
+        if inner.found and not inner.filled().missing:
+            self.found[parameter.name] = inner.found
+
+    def _take_leftover(self, parameter: Parameter) -> None:
+        """For what to search, say or define: the words that nothing else has used."""
+        if not self._wants_leftover(parameter):
+            return
+        text = leftover(parameter, self.tool, self.part, self.used, self.said)
+        if text is None or self._only_refers(text):
+            return
+        self.guessed.append((text.start, text.end))
+        value: Any = text.value
+        if self.may_refer and _A_FIELD.fullmatch(self._with_article(text)):
+            value = Earlier(text.value, literal=text.value)
+        elif parameter.kind == "array":
+            value = _LIST_COMMA.split(text.value)
+        self._set(parameter, value, text)
+
+    def _only_refers(self, text: Mention) -> bool:
+        """Whether the words left over say nothing themselves: `shout it`."""
+        return self.may_refer and all(is_stop(x.stem) for x in words(text.value))
+
+    def _with_article(self, text: Mention) -> str:
+        before = self.part.text[: text.start - self.part.start].split()[-1:]
+        return " ".join([*before, text.value])
+
+    def _wants_leftover(self, parameter: Parameter) -> bool:
+        if parameter.kind == "array":
+            item = parameter.item
+            return parameter.required and item is not None and item.kind == "string"
+        if parameter.kind != "string" or parameter.choices or parameter.topic not in _SPOKEN:
+            return False
+        if parameter.required:
+            # With several, nobody can tell which of them the words are for.
+            return sum(x.kind == "string" and x.topic in _SPOKEN for x in self._missing()) == 1
+        is_main = parameter.topic == "query" or bool(_MAIN_INPUTS & set(parameter.stems))
+        return is_main and not any(x.kind == "string" for x in self.tool.required)
+
+    def _take_reference(self, parameter: Parameter) -> None:
+        """`it`, `the result`: whatever is needed most and not said in words."""
+        if self.may_refer and parameter.required:
+            self._try(parameter, self._free("reference")[:1])
+
+    def _take_fallback(self, parameter: Parameter) -> None:
+        value = parameter.fallback
+        allowed = not parameter.has_fixed_choices or value in parameter.choices
+        if parameter.required and value is not None and allowed:
+            self.found[parameter.name] = value
+
+    def _try(self, parameter: Parameter, mentions: Iterable[Mention]) -> None:
+        """Take the first mention that gives a value of the right type."""
+        free = self._free()
+        for mention in mentions:
+            value = self._value(parameter, mention, free)
+            if value is not None:
+                self._set(parameter, value, mention)
+                return
+
+    def _value(self, parameter: Parameter, mention: Mention, free: Sequence[Mention] = ()) -> Any:
+        """The mention as a value of the parameter; None when it cannot be one."""
+        if mention.kind == "reference":
+            return Earlier(mention.value)
+        value = value_of(parameter, mention, free)
+        if parameter.has_fixed_choices and value not in parameter.choices:
+            return None
+        if value is None or mention.kind != "number" or not parameter.is_number:
+            return value
+        value = measured(parameter, self.part, mention, value)
+        return None if parameter.kind == "integer" and value != int(value) else value
+
+    def _spread(self) -> list[dict[str, Any]]:
+        """One call for each of several values that are joined by commas or "and"."""
+        for parameter in self.tool.parameters:
+            source = self.sources.get(parameter.name)
+            if source is None or source.kind not in _SPREADS:
+                continue
+            values = [self._value(parameter, x) for x in self._joined(source)]
+            if all(x is not None for x in values):
+                each = list(dict.fromkeys([self.found[parameter.name], *values]))
+                if len(each) > 1:
+                    self.used += [(x.start, x.end) for x in self._joined(source)]
+                    return [{**self.found, parameter.name: x} for x in each]
+        return [dict(self.found)]
+
+    def _joined(self, source: Mention) -> list[Mention]:
+        found: list[Mention] = []
+        end = source.end
+        for mention in self._free(source.kind):
+            stretch = slice(end - self.part.start, max(0, mention.start - self.part.start))
+            between = self.part.text[stretch]
+            if mention.start >= end and between.strip() and _JOINED.fullmatch(between):
+                found.append(mention)
+                end = mention.end
+        return found
+
+
+def _first_operand_first(parameter: Parameter, numbers: Sequence[Mention]) -> list[Mention]:
+    """`subtract 3 from 10` starts with the 10."""
+    if parameter.direction or len(numbers) != 2 or numbers[1].before != "from":
+        return list(numbers)
+    return [numbers[1], numbers[0]]

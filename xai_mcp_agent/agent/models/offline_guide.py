@@ -1,0 +1,152 @@
+"""What the offline model says of itself and of the tools, when it cannot answer by calling them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from .base import FunctionSpec
+from .offline_matching import OfferedTool, ToolMatcher
+from .offline_parameters import Parameter, examples_in
+
+_MAX_LISTED = 20
+_MAX_DESCRIPTION_CHARS = 120
+_MAX_EXAMPLES = 2
+_MAX_QUOTED_CHARS = 120
+
+WHO = "I am the offline model: fixed rules, not a language model."
+CONNECT = (
+    "To use a real model, set `agent_provider` of AgentInit to `openai` and `agent_model` to a "
+    "model's name, and give it `base_url` for a model on your own machine, or the environment "
+    "variable OPENAI_API_KEY."
+)
+_GREETING = re.compile(
+    r"\s*(?:(?:hi|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day)|yo|hallo|hola|"
+    r"bonjour|ciao|hej|salut)\b[\s,.!:)]*(?:there|all|everyone|you)?[\s,.!:)]*)+",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"\s*(?:(?:please )?help(?: me)?(?: please)?|(?:and )?who are you|what are you|"
+    r"what (?:can|do) you (?:do|know|offer)(?: for me)?|how (?:do|does|can) (?:this|you|i)"
+    r"\b.{0,30}|"
+    r"(?:what|which|list|show)(?: me)?(?: all)?(?: (?:your|the|my|available))* "
+    r"(?:tools|functions|abilities|capabilities)"
+    r"(?: (?:do you have|are there|can you use|are available))?|"
+    r"please begin|start|begin|test)\s*[.!?]*\s*",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"\s*(?:(?:many )?thanks?(?: you)?(?: (?:so|very) much| a lot)?|great|ok(?:ay)?|cool|nice|"
+    r"perfect|bye|goodbye|good bye|see you)[\s,.!]*", re.IGNORECASE,
+)  # fmt: skip
+_GO_ON = re.compile(r"\s*(?:please )?(?:continue|go on|proceed)[\s.!]*", re.IGNORECASE)
+# Values that stand for what a person would say, where the schema shows none.
+_SAMPLES: dict[str, Any] = {
+    "zone": "Europe/London", "url": "https://example.com", "email": "ada@example.com",
+    "path": "/tmp/example.txt", "datetime": "2026-03-12T14:30", "date": "2026-03-12",
+    "time": "14:30", "id": "A1", "place": "Paris", "person": "Ada", "language": "French",
+    "expression": "2 + 3",
+}  # fmt: skip
+
+
+def small_talk(asked: str, functions: Sequence[FunctionSpec]) -> str | None:
+    """The answer to a greeting, a thank-you or "what can you do"; None for anything else."""
+    rest = _GREETING.sub("", asked, count=1) if _GREETING.match(asked) else asked
+    if not rest.strip(" .,!?") or _ABOUT.fullmatch(rest):
+        return introduction(functions)
+    if _THANKS.fullmatch(rest):
+        return "You are welcome."
+    return "I have nothing to add." if _GO_ON.fullmatch(rest) else None
+
+
+def introduction(functions: Sequence[FunctionSpec]) -> str:
+    """Who this is and what the tools do, a line each."""
+    if not functions:
+        return f"{WHO} No tools are offered to me, so there is nothing I can do. {CONNECT}"
+    lines = [f"- {x.name}: {_first_sentence(x.description)}" for x in functions[:_MAX_LISTED]]
+    if len(functions) > _MAX_LISTED:
+        lines.append(f"... and {len(functions) - _MAX_LISTED} more.")
+    listed = "\n".join(lines)
+    return f"{WHO} I can use {_count(functions)}:\n{listed}\n\n{_ask_for(functions)}\n{CONNECT}"
+
+
+def nothing_fits(functions: Sequence[FunctionSpec], *, has_images: bool = False) -> str:
+    """No tool fits the whole request."""
+    seen = " I cannot see images." if has_images else ""
+    if not functions:
+        return f"{WHO}{seen} No tools are offered to me, so I cannot answer this. {CONNECT}"
+    return (
+        f"{WHO}{seen} I matched your words against {_count(functions)} and found none that fits.\n"
+        f"{_ask_for(functions)}\n{CONNECT}"
+    )
+
+
+def no_tool_for(part: str) -> str:
+    """A part of a request that no tool fits, beside others that had one."""
+    return f"I found no tool for: {shown(part)}"
+
+
+def left_out(count: int) -> str:
+    """Some parts of a long request were not looked at."""
+    return f"The request asks for more than I do at once: {count} further parts were left out."
+
+
+def only_read(chars: int) -> str:
+    """The request was longer than is read."""
+    return f"I read only the first {chars} characters of the request."
+
+
+def no_answer_yet() -> str:
+    """Tools were withdrawn before the first result."""
+    return f"{WHO} I have no result to answer from, and no tool may be used any more."
+
+
+def shown(text: str) -> str:
+    """A stretch of a request in quotation marks, on one line, cut when it is long."""
+    folded = " ".join(text.split()).strip(" .,;")
+    cut = (
+        folded[:_MAX_QUOTED_CHARS].rstrip() + " ..." if len(folded) > _MAX_QUOTED_CHARS else folded
+    )
+    return f'"{cut}"'
+
+
+def example_request(tool: OfferedTool) -> str:
+    """A request in plain words that the rules understand as a call of this tool."""
+    stated = [f"{x.name}: {_sample(x, tool.spec)}" for x in tool.required]
+    name = tool.spoken or tool.spec.name
+    return f"{name}, {', '.join(stated)}" if stated else name
+
+
+def _ask_for(functions: Sequence[FunctionSpec]) -> str:
+    tools = ToolMatcher(functions).tools
+    chosen = [x for x in tools if _is_simple(x)] or tools
+    examples = [f'"{example_request(x)}"' for x in chosen[:_MAX_EXAMPLES]]
+    return f"Ask for something like: {' or '.join(examples)}."
+
+
+def _is_simple(tool: OfferedTool) -> bool:
+    return not tool.changes and all(x.kind not in ("array", "object") for x in tool.required)
+
+
+def _sample(parameter: Parameter, function: FunctionSpec) -> str:
+    shown_values = examples_in(function.parameters, parameter.name)
+    for value in (*shown_values, *parameter.choices, parameter.fallback):
+        if isinstance(value, str | int | float) and not isinstance(value, bool):
+            return f"'{value}'" if isinstance(value, str) and " " in value else str(value)
+    if parameter.kind == "boolean":
+        return "yes"
+    if parameter.is_number:
+        return "3"
+    return str(_SAMPLES.get(parameter.topic, "'something'"))
+
+
+def _first_sentence(description: str) -> str:
+    folded = " ".join(description.split())
+    sentence = re.split(r"(?<=[.!?])\s", folded, maxsplit=1)[0]
+    cut = len(sentence) > _MAX_DESCRIPTION_CHARS
+    return sentence[:_MAX_DESCRIPTION_CHARS].rstrip() + " ..." if cut else sentence
+
+
+def _count(functions: Sequence[FunctionSpec]) -> str:
+    return "1 tool" if len(functions) == 1 else f"{len(functions)} tools"

@@ -1,0 +1,58 @@
+"""What the values in a text say about the tool that is meant, beside the words themselves."""
+
+from __future__ import annotations
+
+import re
+
+from .offline_mentions import MentionKind
+from .offline_parts import Part
+from .offline_words import stem
+
+_STRONG, _WEAK = 1.0, 0.5
+_OF_KIND: dict[MentionKind, str] = {
+    "zone": "timezone", "date": "date", "time": "time", "datetime": "datetime", "url": "url",
+    "email": "email", "path": "path",
+}  # fmt: skip
+_OPERATORS = {
+    "+": "add sum", "-": "subtract difference", "\u2212": "subtract difference",
+    "*": "multiply product", "\u00d7": "multiply product", "x": "multiply product",
+    "/": "divide quotient", "\u00f7": "divide quotient", "**": "power", "^": "power",
+}  # fmt: skip
+_OPERATION = re.compile(r"(?<=[\d)])\s*(\*\*|[-+*/^\u00d7\u00f7\u2212]|x(?=\s*\d))\s*(?=[\d(-])")
+_QUESTIONS = {"how many": "count number", "how much": "amount", "where": "location place",
+              "when": "date time", "who": "person"}  # fmt: skip
+
+
+def hints_in(part: Part) -> dict[str, float]:
+    """Stems that a part speaks for without saying them, and how strongly: 1 is as if said."""
+    found = {stem(_OF_KIND[x.kind]): _WEAK for x in part.mentions if x.kind in _OF_KIND}
+    low = part.text.lower()
+    for question, meant in _QUESTIONS.items():
+        if low.startswith(question):
+            found |= {stem(x): _WEAK for x in meant.split()}
+    if changes_unit(part):
+        found |= {stem("convert"): _STRONG, stem("unit"): _STRONG}
+    return found | _operations(part)
+
+
+def changes_unit(part: Part) -> bool:
+    """`5 miles in km`: an amount of one unit, and another that is wanted."""
+    units = [x for x in part.mentions if x.kind == "unit"]
+    amounts = [x for x in units if x.before == "number"]
+    wanted = [x for x in part.mentions if x.kind == "phrase" and x.before in ("in", "to", "into")]
+    after = [x for x in wanted if amounts and x.start >= amounts[0].end and x.value.isalpha()]
+    return bool(amounts) and (len(units) > 1 or bool(after))
+
+
+def _operations(part: Part) -> dict[str, float]:
+    """`2 + 3` is a sum; `2 + 3 * 4` wants something that reads expressions."""
+    values = [x for x in part.mentions if x.kind in ("date", "time", "datetime", "id", "quoted")]
+    signs = {
+        found[1]
+        for found in _OPERATION.finditer(part.text)
+        if not any(x.overlaps(part.start + found.start(), part.start + found.end()) for x in values)
+    }
+    meant = _OPERATORS[min(signs)].split() if len(signs) == 1 else []
+    if signs:
+        meant = [*meant, "calculate", "expression"]
+    return {stem(x): _STRONG for x in meant}

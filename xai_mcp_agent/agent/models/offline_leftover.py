@@ -1,0 +1,118 @@
+"""What is left of a request when its verb, its values and its small words are taken away."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .offline_matching import OfferedTool
+from .offline_mentions import Mention
+from .offline_parameters import Parameter
+from .offline_parts import Part
+from .offline_results import superlative_in
+from .offline_vocabulary import word_set
+from .offline_words import Word, is_action, is_generic, is_stop, related, stem, words
+
+# After one of these the thing itself follows: "books about the sea".
+_TOPIC_LEAD = re.compile(
+    r"\b(?:about|on the (?:topic|subject) of|regarding|concerning|containing|matching|mentioning|"
+    r"titled|called|named|for|by|of|with)\s+(?:(?:the|a|an)\s+)?",
+    re.IGNORECASE,
+)
+_LONGEST_NAME_WORDS = 4
+# Never what a search or a name is about.
+_SURE = ("path", "url", "email", "zone", "date", "time", "datetime")
+_BY_NAME = re.compile(r"\s+by\s+(?=[A-Z])")
+# Small words that still belong to the request: "say this: ...", "tell me about ...".
+_STILL_ASKING = frozenset(
+    stem(x)
+    for x in word_set(
+        """
+        the a an this that following text please to for of me with what is are how do you can could
+        would will i my about tell let us in on want need like
+        """
+    )
+)
+# Led to a value that is taken already: "HEAD in" /some/path.
+_DANGLING = word_set("in of to for with from at by on and into as")
+_PUNCTUATION = " \t\n.,;:!?\"'\u201c\u201d()"
+
+
+def leftover(
+    parameter: Parameter,
+    tool: OfferedTool,
+    part: Part,
+    used: Sequence[tuple[int, int]],
+    chose: frozenset[str],
+) -> Mention | None:
+    """The words of a part that neither chose the tool nor gave another value; None when none are.
+
+    A search takes only the words it is about; a text to be handled keeps its inner
+    words and its end as they are. `chose` are the stems that chose the tool.
+    """
+    verbatim = parameter.topic in ("text", "expression")
+    best: tuple[int, int] = (0, 0)
+    taken = (
+        used if verbatim else [*used, *((x.start, x.end) for x in part.mentions if x.kind in _SURE)]
+    )
+    for start, end in _unused(part, taken):
+        stretch = _trimmed(part.text, start, end, tool, chose, verbatim=verbatim)
+        if stretch[1] - stretch[0] > best[1] - best[0]:
+            best = stretch
+    if parameter.topic in ("id", "person", "place"):
+        said = words(part.text[best[0] : best[1]])
+        most = 1 if parameter.topic == "id" else _LONGEST_NAME_WORDS
+        if len(said) > most or any(x.stem in chose or is_action(x.stem) for x in said):
+            return None
+    text = part.text[best[0] : best[1]].strip(" .,;:\n" if verbatim else _PUNCTUATION)
+    if not text:
+        return None
+    start = part.text.index(text, best[0])
+    # A search for "sea by Melville" means both words, and "by" is in no title.
+    value = text if verbatim or best[0] == 0 else _BY_NAME.sub(" ", text)
+    return Mention("phrase", value, part.start + start, part.start + start + len(text))
+
+
+def _unused(part: Part, used: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The stretches between the values that were taken."""
+    at, free = 0, list[tuple[int, int]]()
+    for start, end in sorted(used):
+        start, end = start - part.start, end - part.start
+        if at <= start and end <= len(part.text):
+            free.append((at, start))
+            at = end
+    return [*free, (at, len(part.text))]
+
+
+def _trimmed(
+    text: str, start: int, end: int, tool: OfferedTool, chose: frozenset[str], *, verbatim: bool
+) -> tuple[int, int]:
+    said = [x for x in words(text) if start <= x.start and x.end <= end]
+    kept = list(said)
+    while kept and (kept[0].stem in chose or _leads(kept[0], tool, verbatim=verbatim)):
+        kept.pop(0)
+    while kept and not verbatim and (is_stop(kept[-1].stem) or _is_tool_word(kept[-1], tool)):
+        kept.pop()
+    cut_short = end < len(text)
+    while kept and cut_short and kept[-1].stem in _DANGLING:
+        end = kept.pop().start
+    if not kept:
+        return start, start
+    first = kept[0].start
+    if not verbatim and (lead := _TOPIC_LEAD.search(text, start, kept[-1].start)):
+        first = max(first, lead.end())
+    # Signs before the first word, such as a bracket or a minus, belong to a text.
+    opening = re.search(r"[-(\[{<]+$", text[start:first]) if verbatim else None
+    return first - (len(opening[0]) if opening else 0), end if verbatim else kept[-1].end
+
+
+def _leads(word: Word, tool: OfferedTool, *, verbatim: bool) -> bool:
+    """Whether a word at the beginning is still the request, not yet its subject."""
+    small = word.stem in _STILL_ASKING if verbatim else is_stop(word.stem)
+    known = small or is_generic(word.stem) or _is_tool_word(word, tool)
+    known = known or (not verbatim and bool(superlative_in(word.text)))
+    return known or (is_action(word.stem) and bool(related(word.stem) & tool.name_stems))
+
+
+def _is_tool_word(word: Word, tool: OfferedTool) -> bool:
+    return word.stem in tool.name_stems or bool(related(word.stem) & tool.name_stems)

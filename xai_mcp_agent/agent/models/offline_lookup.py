@@ -1,0 +1,65 @@
+"""Finding the number of a thing that a request calls by its name: search first, then act."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+from .offline_arguments import Filled
+from .offline_leftover import leftover
+from .offline_matching import OfferedTool
+from .offline_parameters import Parameter
+from .offline_parts import Part
+from .offline_results import data_in, leaves, main_items
+from .offline_words import name_words, words
+
+_ID_WORDS = frozenset(name_words("id_key_code_number_no"))
+
+
+def lookup(
+    part: Part, tool: OfferedTool, filled: Filled, tools: Sequence[OfferedTool]
+) -> tuple[OfferedTool, Filled, str] | None:
+    """A search that gives the one id that is missing: the tool, its arguments, and the name.
+
+    For "borrow Dracula": `book_id` is missing, some tool searches books, and
+    "Dracula" is left of the words.
+    """
+    if len(filled.missing) != 1 or filled.missing[0].topic != "id":
+        return None
+    things = frozenset(filled.missing[0].stems) - _ID_WORDS
+    searching = next(
+        (x for x in tools if x is not tool and things & x.name_stems and _searches(x)), None
+    )
+    if searching is None or not things:
+        return None
+    query = searching.required[0]
+    used = [(x.start, x.end) for x in filled.used]
+    named = leftover(replace(query, topic="query"), tool, part, used, things)
+    if named is None or all(x.stem in things for x in words(named.value)):
+        return None
+    return searching, Filled(({query.name: named.value},), is_guess=True), named.value
+
+
+def found_id(parameter: Parameter, text: str, name: str) -> Any:
+    """The id of the one thing found, or of the one that has exactly that name; else None."""
+    items = main_items(data_in(text)) or []
+    exact = [x for x in items if any(_is_called(name, leaf.value) for leaf in leaves(x))]
+    chosen = exact or items
+    if len(chosen) != 1 or not isinstance(chosen[0], dict):
+        return None
+    value = cast(dict[str, Any], chosen[0]).get(
+        parameter.name, cast(dict[str, Any], chosen[0]).get("id")
+    )
+    wanted = int if parameter.is_number else str
+    return value if isinstance(value, wanted) and not isinstance(value, bool) else None
+
+
+def _searches(tool: OfferedTool) -> bool:
+    return not tool.changes and tool.takes_any_words and len(tool.required) == 1
+
+
+def _is_called(name: str, value: Any) -> bool:
+    return isinstance(value, str) and [x.stem for x in words(value)] == [
+        x.stem for x in words(name)
+    ]

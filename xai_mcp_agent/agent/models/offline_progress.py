@@ -1,0 +1,275 @@
+"""How far a plan is: which calls have their results, which come next, what cannot be called.
+
+Nothing is kept between turns. A step's call is worked out anew from the conversation, and a
+result that is there for that call is the step's result.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...core.names import nearest
+from ...core.tools import JsonObject
+from .offline_arguments import Earlier
+from .offline_conversation import Outcome
+from .offline_lookup import found_id
+from .offline_parameters import Parameter
+from .offline_plan import Plan, Step
+from .offline_results import (
+    PLAUSIBLE,
+    SAME_FORM,
+    SAME_NAME,
+    data_in,
+    field_in,
+    main_items,
+    value_for,
+)
+
+_MAX_EACH = 5  # "Borrow them": this many are a request, more are an accident.
+_EACH = re.compile(r"\b(?:them|these|those|each|all of|both|every)\b", re.IGNORECASE)
+_SUGGESTED = re.compile(
+    r"did you mean:? ['\"`\u2018\u201c]?([\w./+-]+(?:[ ]\w+)?)['\"`\u2019\u201d]", re.I
+)
+_SUGGESTED_BARE = re.compile(r"did you mean:? ([\w./+-]+)", re.IGNORECASE)
+_LISTED = re.compile(
+    r"\b(?:one of|known|available|valid|allowed|supported|expected|registered|choose from|"
+    r"possible|options)\b[^:\n]{0,40}:\s*([^\n]+)",
+    re.IGNORECASE,
+)
+# Kinds of values that hold for a whole conversation once they were said.
+_LASTING = frozenset({"path"})
+
+
+@dataclass(frozen=True, slots=True)
+class NextCall:
+    """A call to make now, and the words of the request it is for."""
+
+    name: str
+    arguments: JsonObject
+    reason: str
+
+
+@dataclass
+class StepState:
+    """A step and what is known of it. `missing` and `blocked_by` keep it from being called."""
+
+    step: Step
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
+    pending: list[NextCall] = field(default_factory=list[NextCall])
+    missing: tuple[Parameter, ...] = ()
+    blocked_by: Step | None = None
+    is_waiting: bool = False
+
+    @property
+    def results(self) -> list[Outcome]:
+        """What came back without an error."""
+        return [x for x in self.outcomes if not x.is_error]
+
+
+def progress(
+    plan: Plan, outcomes: Sequence[Outcome], earlier: Sequence[Outcome]
+) -> list[StepState]:
+    """Where every step of the plan is. `earlier` are outcomes of earlier requests."""
+    left = list(outcomes)
+    states: list[StepState] = []
+    for step in plan.steps:
+        states.append(_state(step, states, left, [x for x in earlier if not x.is_error]))
+    return states
+
+
+def _state(
+    step: Step, before: Sequence[StepState], left: list[Outcome], earlier: Sequence[Outcome]
+) -> StepState:
+    state = StepState(step)
+    unfinished = any(x.pending or x.is_waiting for x in before)
+    needs = step.filled.needs_earlier or bool(step.filled.missing)
+    if unfinished and (step.waits or needs):
+        state.is_waiting = True
+        return state
+    calls, state.missing = _resolved(step, before, earlier)
+    if state.missing:
+        failed = [x for x in before if x.outcomes and not x.results]
+        state.blocked_by = failed[-1].step if failed and needs else None
+        return state
+    for arguments in calls:
+        _settle(state, arguments, left)
+    return state
+
+
+def _settle(state: StepState, arguments: JsonObject, left: list[Outcome]) -> None:
+    """Note the result of a call, or that it is to be made; an error may offer a mended one."""
+    name = state.step.tool.spec.name
+    outcome = _take(left, name, arguments)
+    mended = _mended(state.step, arguments, outcome) if outcome and outcome.is_error else None
+    if mended is not None:
+        arguments, outcome = mended, _take(left, name, mended)
+    if outcome:
+        state.outcomes.append(outcome)
+    else:
+        state.pending.append(NextCall(name, arguments, state.step.part.text))
+
+
+def _take(left: list[Outcome], name: str, arguments: JsonObject) -> Outcome | None:
+    wanted = _canonical(arguments)
+    for outcome in left:
+        if outcome.name == name and _canonical(outcome.arguments) == wanted:
+            left.remove(outcome)
+            return outcome
+    return None
+
+
+def _canonical(arguments: JsonObject) -> str:
+    return json.dumps(arguments, sort_keys=True, default=str)
+
+
+# Values from earlier results
+
+
+def _resolved(
+    step: Step, before: Sequence[StepState], earlier: Sequence[Outcome]
+) -> tuple[list[JsonObject], tuple[Parameter, ...]]:
+    """The step's calls with every value in place, or the parameters that no value was found for."""
+    source = _Source(step, before, earlier)
+    calls: list[JsonObject] = []
+    for arguments in step.filled.calls:
+        complete = dict(arguments)
+        lacking: list[Parameter] = []
+        for parameter in step.tool.parameters:
+            value = complete.get(parameter.name)
+            if isinstance(value, Earlier) or parameter in step.filled.missing:
+                found = source.value(parameter, value if isinstance(value, Earlier) else None)
+                complete[parameter.name] = found
+                if complete[parameter.name] is None:
+                    lacking.append(parameter)
+        if lacking:
+            return [], tuple(lacking)
+        calls += _each(complete)
+    return calls, ()
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where a step may take values from: the steps before it, then earlier requests."""
+
+    step: Step
+    before: Sequence[StepState]
+    earlier: Sequence[Outcome]
+
+    def value(self, parameter: Parameter, reference: Earlier | None) -> Any:
+        """The value for a parameter, the nearest result first; None when there is none.
+
+        Where the words do not refer to a result, a value of the same name counts, then what an
+        earlier step was given, then a value of the same form.
+        """
+        if reference and reference.literal is not None:
+            return self._field(parameter, reference)
+        if self.step.looked_up and parameter in self.step.filled.missing:
+            found = [
+                found_id(parameter, x.text, self.step.looked_up) for x in self.before[-1].results
+            ]
+            return found[0] if found else None
+        refers = bool(reference) or any(x.kind == "reference" for x in self.step.part.mentions)
+        tries: list[Callable[[], Any]] = [
+            lambda: self._result_before(parameter, SAME_NAME),
+            lambda: self._said_before(parameter),
+            lambda: self._result_before(parameter, SAME_FORM),
+        ]
+        if refers:
+            tries = [
+                lambda: self._result_before(parameter, PLAUSIBLE),
+                lambda: self._result_earlier(parameter),
+                lambda: self._said_before(parameter),
+            ]
+        return next((found for x in tries if (found := x()) is not None), None)
+
+    def _result_before(self, parameter: Parameter, least: int) -> Any:
+        for state in reversed(self.before):
+            for outcome in state.results:
+                found = self._in(outcome, parameter, state.step.part.text, least)
+                if found is not None:
+                    return found
+        return None
+
+    def _result_earlier(self, parameter: Parameter) -> Any:
+        for outcome in reversed(self.earlier):
+            if (found := self._in(outcome, parameter, "", PLAUSIBLE)) is not None:
+                return found
+        return None
+
+    def _field(self, parameter: Parameter, reference: Earlier) -> Any:
+        """What `the title` means: a field of a result, or else the word itself."""
+        results = [x for state in self.before for x in state.results] or list(self.earlier)
+        for outcome in reversed(results):
+            found = field_in(outcome.text, reference.words, self.step.part.text)
+            if found is not None:
+                return str(found) if parameter.kind == "string" else found
+        return reference.literal
+
+    def _in(self, outcome: Outcome, parameter: Parameter, said: str, least: int) -> Any:
+        text = self.step.part.text
+        if parameter.kind != "array" and _EACH.search(text):
+            values = _values_of_each(outcome, parameter)
+            if len(values) > 1:
+                return _Each(tuple(values[:_MAX_EACH]))
+        return value_for(parameter, outcome.text, f"{text} {said}", least)
+
+    def _said_before(self, parameter: Parameter) -> Any:
+        """The same parameter as an earlier step was given."""
+        for state in reversed(self.before):
+            for outcome in state.outcomes:
+                if parameter.name in outcome.arguments:
+                    return outcome.arguments[parameter.name]
+        for outcome in reversed(self.earlier if parameter.topic in _LASTING else []):
+            if parameter.name in outcome.arguments:
+                return outcome.arguments[parameter.name]
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Each:
+    """Several values for one parameter: a call for each."""
+
+    values: tuple[Any, ...]
+
+
+def _values_of_each(outcome: Outcome, parameter: Parameter) -> list[Any]:
+    items = main_items(data_in(outcome.text)) or []
+    found = [value_for(parameter, json.dumps(x, default=str), "", SAME_FORM) for x in items]
+    return [x for x in found if x is not None]
+
+
+def _each(arguments: JsonObject) -> list[JsonObject]:
+    for name, value in arguments.items():
+        if isinstance(value, _Each):
+            return [{**arguments, name: x} for x in value.values]
+    return [arguments]
+
+
+# Mending
+
+
+def _mended(step: Step, arguments: JsonObject, outcome: Outcome) -> JsonObject | None:
+    """The same call with one value replaced by what the error offers, if it offers one."""
+    for parameter in step.tool.parameters:
+        value = arguments.get(parameter.name)
+        if isinstance(value, str) and value and value.lower() in outcome.error.lower():
+            offered = _offered(outcome.error, value)
+            if offered and offered != value:
+                return {**arguments, parameter.name: offered}
+    return None
+
+
+def _offered(error: str, value: str) -> str | None:
+    suggested = _SUGGESTED.search(error) or _SUGGESTED_BARE.search(error)
+    if suggested:
+        return suggested[1].rstrip(".?,")
+    listed = _LISTED.search(error)
+    if not listed:
+        return None
+    names = [x.strip(" '\"`.[]()") for x in re.split(r",|\bor\b|\band\b|;", listed[1])]
+    close = nearest(value, [x for x in names if x], count=1)
+    return close[0] if close else None

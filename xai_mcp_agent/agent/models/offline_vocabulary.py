@@ -1,0 +1,279 @@
+"""Words of general English that the offline model knows. Data only; nothing about any tool.
+
+The lists are lower-case base forms; `offline_words.py` brings words of a text to that form.
+"""
+
+from __future__ import annotations
+
+
+def word_set(listed: str) -> frozenset[str]:
+    """The words of a text: a page of words reads better than a page of quotes."""
+    return frozenset(listed.split())
+
+
+def word_pairs(listed: str) -> dict[str, str]:
+    """The pairs of a text of `word=other`."""
+    pairs = [pair.partition("=") for pair in listed.split()]
+    return {word: other for word, _, other in pairs}
+
+
+# Say nothing about which tool is meant.
+STOP_WORDS = word_set(
+    """
+    a about above after again all also am an and any are as at be because been before being below
+    between both but by can cannot could did do does doing done down during each either else etc
+    every few for from further had has have having he her here hers herself him himself his how i
+    if in into is it its itself just let lets many may me might mine more most much must my myself
+    near next no nor not of off ok okay on once one only onto or other our ours ourselves out over
+    own per please same shall she should since so some soon such than thank thanks that the their
+    theirs them themselves then there these they this those though through thus to together too
+    toward towards under until up upon us very via was we well were what whatever when where
+    whether which while who whom whose why will with within without would yes yet you your yours
+    yourself able actually already always anything best better certain come else ever exactly exist
+    got great happen hello hey hi idea instead kind know like lot maybe mean
+    need never nice now once particular perhaps possible quickly quite really right see should
+    simply something somewhat sort specific specified still sure tell thing think today tomorrow
+    try used using want way went wish wonder yesterday
+    """
+)
+
+# Carry a little meaning: almost every tool gets, shows or finds something.
+GENERIC_WORDS = word_set(
+    """
+    access allow available base call check current data detail do display fetch find get give help
+    include information input item list look make name new obtain offer output perform provide
+    request result retrieve run search seek set show tool use user value view
+    """
+)
+
+# A tool whose name says so changes something: it is not called unless that was said, and what
+# comes after it waits for it.
+CHANGING_WORDS = word_set(
+    """
+    add append archive borrow buy cancel checkout clear commit create delete drop edit insert kill
+    lend merge move pay publish purchase push put register remove rename reserve reset return
+    revert save send submit uninstall update upload write
+    """
+)
+# Names that begin so only read, whatever else they speak of: `list_returns`.
+READING_WORDS = word_set("get list show read search find count fetch is check view")
+# These take any words at all.
+SEARCHING_WORDS = word_set("search find look lookup")
+
+# What a request often begins with; a part of a sentence that does so stands for itself.
+ACTION_WORDS = word_set(
+    """
+    add append archive ask assign average book borrow browse buy calculate call cancel change
+    check choose clear close commit compare compute convert copy count create cut decrease delete
+    describe display divide download draw edit email estimate evaluate explain export extract
+    fetch fill filter find format generate get give go import increase insert install join lend
+    list load locate look make merge modify move multiply open order pause pay pick place plan
+    play post predict print publish push put read recommend record register remind remove rename
+    rent reply report reserve reset resolve restart return reverse roll round run save say
+    schedule search select send set share show shuffle shut sort split start stop store subtract
+    suggest sum summarise summarize take tell test track transfer translate turn update upload
+    use validate verify view visit watch write
+    """
+)
+
+QUESTION_WORDS = word_set("what which who whom whose when where why how is are does do can")
+
+# Words of one line may stand for one another. A word may be on several lines.
+SYNONYMS = """
+find search look lookup seek query locate discover browse explore
+get fetch retrieve obtain read
+show list display view enumerate print see
+convert change transform turn conversion exchange
+borrow lend loan rent take
+return giveback restore
+create new insert make add register
+add sum plus total addition increase
+subtract minus difference subtraction decrease
+multiply times product multiplication
+divide quotient division
+calculate compute evaluate math mathematics arithmetic calculator calculation expression solve
+average mean
+delete remove erase drop destroy discard
+cancel abort revoke
+clear empty reset
+update change edit modify alter adjust
+rename move
+send email mail message post notify
+count number many amount total quantity statistics
+time clock hour
+now current present moment
+date day today tomorrow yesterday calendar
+weekday day week
+timezone zone
+datetime date time
+weather forecast temperature rain rainy sunny climate humid wind snow hot cold
+price cost expensive cheap fee
+buy purchase order shop shopping product store
+reserve book booking reservation
+meeting event appointment calendar schedule
+movie film cinema
+show series tv television
+picture image photo photograph
+draw generate create paint
+song music track album tune artist listen
+car vehicle automobile drive
+flight fly plane airline airport
+hotel accommodation stay lodging room
+restaurant eat food dinner lunch meal cuisine
+recipe cook cooking meal dish ingredient
+job career work employment vacancy
+news headline article story
+stock share market invest investment ticker finance financial
+route direction navigate map distance far way
+trip travel vacation tour itinerary journey holiday
+doctor health medical medicine disease symptom
+fitness exercise workout gym
+summary summarize summarise shorten brief digest
+translate translation translator language
+file document
+folder directory dir
+file path
+write save store put
+load open read
+content text body
+log history
+commit revision version
+diff difference change compare comparison
+start begin launch run execute
+stop end finish halt kill terminate
+random roll dice pick choose draw shuffle
+author writer written wrote
+person people human
+reader member borrower
+phone telephone call cell
+location place city where address position
+near nearby close around vicinity
+explain describe definition define meaning explanation
+length long distance
+weight mass heavy weigh
+size big large
+website site page webpage web url link internet
+currency money exchange dollar euro
+remind reminder alarm alert
+note memo
+task todo
+video youtube watch clip
+game play
+student learn course class study tutor lesson education school
+paper research article scientific academic publication scholar
+law legal lawyer attorney
+code program programming software developer coding
+test check verify validate
+house home property apartment estate
+gift present
+pet dog cat animal
+astrology horoscope zodiac tarot
+company business firm enterprise
+crypto cryptocurrency bitcoin blockchain token
+chart graph diagram plot visualize visualise
+uppercase capital capitals
+lowercase small
+reverse backward backwards
+word vocabulary dictionary
+password secret
+joke funny
+quote quotation
+"""
+
+# Names of units and their signs, for parameters that list the units they take.
+UNITS = """
+millimetre millimeter mm
+centimetre centimeter cm
+metre meter m
+kilometre kilometer km
+inch in
+foot feet ft
+yard yd
+mile mi
+milligram mg
+gram gramme g
+kilogram kilogramme kilo kg
+tonne ton t
+ounce oz
+pound lb lbs
+stone st
+millilitre milliliter ml
+litre liter l
+gallon gal
+pint pt
+celsius centigrade c degc
+fahrenheit f degf
+kelvin k
+second sec s
+minute min
+hour hr h
+day d
+week wk
+month
+year yr
+byte b
+kilobyte kb
+megabyte mb
+gigabyte gb
+joule j
+calorie cal
+kilocalorie kcal
+watt w
+kilowatt kw
+kmh kph km/h
+mph mi/h
+dollar usd
+euro eur
+pound gbp sterling
+yen jpy
+franc chf
+percent percentage %
+"""
+
+# Past forms and plurals that no rule reaches.
+IRREGULAR = word_pairs(
+    """
+    found=find lent=lend took=take taken=take bought=buy sent=send wrote=write written=write
+    people=person children=child men=man women=woman mice=mouse feet=foot gave=give given=give
+    made=make said=say told=tell ran=run sold=sell paid=pay saw=see seen=see gone=go began=begin
+    begun=begin drew=draw drawn=draw chose=choose chosen=choose drove=drive ate=eat eaten=eat
+    flew=fly flown=fly built=build spent=spend kept=keep held=hold heard=hear met=meet spoke=speak
+    shown=show data=data news=news media=media series=series indices=index analyses=analysis
+    criteria=criterion leaves=leaf lives=life knives=knife inches=inch movies=movie
+    cookies=cookie calories=calorie status=status bus=bus gas=gas
+    """
+)
+
+_TO_TWENTY = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen twenty
+"""
+NUMBER_WORDS: dict[str, int] = {word: value for value, word in enumerate(_TO_TWENTY.split())}
+NUMBER_WORDS.update(thirty=30, forty=40, fifty=50, sixty=60, seventy=70, eighty=80, ninety=90)
+NUMBER_WORDS.update(dozen=12, hundred=100, thousand=1000, million=1_000_000)
+
+# Signs of money and the codes they stand for.
+MONEY_SIGNS = {"$": "USD", "\u20ac": "EUR", "\u00a3": "GBP", "\u00a5": "JPY", "\u20b9": "INR"}
+
+# Countries and large cities that no time zone is named after, and the zone they keep.
+PLACES = word_pairs(
+    """
+    argentina=America/Argentina/Buenos_Aires atlanta=America/New_York austria=Europe/Vienna
+    bangalore=Asia/Kolkata barcelona=Europe/Madrid beijing=Asia/Shanghai belgium=Europe/Brussels
+    boston=America/New_York britain=Europe/London cologne=Europe/Berlin delhi=Asia/Kolkata
+    denmark=Europe/Copenhagen edinburgh=Europe/London england=Europe/London
+    finland=Europe/Helsinki france=Europe/Paris frankfurt=Europe/Berlin geneva=Europe/Zurich
+    germany=Europe/Berlin greece=Europe/Athens hamburg=Europe/Berlin houston=America/Chicago
+    hungary=Europe/Budapest india=Asia/Kolkata ireland=Europe/Dublin italy=Europe/Rome
+    japan=Asia/Tokyo kenya=Africa/Nairobi korea=Asia/Seoul kyoto=Asia/Tokyo miami=America/New_York
+    milan=Europe/Rome montreal=America/Toronto mumbai=Asia/Kolkata munich=Europe/Berlin
+    netherlands=Europe/Amsterdam new_delhi=Asia/Kolkata nigeria=Africa/Lagos norway=Europe/Oslo
+    osaka=Asia/Tokyo pakistan=Asia/Karachi peru=America/Lima philadelphia=America/New_York
+    philippines=Asia/Manila poland=Europe/Warsaw portugal=Europe/Lisbon romania=Europe/Bucharest
+    san_francisco=America/Los_Angeles scotland=Europe/London seattle=America/Los_Angeles
+    south_africa=Africa/Johannesburg south_korea=Asia/Seoul spain=Europe/Madrid
+    sweden=Europe/Stockholm switzerland=Europe/Zurich taiwan=Asia/Taipei thailand=Asia/Bangkok
+    turkey=Europe/Istanbul uk=Europe/London ukraine=Europe/Kyiv vietnam=Asia/Ho_Chi_Minh
+    washington=America/New_York china=Asia/Shanghai egypt=Africa/Cairo
+    """
+)

@@ -1,0 +1,164 @@
+"""Words: reading them from texts and names, and bringing them to one form to compare them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, lru_cache
+
+from .offline_vocabulary import (
+    ACTION_WORDS,
+    CHANGING_WORDS,
+    GENERIC_WORDS,
+    IRREGULAR,
+    STOP_WORDS,
+    SYNONYMS,
+    UNITS,
+)
+
+# Letters and digits of any language, with an apostrophe inside.
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=[0-9]{2})")
+# Chinese, Japanese and Korean write without spaces: two signs at a time serve as words.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_SYLLABLE = re.compile(r"[aeiouy]+[^aeiouy]+")
+_SHORT_END = re.compile(r"(?:^|[^aeiou])[aeiouy][^aeiouywx]$")
+_KNOWN_STEMS = 20_000  # The words of a few thousand tool definitions.
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word of a text: as written, in its compared form, and where it stands."""
+
+    text: str
+    stem: str
+    start: int
+    end: int
+
+
+def words(text: str) -> list[Word]:
+    """The words of a text in order. Unspaced scripts give overlapping pairs of signs."""
+    return [word for found in _WORD.finditer(text) for word in _words_at(found)]
+
+
+def name_words(name: str) -> list[str]:
+    """The stems of an identifier: `searchBooks`, `search_books`, `search-books` read the same."""
+    return [stem(x[0]) for x in _WORD.finditer(_CAMEL.sub(" ", name))]
+
+
+def plain_name(name: str) -> str:
+    """An identifier as a person would say it: `search books`."""
+    return " ".join(x[0].lower() for x in _WORD.finditer(_CAMEL.sub(" ", name)))
+
+
+@lru_cache(maxsize=_KNOWN_STEMS)
+def stem(word: str) -> str:
+    """The form in which words are compared: lower case, without the endings of English grammar."""
+    low = word.lower().replace("\u2019", "'").removesuffix("'s").replace("'", "")
+    low = IRREGULAR.get(low, low)
+    if len(low) < 4 or not low.isascii() or not low.isalpha():
+        return low
+    return _without_derivation(_without_past(_without_plural(low)))
+
+
+def is_stop(stemmed: str) -> bool:
+    """Whether a word says nothing about what is wanted."""
+    return stemmed in _stems(STOP_WORDS) or (len(stemmed) == 1 and stemmed.isascii())
+
+
+def is_generic(stemmed: str) -> bool:
+    """Whether a word says little: almost every tool finds or shows something."""
+    return stemmed in _stems(GENERIC_WORDS)
+
+
+def is_action(stemmed: str) -> bool:
+    """Whether a word is a usual verb of a request."""
+    return stemmed in _stems(ACTION_WORDS)
+
+
+def is_change(stemmed: str) -> bool:
+    """Whether a word asks for something to be changed."""
+    return stemmed in _stems(CHANGING_WORDS)
+
+
+def related(stemmed: str) -> frozenset[str]:
+    """Stems that may stand for this one in general English."""
+    return _groups(SYNONYMS).get(stemmed, frozenset())
+
+
+def same_unit(one: str, other: str) -> bool:
+    """Whether two names mean the same unit: `miles` and `mi`."""
+    return other.lower() in _unit_names(one) or stem(other) in _unit_names(one)
+
+
+def _words_at(found: re.Match[str]) -> Iterator[Word]:
+    text, start = found[0], found.start()
+    unspaced = _UNSPACED.search(text)
+    if unspaced is None:
+        yield Word(text, stem(text), start, found.end())
+        return
+    for at in range(max(1, len(text) - 1)):
+        pair = text[at : at + 2]
+        yield Word(pair, pair.lower(), start + at, start + at + len(pair))
+
+
+def _without_plural(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "shes", "ches", "xes", "zzes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def _without_past(word: str) -> str:
+    for ending in ("ing", "ed"):
+        base = word.removesuffix(ending)
+        if base != word and len(base) > 2 and _SYLLABLE.search("x" + base + "x"):
+            return _restored(base) if re.search("[aeiouy]", base) else word
+    return word
+
+
+def _restored(base: str) -> str:
+    """The verb without its ending: `planned` lost a doubled letter, `priced` its `e`."""
+    if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "lsz":
+        return base[:-1]
+    short = len(_SYLLABLE.findall(base)) == 1 and _SHORT_END.search(base)
+    return base + "e" if base.endswith(("at", "bl", "iz")) or short else base
+
+
+def _without_derivation(word: str) -> str:
+    """`translation`, `translator`, `translate` become one; so do `cancelled` and `cancel`."""
+    for ending, kept in (("ation", 2), ("ator", 2), ("ly", 0)):
+        if word.endswith(ending) and len(word) > len(ending) + 3:
+            word = word[: len(word) - len(ending) + kept]
+    several = len(_SYLLABLE.findall(word)) > 1
+    if word.endswith("e") and len(word) > 4 and (several or not _SHORT_END.search(word[:-1])):
+        word = word[:-1]
+    return word[:-1] if len(word) > 5 and word[-1] == word[-2] else word
+
+
+@cache
+def _stems(listed: frozenset[str]) -> frozenset[str]:
+    return frozenset(stem(word) for word in listed)
+
+
+@cache
+def _groups(table: str) -> dict[str, frozenset[str]]:
+    found: dict[str, set[str]] = {}
+    for line in table.strip().splitlines():
+        group = {stem(word) for word in line.split()}
+        for word in group:
+            found.setdefault(word, set()).update(group - {word})
+    return {word: frozenset(others) for word, others in found.items()}
+
+
+@cache
+def _unit_names(name: str) -> frozenset[str]:
+    wanted = {name.lower(), stem(name)}
+    lines = [frozenset(line.split()) for line in UNITS.strip().splitlines()]
+    return _union(wanted, (group for group in lines if wanted & (group | set(map(stem, group)))))
+
+
+def _union(first: Iterable[str], others: Iterable[Iterable[str]]) -> frozenset[str]:
+    return frozenset(first).union(*others)
