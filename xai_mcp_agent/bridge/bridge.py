@@ -6,7 +6,6 @@ See docs/python.md. Kept stable.
 from __future__ import annotations
 
 import asyncio
-import atexit
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
@@ -25,11 +24,9 @@ from ..settings.load import load_settings, settings_from
 from ..settings.models import Settings
 from ..sources.base import OnProgress
 from .engine import Engine
-from .portal import Portal
+from .portal import Portal, closed_meanwhile
 
 T = TypeVar("T")
-
-_open_bridges: weakref.WeakSet[Bridge] = weakref.WeakSet()
 
 
 class Bridge:
@@ -53,10 +50,12 @@ class Bridge:
         if loaded is None:
             loaded = load_settings() if settings is None else settings_from(settings)
         self.settings = loaded
-        self._engine: Engine | None = None
-        self._portal = Portal(self._serve)
+        room = _EngineRoom(loaded)
+        self._portal = Portal(room.serve)
+        self._engine = room.engine
         self.aio = AioBridge(self)
-        _open_bridges.add(self)
+        # One that was forgotten ends its servers all the same.
+        weakref.finalize(self, self._portal.begin_to_close).atexit = False
 
     @classmethod
     def open(cls, path: str | Path | None = None) -> Bridge:
@@ -160,8 +159,7 @@ class Bridge:
         return self.run(Engine.get_prompt, server, name, arguments)
 
     def close(self) -> None:
-        """End every server and the bridge's thread, within seconds. May be called more than once."""
-        _open_bridges.discard(self)
+        """End all servers and the bridge's thread, within seconds. May be called more than once."""
         self._portal.close()
 
     def __enter__(self) -> Bridge:
@@ -184,10 +182,6 @@ class Bridge:
     ) -> Future[T]:
         """Start an engine's coroutine method on the bridge's loop."""
         return self._portal.submit(do, self._engine, *args, **options)
-
-    async def _serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
-        self._engine = Engine(self.settings)
-        await self._engine.serve(ready, stop)
 
 
 class AioBridge:
@@ -267,15 +261,22 @@ class AioBridge:
     async def _run(
         self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
     ) -> T:
-        return await asyncio.wrap_future(self._bridge.submit(do, *args, **options))
+        future = self._bridge.submit(do, *args, **options)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # it is the caller who was cancelled, not the call
+            raise closed_meanwhile() from None
 
 
 def _as_async(on_progress: Callable[[float, float | None, str], None] | None) -> OnProgress | None:
     if on_progress is None:
         return None
 
-    async def tell(done: float, total: float | None, message: str | None) -> None:
-        on_progress(done, total, message or "")
+    async def tell(done: float, total: float | None, message: str) -> None:
+        on_progress(done, total, message)
 
     return tell
 
@@ -285,8 +286,14 @@ def _raise_first(refused: Mapping[str, XaiMcpError]) -> None:
         raise reason
 
 
-@atexit.register
-def _close_all() -> None:
-    """Nothing is left running when Python exits."""
-    for bridge in list(_open_bridges):
-        bridge.close()
+class _EngineRoom:
+    """Where the engine is made and runs. Does not know the bridge, so that one can be forgotten."""
+
+    engine: Engine
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
+        self.engine = Engine(self._settings)
+        await self.engine.serve(ready, stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 
 import anyio
@@ -25,6 +26,9 @@ from ..settings.models import Settings
 from ..sources.base import OnProgress, ResourceSource, Source
 from ..sources.mcp.source import McpSource
 from ..sources.pool import SourcePool
+
+# What is left of a call's limit after connecting; at least enough to ask at all.
+_SHORTEST_CALL_SECONDS = 0.1
 
 
 class Engine:
@@ -76,7 +80,7 @@ class Engine:
         return refused
 
     async def connect(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
-        """Wait for all of these at once, each to its own limit; those that failed, with the reason."""
+        """Wait for all of these at once, each to its own limit; the failed ones with the reason."""
         wanted = list(names)
         refused = await self.start(wanted)
         verdicts = await self.pool.ready(x for x in wanted if x not in refused)
@@ -111,19 +115,20 @@ class Engine:
         """
         source = self.pool.start(server)
         started = anyio.current_time()
-        listed = self.catalog.get(ToolKey(server, tool)) or await self._listed(
-            source, tool, timeout_seconds
-        )
+        listed = await self._listed(source, tool, timeout_seconds)
         self.check_arguments(listed, arguments or {})
         if timeout_seconds is not None:
-            timeout_seconds = max(timeout_seconds - (anyio.current_time() - started), 0.1)
+            left = timeout_seconds - (anyio.current_time() - started)
+            timeout_seconds = max(left, _SHORTEST_CALL_SECONDS)
         return await source.call(
             tool, arguments or {}, timeout_seconds=timeout_seconds, on_progress=on_progress
         )
 
     def check_arguments(self, tool: Tool, arguments: JsonObject) -> None:
         """Raise `InvalidArguments` where they do not fit; saves a round trip to the server."""
-        problems = self._checks.problems(tool.key, tool.input_schema, arguments)
+        problems = _not_json(arguments) or self._checks.problems(
+            tool.key, tool.input_schema, arguments
+        )
         if problems:
             raise InvalidArguments(tool.name, problems, signature(tool.input_schema))
 
@@ -161,11 +166,14 @@ class Engine:
         return await self._resources(server).get_prompt(name, arguments or {})
 
     async def _listed(self, source: Source, tool: str, timeout_seconds: float | None) -> Tool:
-        """The tool, once the source is connected; listed again if it may be new."""
+        """The tool as it is now: connected first if needed, listed again if it may be new."""
+        key = ToolKey(source.name, tool)
+        known = self.catalog.get(key)
+        if known is not None and source.state == "ready":
+            return known
         try:
             with anyio.fail_after(timeout_seconds):
                 await source.ready()
-                key = ToolKey(source.name, tool)
                 if self.catalog.get(key) is None:
                     await source.refresh()
                 return self.catalog.require(key)
@@ -193,3 +201,12 @@ class Engine:
                 nearest(name, self.settings.servers),
             )
         return McpSource(server, self.settings.secrets.mask)
+
+
+def _not_json(arguments: JsonObject) -> list[str]:
+    """Why they cannot be sent at all. The checks look only at what a schema mentions."""
+    try:
+        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as cause:
+        return [f"not JSON: {cause}"]
+    return []

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import concurrent.futures
 import os
 import threading
+import weakref
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import anyio
 
 T = TypeVar("T")
+Main: TypeAlias = Callable[[Callable[[], None], anyio.Event], Awaitable[None]]
 
 _START_SECONDS = 30.0
 # Sources are ended within eight seconds; a little more for the loop itself.
 _CLOSE_SECONDS = 12.0
+
+_open_portals: weakref.WeakSet[Portal] = weakref.WeakSet()
 
 
 class Portal:
@@ -23,17 +28,19 @@ class Portal:
 
     `main` runs on the loop for as long as the portal is open. It calls the first thing it
     is given when it can be called itself, and ends when the event, the second, is set.
+    A portal that is still open when Python exits is closed then.
     """
 
-    def __init__(self, main: Callable[[Callable[[], None], anyio.Event], Awaitable[None]]) -> None:
+    def __init__(self, main: Main) -> None:
         self._main = main
-        self._ready = threading.Event()
-        self._failure: BaseException | None = None
+        self._started = threading.Event()
+        self._closing = False
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name="xai-mcp-bridge", daemon=True)
         self._thread.start()
-        if not self._ready.wait(_START_SECONDS):
+        if not self._started.wait(_START_SECONDS):
             raise RuntimeError("The bridge's event loop did not start.")
+        _open_portals.add(self)
 
     @property
     def is_open(self) -> bool:
@@ -44,10 +51,15 @@ class Portal:
         """Run a coroutine function on the loop and wait for its result.
 
         An interrupt of the waiting thread cancels it there.
+
+        Raises:
+            RuntimeError: as `submit`, or the portal was closed meanwhile.
         """
         future = self.submit(make, *args, **options)
         try:
             return future.result()
+        except concurrent.futures.CancelledError:
+            raise closed_meanwhile() from None
         except BaseException:
             future.cancel()
             raise
@@ -72,15 +84,16 @@ class Portal:
 
     def close(self) -> None:
         """End `main` and the thread. Bounded in time; may be called more than once."""
-        if not self.is_open:
-            return
-        self._closing = True
-        self._loop.call_soon_threadsafe(self._stop.set)
-        # Garbage collection may close a bridge from its own thread, which cannot wait for itself.
-        if threading.get_ident() != self._thread.ident:
+        self.begin_to_close()
+        # In its own thread, and in a fork of the process, there is nothing to wait for.
+        if threading.get_ident() != self._thread.ident and self._pid == os.getpid():
             self._thread.join(_CLOSE_SECONDS)
 
-    _closing = False
+    def begin_to_close(self) -> None:
+        """Ask for the end, and do not wait for it."""
+        if self.is_open:
+            self._closing = True
+            self._loop.call_soon_threadsafe(self._stop.set)
 
     def _run(self) -> None:
         anyio.run(self._park, backend="asyncio")
@@ -88,4 +101,19 @@ class Portal:
     async def _park(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stop = anyio.Event()
-        await self._main(self._ready.set, self._stop)
+        await self._main(self._started.set, self._stop)
+
+
+def closed_meanwhile() -> RuntimeError:
+    """What a call gets that was under way when its bridge was closed."""
+    return RuntimeError("The bridge was closed before the call was done.")
+
+
+@atexit.register
+def _close_all() -> None:
+    """Nothing is left running when Python exits."""
+    portals = list(_open_portals)
+    for portal in portals:
+        portal.begin_to_close()
+    for portal in portals:
+        portal.close()

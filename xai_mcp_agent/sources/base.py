@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from ..core.events import Inventory, Observer, SourceStatus
+from ..core.events import Inventory, Observer, SourceState, SourceStatus
 from ..core.resources import Prompt, PromptMessage, Resource
 from ..core.results import ResourcePart, ToolResult
 from ..core.tools import JsonObject
@@ -24,6 +24,11 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """Unique among the sources of a bridge."""
+        ...
+
+    @property
+    def state(self) -> SourceState:
+        """What it is doing now; `status` tells more."""
         ...
 
     def status(self) -> SourceStatus:
@@ -64,8 +69,8 @@ class Source(Protocol):
     ) -> ToolResult:
         """Call one tool and wait for its result, connecting first where that is needed.
 
-        A result that the source marks as an error is returned, not raised:
-        the model should read it. `timeout_seconds` covers connecting too; None is the source's own limit.
+        A result that the source marks as an error is returned, not raised: the model should
+        read it. `timeout_seconds` covers connecting too; None is the source's own limit.
 
         Raises:
             SourceFailed: it cannot be reached.

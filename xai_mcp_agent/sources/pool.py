@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 import anyio
 from anyio.abc import TaskGroup
@@ -29,7 +30,8 @@ class SourcePool:
         self._make = make
         self._observer = observer
         self._sources: dict[str, Source] = {}
-        self._ended: dict[str, anyio.Event] = {}
+        # By name, the one that was started last; it may be ending.
+        self._owners: dict[str, _Owner] = {}
         self._tasks: TaskGroup | None = None
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
@@ -37,8 +39,10 @@ class SourcePool:
         async with anyio.create_task_group() as self._tasks:
             ready()
             await stop.wait()
-            self._tasks.start_soon(self._stop_all)
-        self._tasks = None
+            async with anyio.create_task_group() as stopping:
+                for name in list(self._sources):
+                    stopping.start_soon(self.stop, name)
+            self._tasks.cancel_scope.cancel()
 
     def start(self, name: str) -> Source:
         """The source of that name; its owner task is started if it is not running.
@@ -50,8 +54,9 @@ class SourcePool:
         if name not in self._sources:
             assert self._tasks is not None, "the pool is not being served"
             source = self._sources[name] = self._make(name)
-            self._ended[name] = anyio.Event()
-            self._tasks.start_soon(self._own, source, name=f"source {name}")
+            before = self._owners.get(name)
+            owner = self._owners[name] = _Owner(source)
+            self._tasks.start_soon(self._own, owner, before, name=f"source {name}")
         return self._sources[name]
 
     async def ready(self, names: Iterable[str]) -> dict[str, SourceError | None]:
@@ -71,13 +76,15 @@ class SourcePool:
         return verdicts
 
     async def stop(self, name: str) -> None:
-        """Close one source; asking for it again starts it anew."""
-        source, ended = self._sources.pop(name, None), self._ended.pop(name, None)
-        if source is None or ended is None:
+        """Close one source; asking for it again starts it anew, once this one has ended."""
+        source = self._sources.pop(name, None)
+        if source is None:
             return
+        owner = self._owners[name]
         source.stop()
         with anyio.move_on_after(_STOP_SECONDS):
-            await ended.wait()
+            await owner.ended.wait()
+        owner.scope.cancel()
 
     def running(self) -> Mapping[str, Source]:
         """The sources that were asked for so far."""
@@ -87,19 +94,26 @@ class SourcePool:
         """How each of them is doing."""
         return {name: source.status() for name, source in self._sources.items()}
 
-    async def _own(self, source: Source) -> None:
-        ended = self._ended[source.name]
+    async def _own(self, owner: _Owner, before: _Owner | None) -> None:
+        source = owner.source
         try:
-            await source.own(self._observer)
+            if before is not None:
+                await before.ended.wait()  # two of a kind may fight over a file or a port
+            with owner.scope:
+                await source.own(self._observer)
         except Exception:
             # An error of ours in one owner must not end the others.
             logger.exception("The owner of source %r failed", source.name)
         finally:
-            ended.set()
+            owner.ended.set()
+            if self._sources.get(source.name) is source:
+                del self._sources[source.name]  # asked for again, it is made anew
 
-    async def _stop_all(self) -> None:
-        async with anyio.create_task_group() as tasks:
-            for name in list(self._sources):
-                tasks.start_soon(self.stop, name)
-        if self._tasks is not None:
-            self._tasks.cancel_scope.cancel()
+
+@dataclass
+class _Owner:
+    """The one task that owns a source."""
+
+    source: Source
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    ended: anyio.Event = field(default_factory=anyio.Event)

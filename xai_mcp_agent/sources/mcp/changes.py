@@ -23,8 +23,15 @@ logger = logging.getLogger(__name__)
 
 # A server that rebuilds its tools sends one notice for each; they come within milliseconds.
 _BURST_SECONDS = 0.05
-# The stream may be closed by a proxy or a restart; opening it anew is cheap.
+# Some servers send a notice because they were asked to list: a notice this soon after a listing
+# may be its echo, and the pause before the next one grows to this.
+_ECHO_SECONDS = 0.2
+_LONGEST_BURST_SECONDS = 5.0
+# The stream may be closed by a proxy or a restart; opening it anew is cheap, but not for ever.
 _REOPEN_SECONDS = 1.0
+_LONGEST_REOPEN_SECONDS = 60.0
+# A stream that held this long was not closed because the server cannot keep one.
+_STABLE_SECONDS = 30.0
 _LISTEN_ACK_SECONDS = 5.0
 
 
@@ -38,48 +45,67 @@ class ChangeWatch:
         self._settled.set()
 
     def notice(self) -> None:
-        """Something changed. Called as each notice arrives, so it is quick and may be called often."""
+        """Something changed. Called for each notice, so it is quick and may be called often."""
         if not self._dirty.is_set():
             self._dirty.set()
             self._settled = anyio.Event()
 
     async def settled(self) -> None:
         """Wait until what was noticed so far has been listed; at once where nothing was."""
-        self._somebody_waits.set()
-        await self._settled.wait()
+        if not self._settled.is_set():
+            self._somebody_waits.set()
+            await self._settled.wait()
 
     async def listen(
         self, client: Client, on_lost: Callable[[], None], *, task_status: TaskStatus[None]
     ) -> None:
-        """Keep a listen stream open where the era has one; `on_lost` is told when it breaks.
+        """Keep a listen stream open where the server has one; `on_lost` is told when it breaks.
 
         Started when the first stream is open, or when it is known that there will be none.
         """
-        goes_on = await self._one_stream(client, on_lost, task_status.started)
-        while goes_on:
-            await anyio.sleep(_REOPEN_SECONDS)
+        if not await self._one_stream(client, on_lost, task_status.started):
+            task_status.started()
+            return
+        pause = _REOPEN_SECONDS
+        while True:
+            await anyio.sleep(pause)
+            started = anyio.current_time()
             # What happened while nobody listened is not replayed.
-            goes_on = await self._one_stream(client, on_lost, self.notice)
+            if not await self._one_stream(client, on_lost, self.notice):
+                on_lost()
+            held = anyio.current_time() - started > _STABLE_SECONDS
+            pause = _REOPEN_SECONDS if held else min(pause * 2, _LONGEST_REOPEN_SECONDS)
 
     async def relist(self, refresh: Callable[[], Awaitable[Any]]) -> None:
         """Call `refresh` after each burst of notices, for ever."""
-        while True:
-            self._somebody_waits = anyio.Event()
-            await self._dirty.wait()
-            with anyio.move_on_after(_BURST_SECONDS):
-                await self._somebody_waits.wait()
-            # Clear before listing: a notice that arrives meanwhile asks for one more.
-            self._dirty, listed = anyio.Event(), self._settled
-            try:
-                await refresh()
-            except SourceError as cause:
-                logger.warning("Listing again after a change notice failed: %s", cause)
+        pause = _BURST_SECONDS
+        try:
+            while True:
+                await self._dirty.wait()
+                with anyio.move_on_after(pause):
+                    await self._somebody_waits.wait()
+                await self._list_once(refresh)
+                with anyio.move_on_after(_ECHO_SECONDS) as quiet:
+                    await self._dirty.wait()
+                is_quiet = quiet.cancelled_caught
+                pause = _BURST_SECONDS if is_quiet else min(pause * 2, _LONGEST_BURST_SECONDS)
+        finally:
+            self._settled.set()  # nobody is left to list for those who wait
+
+    async def _list_once(self, refresh: Callable[[], Awaitable[Any]]) -> None:
+        # Clear before listing: a notice that arrives meanwhile asks for one more.
+        self._dirty, self._somebody_waits, listed = anyio.Event(), anyio.Event(), self._settled
+        try:
+            await refresh()
+        except SourceError as cause:
+            logger.warning("Listing again after a change notice failed: %s", cause)
+        finally:
             listed.set()
 
     async def _one_stream(
         self, client: Client, on_lost: Callable[[], None], opened: Callable[[], None]
     ) -> bool:
-        """One listen stream from start to end; whether another one makes sense."""
+        """One listen stream from start to end; False if none could be opened."""
         from mcp import MCPError
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
@@ -95,6 +121,4 @@ class ChangeWatch:
             logger.debug("no listen stream: %s", cause)
         except SubscriptionLost:
             on_lost()
-        if not is_open:
-            opened()
         return is_open

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast
 
 import anyio
 
-from ...core.errors import ServerError, SourceClosed, SourceError, SourceFailed, ToolTimeout
+from ...core.errors import (
+    InvalidArguments,
+    ServerError,
+    SourceClosed,
+    SourceFailed,
+    ToolTimeout,
+    XaiMcpError,
+)
+from .http import TROUBLE
 from .transport import Connection
+
+Verdict: TypeAlias = Literal["late", "lost", "unsent", "broken", "unsendable", "refused", "garbled"]
+"""What became of a request. late: no answer in time. lost: the connection is over. unsent: over as
+well, and the request never arrived. broken: this answer is lost, the connection may be fine.
+unsendable: it cannot be JSON. refused: answered with an error. garbled: the answer is not MCP."""
 
 # JSON-RPC codes of the SDK (mcp.types): also used by some servers for errors of their own.
 _CONNECTION_CLOSED = -32000
 _REQUEST_TIMEOUT = -32001
+_METHOD_NOT_FOUND = -32601
 _SESSION_GONE = ("session terminated", "session not found")
+_STREAM_BROKEN = "sse stream"
 
 _RUNNERS = {
     "npx": "Install Node.js (it brings npx)",
@@ -33,6 +48,11 @@ _STATUS_HELP = {
     429: "It limits requests: wait a while, then try again.",
     503: "It is overloaded or starting: try again in a while.",
 }
+_IS_ENDPOINT = "Check that `url` is an MCP endpoint (often it ends in /mcp or /sse)."
+
+
+class NotSent(SourceClosed):
+    """The connection was lost before the request arrived: it may be sent again without harm."""
 
 
 class Failures:
@@ -44,42 +64,43 @@ class Failures:
 
     def at_start(self, cause: BaseException, link: Connection, phase: str) -> SourceFailed:
         """The connection never became usable."""
-        problem, next_step = _start_problem(cause, link, phase)
+        problem, next_step = _start_problem(root_cause(cause), link, phase)
         return SourceFailed(
             self._server, self._mask(problem), self._mask(next_step), link.stderr.tail()
         )
 
-    def of_loss(self, link: Connection) -> SourceClosed:
+    def of_loss(self, link: Connection, kind: type[SourceClosed] = SourceClosed) -> SourceClosed:
         """A connection that worked has ended."""
-        return SourceClosed(
+        again = "started" if link.settings.transport == "stdio" else "connected"
+        return kind(
             self._server,
-            self._mask(f"the connection was lost: {_how_it_ended(link)}."),
-            "It is started again by itself; try the call again. If it keeps ending, read its words above.",
+            self._mask(f"the connection was lost: {link.how_it_ended()}."),
+            f"It is {again} again by itself; try the call again.",
             link.stderr.tail(),
         )
 
     def of_request(
-        self, cause: BaseException, link: Connection, what: str, seconds: float
-    ) -> SourceError:
-        """A request on a working connection failed."""
+        self, verdict: Verdict, cause: BaseException, link: Connection, what: str, seconds: float
+    ) -> XaiMcpError:
+        """A request on a connection that was usable failed."""
         cause = root_cause(cause)
-        code = getattr(cause, "code", None)
-        if isinstance(cause, TimeoutError) or (
-            code == _REQUEST_TIMEOUT and "timed out" in str(cause)
-        ):
-            return self._timeout(link, what, seconds)
-        if is_loss(cause, link):
-            return self.of_loss(link)
-        if isinstance(code, int):
-            problem = f"{what} was refused: {cause} (code {code})."
-            status = _http_status(cause)
-            help_text = _STATUS_HELP.get(status or 0, "")
-            return ServerError(self._server, self._mask(problem), code, help_text)
-        problem = f"{what} gave an answer that is not MCP: {_first_line(cause)}"
-        next_step = "Report it to the server's authors; its other tools are not affected."
-        return ServerError(self._server, self._mask(problem), 0, next_step, link.stderr.tail())
+        match verdict:
+            case "late":
+                return self._late(link, what, seconds)
+            case "lost":
+                return self.of_loss(link)
+            case "unsent":
+                return self.of_loss(link, NotSent)
+            case "broken":
+                return self._broken(cause, link, what)
+            case "unsendable":
+                return InvalidArguments(what, [_first_line(cause)], "values that JSON can hold")
+            case "refused":
+                return self._refused(cause, link, what)
+            case "garbled":
+                return self._garbled(cause, link, what)
 
-    def _timeout(self, link: Connection, what: str, seconds: float) -> ToolTimeout:
+    def _late(self, link: Connection, what: str, seconds: float) -> ToolTimeout:
         return ToolTimeout(
             self._server,
             f"{what} gave no answer within {seconds:g} s; the server was told to stop.",
@@ -87,54 +108,109 @@ class Failures:
             link.stderr.tail(),
         )
 
+    def _broken(self, cause: BaseException, link: Connection, what: str) -> SourceClosed:
+        return SourceClosed(
+            self._server,
+            self._mask(f"the connection broke off during {what}: {_first_line(cause)}."),
+            "It may have been carried out all the same: check that before you try again.",
+            link.stderr.tail(),
+        )
+
+    def _refused(self, cause: BaseException, link: Connection, what: str) -> ServerError:
+        code = cast(int, getattr(cause, "code", 0))
+        problem = self._mask(f"{what} was refused: {_words_of(cause)} (code {code}).")
+        return ServerError(
+            self._server, problem, code, _STATUS_HELP.get(_http_status(cause) or 0, "")
+        )
+
+    def _garbled(self, cause: BaseException, link: Connection, what: str) -> ServerError:
+        return ServerError(
+            self._server,
+            self._mask(f"{what} gave an answer that is not MCP: {_first_line(cause)}."),
+            0,
+            "Report it to the server's authors; its other tools are not affected.",
+            link.stderr.tail(),
+        )
+
+
+def verdict_on(cause: BaseException, link: Connection) -> Verdict:
+    """What became of the request that raised this."""
+    # Here, because the SDK, which brings it, is only imported once a server is started.
+    from pydantic_core import PydanticSerializationError
+
+    cause = root_cause(cause)
+    if isinstance(cause, TimeoutError):
+        return "late"
+    if isinstance(cause, UnicodeEncodeError | PydanticSerializationError):
+        return "unsendable"
+    if isinstance(cause, anyio.ClosedResourceError | anyio.BrokenResourceError):
+        return "lost"
+    code = getattr(cause, "code", None)
+    return _verdict_on_error(cause, code, link) if isinstance(code, int) else "garbled"
+
+
+def _verdict_on_error(cause: BaseException, code: int, link: Connection) -> Verdict:
+    text = str(cause).lower()
+    trouble = _data(cause).get(TROUBLE)
+    if trouble == "broken" or (code == _CONNECTION_CLOSED and text.startswith(_STREAM_BROKEN)):
+        return "broken"
+    if trouble is not None or text in _SESSION_GONE:
+        return "unsent"
+    if code == _CONNECTION_CLOSED and link.watch.ended.is_set():
+        return "lost"
+    is_late = code == _REQUEST_TIMEOUT and "timed out" in text
+    return "late" if is_late else "refused"
+
+
+def is_missing_method(error: XaiMcpError) -> bool:
+    """Whether a server answered that it does not know the method at all."""
+    return isinstance(error, ServerError) and error.code == _METHOD_NOT_FOUND
+
 
 def root_cause(cause: BaseException) -> BaseException:
     """The first real exception inside nested groups."""
     while isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]
+        cause = cast("BaseExceptionGroup[BaseException]", cause).exceptions[0]
     return cause
-
-
-def is_loss(cause: BaseException, link: Connection) -> bool:
-    """Whether this error means that the connection is of no more use."""
-    if isinstance(cause, anyio.ClosedResourceError | anyio.BrokenResourceError):
-        return True
-    code = getattr(cause, "code", None)
-    if code == _CONNECTION_CLOSED:
-        return link.watch.ended.is_set() or "connection closed" in str(cause).lower()
-    no_answer = _http_status(cause) == 503 and bool(link.http.failure)
-    return no_answer or str(cause).lower() in _SESSION_GONE
 
 
 def hung_up(cause: BaseException, link: Connection) -> bool:
     """Whether the server ended the connection by itself during the handshake."""
-    return getattr(root_cause(cause), "code", None) == _CONNECTION_CLOSED or (
-        link.settings.transport == "stdio" and link.watch.ended.is_set()
-    )
+    if link.process is not None:
+        return link.process.stdout_ended and not isinstance(root_cause(cause), TimeoutError)
+    return getattr(root_cause(cause), "code", None) == _CONNECTION_CLOSED
 
 
 def _start_problem(cause: BaseException, link: Connection, phase: str) -> tuple[str, str]:
-    settings, cause = link.settings, root_cause(cause)
+    settings = link.settings
     if isinstance(cause, TimeoutError):
-        limit = f"{settings.start_timeout_seconds:g} s"
-        return (
-            f"it was still {phase} after {limit}, so it was given up.",
-            f'Start it by hand to see what it waits for, or raise "startTimeout" of {settings.name!r}.',
-        )
-    if isinstance(cause, OSError) and settings.transport == "stdio" and not link.process:
+        return _too_slow(link, phase)
+    if settings.transport != "stdio":
+        return _url_problem(cause, link)
+    if isinstance(cause, OSError) and link.process is None:
         return _spawn_problem(cause, link)
-    if settings.transport == "stdio":
-        words = f": {_first_line(cause)}" if link.exit_code is None else ""
-        return (
-            f"it could not be used, while {phase}: {_how_it_ended(link)}{words}.",
-            f"Run it by hand to see more: {' '.join([settings.command, *settings.args])}",
-        )
-    return _url_problem(cause, link)
+    by_itself = link.process is None or link.process.exit_code is not None
+    words = "" if by_itself else f": {_words_of(cause)}"
+    return (
+        f"it could not be used, while {phase}: {link.how_it_ended()}{words}.",
+        f"Run it by hand to see more: {settings.target}",
+    )
+
+
+def _too_slow(link: Connection, phase: str) -> tuple[str, str]:
+    settings = link.settings
+    by_hand = "Start it by hand" if settings.transport == "stdio" else "Ask it by hand"
+    older = ', set "mode": "legacy" if it only knows the older protocol'
+    return (
+        f"it was still {phase} after {settings.start_timeout_seconds:g} s, so it was given up.",
+        f"{by_hand} to see what it waits for{older if settings.mode == 'auto' else ''}, "
+        f'or raise "startTimeout" of {settings.name!r}.',
+    )
 
 
 def _spawn_problem(cause: OSError, link: Connection) -> tuple[str, str]:
     settings = link.settings
-    if cause.filename == settings.cwd and cause.filename:
+    if cause.filename and cause.filename == settings.cwd:
         return f"its folder {settings.cwd!r} does not exist.", "Correct `cwd` in the settings."
     hint = _RUNNERS.get(settings.command, "Install it, or write its full path as `command`")
     if isinstance(cause, FileNotFoundError):
@@ -143,36 +219,44 @@ def _spawn_problem(cause: OSError, link: Connection) -> tuple[str, str]:
 
 
 def _url_problem(cause: BaseException, link: Connection) -> tuple[str, str]:
-    status = _http_status(cause) or (link.http.status if (link.http.status or 0) >= 400 else None)
+    where = link.settings.target
     if link.http.failure:
+        problem = f"{where} cannot be reached: {link.http.failure}."
+        return problem, _reaching_help(link.http.failure)
+    status = _http_status(cause) or (link.http.status if (link.http.status or 0) >= 400 else None)
+    words = _words_of(cause)
+    if status and f"HTTP {status}" not in words:
+        words = f"HTTP {status}: {words}"
+    return f"{where} answered: {words}.", _STATUS_HELP.get(status or 0, _IS_ENDPOINT)
+
+
+def _reaching_help(failure: str) -> str:
+    if "WRONG_VERSION_NUMBER" in failure:
+        return "It does not speak TLS: write http:// instead of https://, or correct the port."
+    if "CERTIFICATE" in failure:
         return (
-            f"{link.settings.url} cannot be reached: {link.http.failure}.",
-            "Check that the server runs and that `url` is right.",
+            "Its certificate is not trusted here: SSL_CERT_FILE can name one that vouches for it."
         )
-    problem = f"{link.settings.url} answered: {_first_line(cause)}."
-    if status and f"HTTP {status}" not in problem:
-        problem = f"{link.settings.url} answered HTTP {status}: {_first_line(cause)}."
-    return problem, _STATUS_HELP.get(status or 0, "Check that `url` is an MCP endpoint.")
+    return "Check that the server runs and that `url` is right."
 
 
-def _how_it_ended(link: Connection) -> str:
-    if link.settings.transport != "stdio":
-        return link.http.failure or "the server ended it"
-    if link.process is None:
-        return "it never started"
-    code = link.exit_code
-    if code is None:
-        return "it stopped talking" if link.watch.ended.is_set() else "it gave no usable answer"
-    return f"it was killed by signal {-code}" if code < 0 else f"it exited with code {code}"
+def _data(cause: BaseException) -> dict[str, Any]:
+    data: Any = getattr(cause, "data", None)
+    return cast(dict[str, Any], data) if isinstance(data, dict) else {}
 
 
 def _http_status(cause: BaseException) -> int | None:
-    data: Any = getattr(cause, "data", None)
-    if isinstance(data, dict):
-        status: Any = data.get("http_status")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-        return status if isinstance(status, int) else None
-    response: Any = getattr(cause, "response", None)
-    return getattr(response, "status_code", None)
+    status = _data(cause).get("http_status")
+    if status is None:
+        status = getattr(getattr(cause, "response", None), "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def _words_of(cause: BaseException) -> str:
+    """What an error says, in one line; one of our own without what stands around it."""
+    if isinstance(problem := getattr(cause, "problem", None), str):
+        return problem.rstrip(".")
+    return _first_line(cause)
 
 
 def _first_line(cause: BaseException) -> str:

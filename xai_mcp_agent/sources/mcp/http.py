@@ -1,60 +1,56 @@
 """A server behind a URL: Streamable HTTP, and the older SSE.
 
 The SDK's HTTP client ends the whole connection when one request cannot be
-sent, and forgets the HTTP status of a refusal. So each request passes through a
-transport of ours that turns such failures into an error answer to that one request, and keeps the facts.
+sent or one answer breaks off, forgets the HTTP status of a refusal, and reads answers of any
+size. So requests pass through a client of ours that turns such failures
+into an error answer to that one request, and keeps the facts.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
-
-import anyio
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ...settings.models import ServerSettings
 
 if TYPE_CHECKING:
     import httpx2
+    from mcp.shared.message import SessionMessage
 
 # A server that accepts no connection within this is as good as down.
 _CONNECT_SECONDS = 10.0
-# Only the head of an error page is of use to a reader.
+# An answer above this is broken or hostile, and memory matters more.
+_MAX_ANSWER_BYTES = 64 * 1024 * 1024
+# Only the head of an error page is of use to a reader; more than this is not even read.
 _SHOWN_BODY = 300
-# JSON-RPC's own code for "something went wrong on the way".
+_MAX_REFUSAL_BYTES = 64 * 1024
+# JSON-RPC's own codes; the first one stands for anything that went wrong on the way.
 _INTERNAL_ERROR = -32603
+_METHOD_NOT_FOUND = -32601
+# Of a body that was read and unpacked they are no longer true.
+_HEADERS_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
+
+Trouble: TypeAlias = Literal["unsent", "broken", "forgotten"]
+"""unsent: no connection, so the server never saw the request. broken: the connection ended before
+the answer was complete. forgotten: the server does not know our session any more."""
+
+TROUBLE = "xai-mcp-agent/trouble"
+"""Key in the `data` of an error answer of ours, beside `http_status`."""
 
 
 class HttpFacts:
-    """What was noticed at the HTTP level. `unreachable` is set when the server stops answering."""
+    """What was noticed at the HTTP level.
+
+    `status` is that of the last answer, `failure` why there was none. `on_doubt` is called
+    when the server may be gone.
+    """
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.failure = ""
-        self.unreachable = anyio.Event()
-
-    def answered(self, status: int) -> None:
-        """Note the status of an answer."""
-        self.status = status
-        self.failure = ""
-
-    def failed(self, cause: Exception) -> None:
-        """Note that no answer came."""
-        self.failure = f"{type(cause).__name__}: {cause}".rstrip(": ")
-
-
-def http_client(settings: ServerSettings, facts: HttpFacts, **options: Any) -> httpx2.AsyncClient:
-    """A client that sends the server's headers and never lets one failure end the connection.
-
-    Reads have no limit of their own: every request has ours, and streams may be silent for long.
-    """
-    # Here, because it is only needed once a server is reached by URL.
-    import httpx2
-
-    options.setdefault("timeout", httpx2.Timeout(_CONNECT_SECONDS, read=None))
-    headers = {**settings.headers, **(options.pop("headers", None) or {})}
-    return httpx2.AsyncClient(transport=_soft_transport(facts), headers=headers, **options)
+        self.on_doubt: Callable[[], None] = _nothing
 
 
 @asynccontextmanager
@@ -65,10 +61,12 @@ async def http_transport(
     from mcp.client.streamable_http import streamable_http_client
 
     async with (
-        http_client(settings, facts) as client,
-        streamable_http_client(settings.url, http_client=client) as streams,
+        _http_client(settings, facts) as client,
+        streamable_http_client(
+            settings.url, http_client=client, max_sse_event_size=_MAX_ANSWER_BYTES
+        ) as (read, write),
     ):
-        yield streams
+        yield read, _Sendable(write)
 
 
 @asynccontextmanager
@@ -76,71 +74,202 @@ async def sse_transport(
     settings: ServerSettings, facts: HttpFacts
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Speak the older HTTP+SSE to the server's URL."""
-    import httpx2
     from mcp.client.sse import sse_client
 
-    def factory(
-        headers: dict[str, str] | None = None,
-        timeout: httpx2.Timeout | None = None,
-        auth: httpx2.Auth | None = None,
-    ) -> httpx2.AsyncClient:
-        patient = httpx2.Timeout(_CONNECT_SECONDS, read=None)
-        return http_client(settings, facts, headers=headers, timeout=patient, auth=auth)
+    def factory(*_: object, **__: object) -> httpx2.AsyncClient:
+        return _http_client(settings, facts, answers_elsewhere=True)
 
-    async with sse_client(settings.url, httpx_client_factory=factory) as streams:
-        yield streams
+    async with sse_client(settings.url, httpx_client_factory=factory) as (read, write):
+        yield read, _Sendable(write)
 
 
-def _soft_transport(facts: HttpFacts) -> httpx2.AsyncBaseTransport:
+def _http_client(
+    settings: ServerSettings, facts: HttpFacts, *, answers_elsewhere: bool = False
+) -> httpx2.AsyncClient:
+    """A client that sends the server's headers and never lets one failure end the connection.
+
+    Reads have no limit of their own: every request has ours, and streams may be silent for long.
+    `answers_elsewhere`: answers come on another stream, so a refused request will have none.
+    """
+    # Here, because it is only needed once a server is reached by URL.
     import httpx2
 
-    class SoftTransport(httpx2.AsyncBaseTransport):
-        """Sends requests; failures of a POST become JSON-RPC error answers."""
+    class Client(httpx2.AsyncClient):
+        """Every request of the SDK passes through `send`."""
 
-        def __init__(self) -> None:
-            self._inner = httpx2.AsyncHTTPTransport()
-
-        async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
             try:
-                response = await self._inner.handle_async_request(request)
-            except httpx2.TransportError as cause:
-                return self._no_answer(request, cause)
-            facts.answered(response.status_code)
-            if request.method == "POST" and _is_bare_refusal(response):
-                return await self._refusal(response)
-            return response
+                response = await super().send(request, **options)
+                facts.status, facts.failure = response.status_code, ""
+                if answers_elsewhere and request.method == "POST":
+                    _note_a_refusal(response, facts)
+                return await _as_the_sdk_can_read_it(request, response, facts)
+            except httpx2.RequestError as cause:
+                return _broken_off(request, cause, facts)
 
-        def _no_answer(self, request: httpx2.Request, cause: Exception) -> httpx2.Response:
-            facts.failed(cause)
-            facts.unreachable.set()
-            if request.method != "POST":
-                raise cause
-            return _error_answer(503, facts.failure)
+    limits = httpx2.Timeout(_CONNECT_SECONDS, read=None)
+    return Client(headers=settings.headers, timeout=limits)
 
-        async def _refusal(self, response: httpx2.Response) -> httpx2.Response:
-            body = (await response.aread())[:_SHOWN_BODY].decode("utf-8", "replace").strip()
-            await response.aclose()
-            text = f"HTTP {response.status_code}" + (f": {body}" if body else "")
-            challenge = response.headers.get("www-authenticate")
-            return _error_answer(response.status_code, text, challenge)
+
+async def _as_the_sdk_can_read_it(
+    request: httpx2.Request, response: httpx2.Response, facts: HttpFacts
+) -> httpx2.Response:
+    if request.method == "GET":
+        return _watched(response, facts)
+    if response.status_code >= 400:
+        return await _refusal(request, response)
+    if _is_json(response):
+        body = await _body(response, _MAX_ANSWER_BYTES)
+        if len(body) > _MAX_ANSWER_BYTES:
+            size = _MAX_ANSWER_BYTES // 1024**2
+            return _error_answer(request, 502, f"the answer is larger than {size} MiB")
+        return _with_body(request, response, body)
+    return response
+
+
+def _note_a_refusal(response: httpx2.Response, facts: HttpFacts) -> None:
+    if response.status_code >= 400:
+        facts.failure = f"a request was answered with HTTP {response.status_code}"
+        facts.on_doubt()
+
+
+def _broken_off(
+    request: httpx2.Request, cause: httpx2.RequestError, facts: HttpFacts
+) -> httpx2.Response:
+    import httpx2
+
+    facts.failure = f"{type(cause).__name__}: {cause}".rstrip(": ")
+    facts.on_doubt()
+    if request.method == "GET":
+        raise cause
+    never_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout)
+    trouble: Trouble = "unsent" if never_sent else "broken"
+    return _error_answer(request, 503, facts.failure, trouble=trouble)
+
+
+async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
+    """A refusal as a JSON-RPC error, which it may be already."""
+    body = await _body(response, _MAX_REFUSAL_BYTES)
+    error = _rpc_error_in(body)
+    # In a session the server has to answer 404 once it has forgotten it (MCP, transports).
+    is_forgotten = response.status_code == 404 and "mcp-session-id" in request.headers
+    if is_forgotten and error.get("code") != _METHOD_NOT_FOUND:
+        text = "the server has forgotten our session"
+        return _error_answer(request, 404, text, trouble="forgotten")
+    if error:
+        return _with_body(request, response, body)
+    is_page = "html" in response.headers.get("content-type", "")
+    words = "an HTML page" if is_page else body.decode("utf-8", "replace").strip()[:_SHOWN_BODY]
+    text = f"HTTP {response.status_code}" + (f": {words}" if words else "")
+    challenge = response.headers.get("www-authenticate")
+    return _error_answer(request, response.status_code, text, challenge=challenge)
+
+
+def _rpc_error_in(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    error = cast(dict[str, Any], found).get("error") if isinstance(found, dict) else None
+    is_ours = isinstance(error, dict) and "jsonrpc" in found and "code" in error
+    return cast(dict[str, Any], error) if is_ours else {}
+
+
+def _watched(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
+    """The same answer; the end of a standing stream may be the end of the server."""
+    import httpx2
+
+    class Stream(httpx2.AsyncByteStream):
+        def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+            self._inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for chunk in self._inner:
+                    yield chunk
+            except httpx2.RequestError as cause:
+                facts.failure = f"{type(cause).__name__}: {cause}".rstrip(": ")
+                raise
+            finally:
+                facts.on_doubt()
 
         async def aclose(self) -> None:
             await self._inner.aclose()
 
-    return SoftTransport()
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = Stream(response.stream)
+    return response
 
 
-def _is_bare_refusal(response: httpx2.Response) -> bool:
-    is_json = "json" in response.headers.get("content-type", "")
-    return response.status_code >= 400 and not is_json
+async def _body(response: httpx2.Response, at_most: int) -> bytes:
+    """The body, unpacked; one byte or more too long when there is more than `at_most`."""
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        async for chunk in response.aiter_bytes(65536):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > at_most:
+                break
+    finally:
+        await response.aclose()
+    return b"".join(chunks)
 
 
-def _error_answer(status: int, message: str, challenge: str | None = None) -> httpx2.Response:
+def _is_json(response: httpx2.Response) -> bool:
+    return response.headers.get("content-type", "").lower().startswith("application/json")
+
+
+def _with_body(request: httpx2.Request, response: httpx2.Response, body: bytes) -> httpx2.Response:
     import httpx2
 
-    error = {"code": _INTERNAL_ERROR, "message": message, "data": {"http_status": status}}
+    kept = [(k, v) for k, v in response.headers.items() if k.lower() not in _HEADERS_OF_THE_WIRE]
+    return httpx2.Response(response.status_code, headers=kept, content=body, request=request)
+
+
+def _error_answer(
+    request: httpx2.Request,
+    status: int,
+    message: str,
+    *,
+    challenge: str | None = None,
+    trouble: Trouble | None = None,
+) -> httpx2.Response:
+    import httpx2
+
+    data = {"http_status": status, TROUBLE: trouble}
+    error = {"code": _INTERNAL_ERROR, "message": message, "data": data}
     return httpx2.Response(
         status,
         headers={"www-authenticate": challenge} if challenge else None,
         json={"jsonrpc": "2.0", "id": None, "error": error},
+        request=request,
     )
+
+
+class _Sendable:
+    """A write stream that refuses what cannot be JSON.
+
+    The SDK would find out in the task that posts it, and end the connection.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aenter__(self) -> _Sendable:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> Any:
+        return await self._inner.__aexit__(*exc)
+
+    async def send(self, item: SessionMessage) -> None:
+        item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        await self._inner.send(item)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def _nothing() -> None:
+    """Nobody wants to know."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from ...core.resources import Prompt, PromptArgument, PromptMessage, Resource
@@ -18,7 +17,7 @@ from ...core.results import (
     UnknownPart,
 )
 from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
-from .streams import RAW
+from .mending import RAW
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -50,7 +49,7 @@ def result_of(result: types.CallToolResult) -> ToolResult:
     """The parts of a result in their order."""
     return ToolResult(
         parts=tuple(part_of(block) for block in result.content),
-        structured=result.structured_content,
+        structured=(result.meta or {}).get(RAW),
         is_error=bool(result.is_error),
     )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
 
@@ -13,24 +14,34 @@ from ...core.events import Inventory
 from ...core.resources import Prompt, PromptMessage, Resource
 from ...core.results import ResourcePart, ToolResult
 from ...core.schemas import ArgumentChecks
-from ...core.tools import JsonObject, Tool
+from ...core.tools import JsonObject
 from . import results
 from .changes import ChangeWatch
-from .failures import Failures, is_loss
+from .failures import Failures, Verdict, is_missing_method, verdict_on
+from .listing import Listing, all_pages
 from .transport import Connection
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup, TaskStatus
     from mcp import Client
+    from mcp.shared.dispatcher import ProgressFnT
 
     from ..base import OnProgress
 
 logger = logging.getLogger(__name__)
 
-# A paginator that never ends must not hang us; 1,000 pages is more than any real server has.
-_MAX_PAGES = 1000
+T = TypeVar("T")
+
 _LIST_SECONDS = 30.0
 # Long enough for a busy server, short enough that a dead one is noticed soon.
 _PROBE_SECONDS = 5.0
+# A stream that a proxy closes now and then is no reason to ask all the time.
+_PROBE_PAUSE_SECONDS = 1.0
+_LONGEST_PROBE_PAUSE_SECONDS = 60.0
+# The SDK has limits of its own, which may add up; this much later ours ends them all.
+_GRACE_SECONDS = 1.0
+# Ending a session over HTTP asks the server, which may not answer; a process has its own limits.
+_LEAVE_SECONDS = 3.0
 
 
 class Listener(Protocol):
@@ -52,21 +63,27 @@ class Listener(Protocol):
 class McpSession:
     """Opened, served and closed by the one task that runs `serve`; all others only call in."""
 
-    def __init__(self, link: Connection, mode: str, failures: Failures) -> None:
+    def __init__(self, link: Connection, mode: str, failures: Failures, listener: Listener) -> None:
         self.link = link
         self.phase = "starting"
         self.was_ready = False
         self.inventory = Inventory(link.settings.name, ())
-        self._tools: dict[str, Tool] = {}
+        self._listing = Listing(link)
         self._mode = mode
         self._failures = failures
+        self._listener = listener
         self._changes = ChangeWatch()
         link.watch.on_tools_changed = self._changes.notice
+        link.http.on_doubt = self._doubt
         self._checks = ArgumentChecks()
         self._over = anyio.Event()
-        self._stale_at = float("inf")
+        self._doubted = anyio.Event()
+        # Since when nothing came, if a request was in vain; None as long as it answers.
+        self._silent_since: float | None = None
+        self._attempt: anyio.CancelScope | None = None
         self._client: Client | None = None
-        self._listener: Listener | None = None
+        # Two listings at the same time could end in the wrong order.
+        self._one_listing = anyio.Lock()
 
     @property
     def era(self) -> str:
@@ -79,57 +96,58 @@ class McpSession:
         info = self._client.server_info if self._client else None
         return f"{info.name} {info.version}".strip() if info else ""
 
-    async def serve(self, listener: Listener) -> None:
-        """Connect, list, say so, and stay until `close` is called or the connection ends.
+    async def serve(self, seconds: float) -> None:
+        """Connect and list within `seconds`, say so, and stay until `close` or the connection ends.
 
         Raises:
-            BaseException: whatever went wrong before the session was ready; see `Failures.at_start`.
+            BaseException: whatever went wrong before it was ready; see `Failures.at_start`.
         """
-        self._listener = listener
         # Until it has answered once, nothing is lost by ending it without grace.
         self.link.hurry(True)
-        with anyio.fail_after(self.link.settings.start_timeout_seconds) as limit:
+        with anyio.fail_after(seconds) as limit:
+            self._attempt = limit
             async with self._new_client() as self._client, anyio.create_task_group() as tasks:
-                self.phase = "listing its tools"
-                # Watch first, then list: a change in between is not lost.
-                await tasks.start(self._listen)
-                tasks.start_soon(self._changes.relist, self.refresh)
-                await self.refresh()
+                await self._begin(tasks)
                 limit.deadline = float("inf")
                 self.was_ready = True
                 self.link.hurry(False)
-                listener.ready()
-                await self._until_over(tasks)
-                listener.over()
+                self._listener.ready()
+                await self._over.wait()
                 tasks.cancel_scope.cancel()
+                limit.deadline = anyio.current_time() + _LEAVE_SECONDS
 
     def close(self) -> None:
-        """Ask the serving task to leave."""
-        self._over.set()
+        """Ask the serving task to leave; a session that is not ready yet is given up."""
+        self._end()
+        if self._attempt and not self.was_ready:
+            self._attempt.cancel()
 
     async def refresh(self) -> Inventory:
-        """List the tools anew and tell the observer.
+        """List the tools anew and tell the listener.
 
         Raises:
             SourceError: the server did not answer with a listing.
         """
-        tools, notes = await self._request("tools/list", self._list_tools(), _LIST_SECONDS)
-        client = self._client
-        instructions = (client.instructions or "") if client else ""
-        notes = (*self.link.watch.notes, *notes)
-        self.inventory = Inventory(self.link.settings.name, tuple(tools), instructions, notes)
-        self._tools = {tool.name: tool for tool in tools}
-        if self._listener:
-            self._listener.listed(self.inventory)
+        client = self._connected()
+        async with self._one_listing:
+            try:
+                ask = partial(self._listing.fetch, client)
+                await self._request("tools/list", ask, _LIST_SECONDS)
+            except SourceError as error:
+                if not is_missing_method(error):
+                    raise
+                self._listing.clear()
+            self.inventory = self._listing.inventory(client.instructions or "")
+        self._listener.listed(self.inventory)
         return self.inventory
 
     async def fresh_inventory(self) -> Inventory:
         """The inventory; changes noticed so far are in it, and its time-to-live is not over."""
-        if anyio.current_time() >= self._stale_at:
-            self._stale_at = float("inf")
+        if self._listing.is_stale():
             try:
                 return await self.refresh()
             except SourceError as cause:
+                self._listing.keep_for_now()
                 logger.warning("Keeping the tools known so far: %s", cause)
         with anyio.move_on_after(_LIST_SECONDS):
             await self._changes.settled()
@@ -139,32 +157,25 @@ class McpSession:
         self, tool: str, arguments: JsonObject, seconds: float, on_progress: OnProgress | None
     ) -> ToolResult:
         """Call a tool; on time-out or cancellation the server is told to stop."""
-        assert self._client is not None
-        answer = self._client.call_tool(
-            tool, arguments, read_timeout_seconds=seconds, progress_callback=on_progress
-        )
-        result = results.result_of(await self._request(f"the call of {tool!r}", answer, seconds))
-        return self._checked(tool, result)
+        told = _with_words(on_progress)
+        ask = partial(self._connected().call_tool, tool, arguments, seconds, told)
+        answer = await self._request(f"the call of {tool!r}", ask, seconds)
+        return self._checked(tool, results.result_of(answer))
 
     async def list_resources(self) -> list[Resource]:
         """Every resource and every template; empty for a server that has none."""
         client = self._connected()
         if client.server_capabilities.resources is None:
             return []
-        pages = self._pages(client.list_resources, "resources")
-        found = [results.resource_of(x) for x in await self._listing("resources/list", pages)]
-        try:
-            pages = self._pages(client.list_resource_templates, "resource_templates")
-            listed = await self._listing("resources/templates/list", pages)
-        except SourceError as cause:
-            logger.debug("no templates: %s", cause)  # some servers have resources but no templates
-            listed = []
-        return found + [results.template_of(x) for x in listed]
+        ask = client.list_resource_templates
+        resources = await self._listed("resources/list", client.list_resources, "resources")
+        templates = await self._listed("resources/templates/list", ask, "resource_templates")
+        return [*map(results.resource_of, resources), *map(results.template_of, templates)]
 
     async def read_resource(self, uri: str) -> list[ResourcePart]:
         """The contents of one resource."""
-        answer = self._connected().read_resource(uri)
-        result = await self._request(f"reading {uri!r}", answer, self._limit)
+        ask = partial(self._connected().read_resource, uri)
+        result = await self._request(f"reading {uri!r}", ask, self._limit)
         return [results.resource_part_of(x) for x in result.contents]
 
     async def list_prompts(self) -> list[Prompt]:
@@ -172,13 +183,13 @@ class McpSession:
         client = self._connected()
         if client.server_capabilities.prompts is None:
             return []
-        pages = self._pages(client.list_prompts, "prompts")
-        return [results.prompt_of(x) for x in await self._listing("prompts/list", pages)]
+        listed = await self._listed("prompts/list", client.list_prompts, "prompts")
+        return [results.prompt_of(x) for x in listed]
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
         """One prompt, filled in."""
-        answer = self._connected().get_prompt(name, dict(arguments))
-        result = await self._request(f"the prompt {name!r}", answer, self._limit)
+        ask = partial(self._connected().get_prompt, name, dict(arguments))
+        result = await self._request(f"the prompt {name!r}", ask, self._limit)
         return [results.prompt_message_of(x) for x in result.messages]
 
     @property
@@ -197,86 +208,107 @@ class McpSession:
         self.phase = "shaking hands"
         return Client(self.link.open(), mode=self._mode, cache=None)
 
-    async def _listen(self, *, task_status: Any) -> None:
-        await self._changes.listen(self._connected(), self._suspect, task_status=task_status)
+    async def _begin(self, tasks: TaskGroup) -> None:
+        """What happens between the handshake and the first call."""
+        client = self._connected()
+        if self._mode not in ("auto", "legacy"):
+            await client.session.discover()  # nobody asked it yet who it is and what it can do
+        self.phase = "listing its tools"
+        tasks.start_soon(self._end_with_the_stream)
+        # Watch first, then list: a change in between is not lost.
+        await tasks.start(self._listen)
+        tasks.start_soon(self._changes.relist, self.refresh)
+        await self.refresh()
+        tasks.start_soon(self._probe_when_in_doubt)
 
-    def _suspect(self) -> None:
-        self.link.http.unreachable.set()
+    async def _listen(self, *, task_status: TaskStatus[None]) -> None:
+        await self._changes.listen(self._connected(), self._doubt, task_status=task_status)
 
-    async def _until_over(self, tasks: Any) -> None:
-        tasks.start_soon(self._probe_when_suspected)
-        tasks.start_soon(_forward, self.link.watch.ended, self._over)
-        await self._over.wait()
+    def _end(self) -> None:
+        if not self._over.is_set():
+            self._over.set()
+            self._listener.over()
 
-    async def _probe_when_suspected(self) -> None:
+    async def _end_with_the_stream(self) -> None:
+        await self.link.watch.ended.wait()
+        self._end()
+
+    def _doubt(self) -> None:
+        self._doubted.set()
+
+    async def _probe_when_in_doubt(self) -> None:
         """A failed request or a broken stream may be an accident, or the end of the server."""
+        pause = _PROBE_PAUSE_SECONDS
         while True:
-            await self.link.http.unreachable.wait()
-            self.link.http.unreachable = anyio.Event()
-            try:
-                with anyio.fail_after(_PROBE_SECONDS):
-                    await self.refresh()
-            except (SourceError, TimeoutError):
-                self._over.set()
+            with anyio.move_on_after(_LONGEST_PROBE_PAUSE_SECONDS) as calm:
+                await self._doubted.wait()
+            if calm.cancelled_caught:
+                pause = _PROBE_PAUSE_SECONDS
+                continue
+            self._doubted = anyio.Event()
+            await self._probe()
+            await anyio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PROBE_PAUSE_SECONDS)
 
-    async def _request(self, what: str, answer: Any, seconds: float) -> Any:
+    async def _probe(self) -> None:
+        try:
+            with anyio.fail_after(_PROBE_SECONDS):
+                await self.refresh()
+        except TimeoutError:
+            self._end()
+        except SourceError as cause:
+            # It answers, or else the request has ended the session.
+            logger.debug("%s", cause)
+
+    async def _request(self, what: str, ask: Callable[[], Awaitable[T]], seconds: float) -> T:
         """Await an answer; anything that goes wrong becomes one of our errors.
 
         The SDK itself, and code that it runs for a server's odd answer, raises
         many types: all of them mean that this one request failed.
         """
+        started = anyio.current_time()
         try:
-            with anyio.fail_after(seconds + 1.0):
-                return await answer
-        except SourceError:
+            with anyio.fail_after(seconds + _GRACE_SECONDS):
+                return await ask()
+        except Exception as cause:
+            verdict = verdict_on(cause, self.link)
+            await self._draw_conclusions(verdict, started)
+            raise self._failures.of_request(verdict, cause, self.link, what, seconds) from cause
+
+    async def _draw_conclusions(self, verdict: Verdict, started: float) -> None:
+        match verdict:
+            case "lost" | "unsent":
+                self._end()
+                await self.link.last_words()
+            case "broken":
+                self._doubt()
+            case "late":
+                self._note_silence(started)
+            case _:
+                pass
+
+    def _note_silence(self, started: float) -> None:
+        """Two requests in a row without a sign of life end the session; one may just be slow."""
+        if self.link.watch.heard_at > started:
+            self._silent_since = None
+        elif self._silent_since is None or self.link.watch.heard_at > self._silent_since:
+            self._silent_since = anyio.current_time()
+        elif started >= self._silent_since:
+            self._end()
+
+    async def _listed(self, what: str, ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
+        """All items of a listing that a server need not have."""
+        try:
+            pages = await self._request(what, partial(all_pages, ask, field), _LIST_SECONDS)
+        except SourceError as error:
+            if is_missing_method(error):
+                return []  # some servers have resources but no templates
             raise
-        except Exception as cause:  # noqa: BLE001
-            if is_loss(cause, self.link):
-                self._over.set()
-            raise self._failures.of_request(cause, self.link, what, seconds) from cause
-
-    async def _list_tools(self) -> tuple[list[Tool], list[str]]:
-        client = self._connected()
-        notes: list[str] = []
-        found: dict[str, Tool] = {}
-        listed = await self._pages(client.list_tools, "tools", notes)
-        for tool in listed:
-            if tool.name in found:
-                notes.append(f"Tool {tool.name!r} is listed twice; the first one is used.")
-            else:
-                found[tool.name] = results.tool_of(self.link.settings.name, tool)
-        wanted = [x for x in found.values() if x.name not in self.link.settings.disabled_tools]
-        return wanted, notes
-
-    async def _listing(self, what: str, pages: Any) -> list[Any]:
-        return await self._request(what, pages, _LIST_SECONDS)
-
-    async def _pages(self, ask: Any, field: str, notes: list[str] | None = None) -> list[Any]:
-        items: list[Any] = []
-        seen: set[str] = set()
-        cursor: str | None = None
-        for _ in range(_MAX_PAGES):
-            page = await ask(cursor=cursor)
-            items += getattr(page, field)
-            self._note_time_to_live(page, field)
-            cursor = page.next_cursor
-            if cursor is None:
-                return items
-            if cursor in seen:
-                break
-            seen.add(cursor)
-        if notes is not None:
-            notes.append(f"The listing of {field} never ends; the first {len(items)} are used.")
-        return items
-
-    def _note_time_to_live(self, page: Any, field: str) -> None:
-        seconds = (getattr(page, "ttl_ms", None) or 0) / 1000
-        if field == "tools" and seconds > 0:
-            self._stale_at = anyio.current_time() + seconds
+        return pages.items
 
     def _checked(self, tool: str, result: ToolResult) -> ToolResult:
-        """Note where a result breaks the schema that its tool promised; it is passed on all the same."""
-        listed = self._tools.get(tool)
+        """Note where a result breaks the schema its tool promised; it is passed on all the same."""
+        listed = self._listing.tools.get(tool)
         if listed is None or listed.output_schema is None or result.is_error:
             return result
         problems = self._checks.problems(listed.key, listed.output_schema, result.structured)
@@ -286,6 +318,12 @@ class McpSession:
         return ToolResult(result.parts, result.structured, result.is_error, (*result.notes, note))
 
 
-async def _forward(event: anyio.Event, to: anyio.Event) -> None:
-    await event.wait()
-    to.set()
+def _with_words(on_progress: OnProgress | None) -> ProgressFnT | None:
+    """The SDK gives None where the server said nothing."""
+    if on_progress is None:
+        return None
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        await on_progress(progress, total, message or "")
+
+    return tell

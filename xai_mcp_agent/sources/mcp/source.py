@@ -23,7 +23,7 @@ from ...core.results import ResourcePart, ToolResult
 from ...core.tools import JsonObject
 from ...settings.models import ServerSettings
 from ..base import OnProgress
-from .failures import Failures, hung_up
+from .failures import Failures, NotSent, hung_up
 from .session import McpSession
 from .stderr import StderrLog
 from .transport import Connection
@@ -38,6 +38,8 @@ _SHORTEST_PAUSE_SECONDS = 0.1
 _MAX_TRIES_IN_A_ROW = 6
 # A connection that held this long is no part of a crash loop.
 _STABLE_SECONDS = 30.0
+# What is left of a call's limit after connecting; at least enough to ask at all.
+_SHORTEST_CALL_SECONDS = 0.1
 
 
 class McpSource:
@@ -47,7 +49,7 @@ class McpSource:
 
     def __init__(self, settings: ServerSettings, mask: Callable[[str], str] = str) -> None:
         self._settings = settings
-        self._stderr = StderrLog(mask)
+        self._mask = mask
         self._failures = Failures(settings.name, mask)
         self._mode = settings.mode
         self._state: SourceState = "idle"
@@ -55,20 +57,24 @@ class McpSource:
         self._session: McpSession | None = None
         self._connect_seconds: float | None = None
         self._era = self._server = ""
-        self._older_era_may_help = False
         self._stopping = anyio.Event()
-        self._wake = anyio.Event()
-        # The next outcome of an attempt, ready or failed; replaced as soon as it is told.
-        self._verdict = anyio.Event()
+        self._verdict = _Verdict()
 
     @property
     def name(self) -> str:
         """The server's name in the settings."""
         return self._settings.name
 
+    @property
+    def state(self) -> SourceState:
+        """What it is doing now."""
+        return self._state
+
     def status(self) -> SourceStatus:
         """How it is doing now."""
         inventory = self._session.inventory if self._session and self._state == "ready" else None
+        error = self._error
+        words = self._session.link.stderr.tail() if self._session else ()
         return SourceStatus(
             name=self.name,
             kind=self.kind,
@@ -78,31 +84,27 @@ class McpSource:
             server=self._server,
             tool_count=len(inventory.tools) if inventory else None,
             connect_seconds=self._connect_seconds,
-            error=self._error.problem if self._error else "",
-            next_step=self._error.next_step if self._error else "",
-            stderr_tail=self._stderr.tail(),
+            error=error.problem if error else "",
+            next_step=error.next_step if error else "",
+            stderr_tail=words or (error.stderr_tail if error else ()),
             notes=inventory.notes if inventory else (),
         )
 
     async def own(self, observer: Observer) -> None:
         """Connect, serve and heal until stopped. Run by exactly one task."""
-        # In a thread: importing the SDK takes over a second, and other servers are being served.
-        await anyio.to_thread.run_sync(_import_sdk)
-        tries = 0
-        while not self._stopping.is_set():
-            started = anyio.current_time()
-            await self._attempt(observer)
-            held = anyio.current_time() - started > _STABLE_SECONDS
-            tries = 1 if held else tries + 1
-            if not self._stopping.is_set():
-                await self._pause(tries)
-        self._state = "closed"
-        self._announce()
+        self._state = "connecting"
+        try:
+            # In a thread: it takes over a second, and other servers are being served.
+            await anyio.to_thread.run_sync(_import_what_is_slow)
+            await self._heal_until_stopped(observer)
+        finally:
+            self._state = "closed"
+            self._verdict.tell(self._closed())
 
     def stop(self) -> None:
         """Ask the owner task to close and end."""
         self._stopping.set()
-        self._wake.set()
+        self._verdict.wanted.set()
         if self._session:
             self._session.close()
 
@@ -125,14 +127,15 @@ class McpSource:
         """Call one tool; see `Source.call`."""
         limit = timeout_seconds or self._settings.call_timeout_seconds
         if self._state == "ready" and self._session:
-            return await self._session.call(tool, arguments, limit, on_progress)
+            try:
+                return await self._session.call(tool, arguments, limit, on_progress)
+            except NotSent as cause:
+                logger.info("Calling again over a new connection: %s", cause.problem)
         started = anyio.current_time()
-        with anyio.move_on_after(timeout_seconds) as patience:
-            session = await self._usable()
-        if patience.cancelled_caught:
-            raise self._too_slow(limit)
-        left = limit - (anyio.current_time() - started) if timeout_seconds else limit
-        return await session.call(tool, arguments, max(left, 0.1), on_progress)
+        session = await self._usable_within(timeout_seconds)
+        if timeout_seconds:
+            limit -= anyio.current_time() - started
+        return await session.call(tool, arguments, max(limit, _SHORTEST_CALL_SECONDS), on_progress)
 
     async def list_resources(self) -> list[Resource]:
         """Every resource and template."""
@@ -151,54 +154,75 @@ class McpSource:
         return await (await self._usable()).get_prompt(name, arguments)
 
     async def _usable(self) -> McpSession:
-        if self._state != "ready":
-            self._wake.set()
-            await self._verdict.wait()
+        """The session, once there is one.
+
+        Raises:
+            SourceFailed: the attempt that was waited for came to nothing.
+        """
+        if self._state == "closed":
+            raise self._closed()
         if self._state == "ready" and self._session:
             return self._session
-        raise self._error or SourceFailed(self.name, "it was closed.", "Run the workflow again.")
+        return await self._verdict.wait()
 
-    def _too_slow(self, seconds: float) -> SourceFailed:
-        return SourceFailed(
-            self.name,
-            f"it was not ready within {seconds:g} s.",
-            "Give the call more time, or connect the server before calling.",
-            self._stderr.tail(),
-        )
+    async def _usable_within(self, seconds: float | None) -> McpSession:
+        try:
+            with anyio.fail_after(seconds):
+                return await self._usable()
+        except TimeoutError as cause:
+            raise SourceFailed(
+                self.name,
+                f"it was not ready within {seconds:g} s.",
+                "Give the call more time, or connect the server before calling.",
+                self.status().stderr_tail,
+            ) from cause
+
+    async def _heal_until_stopped(self, observer: Observer) -> None:
+        tries = 0
+        while not self._stopping.is_set():
+            started = anyio.current_time()
+            await self._attempt(observer)
+            held = anyio.current_time() - started > _STABLE_SECONDS
+            tries = 1 if held else tries + 1
+            await self._pause(tries)
 
     async def _attempt(self, observer: Observer) -> None:
-        """One session from start to end; a failed start is announced to those who wait."""
-        session, error = await self._serve_once(observer)
-        if error and not session.was_ready and self._older_era_may_help:
-            self._mode = "legacy"
-            session, error = await self._serve_once(observer)
-        if error is None or self._stopping.is_set():
+        """One session from start to end; a failed start is told to those who wait."""
+        left = self._settings.start_timeout_seconds
+        started = anyio.current_time()
+        error, may_be_older = await self._serve_once(observer, self._mode, left)
+        if may_be_older:
+            left -= anyio.current_time() - started
+            error, _ = await self._serve_once(observer, "legacy", max(left, 1.0))
+        if self._stopping.is_set() or error is None:
             return
         self._error = error
         logger.info("%s", error)  # whoever needs the server is told by an exception
-        if not session.was_ready:
+        if isinstance(error, SourceFailed):
             self._state = "retrying"
-            self._announce()
+            self._tell(error)
 
-    async def _serve_once(self, observer: Observer) -> tuple[McpSession, SourceError | None]:
-        self._state, self._wake = "connecting", anyio.Event()
-        self._stderr.clear()
-        link = Connection(self._settings, self._stderr)
-        session = self._session = McpSession(link, self._mode, self._failures)
-        sitting = _Sitting(self, session, observer)
+    async def _serve_once(
+        self, observer: Observer, mode: str, seconds: float
+    ) -> tuple[SourceError | None, bool]:
+        """One process or connection; why it ended, and whether the older era might go better."""
+        link = Connection(self._settings, StderrLog(self._mask))
+        sitting = _Sitting(self, observer)
+        session = self._session = sitting.session = McpSession(link, mode, self._failures, sitting)
         if self._stopping.is_set():
-            return session, None
+            return None, False
+        self._state = "connecting"
         try:
-            await session.serve(sitting)
+            await session.serve(seconds)
         except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
             if not session.was_ready:
-                self._older_era_may_help = self._mode == "auto" and hung_up(cause, link)
-                return session, self._failures.at_start(cause, link, session.phase)
+                may_be_older = mode == "auto" and hung_up(cause, link)
+                return self._failures.at_start(cause, link, session.phase), may_be_older
             logger.debug("%s: the session ended with %r", self.name, cause)
-        error = None if self._stopping.is_set() else self._failures.of_loss(link)
-        reason = error.problem if error else "closed"
-        observer.notice(SourceLost(self.name, reason, on_purpose=error is None))
-        return session, error
+        on_purpose = self._stopping.is_set()
+        error = None if on_purpose else self._failures.of_loss(link)
+        observer.notice(SourceLost(self.name, error.problem if error else "closed", on_purpose))
+        return error, False
 
     def became_ready(self, session: McpSession, seconds: float) -> None:
         """Told by the session once it has listed its tools."""
@@ -208,49 +232,83 @@ class McpSource:
             self._mode = "legacy"  # so that a reconnect does not probe again
         self._error = None
         self._state = "ready"
-        self._announce()
+        self._tell(session)
 
     def became_unusable(self) -> None:
         """Told by the session as soon as it is over, before it has closed."""
         if self._state == "ready":
             self._state = "retrying"
 
-    def _announce(self) -> None:
-        told, self._verdict = self._verdict, anyio.Event()
-        told.set()
+    def _tell(self, outcome: McpSession | SourceError) -> None:
+        told, self._verdict = self._verdict, _Verdict()
+        told.tell(outcome)
+
+    def _closed(self) -> SourceFailed:
+        return SourceFailed(self.name, "it was closed.", "Run the workflow again.")
 
     async def _pause(self, tries: int) -> None:
         """Wait before the next attempt; somebody who asks cuts it short."""
+        if self._stopping.is_set():
+            return
         seconds = min(_FIRST_PAUSE_SECONDS * 2 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
         gave_up = tries >= _MAX_TRIES_IN_A_ROW
         self._state = "failed" if gave_up else "retrying"
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)
         with anyio.move_on_after(None if gave_up else seconds):
-            await self._wake.wait()
+            await self._verdict.wanted.wait()
+
+
+class _Verdict:
+    """What comes of the next attempt, for those who wait for it; `wanted` says that some do."""
+
+    def __init__(self) -> None:
+        self.wanted = anyio.Event()
+        self._told = anyio.Event()
+        self._outcome: McpSession | SourceError | None = None
+
+    def tell(self, outcome: McpSession | SourceError) -> None:
+        """Say what came of it. All who wait get it, and nobody after them."""
+        self._outcome = outcome
+        self._told.set()
+
+    async def wait(self) -> McpSession:
+        """Ask for the attempt and wait for its outcome."""
+        self.wanted.set()
+        await self._told.wait()
+        if isinstance(self._outcome, McpSession):
+            return self._outcome
+        assert self._outcome is not None
+        raise _again(self._outcome)
 
 
 class _Sitting:
     """What one session tells its source and the observer."""
 
-    def __init__(self, source: McpSource, session: McpSession, observer: Observer) -> None:
+    session: McpSession
+
+    def __init__(self, source: McpSource, observer: Observer) -> None:
         self._source = source
-        self._session = session
         self._observer = observer
         self._started = anyio.current_time()
 
     def ready(self) -> None:
-        self._source.became_ready(self._session, anyio.current_time() - self._started)
+        self._source.became_ready(self.session, anyio.current_time() - self._started)
 
     def over(self) -> None:
         self._source.became_unusable()
 
     def listed(self, inventory: Inventory) -> None:
-        name = inventory.source
-        if not self._session.was_ready:
-            transport = self._session.link.settings.transport
-            self._observer.notice(SourceConnected(name, transport, self._session.era))
-        self._observer.notice(InventoryChanged(name, inventory))
+        if not self.session.was_ready:
+            transport = self.session.link.settings.transport
+            self._observer.notice(SourceConnected(inventory.source, transport, self.session.era))
+        self._observer.notice(InventoryChanged(inventory.source, inventory))
 
 
-def _import_sdk() -> None:
+def _again(error: SourceError) -> SourceError:
+    """The same error anew: a raised exception collects the tracebacks of its travels."""
+    return type(error)(error.source, error.problem, error.next_step, error.stderr_tail)
+
+
+def _import_what_is_slow() -> None:
+    import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]

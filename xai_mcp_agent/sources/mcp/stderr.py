@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 
 # Enough to hold a Python traceback; what is older tells little about why it failed now.
 _KEPT_LINES = 200
 _TAIL_LINES = 12
+_SHOWN_CHARACTERS = 2000
 # A progress bar without newlines must not grow for ever.
-_MAX_LINE = 2000
+_MAX_LINE_BYTES = 64 * 1024
+# Colours and cursor movements are for terminals; here they would garble what is shown around them.
+_TERMINAL_CODES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|[@-_])|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class StderrLog:
-    """Keeps the last lines that a server wrote to stderr, over restarts too."""
+    """Keeps the last lines that one process wrote to stderr."""
 
     def __init__(self, mask: Callable[[str], str]) -> None:
         self._mask = mask
@@ -22,23 +26,31 @@ class StderrLog:
 
     def feed(self, data: bytes) -> None:
         """Take in bytes as they come; lines may be cut anywhere, encodings may be broken."""
-        *lines, rest = (self._partial + data).split(b"\n")
-        self._partial = rest[-_MAX_LINE:]
+        *lines, self._partial = (self._partial + data).split(b"\n")
         for line in lines[-_KEPT_LINES:]:
             self.add(line.decode("utf-8", "replace"))
+        if len(self._partial) > _MAX_LINE_BYTES:
+            # Between words, so that no secret is cut in two and missed.
+            head, _, self._partial = self._partial.rpartition(b" ")
+            self.add(head.decode("utf-8", "replace"))
+            self._partial = self._partial[-_MAX_LINE_BYTES:]
 
-    def add(self, line: str) -> None:
-        """Note one line; an empty one is left out."""
-        if line.strip():
-            self._lines.append(self._mask(line.rstrip()[:_MAX_LINE]))
+    def end(self) -> None:
+        """Nothing more will come: an unfinished line counts as one."""
+        self.feed(b"\n")
 
-    def clear(self) -> None:
-        """Forget everything: a new start speaks for itself."""
-        self._lines.clear()
-        self._partial = b""
+    def add(self, line: str, *, at_most: int = _SHOWN_CHARACTERS) -> None:
+        """Note one line, shortened to `at_most` characters; an empty one is left out."""
+        if shown := self._shown(line)[:at_most]:
+            self._lines.append(shown)
 
     def tail(self) -> tuple[str, ...]:
         """The last lines, newest last, an unfinished one included."""
-        if self._partial:
-            self.feed(b"\n")
-        return tuple(self._lines)[-_TAIL_LINES:]
+        unfinished = self._shown(self._partial.decode("utf-8", "replace"))
+        return (*self._lines, *([unfinished] if unfinished else []))[-_TAIL_LINES:]
+
+    def _shown(self, line: str) -> str:
+        # A progress bar writes over itself; its last state is what a person would see.
+        visible = line[:_MAX_LINE_BYTES].rstrip().rpartition("\r")[2]
+        # Masked before it is shortened: half a secret would not be recognised.
+        return _TERMINAL_CODES.sub("", self._mask(visible))[:_SHOWN_CHARACTERS].rstrip()

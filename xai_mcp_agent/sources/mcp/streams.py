@@ -1,23 +1,22 @@
-"""What passes between the SDK's session and a transport, watched and mended on its way.
+"""What passes between the SDK's session and a transport, watched on its way.
 
-The SDK loses a whole listing for one odd tool, and a whole result for one
-unknown piece of content; and it tells nobody when a stream ends. So each
-message is looked at once here: odd tools are set aside with a reason, unknown
-content becomes an empty text that carries the original, and the end is told.
-
-Output schemas stay with us: the SDK would check results on the event loop with
-a library whose import alone can hold up every server for seconds.
+The SDK tells nobody when a stream ends, spends much time on each of a flood of
+notices, and loses a whole answer for one odd part of it. So each message is
+looked at once here: the end is told, notices are counted and not passed on
+where nobody wants them, and answers are mended (`mending.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
 from ...core.tools import JsonObject
+from .mending import MENDERS
+from .watch import Watch
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -25,46 +24,27 @@ if TYPE_CHECKING:
     Streams = tuple[Any, Any]
     Transport = AbstractAsyncContextManager[Streams]
 
-RAW = "xai-mcp-agent/raw"
-"""Key in `_meta` under which a tool or a content block travels as the server sent it."""
-
-_CONTENT_KINDS = {"text", "image", "audio", "resource_link", "resource"}
-
-
-class Watch:
-    """What was noticed about one connection.
-
-    `ended` is set when nothing more can arrive; `notes` tell what was left out;
-    `on_tools_changed` is called for each notice that the list of tools is not what it was.
-    """
-
-    def __init__(self) -> None:
-        self.ended = anyio.Event()
-        self.notes: list[str] = []
-        self.on_tools_changed: Callable[[], None] = _nothing
-
-    def note(self, text: str) -> None:
-        """Remember a remark for people, once."""
-        if text not in self.notes:
-            self.notes.append(text)
+# For each call; after that only now and then: nobody can read thousands of them.
+_PROGRESS_PASSED = 100
+_PROGRESS_PAUSE_SECONDS = 0.1
 
 
 @asynccontextmanager
 async def watched(transport: Transport, watch: Watch) -> AsyncGenerator[Streams]:
-    """The same transport, with its messages mended and its end told to `watch`."""
+    """The same transport, with its messages seen and mended and its end told to `watch`."""
     async with transport as (read, write):
-        mender = _Mender(watch)
+        traffic = _Traffic(watch)
         try:
-            yield _WatchedRead(read, mender, watch.ended), _WatchedWrite(write, mender)
+            yield _WatchedRead(read, traffic, watch), _WatchedWrite(write, traffic)
         finally:
             watch.ended.set()
 
 
 class _WatchedRead:
-    def __init__(self, inner: Any, mender: _Mender, ended: anyio.Event) -> None:
+    def __init__(self, inner: Any, traffic: _Traffic, watch: Watch) -> None:
         self._inner = inner
-        self._mender = mender
-        self._ended = ended
+        self._traffic = traffic
+        self._watch = watch
 
     async def __aenter__(self) -> _WatchedRead:
         await self._inner.__aenter__()
@@ -77,14 +57,14 @@ class _WatchedRead:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            item: SessionMessage | Exception = await self._inner.__anext__()
-        except (StopAsyncIteration, anyio.ClosedResourceError):
-            self._ended.set()
-            raise
-        if not isinstance(item, Exception):
-            self._mender.received(item.message)
-        return item
+        while True:
+            try:
+                item: SessionMessage | Exception = await self._inner.__anext__()
+            except (StopAsyncIteration, anyio.ClosedResourceError):
+                self._watch.ended.set()
+                raise
+            if isinstance(item, Exception) or self._traffic.received(item.message):
+                return item
 
     async def receive(self) -> SessionMessage | Exception:
         try:
@@ -97,9 +77,9 @@ class _WatchedRead:
 
 
 class _WatchedWrite:
-    def __init__(self, inner: Any, mender: _Mender) -> None:
+    def __init__(self, inner: Any, traffic: _Traffic) -> None:
         self._inner = inner
-        self._mender = mender
+        self._traffic = traffic
 
     async def __aenter__(self) -> _WatchedWrite:
         await self._inner.__aenter__()
@@ -109,74 +89,78 @@ class _WatchedWrite:
         return await self._inner.__aexit__(*exc)
 
     async def send(self, item: SessionMessage) -> None:
-        self._mender.sent(item.message)
+        self._traffic.sent(item.message)
         await self._inner.send(item)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
 
-class _Mender:
-    """Remembers which answers are listings and which are results, and mends them in place."""
+class _Traffic:
+    """Knows which answer belongs to which request, and which notices are wanted."""
 
     def __init__(self, watch: Watch) -> None:
-        self._menders: dict[str, Callable[[JsonObject], None]] = {
-            "tools/list": self._mend_listing,
-            "tools/call": _mend_result,
-        }
-        self._method_of: dict[Any, str] = {}
         self._watch = watch
+        self._method_of: dict[Any, str] = {}
+        self._progress: dict[Any, _Progress] = {}
 
     def sent(self, message: Any) -> None:
+        """Note a message on its way to the server."""
         method = getattr(message, "method", None)
-        if method in self._menders and getattr(message, "id", None) is not None:
+        if method in MENDERS:
             self._method_of[message.id] = method
+        elif method == "notifications/cancelled":
+            self._forget(_param(message, "requestId"))
 
-    def received(self, message: Any) -> None:
-        if getattr(message, "method", None) == "notifications/tools/list_changed":
-            self._watch.on_tools_changed()
-            return
-        method = self._method_of.pop(getattr(message, "id", None), None)
+    def received(self, message: Any) -> bool:
+        """Look at a message from the server, mend it, and say whether the SDK should have it."""
+        self._watch.heard_at = anyio.current_time()
+        method = getattr(message, "method", None)
+        if method is not None:
+            return self._is_wanted(method, message)
+        mend = MENDERS.get(self._forget(message.id) or "")
         result = getattr(message, "result", None)
-        if method is not None and isinstance(result, dict):
-            self._menders[method](cast(JsonObject, result))
+        if mend is not None and isinstance(result, dict):
+            mend(cast(JsonObject, result), self._watch)
+        return True
 
-    def _mend_listing(self, result: JsonObject) -> None:
-        tools = result.get("tools")
-        listed = cast(list[Any], tools) if isinstance(tools, list) else []
-        result["tools"] = [kept for raw in listed if (kept := self._mend_tool(raw)) is not None]
+    def _is_wanted(self, method: str, message: Any) -> bool:
+        match method:
+            case "notifications/tools/list_changed":
+                self._watch.on_tools_changed()
+                return False
+            case "notifications/message":
+                return False  # a server's log; what matters of it comes on stderr as well
+            case "notifications/progress":
+                return self._is_progress_wanted(_param(message, "progressToken"))
+            case _:
+                return True
 
-    def _mend_tool(self, raw: Any) -> JsonObject | None:
-        tool = cast(JsonObject, raw) if isinstance(raw, dict) else {}
-        name = tool.get("name")
-        if not isinstance(name, str) or not name:
-            self._watch.note("A tool without a name was left out.")
-            return None
-        schema = tool.get("inputSchema")
-        if (
-            not isinstance(schema, dict)
-            or cast(JsonObject, schema).get("type", "object") != "object"
-        ):
-            self._watch.note(
-                f"Tool {name!r} was left out: its inputSchema is not an object schema."
-            )
-            return None
-        return {"name": name, "inputSchema": {**schema, "type": "object"}, "_meta": {RAW: tool}}
+    def _is_progress_wanted(self, token: Any) -> bool:
+        if token not in self._method_of:
+            return False
+        return self._progress.setdefault(token, _Progress()).passes(self._watch.heard_at)
 
-
-def _nothing() -> None:
-    """Nobody wants to know."""
+    def _forget(self, request: Any) -> str | None:
+        self._progress.pop(request, None)
+        return self._method_of.pop(request, None)
 
 
-def _mend_result(result: JsonObject) -> None:
-    content = result.get("content")
-    if content is None and "resultType" not in result:
-        result["content"] = []
-    if isinstance(content, list):
-        result["content"] = [_mend_block(block) for block in cast(list[Any], content)]
+class _Progress:
+    """Thins out the progress notices of one call."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._next_at = 0.0
+
+    def passes(self, now: float) -> bool:
+        self._count += 1
+        if self._count > _PROGRESS_PASSED and now < self._next_at:
+            return False
+        self._next_at = now + _PROGRESS_PAUSE_SECONDS
+        return True
 
 
-def _mend_block(block: Any) -> Any:
-    if isinstance(block, dict) and cast(JsonObject, block).get("type") in _CONTENT_KINDS:
-        return cast(JsonObject, block)
-    return {"type": "text", "text": "", "_meta": {RAW: block}}
+def _param(message: Any, name: str) -> Any:
+    params: dict[str, Any] = message.params or {}
+    return params.get(name)

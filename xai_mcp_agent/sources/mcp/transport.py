@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...settings.models import ServerSettings
 from .http import HttpFacts, http_transport, sse_transport
+from .process import ServerProcess
 from .stderr import StderrLog
-from .stdio import ServerProcess, stdio_transport
-from .streams import Watch, watched
+from .stdio import stdio_transport
+from .streams import watched
+from .watch import Watch
 
 
 @dataclass
@@ -38,11 +41,29 @@ class Connection:
         """The child process, once started."""
         return self._facts.get("process")
 
-    @property
-    def exit_code(self) -> int | None:
-        """How the child process ended, if it did."""
-        return self.process.exit_code if self.process else None
-
     def hurry(self, yes: bool) -> None:
         """Whether leaving skips the grace that a server which answers deserves."""
         self._facts["in_a_hurry"] = yes
+
+    async def last_words(self) -> None:
+        """After a loss: wait a moment for what explains it."""
+        if self.process is not None:
+            await self.process.last_words()
+
+    def how_it_ended(self) -> str:
+        """Why nothing more can come, for a sentence that says so."""
+        if self.settings.transport != "stdio":
+            return self.http.failure or "the server ended it"
+        if self.process is None:
+            return "it never started"
+        code = self.process.exit_code
+        if code is None:
+            return "it stopped talking" if self.process.stdout_ended else "it gave no usable answer"
+        return f"it exited with code {code}" if code >= 0 else _killed_by(-code)
+
+
+def _killed_by(number: int) -> str:
+    try:
+        return f"it was killed by signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"it was killed by signal {number}"

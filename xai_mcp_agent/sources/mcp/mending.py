@@ -1,0 +1,121 @@
+"""Answers of servers put right before the SDK reads them, so that one odd part costs only itself.
+
+Odd tools are set aside with a reason, unknown content becomes an empty text that carries the
+original, and what an answer forgot to say is added.
+
+Output schemas stay with us: the SDK would check results on the event loop with
+a library whose import alone can hold up every server for seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+from ...core.tools import JsonObject
+from .watch import Watch
+
+RAW = "xai-mcp-agent/raw"
+"""Key in `_meta` under which a tool, a content block or a structured result travels as it came."""
+
+_Mender: TypeAlias = Callable[[JsonObject, Watch], None]
+
+# What a block of each kind must have, all of it text.
+_TEXTS_OF = {
+    "text": ("text",),
+    "image": ("data", "mimeType"),
+    "audio": ("data", "mimeType"),
+    "resource_link": ("uri", "name"),
+}
+_OPTIONAL_TEXTS = ("description", "mimeType")
+_RESOURCE_TEXTS = ("uri", "text", "blob", "mimeType")
+
+# What 2026-07-28 demands of every answer, and of a list; one that forgot them is good all the same.
+_OF_AN_ANSWER: JsonObject = {"resultType": "complete"}
+_OF_A_LIST: JsonObject = {**_OF_AN_ANSWER, "ttlMs": 0, "cacheScope": "private"}
+
+
+def _mend_listing(result: JsonObject, watch: Watch) -> None:
+    tools = result.get("tools")
+    if not isinstance(tools, list):
+        watch.note("The listing has no tools in it, not even an empty list.")
+        tools = []
+    kept = [mended for raw in cast(list[Any], tools) if (mended := _mended_tool(raw, watch))]
+    watch.listed.update(tool["name"] for tool in kept)
+    result.update(_OF_A_LIST | result | {"tools": kept})
+    if not isinstance(result.get("nextCursor"), str | None):
+        watch.note("The listing goes on at a place that is not text; what follows is not listed.")
+        del result["nextCursor"]
+
+
+def _mended_tool(raw: Any, watch: Watch) -> JsonObject | None:
+    tool = cast(JsonObject, raw) if isinstance(raw, dict) else {}
+    name = tool.get("name")
+    if not isinstance(name, str) or not name:
+        watch.note("A tool without a name was left out.")
+        return None
+    schema = tool.get("inputSchema")
+    if not isinstance(schema, dict) or not _is_for_objects(cast(JsonObject, schema)):
+        watch.note(f"Tool {name!r} was left out: its inputSchema is not an object schema.")
+        return None
+    return {"name": name, "inputSchema": {**schema, "type": "object"}, "_meta": {RAW: tool}}
+
+
+def _is_for_objects(schema: JsonObject) -> bool:
+    kind = schema.get("type", "object")
+    return kind == "object" or (isinstance(kind, list) and "object" in kind)
+
+
+def _mend_result(result: JsonObject, _watch: Watch) -> None:
+    if result.get("resultType", "complete") != "complete":
+        return  # the server asks for something first
+    result.update(_OF_AN_ANSWER | result)
+    content = result.get("content")
+    blocks = cast(list[Any], content) if isinstance(content, list) else []
+    result["content"] = [_mended_block(block) for block in blocks]
+    result["isError"] = result.get("isError") in (True, "true")
+    # The handshake era knows only objects here; older servers send other things all the same.
+    structured = result.pop("structuredContent", None)
+    result["_meta"] = {RAW: structured}
+
+
+def _mend_list(result: JsonObject, _watch: Watch) -> None:
+    result.update(_OF_A_LIST | result)
+
+
+def _mend_prompt(result: JsonObject, _watch: Watch) -> None:
+    result.update(_OF_AN_ANSWER | result)
+    messages = result.get("messages")
+    for message in cast(list[Any], messages) if isinstance(messages, list) else []:
+        if isinstance(message, dict):
+            message["content"] = _mended_block(cast(JsonObject, message).get("content"))
+
+
+def _mended_block(raw: Any) -> JsonObject:
+    block = cast(JsonObject, raw) if isinstance(raw, dict) else {}
+    kind = block.get("type")
+    if kind == "resource" and (resource := _mended_resource(block.get("resource"))):
+        return {"type": kind, "resource": resource}
+    wanted = _TEXTS_OF.get(kind) if isinstance(kind, str) else None
+    if wanted and all(isinstance(block.get(name), str) for name in wanted):
+        optional = [x for x in _OPTIONAL_TEXTS if isinstance(block.get(x), str)]
+        return {"type": kind, **{name: block[name] for name in (*wanted, *optional)}}
+    return {"type": "text", "text": "", "_meta": {RAW: raw}}
+
+
+def _mended_resource(raw: Any) -> JsonObject | None:
+    resource = cast(JsonObject, raw) if isinstance(raw, dict) else {}
+    texts = {x: text for x in _RESOURCE_TEXTS if isinstance(text := resource.get(x), str)}
+    return texts if "uri" in texts and ("text" in texts or "blob" in texts) else None
+
+
+MENDERS: dict[str, _Mender] = {
+    "tools/list": _mend_listing,
+    "tools/call": _mend_result,
+    "prompts/get": _mend_prompt,
+    "prompts/list": _mend_list,
+    "resources/list": _mend_list,
+    "resources/templates/list": _mend_list,
+    "resources/read": _mend_list,
+}
+"""For each request whose answers are mended, what mends them in place."""

@@ -1,0 +1,243 @@
+"""A server as a child process: started, written to, read line by line, ended with all it started.
+
+Directly on asyncio's subprocess protocol: it hands over bytes as they come, without a task for
+each pipe, and its transport can be closed while a stranger still holds the other end of a pipe.
+What the lines mean is left to `stdio.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import sys
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from subprocess import PIPE
+from typing import cast
+
+import anyio
+import anyio.lowlevel
+
+from ...settings.models import ServerSettings
+from .stderr import StderrLog
+
+# A line is one message. Above this a server is broken or hostile, and memory matters more.
+_MAX_LINE_BYTES = 64 * 1024 * 1024
+_KEPT_OF_CUT_LINE = 256
+# More waiting lines than this and the server has to wait until some were read.
+_QUEUED_LINES = 1000
+# So many at a time, then others on the event loop get their turn.
+_LINES_IN_A_ROW = 50
+# A server that does not read its input is not given more than this to hold for it.
+_MAX_UNREAD_BYTES = 64 * 1024 * 1024
+
+# Servers flush their logs and databases when their stdin closes.
+_STOP_GRACE_SECONDS = 2.0
+# After SIGTERM; then SIGKILL.
+_TERM_GRACE_SECONDS = 1.0
+# A process that closed its stdout is usually about to exit; its exit code explains more.
+_LAST_WORDS_SECONDS = 0.5
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
+
+
+class CutLine(bytes):
+    """The beginning of a line that was too long to be kept."""
+
+
+class ServerProcess(asyncio.SubprocessProtocol):
+    """One child process in a session of its own. Its stderr goes to the log it is given.
+
+    `stdout_ended`: it closed its stdout by itself, so nothing more can come.
+    """
+
+    def __init__(self, stderr: StderrLog) -> None:
+        self.stdout_ended = False
+        self._stderr = stderr
+        self._lines: deque[bytes] = deque()
+        self._something_new = anyio.Event()
+        self._line = _LineInProgress()
+        self._closing = False
+        self._own_exit_code: int | None = None
+        self._exited = anyio.Event()
+        self._stderr_ended = anyio.Event()
+        self._taken = 0
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is also its group's."""
+        return self._transport.get_pid()
+
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended by itself: None while it runs or when we ended it, negative for a signal."""
+        return self._own_exit_code if self._closing else self._transport.get_returncode()
+
+    def write(self, line: bytes) -> None:
+        """Hand it one line; never waits.
+
+        Raises:
+            BrokenResourceError: it takes no more, or has not read for very long.
+        """
+        stdin = cast(asyncio.WriteTransport, self._transport.get_pipe_transport(_STDIN))
+        if stdin.is_closing() or stdin.get_write_buffer_size() > _MAX_UNREAD_BYTES:
+            raise anyio.BrokenResourceError
+        stdin.write(line + b"\n")
+
+    async def next_line(self) -> bytes | None:
+        """The next line of its stdout, or None when there will be no more."""
+        self._taken += 1
+        if self._taken % _LINES_IN_A_ROW == 0:
+            await anyio.lowlevel.checkpoint()
+        while not self._lines:
+            if self.stdout_ended or self._closing:
+                return None
+            self._something_new = anyio.Event()
+            await self._something_new.wait()
+        line = self._lines.popleft()
+        if len(self._lines) == _QUEUED_LINES // 2:
+            self._stdout().resume_reading()
+        return line
+
+    async def last_words(self) -> None:
+        """Wait a moment for its exit code and the end of its stderr, once its stdout has ended."""
+        with anyio.move_on_after(_LAST_WORDS_SECONDS):
+            await self._exited.wait()
+            await self._stderr_ended.wait()
+
+    async def end(self, *, in_a_hurry: bool) -> None:
+        """End the process and all it started, politely first. Bounded in time."""
+        if self.stdout_ended:
+            await self.last_words()
+        self._own_exit_code = self.exit_code
+        self._closing = True
+        self._lines.clear()
+        # A server that flushes into a full pipe would never see its stdin end.
+        self._stdout().resume_reading()
+        self._close_stdin()
+        if not await self._exits_within(0.0 if in_a_hurry else _STOP_GRACE_SECONDS):
+            self._signal_group(signal.SIGTERM)
+            await self._exits_within(_TERM_GRACE_SECONDS)
+        # Always: a server that ended by itself may have left children behind.
+        self._signal_group(_KILL)
+        await self._exits_within(_TERM_GRACE_SECONDS)
+        # A grandchild that left our group may still hold a pipe; we do not wait for it.
+        self._transport.close()
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The process was started."""
+        self._transport = cast(asyncio.SubprocessTransport, transport)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """It wrote something."""
+        if fd == _STDERR:
+            self._stderr.feed(data)
+        elif not self._closing:
+            self._lines.extend(self._line.feed(data))
+            self._tell()
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """One of its pipes was closed."""
+        if fd == _STDERR:
+            self._stderr.end()
+            self._stderr_ended.set()
+        elif fd == _STDOUT and not self._closing:
+            self._lines.extend(self._line.feed(b"\n"))
+            self.stdout_ended = True
+            self._tell()
+
+    def process_exited(self) -> None:
+        """It ended; its pipes may stay open for those it started."""
+        self._exited.set()
+
+    def _tell(self) -> None:
+        if self._lines or self.stdout_ended:
+            self._something_new.set()
+        if len(self._lines) > _QUEUED_LINES:
+            self._stdout().pause_reading()
+
+    def _stdout(self) -> asyncio.ReadTransport:
+        return cast(asyncio.ReadTransport, self._transport.get_pipe_transport(_STDOUT))
+
+    def _close_stdin(self) -> None:
+        stdin = self._transport.get_pipe_transport(_STDIN)
+        if stdin is not None:
+            stdin.close()
+
+    async def _exits_within(self, seconds: float) -> bool:
+        with anyio.move_on_after(seconds):
+            await self._exited.wait()
+        return self._exited.is_set()
+
+    def _signal_group(self, number: int) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            if sys.platform == "win32":
+                self._transport.kill()
+            else:
+                os.killpg(self.pid, number)
+
+
+class _LineInProgress:
+    """Cuts bytes into lines. Pieces are collected, not joined: long lines stay linear in time."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._is_cut = False
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that these bytes complete; empty ones are left out."""
+        first, *rest = data.split(b"\n")
+        self._add(first)
+        lines: list[bytes] = []
+        for piece in rest:
+            line = b"".join(self._pieces)
+            if line:
+                lines.append(CutLine(line) if self._is_cut else line)
+            self._pieces, self._size, self._is_cut = [], 0, False
+            self._add(piece)
+        return lines
+
+    def _add(self, piece: bytes) -> None:
+        if self._is_cut:
+            return
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size > _MAX_LINE_BYTES:
+            self._is_cut = True
+            self._pieces = [b"".join(self._pieces)[:_KEPT_OF_CUT_LINE]]
+
+
+async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerProcess:
+    """Start the server's command.
+
+    Raises:
+        OSError: it cannot be started.
+    """
+    environment = {**_inherited_environment(), **settings.env}
+    command = shutil.which(settings.command, path=environment.get("PATH")) or settings.command
+    _, process = await asyncio.get_running_loop().subprocess_exec(
+        lambda: ServerProcess(stderr),
+        command,
+        *settings.args,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=environment,
+        cwd=settings.cwd or None,
+        # So that an interrupt of the kernel does not reach it, and its children end with it.
+        start_new_session=True,
+    )
+    return process
+
+
+def _inherited_environment() -> Mapping[str, str]:
+    # Here, because the SDK is only imported once a server is started.
+    from mcp.client.stdio import get_default_environment
+
+    return get_default_environment()
