@@ -5,8 +5,7 @@ show = make(Print, msg=run.last_response)
 play({}, run, show)
 """
 
-from __future__ import annotations
-
+# No future import: the ports of Call would be None.
 from collections.abc import Sequence
 from typing import Any, TypeVar
 

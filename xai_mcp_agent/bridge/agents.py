@@ -54,16 +54,20 @@ def update_agent(ctx: Any, name: str, **values: Any) -> None:
     """Change an agent that exists; None leaves a thing as it is.
 
     `values`: `provider`, `model`, `system_prompt`, `max_thoughts`, `toolbelt_spec`.
+
+    Raises:
+        UnknownAgent, UnknownProvider, BadSetting: a value that cannot be.
     """
     agent = agent_in(ctx, name)
     changed = {
         "agent_model": values.get("model"),
         "agent_system_prompt": values.get("system_prompt"),
-        "max_thoughts": values.get("max_thoughts"),
     }
     agent.update({key: value for key, value in changed.items() if value is not None})
     if values.get("provider"):
         agent["agent_provider"] = _provider(values["provider"])
+    if values.get("max_thoughts"):
+        agent["max_thoughts"] = _thoughts(values["max_thoughts"])
     spec = cast(Mapping[str, Any] | None, values.get("toolbelt_spec"))
     if spec is not None:
         agent["agent_toolbelt"] = dict(spec.get("standard_tools") or {})

@@ -40,6 +40,11 @@ class Stage:
                 return
             try:
                 done.set_result(do())
+            except StopIteration as error:
+                # Tasks cannot be given this one: the task that asked would wait for ever.
+                stopped = RuntimeError("a node raised StopIteration")
+                stopped.__cause__ = error
+                done.set_exception(stopped)
             except Exception as error:  # noqa: BLE001 - raised again in the task that asked
                 done.set_exception(error)
             except BaseException as interrupt:

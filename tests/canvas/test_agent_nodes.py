@@ -1,0 +1,359 @@
+"""AgentInit, AgentUpdate, AgentRun and AgentRunTool, with the offline and a scripted model."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from xai_components.base import Component
+
+from tests.support.canvas import call, chain, make, play
+from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
+from xai_mcp_agent.agent.conversation import BadConversation
+from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
+from xai_mcp_agent.bridge.agents import BadSetting
+from xai_mcp_agent.core.errors import ModelError, UnknownAgent, XaiMcpError
+from xai_mcp_agent.toolbelt_components import (
+    AgentDefineTool,
+    AgentMakeToolbelt,
+    AgentToolOutput,
+    AgentUseMCPTools,
+)
+
+from .conftest import UseServers
+
+THREAD_SECONDS = 30
+HELLO = [{"role": "user", "content": "Hello!"}]
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
+    use_servers(library=library, broken={"command": "no-such-program-anywhere"})
+
+
+def shout() -> list[Component]:
+    """A drawn tool that writes a text in capitals."""
+    start = make(AgentDefineTool, tool_name="shout", description="Says a text loudly.")
+    work = call(str.upper, start.tool_input)
+    return [start, work, make(AgentToolOutput, results=[work.result])]
+
+
+def agent_with(*servers: str, name: str = "a", **inputs: Any) -> list[Component]:
+    """The nodes that set an agent up, with these servers and what is drawn."""
+    belt = make(AgentMakeToolbelt)
+    agent = make(AgentInit, agent_name=name, toolbelt_spec=belt.toolbelt_spec, **inputs)
+    return [*(make(AgentUseMCPTools, server_name=x) for x in servers), belt, agent]
+
+
+@contextmanager
+def scripted(*steps: Any) -> Iterator[tuple[ModelEndpoint, dict[str, Any]]]:
+    """A scripted model, and what AgentInit needs to talk to it."""
+    with model_endpoint(steps) as endpoint:
+        yield (
+            endpoint,
+            {
+                "agent_provider": "openai",
+                "agent_model": "scripted",
+                "base_url": endpoint.base_url,
+                "api_key": "sk-dummy",
+            },
+        )
+
+
+# Setting up
+
+
+def test_an_agent_is_in_ctx_as_the_specification_says() -> None:
+    """Spec 1, step 3."""
+    ctx: dict[str, Any] = {}
+    play(ctx, *agent_with("library", system_prompt="Be kind."), tools=[shout()])
+    assert list(ctx["agent_a"]["agent_toolbelt"]) == ["shout"]
+    assert ctx["agent_a"]["enabled_mcp_servers"] == ["library"]
+
+
+def test_a_key_is_not_shown_in_ctx() -> None:
+    """XIRCUITS_DEBUG writes ctx into a log."""
+    ctx: dict[str, Any] = {}
+    play(ctx, *agent_with(api_key="sk-very-secret"))
+    assert "sk-very-secret" not in repr(ctx)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "says_what"),
+    [
+        ({"agent_provider": "ofline"}, "'offline'"),
+        ({"tool_protocol": "xml"}, "auto, native, text"),
+        ({"max_thoughts": -1}, "max_thoughts"),
+        ({"agent_provider": "openai"}, "agent_model"),
+    ],
+)
+def test_a_value_that_cannot_be_is_an_error_that_says_which_can(
+    inputs: dict[str, Any], says_what: str
+) -> None:
+    run = make(AgentRun, agent_name="a", conversation="Hello!")
+    with pytest.raises(XaiMcpError, match=says_what):
+        play({}, *agent_with(**inputs), run)
+
+
+def test_an_agent_without_a_name_is_an_error() -> None:
+    with pytest.raises(UnknownAgent, match="set `agent_name`"):
+        play({}, make(AgentInit, agent_name=""))
+
+
+def test_an_update_changes_only_what_is_wired() -> None:
+    ctx: dict[str, Any] = {}
+    update = make(AgentUpdate, agent_name="a", new_system_prompt="Be brief.", new_max_thoughts=0)
+    play(ctx, *agent_with(system_prompt="Be kind.", max_thoughts=3), update)
+    assert ctx["agent_a"]["agent_system_prompt"] == "Be brief."
+    assert ctx["agent_a"]["max_thoughts"] == 3, "0 is what an untouched argument node gives"
+
+
+def test_an_update_refuses_what_setting_up_refuses() -> None:
+    update = make(AgentUpdate, agent_name="a", new_max_thoughts=-2)
+    with pytest.raises(BadSetting, match="max_thoughts"):
+        play({}, *agent_with(), update)
+
+
+@pytest.mark.parametrize("component", [AgentRun, AgentRunTool, AgentUpdate])
+def test_a_missing_agent_is_an_error_that_names_those_there_are(component: type) -> None:
+    node = make(component, agent_name="halper")
+    with pytest.raises(UnknownAgent, match=r"'halper'.*'helper'.*AgentInit"):
+        play({}, *agent_with(name="helper"), node)
+
+
+# Running
+
+
+def test_an_agent_uses_a_server_and_a_drawn_tool_and_answers() -> None:
+    run = make(
+        AgentRun, agent_name="a", conversation='Find a book about whales, and shout "Read more".'
+    )
+    play({}, *agent_with("library"), run, tools=[shout()])
+    assert "Moby-Dick" in run.last_response.value
+    assert "READ MORE" in run.last_response.value
+    assert run.out_conversation.value[-1] == {
+        "role": "assistant",
+        "content": run.last_response.value,
+    }
+
+
+def test_what_happens_is_printed_as_it_happens(capsys: pytest.CaptureFixture[str]) -> None:
+    with scripted(calls(("shout", {"input": "hi"})), says("Done.")) as (_, model):
+        run = make(AgentRun, agent_name="a", conversation="Hello!")
+        play({}, *agent_with(**model), run, tools=[shout()])
+    printed = capsys.readouterr().out
+    order = ['-> shout(input="hi")', "Executing: AgentToolOutput", "<- shout", "HI", "Done."]
+    assert sorted(order, key=printed.index) == order
+
+
+def test_the_given_conversation_is_not_changed() -> None:
+    given = copy.deepcopy(HELLO)
+    with scripted(calls(("shout", {"input": "hi"})), says("Done.")) as (_, model):
+        run = make(AgentRun, agent_name="a", conversation=given)
+        play({}, *agent_with(**model), run, tools=[shout()])
+    assert given == HELLO
+    assert [x["role"] for x in run.out_conversation.value] == [
+        "user", "assistant", "tool", "assistant",
+    ]  # fmt: skip
+
+
+def test_a_conversation_goes_on_in_the_next_run() -> None:
+    with scripted(says("I am Ada."), says("As I said, Ada.")) as (endpoint, model):
+        first = make(AgentRun, agent_name="a", conversation="Who are you?")
+        again = make(AgentRun, agent_name="a", conversation=first.out_conversation)
+        play({}, *agent_with(**model), first, again)
+    assert {"role": "assistant", "content": "I am Ada."} in endpoint.requests[1].body["messages"]
+    assert again.last_response.value == "As I said, Ada."
+
+
+def test_metadata_stands_in_the_system_prompt() -> None:
+    with scripted(says("Ok.")) as (endpoint, model):
+        run = make(AgentRun, agent_name="a", conversation="Hello!", metadata={"city": "Kyoto"})
+        play({}, *agent_with(system_prompt="Facts: {metadata}", **model), run)
+    assert "Kyoto" in endpoint.requests[0].body["messages"][0]["content"]
+
+
+@pytest.mark.parametrize("given", [42, [7], [{"role": "boss", "content": "Hi"}]])
+def test_what_is_no_conversation_is_an_error_that_says_what_is(given: Any) -> None:
+    with pytest.raises(BadConversation, match="conversation"):
+        play({}, *agent_with(), make(AgentRun, agent_name="a", conversation=given))
+
+
+def test_an_agent_goes_on_without_a_server_that_fails_and_says_so(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = make(AgentRun, agent_name="a", conversation="Find a book about whales.")
+    play({}, *agent_with("broken", "library"), run)
+    assert "Moby-Dick" in run.last_response.value
+    printed = capsys.readouterr().out
+    assert "!! left out:" in printed
+    assert "no-such-program-anywhere" in printed
+
+
+def test_what_a_drawn_tool_raises_is_read_by_the_model_and_the_run_goes_on() -> None:
+    def burn(_: Any) -> None:
+        raise ZeroDivisionError("the pan is empty")
+
+    start = make(AgentDefineTool, tool_name="cook", description="Cooks.")
+    tool = [start, call(burn, start.tool_input)]
+    with scripted(calls(("cook", {"input": "soup"})), says("Sorry.")) as (endpoint, model):
+        run = make(AgentRun, agent_name="a", conversation="Cook!")
+        play({}, *agent_with(**model), run, tools=[tool])
+    told = endpoint.requests[1].body["messages"][-1]
+    assert told["role"] == "tool"
+    assert "ZeroDivisionError: the pan is empty" in told["content"]
+    assert run.last_response.value == "Sorry."
+
+
+def test_an_error_of_the_service_leaves_the_conversation_so_far() -> None:
+    with scripted(calls(("shout", {"input": "hi"})), fails(400, {"message": "no"})) as (_, model):
+        run = make(AgentRun, agent_name="a", conversation="Hello!")
+        with pytest.raises(ModelError):
+            play({}, *agent_with(**model), run, tools=[shout()])
+    assert [x["role"] for x in run.out_conversation.value] == ["user", "assistant", "tool"]
+    assert not run.last_response.value
+
+
+# The branch
+
+
+def test_the_branch_runs_after_each_use_with_thought_and_conversation() -> None:
+    steps = [
+        calls(("shout", {"input": "one"}), text="First I shout."),
+        calls(("shout", {"input": "two"})),
+        says("Done."),
+    ]
+    run = make(AgentRun, agent_name="a", conversation="Hello!")
+    seen: list[tuple[str, list[str]]] = []
+
+    def note(_: Any) -> None:
+        seen.append((run.thought.value, [x["role"] for x in run.out_conversation.value]))
+
+    run.on_thought = chain(call(note))
+    with scripted(*steps) as (_, model):
+        play({}, *agent_with(**model), run, tools=[shout()])
+    assert seen == [
+        ("First I shout.", ["user", "assistant", "tool"]),
+        ('Using shout(input="two").', ["user", "assistant", "tool", "assistant", "tool"]),
+    ]
+
+
+def test_what_the_branch_raises_ends_the_run_and_is_raised_as_it_is() -> None:
+    run = make(AgentRun, agent_name="a", conversation="Hello!")
+
+    def stop(_: Any) -> None:
+        raise LookupError("enough")
+
+    run.on_thought = chain(call(stop))
+    with scripted(calls(("shout", {"input": "one"})), says("Done.")) as (endpoint, model):
+        with pytest.raises(LookupError, match="enough"):
+            play({}, *agent_with(**model), run, tools=[shout()])
+        assert len(endpoint.requests) == 1
+    assert [x["role"] for x in run.out_conversation.value] == ["user", "assistant", "tool"]
+
+
+def test_branch_and_drawn_tools_run_in_the_thread_of_the_workflow() -> None:
+    """Nodes are not made for another: plots, notebooks and user interfaces break there."""
+    threads: list[int] = []
+
+    def note(_: Any) -> str:
+        threads.append(threading.get_ident())
+        return "noted"
+
+    start = make(AgentDefineTool, tool_name="note", description="Notes.")
+    work = call(note, start.tool_input)
+    tool = [start, work, make(AgentToolOutput, results=[work.result])]
+    run = make(AgentRun, agent_name="a", conversation="Hello!")
+    run.on_thought = chain(call(note))
+    with scripted(calls(("note", {"input": "x"})), says("Done.")) as (_, model):
+        play({}, *agent_with(**model), run, tools=[tool])
+    assert threads == [threading.get_ident()] * 2
+
+
+def test_an_agent_can_run_another_in_its_tool() -> None:
+    ctx: dict[str, Any] = {}
+    with (
+        scripted(calls(("ask", {"input": "Who?"})), says("Ada it is.")) as (_, outer),
+        scripted(says("Ada.")) as (inner_endpoint, inner),
+    ):
+        start = make(AgentDefineTool, tool_name="ask", description="Asks the other.")
+        asked = make(AgentRun, agent_name="b", conversation=start.tool_input)
+        tool = [start, asked, make(AgentToolOutput, results=[asked.last_response])]
+        other = make(AgentInit, agent_name="b", **inner)
+        run = make(AgentRun, agent_name="a", conversation="Who is it?")
+        play(ctx, other, *agent_with(**outer), run, tools=[tool])
+    assert inner_endpoint.requests[0].body["messages"][-1]["content"] == "Who?"
+    assert run.last_response.value == "Ada it is."
+
+
+# One tool without the model
+
+
+def test_a_tool_of_a_server_is_used_by_its_shown_name() -> None:
+    node = make(
+        AgentRunTool,
+        agent_name="a",
+        tool_name="library_get_book",
+        tool_args={"book_id": 14},
+        conversation=HELLO,
+    )
+    play({}, *agent_with("library"), node)
+    assert "Moby-Dick" in node.tool_output.value
+    roles = [x["role"] for x in node.updated_conversation.value]
+    assert roles == ["user", "assistant", "tool"]
+    assert HELLO == [{"role": "user", "content": "Hello!"}]
+
+
+def test_a_tool_that_does_not_exist_is_told_with_the_nearest() -> None:
+    node = make(AgentRunTool, agent_name="a", tool_name="library_get_bok", tool_args="{}")
+    play({}, *agent_with("library"), node)
+    assert "library_get_book" in node.tool_output.value
+
+
+def test_a_model_knows_what_a_tool_said_before_it_was_asked() -> None:
+    node = make(AgentRunTool, agent_name="a", tool_name="shout", tool_args="hi")
+    run = make(AgentRun, agent_name="a", conversation=node.updated_conversation)
+    with scripted(says("It said HI.")) as (endpoint, model):
+        play({}, *agent_with(**model), node, run, tools=[shout()])
+    assert endpoint.requests[0].body["messages"][-1]["content"] == "HI"
+
+
+# Several
+
+
+def test_the_same_flow_runs_twice_in_one_process() -> None:
+    answers: list[str] = []
+    for _ in range(2):
+        run = make(AgentRun, agent_name="a", conversation="Find a book about whales.")
+        play({}, *agent_with("library"), run)
+        answers.append(run.last_response.value)
+    assert "Moby-Dick" in answers[0]
+    assert answers[0] == answers[1]
+
+
+def test_two_agents_run_at_once_in_two_threads() -> None:
+    both = threading.Barrier(2, timeout=THREAD_SECONDS)
+    answers: dict[str, str] = {}
+
+    def work(subject: str) -> None:
+        start = make(AgentDefineTool, tool_name="meet", description="Meets the other.")
+        met = call(lambda _: str(both.wait() >= 0), start.tool_input)
+        tool = [start, met, make(AgentToolOutput, results=[met.result])]
+        run = make(
+            AgentRun, agent_name="a", conversation=f'Find a book about {subject}, and meet "you".'
+        )
+        play({}, *agent_with("library"), run, tools=[tool])
+        answers[subject] = run.last_response.value
+
+    threads = [threading.Thread(target=work, args=[x], daemon=True) for x in ("whales", "knights")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(THREAD_SECONDS)
+    assert "Moby-Dick" in answers["whales"]
+    assert "Don Quixote" in answers["knights"]
+    assert not both.broken

@@ -1,0 +1,139 @@
+"""The nodes that collect tools: drawn ones, and those of servers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.canvas import Call, call, make, play
+from xai_mcp_agent.agent_components import AgentInit, AgentRunTool
+from xai_mcp_agent.core.errors import UnknownServer, XaiMcpError
+from xai_mcp_agent.toolbelt_components import (
+    AgentDefineTool,
+    AgentMakeToolbelt,
+    AgentToolOutput,
+    AgentUseMCPTools,
+)
+
+from .conftest import UseServers
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
+    use_servers(library=library, off={**library, "disabled": True}, half={})
+
+
+def drawn(name: str, *work: Call, results: Any = None, **inputs: Any) -> list[Any]:
+    """A drawn tool: its start, the nodes that work, and its end with the last one's result."""
+    start = make(AgentDefineTool, tool_name=name, description=f"Does {name}.", **inputs)
+    if work:
+        work[0].value.connect(start.tool_args if inputs.get("parameters") else start.tool_input)
+    given = results if results is not None else [node.result for node in work]
+    return [start, *work, make(AgentToolOutput, results=given)]
+
+
+def use(tool: list[Any], arguments: Any = None) -> AgentRunTool:
+    """Have an agent use a drawn tool, without a model."""
+    belt = make(AgentMakeToolbelt)
+    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
+    name = tool[0].tool_name.value
+    node = make(AgentRunTool, agent_name="a", tool_name=name, tool_args=arguments)
+    play({}, belt, agent, node, tools=[tool])
+    return node
+
+
+# Drawn tools
+
+
+def test_a_drawn_tool_works_on_the_text_it_is_given() -> None:
+    node = use(drawn("shout", call(str.upper)), "hello")
+    assert node.tool_output.value == "HELLO"
+
+
+def test_a_drawn_tool_with_parameters_gets_them_as_a_dict() -> None:
+    tool = drawn("greet", call(lambda x: f"Hello {x['name']}!"), parameters={"name": "string"})
+    assert use(tool, {"name": "Ada"}).tool_output.value == "Hello Ada!"
+
+
+def test_wrong_arguments_of_a_drawn_tool_are_told_and_its_nodes_do_not_run() -> None:
+    ran: list[Any] = []
+    node = use(drawn("greet", call(ran.append), parameters={"name": "string"}), {"nam": "Ada"})
+    assert "name" in node.tool_output.value
+    assert ran == []
+
+
+def test_several_results_are_given_back_as_a_list_in_order() -> None:
+    tool = drawn("split", call(str.upper), call(lambda _: 2))
+    assert use(tool, "one").tool_output.value == '["ONE", 2]'
+
+
+def test_a_tool_that_gives_nothing_back_says_so() -> None:
+    assert use(drawn("idle", results=[]), "anything").tool_output.value == (
+        "The tool ran and gave back nothing."
+    )
+
+
+def test_a_result_of_one_use_is_not_left_for_the_next() -> None:
+    """The end of the second is not reached: its nodes raise before."""
+    answers = iter(["first"])
+    belt, tool = make(AgentMakeToolbelt), drawn("once", call(lambda _: next(answers)))
+    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
+    uses = [make(AgentRunTool, agent_name="a", tool_name="once", tool_args="go") for _ in range(2)]
+    play({}, belt, agent, *uses, tools=[tool])
+    assert uses[0].tool_output.value == "first"
+    assert "first" not in uses[1].tool_output.value
+
+
+def test_what_a_drawn_tool_raises_is_told_with_its_kind_and_the_flow_goes_on() -> None:
+    def burn(_: Any) -> None:
+        raise ZeroDivisionError("the pan is empty")
+
+    text = use(drawn("cook", call(burn)), "soup").tool_output.value
+    assert "'cook' failed: ZeroDivisionError: the pan is empty" in text
+
+
+def test_a_drawn_tool_without_a_name_is_an_error_that_says_what_to_set() -> None:
+    with pytest.raises(XaiMcpError, match="set `tool_name`"):
+        play({}, make(AgentMakeToolbelt), tools=[drawn("")])
+
+
+def test_a_tool_is_in_its_own_toolbelt_only() -> None:
+    kitchen, other = make(AgentMakeToolbelt, name="kitchen"), make(AgentMakeToolbelt)
+    play({}, kitchen, other, tools=[drawn("cook", for_toolbelt="kitchen")])
+    assert list(kitchen.toolbelt_spec.value["standard_tools"]) == ["cook"]
+    assert other.toolbelt_spec.value == {"standard_tools": {}, "mcp_servers": []}
+
+
+# Servers
+
+
+def test_servers_are_in_the_spec_once_and_in_the_order_of_their_nodes() -> None:
+    """Spec 1, steps 1 and 2."""
+    ctx: dict[str, Any] = {}
+    belt = make(AgentMakeToolbelt)
+    names = ["library", "off", "library"]
+    play(ctx, *(make(AgentUseMCPTools, server_name=name) for name in names), belt)
+    assert belt.toolbelt_spec.value["mcp_servers"] == ["library", "off"]
+    assert ctx["mcp_servers_default"] == ["library", "off"]
+
+
+def test_an_unknown_server_is_an_error_that_names_the_known_nearest_first() -> None:
+    with pytest.raises(UnknownServer) as caught:
+        play({}, make(AgentUseMCPTools, server_name="librery"))
+    text = str(caught.value)
+    assert text.index("library") < text.index("half")
+    assert "mcp_settings.json" in text
+
+
+@pytest.mark.parametrize("name", ["off", "half"])
+def test_a_server_that_cannot_be_used_does_not_stop_the_workflow(name: str) -> None:
+    """A workshop goes on; AgentRun says what it had to leave out."""
+    belt = make(AgentMakeToolbelt)
+    play({}, make(AgentUseMCPTools, server_name=name), belt)
+    assert belt.toolbelt_spec.value["mcp_servers"] == [name]
+
+
+def test_the_flow_itself_runs_through_a_definition_without_doing_anything() -> None:
+    start = make(AgentDefineTool, tool_name="x", description="y")
+    assert start.execute({}) is None
