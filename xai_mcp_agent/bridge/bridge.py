@@ -37,7 +37,7 @@ class Bridge:
     block, by `close`, or at the latest when Python exits.
 
     `settings` is what a settings file holds, such as `{"mcpServers": {...}}`;
-    without it the file is looked for (see docs/settings.md).
+    without it the file is looked for (see README.md).
 
     Raises:
         SettingsError: the file is unreadable. What is wrong with one server
@@ -282,8 +282,12 @@ def _as_async(on_progress: Callable[[float, float | None, str], None] | None) ->
 
 
 def _raise_first(refused: Mapping[str, XaiMcpError]) -> None:
-    for reason in refused.values():
-        raise reason
+    first = next(iter(refused.values()), None)
+    try:
+        if first is not None:
+            raise first
+    finally:
+        del first, refused  # as in `Portal.call`: an error must not hold itself
 
 
 class _EngineRoom:

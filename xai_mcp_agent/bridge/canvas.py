@@ -50,20 +50,20 @@ def run_agent(
         UnknownAgent, BadConversation, UnknownProvider: a person's mistake.
         ModelError: the model's service; `outcome` holds the conversation so far.
     """
-    agent = agent_in(ctx, name)
+    agent, workflow = agent_in(ctx, name), _Workflow(ctx, on_thought)
     stage, console = Stage(), Console()
 
     async def emit(event: RunEvent) -> None:
         stage.post(lambda: console.show(event))
-        if isinstance(event, ToolFinished) and on_thought:
+        if isinstance(event, ToolFinished) and workflow.on_thought:
             outcome.conversation = run.conversation.messages
-            await stage.run(partial(on_thought, event))
+            await stage.run(partial(workflow.on_thought, event))
 
     spec = spec_of(agent, name, metadata)
     run = AgentRun(spec, conversation, emit)
 
     async def go(engine: Engine) -> RunFinished:
-        toolbox = _toolbox(ctx, agent, engine, stage)
+        toolbox = _toolbox(workflow, agent, engine, stage)
         try:
             failed = await toolbox.wait_until_usable()
             return await run.go(toolbox, tuple(str(x) for x in failed.values()))
@@ -75,6 +75,7 @@ def run_agent(
             outcome.answer = stage.perform(bridge, go).answer
         finally:
             outcome.conversation = run.conversation.messages
+            workflow.forget()
 
 
 def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
@@ -86,13 +87,13 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
         UnknownAgent, BadConversation: a person's mistake.
     """
     agent, said = agent_in(ctx, name), Conversation(conversation)
-    stage, console = Stage(), Console()
+    workflow, stage, console = _Workflow(ctx), Stage(), Console()
 
     async def emit(event: RunEvent) -> None:
         stage.post(lambda: console.show(event))
 
     async def go(engine: Engine) -> list[Answered]:
-        toolbox = _toolbox(ctx, agent, engine, stage)
+        toolbox = _toolbox(workflow, agent, engine, stage)
         await toolbox.wait_until_usable()
         offer = await toolbox.offer()
         answers = await CallRunner(toolbox, emit).answer_all([call], offer, "")
@@ -101,7 +102,10 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
 
     call = ToolCall(f"call_{len(said.messages) + 1}", tool, _as_text(arguments))
     with busy(ctx) as bridge:
-        answers = stage.perform(bridge, go)
+        try:
+            answers = stage.perform(bridge, go)
+        finally:
+            workflow.forget()
     said.add(
         call_message("", [call], in_text=False),
         *result_messages([(x.call, x.text, x.is_error) for x in answers], in_text=False),
@@ -119,9 +123,27 @@ def thought_of(event: ToolFinished) -> str:
     return f"Using {event.tool}({shown})."
 
 
-def _toolbox(ctx: Any, agent: Mapping[str, Any], engine: Engine, stage: Stage) -> AgentToolbox:
+class _Workflow:
+    """What belongs to the workflow's thread, for the time of one run; the loop has only this.
+
+    An error of some library may hold every frame it came through, for as long as it likes.
+    Through those it must not hold the workflow, whose servers close when its `ctx` is gone.
+    """
+
+    def __init__(self, ctx: Any, on_thought: Callable[[ToolFinished], None] | None = None) -> None:
+        self.ctx = ctx
+        self.on_thought = on_thought
+
+    def forget(self) -> None:
+        """Let go of the workflow; the run is over."""
+        self.ctx = self.on_thought = None
+
+
+def _toolbox(
+    workflow: _Workflow, agent: Mapping[str, Any], engine: Engine, stage: Stage
+) -> AgentToolbox:
     async def run_drawn(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
-        return await stage.run(lambda: tool.call(ctx, arguments))
+        return await stage.run(lambda: tool.call(workflow.ctx, arguments))
 
     drawn = drawn_tools(agent.get("agent_toolbelt") or {})
     return AgentToolbox(engine, drawn, servers_in(agent), run_drawn)

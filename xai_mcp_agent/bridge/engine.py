@@ -76,7 +76,8 @@ class Engine:
             try:
                 self.pool.start(name)
             except (UnknownServer, SettingsError) as reason:
-                refused[name] = reason
+                # Without the frames it came through, which hold this dict, and that the run.
+                refused[name] = reason.with_traceback(None)
         return refused
 
     async def connect(self, names: Iterable[str]) -> dict[str, XaiMcpError]:

@@ -63,6 +63,10 @@ class Portal:
         except BaseException:
             future.cancel()
             raise
+        finally:
+            # An error holds this frame: were the future still in it, they would hold each other,
+            # and with them the run of a workflow, until garbage is collected.
+            del future
 
     def submit(
         self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any

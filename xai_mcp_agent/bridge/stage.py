@@ -11,6 +11,7 @@ import queue
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import TypeVar
 
 from .bridge import Bridge
@@ -34,25 +35,11 @@ class Stage:
     async def run(self, do: Callable[[], T]) -> T:
         """From the loop: have the workflow's thread do this, and wait for its outcome."""
         done: Future[T] = Future()
-
-        def work() -> None:
-            if not done.set_running_or_notify_cancel():
-                return
-            try:
-                done.set_result(do())
-            except StopIteration as error:
-                # Tasks cannot be given this one: the task that asked would wait for ever.
-                stopped = RuntimeError("a node raised StopIteration")
-                stopped.__cause__ = error
-                done.set_exception(stopped)
-            except Exception as error:  # noqa: BLE001 - raised again in the task that asked
-                done.set_exception(error)
-            except BaseException as interrupt:
-                done.set_exception(RuntimeError(f"stopped by {type(interrupt).__name__}"))
-                raise
-
-        self._work.put(work)
-        return await asyncio.wrap_future(done)
+        self._work.put(partial(_work, do, done))
+        try:
+            return await asyncio.wrap_future(done)
+        finally:
+            del done  # as in `Portal.call`: an error must not hold the run
 
     def post(self, do: Callable[[], None]) -> None:
         """From the loop: have the workflow's thread do this soon, in order, without waiting."""
@@ -82,6 +69,8 @@ class Stage:
             future.cancel()
             ended.wait(_UNWIND_SECONDS)
             raise
+        finally:
+            del future  # as in `run`
 
     def _finish_work(self) -> None:
         """Do what was posted last; nothing more can come."""
@@ -93,6 +82,25 @@ class Stage:
             return self._work.get(timeout=_CHECK_SECONDS)
         except queue.Empty:
             return _nothing
+
+
+def _work(do: Callable[[], T], done: Future[T]) -> None:
+    if not done.set_running_or_notify_cancel():
+        return
+    try:
+        done.set_result(do())
+    except StopIteration as error:
+        # Tasks cannot be given this one: the task that asked would wait for ever.
+        stopped = RuntimeError("a node raised StopIteration")
+        stopped.__cause__ = error
+        done.set_exception(stopped)
+    except Exception as error:  # noqa: BLE001 - raised again in the task that asked
+        done.set_exception(error)
+    except BaseException as interrupt:
+        done.set_exception(RuntimeError(f"stopped by {type(interrupt).__name__}"))
+        raise
+    finally:
+        del done  # as in `Stage.run`
 
 
 def _nothing() -> None:

@@ -123,8 +123,11 @@ def _settings(
         notes += notes_on(entry, there)
         try:
             servers[str(key)] = server = _read(key, entry, entries, there, variables)
-        except SettingsError as problem:
-            problems[str(key)] = problem
+        except SettingsError as raised:
+            # A new one: what was raised holds the frames it came through, and so the run itself.
+            problems[str(key)] = SettingsError(
+                raised.file, raised.key_path, raised.problem, raised.fix
+            )
         else:
             notes += ignored_parts(server, there)
     return Settings(place.file, servers, problems, variables.secrets, searched, tuple(notes))

@@ -1,0 +1,178 @@
+"""What a run leaves behind: nothing, however it ends, and at once.
+
+A run is over when its `ctx` is gone. Errors like to hold the frames they came through, and
+those frames hold `ctx`; where that happens servers run on until garbage is collected.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xai_components.base import Component
+
+from tests.support.canvas import call, chain, make, play
+from tests.support.processes import is_running, pid_in, wait_until
+from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool
+from xai_mcp_agent.mcp_components import (
+    MCPCallTool,
+    MCPListTools,
+    MCPReadResource,
+    MCPServerStatus,
+)
+from xai_mcp_agent.toolbelt_components import (
+    AgentDefineTool,
+    AgentMakeToolbelt,
+    AgentUseMCPTools,
+)
+
+from .conftest import UseServers
+
+THREAD_SECONDS = 30
+NOBODY = "http://127.0.0.1:9/v1"  # the discard port: nothing listens there
+
+Flow = list[Component]
+
+
+@pytest.fixture(autouse=True)
+def _only_by_counting(
+    use_servers: UseServers, library: dict[str, Any], workshop: dict[str, Any]
+) -> Iterator[None]:
+    """No garbage collection: what is held by itself stays, and is found."""
+    broken = {"command": "no-such-program-anywhere"}
+    use_servers(library=library, workshop=workshop, broken=broken, half={})
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+    gc.collect()
+
+
+def open_bridges() -> list[threading.Thread]:
+    return [x for x in threading.enumerate() if x.name == "xai-mcp-bridge" and x.is_alive()]
+
+
+def burn(_: Any) -> None:
+    raise ZeroDivisionError("the pan is empty")
+
+
+def cooking() -> Flow:
+    """A drawn tool that raises."""
+    start = make(AgentDefineTool, tool_name="cook", description="Cooks something.")
+    return [start, call(burn, start.tool_input)]
+
+
+def agent(*servers: str, **inputs: Any) -> Flow:
+    belt = make(AgentMakeToolbelt)
+    return [
+        *(make(AgentUseMCPTools, server_name=x) for x in servers),
+        belt,
+        make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, **inputs),
+    ]
+
+
+def asking(text: str) -> AgentRun:
+    return make(AgentRun, agent_name="a", conversation=text)
+
+
+def burning_branch() -> AgentRun:
+    run = asking('Cook "soup".')
+    run.on_thought = chain(call(burn))
+    return run
+
+
+ENDINGS: dict[str, Callable[[], Flow]] = {
+    "well": lambda: [make(MCPListTools, server_name="library")],
+    "with an agent": lambda: [*agent("library"), asking("Find a book about whales.")],
+    "without servers that fail": lambda: [*agent("broken", "half"), asking("Hello!")],
+    "with a drawn tool that raises": lambda: [*agent("library"), asking('Cook "soup".')],
+    "with a tool that is refused": lambda: [
+        *agent("library"),
+        make(AgentRunTool, agent_name="a", tool_name="library_get_book", tool_args="{}"),
+    ],
+    "with a branch that raises": lambda: [*agent("library"), burning_branch()],
+    "with a model nobody serves": lambda: [
+        *agent(agent_provider="openai", agent_model="m", base_url=NOBODY, api_key="sk-dummy"),
+        asking("Hello!"),
+    ],
+    "with a server that fails": lambda: [make(MCPListTools, server_name="broken")],
+    "with a server set up wrong": lambda: [make(MCPServerStatus, server_name="half")],
+    "with an unknown server": lambda: [make(AgentUseMCPTools, server_name="librery")],
+    "with an unknown tool": lambda: [make(MCPCallTool, server_name="library", tool_name="x")],
+    "with wrong arguments": lambda: [
+        make(MCPCallTool, server_name="library", tool_name="get_book", arguments={})
+    ],
+    "with an unknown resource": lambda: [make(MCPReadResource, server_name="library", uri="x:y")],
+    "with a node of someone else": lambda: [
+        make(MCPListTools, server_name="library"),
+        call(burn),
+    ],
+}
+
+
+@pytest.mark.parametrize("flow", ENDINGS.values(), ids=ENDINGS)
+def test_nothing_is_left_of_a_run_that_ends(flow: Callable[[], Flow]) -> None:
+    try:
+        play({}, *flow(), tools=[cooking()])
+    except Exception as error:  # noqa: BLE001 - whatever it is: it is forgotten here
+        print(f"ended with {error!r}")
+    assert open_bridges() == []
+
+
+def test_the_process_of_a_server_is_gone_when_the_run_is(pid_file: Path) -> None:
+    play({}, make(MCPListTools, server_name="workshop"))
+    assert not is_running(pid_in(pid_file))
+
+
+def test_the_process_of_a_server_is_gone_after_an_error(pid_file: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        play({}, make(MCPListTools, server_name="workshop"), call(burn))
+    gc.collect()  # pytest keeps the error a while
+    wait_until(lambda: not is_running(pid_in(pid_file)), "the server ended")
+
+
+def test_a_run_that_was_abandoned_is_closed_by_the_next_in_its_thread(pid_file: Path) -> None:
+    """A notebook keeps the traceback of a failed run, and with it everything."""
+    kept: dict[str, Any] = {}
+    play(kept, make(MCPListTools, server_name="workshop"))
+    abandoned = pid_in(pid_file)
+    assert is_running(abandoned)
+    play({}, make(MCPListTools, server_name="workshop"))
+    assert not is_running(abandoned)
+    assert pid_in(pid_file) != abandoned
+
+
+def test_an_abandoned_run_that_goes_on_is_connected_again() -> None:
+    kept: dict[str, Any] = {}
+    play(kept, make(MCPListTools, server_name="library"))
+    play({}, make(MCPListTools, server_name="library"))
+    again = make(MCPListTools, server_name="library")
+    play(kept, again)
+    assert again.tools.value
+
+
+def test_a_run_in_another_thread_is_left_alone(pid_file: Path) -> None:
+    kept: dict[str, Any] = {}
+    play(kept, make(MCPListTools, server_name="workshop"))
+    node = make(MCPCallTool, server_name="workshop", tool_name="add", arguments={"a": 20, "b": 22})
+    other = threading.Thread(target=lambda: play({}, node), daemon=True)
+    other.start()
+    other.join(THREAD_SECONDS)
+    assert node.text.value == "42"
+    assert is_running(pid_in(pid_file))
+    kept.clear()
+    assert not is_running(pid_in(pid_file))
+
+
+def test_a_workflow_run_by_a_tool_of_another_does_not_end_it() -> None:
+    start = make(AgentDefineTool, tool_name="cook", description="Cooks something.")
+    inner = make(MCPListTools, server_name="library")
+    tool = [start, call(lambda _: play({}, inner), start.tool_input)]
+    run = asking('Cook "soup". Then find a book about whales.')
+    play({}, *agent("library"), run, tools=[tool])
+    assert inner.tools.value
+    assert "Moby-Dick" in run.last_response.value
