@@ -16,6 +16,7 @@ from ...core.errors import (
     XaiMcpError,
 )
 from .http import TROUBLE
+from .streams import NotDelivered
 from .transport import Connection
 
 Verdict: TypeAlias = Literal["late", "lost", "unsent", "broken", "unsendable", "refused", "garbled"]
@@ -55,6 +56,13 @@ class NotSent(SourceClosed):
     """The connection was lost before the request arrived: it may be sent again without harm."""
 
 
+class WrongEra(Exception):
+    """The server speaks another protocol version than the one the settings demand."""
+
+    def __init__(self, spoken: str, demanded: str) -> None:
+        super().__init__(f"it speaks protocol {spoken}, and the settings demand {demanded}")
+
+
 class Failures:
     """Words errors about one server. `mask` hides known secrets in all of them."""
 
@@ -71,10 +79,13 @@ class Failures:
 
     def of_loss(self, link: Connection, kind: type[SourceClosed] = SourceClosed) -> SourceClosed:
         """A connection that worked has ended."""
+        if link.closed_on_purpose:
+            return kind(self._server, "it was closed here.", "The next use opens it again.")
+        how = link.how_it_ended() or "it did not answer any more"
         again = "started" if link.settings.transport == "stdio" else "connected"
         return kind(
             self._server,
-            self._mask(f"the connection was lost: {link.how_it_ended()}."),
+            self._mask(f"the connection was lost: {how}."),
             f"It is {again} again by itself; try the call again.",
             link.stderr.tail(),
         )
@@ -103,7 +114,7 @@ class Failures:
     def _late(self, link: Connection, what: str, seconds: float) -> ToolTimeout:
         return ToolTimeout(
             self._server,
-            f"{what} gave no answer within {seconds:g} s; the server was told to stop.",
+            f"{what} gave no answer within {round(seconds, 2):g} s; the server was told to stop.",
             f"Raise `timeout` of {self._server!r} in the settings if it needs longer.",
             link.stderr.tail(),
         )
@@ -143,6 +154,8 @@ def verdict_on(cause: BaseException, link: Connection) -> Verdict:
         return "late"
     if isinstance(cause, UnicodeEncodeError | PydanticSerializationError):
         return "unsendable"
+    if isinstance(cause, NotDelivered):
+        return "unsent"
     if isinstance(cause, anyio.ClosedResourceError | anyio.BrokenResourceError):
         return "lost"
     code = getattr(cause, "code", None)
@@ -185,14 +198,15 @@ def _start_problem(cause: BaseException, link: Connection, phase: str) -> tuple[
     settings = link.settings
     if isinstance(cause, TimeoutError):
         return _too_slow(link, phase)
+    if isinstance(cause, WrongEra):
+        return f"{cause}.", 'Remove "mode" from its settings, or set it to "auto".'
     if settings.transport != "stdio":
         return _url_problem(cause, link)
     if isinstance(cause, OSError) and link.process is None:
         return _spawn_problem(cause, link)
-    by_itself = link.process is None or link.process.exit_code is not None
-    words = "" if by_itself else f": {_words_of(cause)}"
+    reason = link.how_it_ended() or _words_of(cause)
     return (
-        f"it could not be used, while {phase}: {link.how_it_ended()}{words}.",
+        f"it could not be used, while {phase}: {reason}.",
         f"Run it by hand to see more: {settings.target}",
     )
 

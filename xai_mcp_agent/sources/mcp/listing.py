@@ -99,4 +99,4 @@ class Listing:
             for name in sorted(watch.listed - found.keys())
         ]
         self.tools = {n: tool for n, tool in found.items() if n not in settings.disabled_tools}
-        self._notes = (*watch.notes, *notes)
+        self._notes = tuple(dict.fromkeys((*watch.notes, *notes)))

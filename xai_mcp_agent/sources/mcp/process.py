@@ -112,6 +112,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         """End the process and all it started, politely first. Bounded in time."""
         if self.stdout_ended:
             await self.last_words()
+            in_a_hurry = True  # it has had its time
         self._own_exit_code = self.exit_code
         self._closing = True
         self._lines.clear()

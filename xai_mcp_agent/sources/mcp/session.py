@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
 
-from ...core.errors import SourceError
+from ...core.errors import SourceClosed, SourceError
 from ...core.events import Inventory
 from ...core.resources import Prompt, PromptMessage, Resource
 from ...core.results import ResourcePart, ToolResult
@@ -17,7 +17,7 @@ from ...core.schemas import ArgumentChecks
 from ...core.tools import JsonObject
 from . import results
 from .changes import ChangeWatch
-from .failures import Failures, Verdict, is_missing_method, verdict_on
+from .failures import Failures, NotSent, Verdict, WrongEra, is_missing_method, verdict_on
 from .listing import Listing, all_pages
 from .transport import Connection
 
@@ -40,6 +40,8 @@ _PROBE_PAUSE_SECONDS = 1.0
 _LONGEST_PROBE_PAUSE_SECONDS = 60.0
 # The SDK has limits of its own, which may add up; this much later ours ends them all.
 _GRACE_SECONDS = 1.0
+# When a server refuses one request, others that it has already may still be answered.
+_DRAIN_SECONDS = 1.0
 # Ending a session over HTTP asks the server, which may not answer; a process has its own limits.
 _LEAVE_SECONDS = 3.0
 
@@ -76,6 +78,7 @@ class McpSession:
         link.watch.on_tools_changed = self._changes.notice
         link.http.on_doubt = self._doubt
         self._checks = ArgumentChecks()
+        self._in_flight = _InFlight()
         self._over = anyio.Event()
         self._doubted = anyio.Event()
         # Since when nothing came, if a request was in vain; None as long as it answers.
@@ -113,11 +116,14 @@ class McpSession:
                 self.link.hurry(False)
                 self._listener.ready()
                 await self._over.wait()
+                if self._client_outlives_the_server:
+                    await self._in_flight.none(_DRAIN_SECONDS)
                 tasks.cancel_scope.cancel()
                 limit.deadline = anyio.current_time() + _LEAVE_SECONDS
 
     def close(self) -> None:
         """Ask the serving task to leave; a session that is not ready yet is given up."""
+        self.link.closed_on_purpose = True
         self._end()
         if self._attempt and not self.was_ready:
             self._attempt.cancel()
@@ -197,8 +203,10 @@ class McpSession:
         return self.link.settings.call_timeout_seconds
 
     def _connected(self) -> Client:
+        if self.link.watch.ended.is_set():
+            self._end()
         if self._client is None or self._over.is_set():
-            raise self._failures.of_loss(self.link)
+            raise self._failures.of_loss(self.link, NotSent)
         return self._client
 
     def _new_client(self) -> Client:
@@ -206,13 +214,14 @@ class McpSession:
         from mcp import Client
 
         self.phase = "shaking hands"
-        return Client(self.link.open(), mode=self._mode, cache=None)
+        # Also where only one era is allowed: the SDK would not ask who it is and what it can do.
+        mode = "legacy" if self._mode == "legacy" else "auto"
+        return Client(self.link.open(), mode=mode, cache=None)
 
     async def _begin(self, tasks: TaskGroup) -> None:
         """What happens between the handshake and the first call."""
-        client = self._connected()
-        if self._mode not in ("auto", "legacy"):
-            await client.session.discover()  # nobody asked it yet who it is and what it can do
+        if self._mode not in ("auto", "legacy", self.era):
+            raise WrongEra(self.era, self._mode)
         self.phase = "listing its tools"
         tasks.start_soon(self._end_with_the_stream)
         # Watch first, then list: a change in between is not lost.
@@ -221,12 +230,18 @@ class McpSession:
         await self.refresh()
         tasks.start_soon(self._probe_when_in_doubt)
 
+    @property
+    def _client_outlives_the_server(self) -> bool:
+        """Over HTTP each request has its own connection, and may still be answered."""
+        return self.link.process is None and not self.link.closed_on_purpose
+
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
         await self._changes.listen(self._connected(), self._doubt, task_status=task_status)
 
     def _end(self) -> None:
         if not self._over.is_set():
             self._over.set()
+            self.link.watch.ended.set()
             self._listener.over()
 
     async def _end_with_the_stream(self) -> None:
@@ -245,20 +260,24 @@ class McpSession:
             if calm.cancelled_caught:
                 pause = _PROBE_PAUSE_SECONDS
                 continue
-            self._doubted = anyio.Event()
             await self._probe()
             await anyio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PROBE_PAUSE_SECONDS)
 
     async def _probe(self) -> None:
-        try:
-            with anyio.fail_after(_PROBE_SECONDS):
-                await self.refresh()
-        except TimeoutError:
-            self._end()
-        except SourceError as cause:
-            # It answers, or else the request has ended the session.
-            logger.debug("%s", cause)
+        """Ask twice if need be: the first time may go over a connection that is dead already."""
+        with anyio.move_on_after(_PROBE_SECONDS):
+            for _ in range(2):
+                self._doubted = anyio.Event()
+                try:
+                    await self.refresh()
+                except SourceClosed as cause:
+                    logger.debug("%s", cause)
+                except SourceError:
+                    return  # it answers
+                else:
+                    return
+        self._end()
 
     async def _request(self, what: str, ask: Callable[[], Awaitable[T]], seconds: float) -> T:
         """Await an answer; anything that goes wrong becomes one of our errors.
@@ -268,7 +287,7 @@ class McpSession:
         """
         started = anyio.current_time()
         try:
-            with anyio.fail_after(seconds + _GRACE_SECONDS):
+            with self._in_flight, anyio.fail_after(seconds + _GRACE_SECONDS):
                 return await ask()
         except Exception as cause:
             verdict = verdict_on(cause, self.link)
@@ -294,6 +313,7 @@ class McpSession:
         elif self._silent_since is None or self.link.watch.heard_at > self._silent_since:
             self._silent_since = anyio.current_time()
         elif started >= self._silent_since:
+            self.link.hurry(True)  # it would not notice that its stdin closes either
             self._end()
 
     async def _listed(self, what: str, ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
@@ -316,6 +336,29 @@ class McpSession:
             return result
         note = f"The result breaks the tool's own output schema: {'; '.join(problems)}"
         return ToolResult(result.parts, result.structured, result.is_error, (*result.notes, note))
+
+
+class _InFlight:
+    """Counts the requests that wait for their answers."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._all_done = anyio.Event()
+
+    def __enter__(self) -> None:
+        self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self._all_done.set()
+
+    async def none(self, seconds: float) -> None:
+        """Wait until there are none, or for so long."""
+        self._all_done = anyio.Event()
+        with anyio.move_on_after(seconds):
+            if self._count:
+                await self._all_done.wait()
 
 
 def _with_words(on_progress: OnProgress | None) -> ProgressFnT | None:

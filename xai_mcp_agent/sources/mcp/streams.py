@@ -40,6 +40,10 @@ async def watched(transport: Transport, watch: Watch) -> AsyncGenerator[Streams]
             watch.ended.set()
 
 
+class NotDelivered(Exception):
+    """A request was not even handed over: the server cannot have seen it."""
+
+
 class _WatchedRead:
     def __init__(self, inner: Any, traffic: _Traffic, watch: Watch) -> None:
         self._inner = inner
@@ -90,7 +94,12 @@ class _WatchedWrite:
 
     async def send(self, item: SessionMessage) -> None:
         self._traffic.sent(item.message)
-        await self._inner.send(item)
+        try:
+            await self._inner.send(item)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as cause:
+            if getattr(item.message, "id", None) is None or not hasattr(item.message, "method"):
+                raise  # the SDK expects these for all but requests
+            raise NotDelivered from cause
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

@@ -23,6 +23,7 @@ class Connection:
     stderr: StderrLog
     watch: Watch = field(default_factory=Watch)
     http: HttpFacts = field(default_factory=HttpFacts)
+    closed_on_purpose: bool = False
     _facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def open(self) -> Any:
@@ -51,14 +52,12 @@ class Connection:
             await self.process.last_words()
 
     def how_it_ended(self) -> str:
-        """Why nothing more can come, for a sentence that says so."""
-        if self.settings.transport != "stdio":
-            return self.http.failure or "the server ended it"
+        """Why nothing more can come, for a sentence; empty when the server is not the reason."""
         if self.process is None:
-            return "it never started"
+            return self.http.failure
         code = self.process.exit_code
         if code is None:
-            return "it stopped talking" if self.process.stdout_ended else "it gave no usable answer"
+            return "it closed its standard output" if self.process.stdout_ended else ""
         return f"it exited with code {code}" if code >= 0 else _killed_by(-code)
 
 
