@@ -1,0 +1,41 @@
+"""Servers shared by the tests of this folder; none of them is broken by a test."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.support.bridges import bridge_with
+from tests.support.fault_server import entry
+from tests.support.mcp_servers import gallery, gallery_entry, serving
+from xai_mcp_agent import Bridge
+
+
+@pytest.fixture(scope="package")
+def gallery_url() -> Generator[str]:
+    """The gallery over Streamable HTTP, in both eras."""
+    with serving(gallery().streamable_http_app()) as address:
+        yield f"{address}/mcp"
+
+
+@pytest.fixture(scope="package")
+def gallery_sse_url() -> Generator[str]:
+    """The gallery over the older SSE."""
+    with serving(gallery().sse_app()) as address:
+        yield f"{address}/sse"
+
+
+@pytest.fixture(scope="package")
+def galleries(gallery_url: str, gallery_sse_url: str) -> Generator[Bridge]:
+    """A bridge with the gallery reached in every way; `fault` is a healthy fault server."""
+    with bridge_with(
+        stdio=gallery_entry(),
+        stdio_old=gallery_entry(mode="legacy"),
+        http={"url": gallery_url, "headers": {"X-Team": "blue"}},
+        http_old={"url": gallery_url, "mode": "legacy", "headers": {"X-Team": "blue"}},
+        sse={"url": gallery_sse_url},
+        fault=entry(instructions="Be kind."),
+    ) as bridge:
+        bridge.connect(wait=True)
+        yield bridge

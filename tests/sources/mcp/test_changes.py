@@ -1,0 +1,150 @@
+"""Tools that change while a server runs: seen in every era and on every transport, listed once."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import bridge_with, names_of, wait_for_tool
+from tests.support.fault_http import fault_http
+from tests.support.fault_server import entry
+from tests.support.processes import wait_until
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.errors import SourceClosed, UnknownTool
+
+LISTING = "tools/list"
+
+
+def listings(bridge: Bridge) -> int:
+    """How often the server was asked for its tools so far, by its own count."""
+    return json.loads(bridge.call_tool("it", "seen").text).count(LISTING)
+
+
+@pytest.mark.parametrize("server", ["stdio", "stdio_old", "http", "http_old", "sse"])
+def test_a_tool_that_is_added_appears_without_asking(galleries: Bridge, server: str):
+    """MCP, both eras: a change notice is a cue to list again. With servers of the SDK."""
+    galleries.list_tools(server)
+    galleries.call_tool(server, "grow", {"name": f"new_on_{server}"})
+    assert wait_for_tool(galleries, server, f"new_on_{server}").description == (
+        f"Says new_on_{server}."
+    )
+    assert galleries.call_tool(server, f"new_on_{server}").text == f"I am new_on_{server}."
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_the_next_listing_waits_for_the_change_that_was_noticed(era: str):
+    """What a tool call changed is there at the model's next step."""
+    with bridge_with(it=entry(era=era)) as bridge:
+        before = names_of(bridge.list_tools("it"))
+        bridge.call_tool("it", "set_tools", {"tools": ["one", "two"]})
+        assert names_of(bridge.list_tools("it")) == [*before, "one", "two"]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_burst_of_notices_causes_one_listing(era: str):
+    with bridge_with(it=entry(era=era)) as bridge:
+        bridge.list_tools("it")
+        assert listings(bridge) == 1
+        bridge.call_tool("it", "set_tools", {"tools": ["late"], "notices": 100})
+        wait_for_tool(bridge, "it", "late")
+        assert listings(bridge) == 2
+
+
+def test_a_storm_of_notices_holds_nobody_up():
+    with bridge_with(it=entry()) as bridge:
+        bridge.list_tools("it")
+        bridge.call_tool(
+            "it", "set_tools", {"tools": ["late"], "notices": 20_000}, timeout_seconds=8
+        )
+        wait_for_tool(bridge, "it", "late")
+        assert listings(bridge) < 10
+
+
+def test_a_server_that_sends_a_notice_for_each_listing_is_not_asked_for_ever(tmp_path: Path):
+    journal = tmp_path / "journal"
+    with bridge_with(it=entry(echo_notice=True, journal=str(journal))) as bridge:
+        bridge.list_tools("it")
+
+        def asked() -> int:
+            return journal.read_text(encoding="utf-8").count(LISTING)
+
+        wait_until(lambda: asked() >= 4, "it was asked a few times")
+        times = [float(x.split()[1]) for x in journal.read_text().splitlines() if LISTING in x]
+        pauses = [b - a for a, b in itertools.pairwise(times)]
+        assert pauses == sorted(pauses), "each pause is longer than the one before"
+        assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_changed_description_is_seen(era: str):
+    old = {"name": "set_tools", "description": "old", "inputSchema": {"type": "object"}}
+    with bridge_with(it=entry(era=era, tools=[old])) as bridge:
+        assert bridge.list_tools("it")[0].description == "old"
+        bridge.call_tool("it", "set_tools", {"tools": []})
+        found = next(x for x in bridge.list_tools("it") if x.name == "set_tools")
+        assert found.description == "Offer other tools from now on."
+
+
+def test_a_listing_is_made_anew_when_its_time_is_over():
+    """MCP 2026-07-28, caching: a list is good for its time-to-live."""
+    with bridge_with(it=entry(era="modern", ttl_ms=150)) as bridge:
+        bridge.list_tools("it")
+        bridge.list_tools("it")
+        assert listings(bridge) == 1
+        wait_until(lambda: len(bridge.list_tools("it")) > 0 and listings(bridge) > 1, "it is stale")
+
+
+def test_a_listing_without_a_time_is_trusted(galleries: Bridge):
+    with bridge_with(it=entry()) as bridge:
+        for _ in range(3):
+            bridge.list_tools("it")
+        assert listings(bridge) == 1
+        bridge.refresh("it")
+        assert listings(bridge) == 2
+
+
+def test_a_server_that_is_started_again_is_listed_again(tmp_path: Path):
+    """A call is checked against what the new process offers, not against what the old one did."""
+    offers = [{"name": x, "inputSchema": {"type": "object"}} for x in ("first", "die")]
+    later = {"tools": [{**offers[0], "name": "second"}, offers[1]]}
+    server = entry(tools=offers, then=later, journal=str(tmp_path / "journal"))
+    with bridge_with(it=server) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["first", "die"]
+        with pytest.raises(SourceClosed, match="exited"):
+            bridge.call_tool("it", "die")
+        with pytest.raises(UnknownTool, match=r"it has no tool 'first'\. It offers: second, die"):
+            bridge.call_tool("it", "first")
+        assert names_of(bridge.list_tools("it")) == ["second", "die"]
+
+
+def test_a_change_while_nobody_listened_is_seen_when_the_stream_is_back():
+    """MCP 2026-07-28: what happens while no stream is open is not replayed."""
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        peer.end_streams()
+        list(peer.peer.change_tools(["missed"]))  # the notice goes nowhere
+        assert wait_for_tool(bridge, "it", "missed")
+
+
+@pytest.mark.parametrize("sse", [False, True])
+def test_notices_come_over_the_standing_stream_of_the_older_era(sse: bool):
+    with fault_http(standing=True, sessions=not sse) as peer:
+        entry_of: dict[str, Any] = {"url": peer.sse_url} if sse else peer.entry()
+        with bridge_with(it=entry_of) as bridge:
+            bridge.list_tools("it")
+            wait_until(lambda: bool(peer.streams), "the stream is open")
+            for notice in peer.peer.change_tools(["pushed"]):
+                peer.say(notice)
+            assert wait_for_tool(bridge, "it", "pushed")
+
+
+def test_notices_are_heard_of_a_server_that_was_started_again():
+    with bridge_with(it=entry(era="modern")) as bridge:
+        with pytest.raises(SourceClosed):
+            bridge.call_tool("it", "die")
+        bridge.call_tool("it", "set_tools", {"tools": ["after"]})
+        assert wait_for_tool(bridge, "it", "after")

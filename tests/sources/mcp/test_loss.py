@@ -1,0 +1,207 @@
+"""Connections that end: noticed at once, explained, healed at the next use."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import bridge_with, status_of, wait_for_loss, wait_for_state
+from tests.support.fault_http import FaultHttp, Hang, drop, fault_http
+from tests.support.fault_server import entry
+from tests.support.mcp_servers import gallery_entry
+from tests.support.processes import is_running, wait_until
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.core.errors import SourceClosed, SourceFailed
+
+NOTICED_SECONDS = 1.0
+
+
+def kill(pid: int) -> None:
+    """End a process as the system does when memory is short."""
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not is_running(pid), "it is gone")
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_server_killed_between_calls_is_noticed_without_a_call(era: str):
+    with bridge_with(it=entry(era=era)) as bridge:
+        first = int(bridge.call_tool("it", "pid").text)
+        os.kill(first, signal.SIGKILL)
+        wait_for_loss(bridge, "it", NOTICED_SECONDS)
+        status = status_of(bridge, "it")
+        assert status.state in ("retrying", "connecting")
+        assert bridge.call_tool("it", "pid").text != str(first)
+
+
+def test_a_server_that_died_is_back_without_a_call():
+    with bridge_with(it=entry()) as bridge:
+        first = bridge.call_tool("it", "pid").text
+        kill(int(first))
+        wait_for_loss(bridge, "it")
+        wait_for_state(bridge, "it", "ready")
+        assert bridge.call_tool("it", "pid").text != first
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+@pytest.mark.parametrize(
+    ("code", "how"), [(3, "it exited with code 3"), (-9, "it was killed by signal 9 (SIGKILL)")]
+)
+def test_a_call_under_way_fails_at_once_with_how_it_ended_and_its_last_words(
+    era: str, code: int, how: str
+):
+    with bridge_with(it=entry(era=era)) as bridge:
+        first = bridge.call_tool("it", "pid").text
+        started = time.monotonic()
+        with pytest.raises(SourceClosed) as caught:
+            bridge.call_tool("it", "die", {"code": code, "says": "out of memory"})
+        assert time.monotonic() - started < 2
+        assert caught.value.problem == f"the connection was lost: {how}."
+        assert caught.value.stderr_tail == ("out of memory",)
+        assert caught.value.next_step == "It is started again by itself; try the call again."
+        assert bridge.call_tool("it", "pid").text != first
+
+
+def test_all_calls_under_way_fail_and_other_servers_go_on():
+    with bridge_with(it=entry(), other=entry()) as bridge:
+        bridge.connect(wait=True)
+        waiting = [bridge.submit(Engine.call_tool, "it", "never") for _ in range(5)]
+        elsewhere = bridge.submit(Engine.call_tool, "other", "echo", {"text": "calm"})
+        with pytest.raises(SourceClosed):
+            bridge.call_tool("it", "die")
+        for future in waiting:
+            with pytest.raises(SourceClosed):
+                future.result(5)
+        assert elsewhere.result(5).text == "calm"
+        assert bridge.call_tool("it", "echo", {"text": "back"}).text == "back"
+
+
+def test_a_server_that_closes_its_stdout_is_lost_and_started_again():
+    with bridge_with(it=entry()) as bridge:
+        bridge.list_tools("it")
+        with pytest.raises(SourceClosed, match="it closed its standard output"):
+            bridge.call_tool("it", "close_stdout")
+        assert bridge.call_tool("it", "echo", {"text": "back"}).text == "back"
+
+
+def test_a_server_that_dies_of_every_call_is_not_started_in_a_loop(tmp_path: Path):
+    journal = tmp_path / "journal"
+    with bridge_with(it=entry(journal=str(journal))) as bridge:
+        bridge.list_tools("it")
+        started = time.monotonic()
+        for _ in range(4):
+            with pytest.raises(SourceClosed):
+                bridge.call_tool("it", "die")
+        assert time.monotonic() - started > 0.3, "three pauses of a tenth of a second"
+        assert journal.read_text(encoding="utf-8").count("start ") <= 5
+
+
+def test_a_real_server_that_was_killed_is_started_again():
+    """One made with the SDK, which takes a second to start: the call waits for it."""
+    with bridge_with(it=gallery_entry()) as bridge:
+        first = bridge.call_tool("it", "process").structured["result"]
+        kill(first)
+        wait_for_loss(bridge, "it", NOTICED_SECONDS)
+        assert bridge.call_tool("it", "process").structured["result"] != first
+
+
+Entry = Callable[[FaultHttp], dict[str, Any]]
+HTTP_WAYS: dict[str, tuple[dict[str, Any], Entry]] = {
+    "modern": ({"era": "modern"}, FaultHttp.entry),
+    "legacy": ({"sessions": True, "standing": True}, FaultHttp.entry),
+    "sse": ({}, lambda peer: {"url": peer.sse_url}),
+}
+
+
+@pytest.fixture(params=HTTP_WAYS)
+def reached(request: pytest.FixtureRequest) -> Any:
+    """A server over HTTP, and a bridge that is connected to it."""
+    options, entry_of = HTTP_WAYS[request.param]
+    with fault_http(**options) as peer, bridge_with(it=entry_of(peer)) as bridge:
+        bridge.list_tools("it")
+        wait_until(lambda: bool(peer.streams), "the standing stream is open")
+        yield peer, bridge
+
+
+def test_a_server_behind_a_url_that_dies_is_noticed_without_a_call(
+    reached: tuple[FaultHttp, Bridge],
+):
+    peer, bridge = reached
+    peer.stop()
+    wait_for_loss(bridge, "it", NOTICED_SECONDS)
+    with pytest.raises(SourceFailed, match=r"cannot be reached: ConnectError") as caught:
+        bridge.call_tool("it", "echo", {"text": "x"})
+    assert peer.url.removesuffix("/mcp") in str(caught.value)
+    assert caught.value.next_step == "Check that the server runs and that `url` is right."
+
+
+def test_after_a_restart_on_the_same_port_the_next_call_works(reached: tuple[FaultHttp, Bridge]):
+    peer, bridge = reached
+    peer.stop()
+    peer.start()
+    assert bridge.call_tool("it", "echo", {"text": "back"}).text == "back"
+
+
+def test_after_a_long_absence_the_next_call_works(reached: tuple[FaultHttp, Bridge]):
+    peer, bridge = reached
+    peer.stop()
+    wait_for_loss(bridge, "it")
+    with pytest.raises(SourceFailed):
+        bridge.call_tool("it", "echo", {"text": "x"})
+    peer.start()
+    assert bridge.call_tool("it", "echo", {"text": "back"}).text == "back"
+
+
+def test_a_call_under_way_fails_when_its_server_dies(reached: tuple[FaultHttp, Bridge]):
+    peer, bridge = reached
+    hang = peer.faults["tools/call"] = Hang()
+    future = bridge.submit(Engine.call_tool, "it", "echo", {"text": "x"})
+    assert hang.asked.wait(5)
+    started = time.monotonic()
+    peer.stop()
+    with pytest.raises(SourceClosed):
+        future.result(5)
+    assert time.monotonic() - started < 2
+
+
+def test_a_call_is_sent_again_over_a_new_session_when_the_old_one_is_forgotten():
+    """MCP, transports: 404 means that the session is gone; the call was not carried out."""
+    with fault_http(sessions=True) as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        peer.forget_sessions()
+        assert bridge.call_tool("it", "echo", {"text": "once more"}).text == "once more"
+        assert peer.peer.seen_methods().count("tools/call") == 1
+
+
+def test_a_connection_that_is_cut_costs_one_call_and_is_not_repeated_blindly():
+    """The server may have done what it was asked."""
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        hang = peer.faults["tools/call"] = Hang()
+        other = bridge.submit(Engine.call_tool, "it", "echo", {"text": "other"}, timeout_seconds=9)
+        assert hang.asked.wait(5)
+        peer.faults["tools/call"] = drop
+        with pytest.raises(SourceClosed, match="broke off during the call of 'echo'") as caught:
+            bridge.call_tool("it", "echo", {"text": "x"})
+        assert "It may have been carried out all the same" in caught.value.next_step
+        assert not other.done(), "others on the connection go on"
+        del peer.faults["tools/call"]
+        assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
+
+
+def test_disconnecting_ends_calls_under_way_and_the_next_use_connects_again():
+    with bridge_with(it=entry()) as bridge:
+        first = int(bridge.call_tool("it", "pid").text)
+        waiting = bridge.submit(Engine.call_tool, "it", "never")
+        bridge.disconnect("it")
+        with pytest.raises(SourceClosed, match=r"it was closed here\."):
+            waiting.result(5)
+        assert status_of(bridge, "it").state == "idle"
+        assert not is_running(first)
+        assert bridge.call_tool("it", "pid").text != str(first)

@@ -1,0 +1,234 @@
+"""Reaching a server: every transport, both eras, and what is said when it cannot be reached."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.bridges import bridge_with, status_of, wait_for_state
+from tests.support.fault_server import entry
+from tests.support.processes import wait_until
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.errors import SourceFailed, UnknownServer
+
+MODERN, LEGACY = "2026-07-28", "2025-11-25"
+
+
+@pytest.mark.parametrize(
+    ("server", "transport", "era"),
+    [
+        ("stdio", "stdio", MODERN),
+        ("stdio_old", "stdio", LEGACY),
+        ("http", "http", MODERN),
+        ("http_old", "http", LEGACY),
+        ("sse", "sse", MODERN),
+    ],
+)
+def test_a_server_is_reached_in_every_way_and_says_its_era(
+    galleries: Bridge, server: str, transport: str, era: str
+):
+    """MCP 2026-07-28 and the handshake before it; the SDK speaks the new era over SSE too."""
+    status = status_of(galleries, server)
+    assert (status.state, status.transport, status.era) == ("ready", transport, era)
+    assert status.server == "gallery 1.2.3"
+    assert status.tool_count == len(galleries.list_tools(server))
+    assert status.connect_seconds is not None
+    assert galleries.call_tool(server, "add", {"a": 2, "b": 3}).structured == {"result": 5}
+
+
+@pytest.mark.parametrize(
+    ("options", "era"),
+    [
+        ({"era": "legacy"}, LEGACY),
+        ({"era": "modern"}, MODERN),
+        ({"era": "both"}, MODERN),
+        ({"era": "both", "mode": "legacy"}, LEGACY),
+        ({"era": "both", "mode": MODERN}, MODERN),
+        ({"version": "2024-11-05"}, "2024-11-05"),
+    ],
+)
+def test_the_era_is_found_out_unless_the_settings_say_it(options: dict[str, str], era: str):
+    with bridge_with(it=entry(**options)) as bridge:
+        assert bridge.call_tool("it", "echo", {"text": "hello"}).text == "hello"
+        assert status_of(bridge, "it").era == era
+
+
+def test_a_server_of_the_wrong_era_is_refused_with_what_to_change():
+    server = entry(era="legacy", mode=MODERN)
+    with bridge_with(it=server) as bridge, pytest.raises(SourceFailed) as caught:
+        bridge.list_tools("it")
+    assert "it speaks protocol 2025-11-25, and the settings demand 2026-07-28" in str(caught.value)
+    assert 'Remove "mode"' in caught.value.next_step
+
+
+def test_the_older_era_is_remembered_when_the_server_is_started_again():
+    """A probe that was in vain once is in vain again, and may cost ten seconds."""
+    with bridge_with(it=entry()) as bridge:
+        assert '"server/discover"' in bridge.call_tool("it", "seen").text
+        first = bridge.call_tool("it", "pid").text
+        with pytest.raises(Exception, match="exited with code 3"):
+            bridge.call_tool("it", "die")
+        assert '"server/discover"' not in bridge.call_tool("it", "seen").text
+        assert bridge.call_tool("it", "pid").text != first
+
+
+def test_a_server_that_hangs_up_on_the_probe_is_started_again_in_the_older_era():
+    with bridge_with(it=entry(discover="die")) as bridge:
+        assert bridge.call_tool("it", "seen").text.startswith('["initialize"')
+        assert status_of(bridge, "it").era == LEGACY
+
+
+def test_a_server_that_prints_other_things_on_stdout_is_understood():
+    with bridge_with(banner=entry(banner=True), bom=entry(bom=True)) as bridge:
+        bridge.connect(wait=True)
+        assert bridge.call_tool("banner", "echo", {"text": "a"}).text == "a"
+        assert (
+            "(on stdout, not a message) Starting up ..." in status_of(bridge, "banner").stderr_tail
+        )
+        assert bridge.call_tool("bom", "echo", {"text": "b"}).text == "b"
+
+
+def test_a_server_that_exits_is_explained_by_its_code_and_its_own_words():
+    with bridge_with(it=entry(exit=3, stderr="config missing\n")) as bridge:
+        with pytest.raises(SourceFailed) as caught:
+            bridge.list_tools("it")
+        error = caught.value
+        assert error.problem == "it could not be used, while shaking hands: it exited with code 3."
+        assert error.stderr_tail == ("config missing",)
+        assert error.next_step.startswith(f"Run it by hand to see more: {sys.executable}")
+        status = status_of(bridge, "it")
+        assert (status.error, status.next_step) == (error.problem, error.next_step)
+        assert status.stderr_tail == ("config missing",)
+
+
+@pytest.mark.parametrize(
+    ("server", "problem", "step"),
+    [
+        (
+            {"command": "no-such-command"},
+            "the command 'no-such-command' was not found.",
+            "Install it, or write its full path as `command`.",
+        ),
+        (
+            {"command": "npx", "env": {"PATH": "/nowhere"}},
+            "the command 'npx' was not found.",
+            "Install Node.js (it brings npx).",
+        ),
+        (
+            {"command": __file__},
+            f"the command {__file__!r} cannot be run: Permission denied.",
+            "Install it, or write its full path as `command`.",
+        ),
+        (
+            {"command": sys.executable, "cwd": "/no/such/folder"},
+            "its folder '/no/such/folder' does not exist.",
+            "Correct `cwd` in the settings.",
+        ),
+    ],
+)
+def test_a_command_that_cannot_be_started_is_named(server: dict, problem: str, step: str):
+    with bridge_with(it=server) as bridge, pytest.raises(SourceFailed) as caught:
+        bridge.list_tools("it")
+    assert (caught.value.problem, caught.value.next_step) == (problem, step)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"version": "1999-01-01"}, "Unsupported protocol version from the server: 1999-01-01"),
+        ({"init_error": "licence expired"}, "licence expired"),
+        ({"list": "error"}, "cannot list: database locked (code -32000)"),
+        ({"list": "die"}, "while listing its tools: it exited with code 8."),
+    ],
+)
+def test_what_goes_wrong_during_the_start_is_said(options: dict, words: str):
+    with bridge_with(it=entry(**options)) as bridge, pytest.raises(SourceFailed) as caught:
+        bridge.list_tools("it")
+    assert words in caught.value.problem
+    assert "signal" not in caught.value.problem, "we ended it, that explains nothing"
+
+
+@pytest.mark.parametrize(
+    ("options", "phase"),
+    [({"hang": True}, "shaking hands"), ({"list": "hang"}, "listing its tools")],
+)
+def test_a_server_that_never_answers_is_given_up_after_its_own_limit(options: dict, phase: str):
+    with bridge_with(it=entry(**options, startTimeout=0.3, mode="legacy")) as bridge:
+        started = time.monotonic()
+        with pytest.raises(SourceFailed) as caught:
+            bridge.list_tools("it")
+        assert time.monotonic() - started < 5
+    assert caught.value.problem == f"it was still {phase} after 0.3 s, so it was given up."
+    assert "\"startTimeout\" of 'it'" in caught.value.next_step
+
+
+def test_one_hanging_and_one_missing_server_keep_nobody_waiting():
+    """Servers start in the background and side by side, each with a limit of its own."""
+    with bridge_with(
+        good=entry(),
+        modern=entry(era="modern"),
+        hung=entry(hang=True, startTimeout=1.5),
+        missing={"command": "no-such-command"},
+    ) as bridge:
+        bridge.connect()
+        for server in ("good", "modern"):
+            assert bridge.call_tool(server, "echo", {"text": server}).text == server
+        assert status_of(bridge, "hung").state == "connecting"
+        started = time.monotonic()
+        bridge.connect(wait=True)
+        assert time.monotonic() - started < 1.5 + 3, "the hung one's limit, and ending it"
+        assert status_of(bridge, "hung").error.startswith("it was still shaking hands")
+        assert "not found" in status_of(bridge, "missing").error
+
+
+def test_a_call_does_not_wait_longer_for_a_server_than_it_was_given():
+    late = pytest.raises(SourceFailed, match=r"it was not ready within 0\.2 s")
+    with bridge_with(it=entry(hang=True)) as bridge, late:
+        bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.2)
+
+
+def test_only_what_the_settings_list_reaches_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "parent-only")
+    server = {**entry(), "env": {"TOKEN": "from settings"}, "cwd": str(tmp_path)}
+    with bridge_with(it=server) as bridge:
+        text = bridge.call_tool("it", "environment").text
+    assert "from settings" in text
+    assert str(tmp_path) in text
+    assert "parent-only" not in text
+
+
+def test_a_server_that_keeps_dying_is_started_ever_more_slowly_and_then_left_alone(tmp_path: Path):
+    journal = tmp_path / "journal"
+    with bridge_with(it=entry(exit=1, journal=str(journal), mode="legacy")) as bridge:
+        bridge.connect()
+        wait_until(lambda: len(starts_in(journal)) == 3, "it was started three times")
+        first, second, third = starts_in(journal)
+        assert third - second > second - first > 0.5
+        while len(starts_in(journal)) < 6:  # who asks does not wait for the pause
+            with pytest.raises(SourceFailed, match="exited with code 1"):
+                bridge.list_tools("it")
+        wait_for_state(bridge, "it", "failed")
+        assert len(starts_in(journal)) == 6
+        with pytest.raises(SourceFailed):
+            bridge.list_tools("it")
+        assert len(starts_in(journal)) == 7, "asking again tries again"
+
+
+def starts_in(journal: Path) -> list[float]:
+    """When the server was started, each time, in seconds."""
+    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+    return [float(line.split()[1]) for line in lines if line.startswith("start ")]
+
+
+def test_a_disabled_and_an_unknown_server_are_told_by_name():
+    with bridge_with(off={**entry(), "disabled": True}, it=entry()) as bridge:
+        with pytest.raises(UnknownServer, match=r"Server 'off' is disabled"):
+            bridge.connect("off")
+        with pytest.raises(UnknownServer, match=r"No MCP server 'itt'.*Known: it"):
+            bridge.list_tools("itt")
+        assert status_of(bridge, "off").state == "disabled"

@@ -1,0 +1,55 @@
+"""Bridges for tests: made from entries of settings, closed at the end, waited for with a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+
+from tests.support.processes import wait_until
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.core.events import SourceStatus
+from xai_mcp_agent.core.tools import Tool
+
+_TOOL_SECONDS = 10.0
+
+
+@contextmanager
+def bridge_with(**servers: Any) -> Generator[Bridge]:
+    """A bridge for these entries of a settings file, by name; nothing is connected yet."""
+    with Bridge({"mcpServers": servers}) as bridge:
+        yield bridge
+
+
+def status_of(bridge: Bridge, server: str) -> SourceStatus:
+    """How one server is doing."""
+    return next(x for x in bridge.servers() if x.name == server)
+
+
+def wait_for_state(bridge: Bridge, server: str, *states: str, seconds: float = 20.0) -> None:
+    """Wait until the server is in one of these states."""
+    what = f"{server} is {' or '.join(states)}"
+    wait_until(lambda: status_of(bridge, server).state in states, what, seconds)
+
+
+def wait_for_loss(bridge: Bridge, server: str, seconds: float = 5.0) -> None:
+    """Wait until it is noticed that the server is gone."""
+    wait_until(lambda: status_of(bridge, server).state != "ready", f"{server} is gone", seconds)
+
+
+def wait_for_tool(bridge: Bridge, server: str, tool: str) -> Tool:
+    """Wait until the catalog has this tool."""
+
+    async def wait(engine: Engine) -> Tool:
+        with anyio.fail_after(_TOOL_SECONDS):
+            return await engine.catalog.wait_for(server, tool)
+
+    return bridge.run(wait)
+
+
+def names_of(tools: list[Tool]) -> list[str]:
+    """The names of tools, in their order."""
+    return [x.name for x in tools]

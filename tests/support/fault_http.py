@@ -1,0 +1,291 @@
+"""The fault server behind a URL: Streamable HTTP in both eras, and the older SSE.
+
+It runs in threads of this process, can be stopped as if it had been killed, and started again on
+the same port. What is to go wrong is a function, set for a method:
+
+    with fault_http(era="modern") as peer:
+        peer.faults["tools/call"] = refuse(500, "out of memory")
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import socket
+import threading
+import uuid
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, TypeAlias
+
+from .fault_server import FOR_EVER_SECONDS, FaultServer
+
+_POLL_SECONDS = 0.02
+_STREAM_END = object()
+
+
+class FaultHttp:
+    """One server that may be stopped and started again. `requests` are the headers of all POSTs."""
+
+    def __init__(self, *, sessions: bool = False, standing: bool = False, **options: Any) -> None:
+        self.faults: dict[str, Fault] = {}
+        self.requests: list[dict[str, str]] = []
+        self.closed_early: list[str] = []
+        self.peer = FaultServer(options)
+        self._with_sessions = sessions
+        self._with_standing_stream = standing
+        self._port = 0
+        self._server: ThreadingHTTPServer | None = None
+        self.start()
+
+    @property
+    def url(self) -> str:
+        """The address of its endpoint."""
+        return f"http://127.0.0.1:{self._port}/mcp"
+
+    @property
+    def sse_url(self) -> str:
+        """The address of its endpoint of the older kind."""
+        return f"http://127.0.0.1:{self._port}/sse"
+
+    def entry(self, **more: Any) -> dict[str, Any]:
+        """What a settings file holds for it."""
+        return {"url": self.url, **more}
+
+    def start(self) -> None:
+        """Listen; on the same port as before. Sessions of before are forgotten."""
+        self.sessions: set[str] = set()
+        self.streams: list[queue.SimpleQueue[Any]] = []
+        self._sockets: list[socket.socket] = []
+        self._server = _Server(("127.0.0.1", self._port), _Handler)
+        self._server.owner = self
+        self._port = self._server.server_address[1]
+        serve = self._server.serve_forever
+        threading.Thread(target=serve, args=[_POLL_SECONDS], daemon=True).start()
+
+    def stop(self) -> None:
+        """Cut all connections and stop listening, as if it had been killed."""
+        if self._server is None:
+            return
+        server, self._server = self._server, None
+        server.shutdown()
+        server.server_close()
+        for connection in self._sockets:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for stream in self.streams:
+            stream.put(_STREAM_END)
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Send a message on every open stream."""
+        for stream in list(self.streams):
+            stream.put(message)
+
+    def end_streams(self) -> None:
+        """End every open stream, politely."""
+        for stream in list(self.streams):
+            stream.put(_STREAM_END)
+
+    def forget_sessions(self) -> None:
+        """As after a restart that nobody noticed."""
+        self.sessions.clear()
+
+    # For the handler.
+
+    def connected(self, connection: socket.socket) -> None:
+        """Remember a connection, to be cut."""
+        self._sockets.append(connection)
+
+    @property
+    def with_sessions(self) -> bool:
+        """Whether `initialize` opens a session."""
+        return self._with_sessions
+
+    @property
+    def with_standing_stream(self) -> bool:
+        """Whether a GET opens a stream."""
+        return self._with_standing_stream
+
+
+class _Server(ThreadingHTTPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    block_on_close = False
+    owner: FaultHttp
+
+    def handle_error(self, *_: Any) -> None:
+        """Connections are cut on purpose here."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+
+    def setup(self) -> None:
+        super().setup()
+        self.owner = self.server.owner
+        self.owner.connected(self.connection)
+
+    def do_POST(self) -> None:
+        message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.owner.requests.append({k.lower(): v for k, v in self.headers.items()})
+        fault = self.owner.faults.get(message.get("method", "")) or self.owner.faults.get("*")
+        if fault is not None:
+            fault(self, message)
+        elif self.path == "/sse/messages":
+            self.answer(202)
+            self._answer_on_streams(message)
+        elif self._is_forgotten(message):
+            self.answer(404, b"Session not found", "text/plain")
+        elif message.get("method") == "subscriptions/listen":
+            self._stream(list(self.owner.peer.handle(message)))
+        else:
+            self.answer_message(message)
+
+    def do_GET(self) -> None:
+        fault = self.owner.faults.get("GET")
+        if fault is not None:
+            fault(self, {})
+        elif self.path == "/sse":
+            self._stream([b"event: endpoint\ndata: /sse/messages\n\n"])
+        elif self.owner.with_standing_stream:
+            self._stream([])
+        else:
+            self.answer(405)
+
+    def do_DELETE(self) -> None:
+        fault = self.owner.faults.get("DELETE")
+        if fault is not None:
+            fault(self, {})
+        else:
+            self.answer(200)
+
+    def answer(self, status: int, body: bytes = b"", kind: str = "", **headers: str) -> None:
+        """Answer with this."""
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        if kind:
+            self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def answer_message(self, message: dict[str, Any]) -> None:
+        """Answer as a healthy server would."""
+        answers = list(self.owner.peer.handle(message))
+        headers: dict[str, str] = {}
+        if message.get("method") == "initialize" and self.owner.with_sessions:
+            session = uuid.uuid4().hex
+            self.owner.sessions.add(session)
+            headers["mcp_session_id"] = session
+        if not answers:
+            self.answer(202)
+        elif len(answers) == 1:
+            self.answer(200, _encoded(answers[0]), "application/json", **headers)
+        else:
+            events = b"".join(_event(x) for x in answers)
+            self.answer(200, events, "text/event-stream", **headers)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing on the screen."""
+
+    def _is_forgotten(self, message: dict[str, Any]) -> bool:
+        if not self.owner.with_sessions or message.get("method") in (
+            "initialize",
+            "server/discover",
+        ):
+            return False
+        return self.headers.get("mcp-session-id") not in self.owner.sessions
+
+    def _answer_on_streams(self, message: dict[str, Any]) -> None:
+        for answer in self.owner.peer.handle(message):
+            self.owner.say(answer)
+
+    def _stream(self, first: list[Any]) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.owner.streams.append(events)
+        for message in first:
+            events.put(message)
+        with suppress(queue.Empty, OSError):
+            while (message := events.get(timeout=FOR_EVER_SECONDS)) is not _STREAM_END:
+                data = message if isinstance(message, bytes) else _event(message)
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+            self.wfile.write(b"0\r\n\r\n")
+        self.close_connection = True
+        with suppress(ValueError):
+            self.owner.streams.remove(events)
+
+
+Fault: TypeAlias = Callable[[Any, dict[str, Any]], None]
+"""Answers, or does not answer, a request in place of the server."""
+
+
+def refuse(status: int, body: str = "", kind: str = "text/plain", **headers: str) -> Fault:
+    """Answer with this status and body."""
+    return lambda handler, _: handler.answer(status, body.encode(), kind, **headers)
+
+
+def drop(handler: Any, _message: dict[str, Any]) -> None:
+    """Close the connection without an answer."""
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def cut_short(handler: Any, message: dict[str, Any]) -> None:
+    """Begin a JSON answer and close the connection in its middle."""
+    handler.send_response(200)
+    handler.send_header("content-type", "application/json")
+    handler.send_header("content-length", "1000")
+    handler.end_headers()
+    handler.wfile.write(b'{"jsonrpc": "2.0", "id": %d, "result"' % message["id"])
+    drop(handler, message)
+
+
+def cut_stream(handler: Any, message: dict[str, Any]) -> None:
+    """Begin an event stream and close the connection before the answer."""
+    handler.send_response(200)
+    handler.send_header("content-type", "text/event-stream")
+    handler.send_header("transfer-encoding", "chunked")
+    handler.end_headers()
+    drop(handler, message)
+
+
+class Hang:
+    """Does not answer until it is released; `asked` is set when a request came."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.gone = threading.Event()
+        self._released = threading.Event()
+
+    def __call__(self, handler: Any, _message: dict[str, Any]) -> None:
+        self.asked.set()
+        handler.connection.settimeout(FOR_EVER_SECONDS)
+        with suppress(OSError):
+            if handler.connection.recv(1) == b"":
+                self.gone.set()  # the client gave the request up
+        handler.close_connection = True
+
+
+def _encoded(answer: Any) -> bytes:
+    return answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+
+def _event(message: Any) -> bytes:
+    return b"event: message\ndata: %s\n\n" % _encoded(message)
+
+
+@contextmanager
+def fault_http(**options: Any) -> Generator[FaultHttp]:
+    """A running server for the length of the block."""
+    peer = FaultHttp(**options)
+    try:
+        yield peer
+    finally:
+        peer.stop()

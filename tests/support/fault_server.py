@@ -1,0 +1,399 @@
+"""An MCP server of our own that misbehaves as it is told; standard library, so it starts at once.
+
+Run as a child it speaks over stdio: `python -S fault_server.py '{"exit": 3}'`; `entry(exit=3)`
+is what a settings file holds for that. `fault_http.py` puts the same server behind a URL.
+
+Options, all of them optional:
+- at the start: `exit` (a code), `hang`, `stderr` (text), `stderr_mb`, `banner`, `bom`, `child`
+  (starts a child of its own: "polite", or "deaf" to SIGTERM), `journal` (a file that gets a line
+  for each start and each message)
+- `era`: "legacy" (default), "modern", or "both"; `discover`: "mute", "die"; `version` (what it
+  answers to initialize), `init_error` (a text), `instructions`, `no_tools`
+- listing: `tools` (in place of the usual ones), `many` (so many more), `page` (tools on a page),
+  `cursor`: "loop", "endless";
+  `ttl_ms`; `list`: "hang", "error", "die"; `echo_notice` (a change notice after each listing)
+- the end: `ignore_eof`, `ignore_term`
+- `then`: options that replace these from the second start on; needs a `journal`
+
+Its tools do what their arguments say; see `_TOOLS`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+MODERN = "2026-07-28"
+# Long enough to be for ever in a test, short enough that a forgotten server ends by itself.
+FOR_EVER_SECONDS = 120.0
+
+_NOTICE = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+_SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
+
+
+def entry(**options: object) -> dict[str, object]:
+    """What a settings file holds for this server with these options; `mode` and limits go there."""
+    named = {key: options.pop(key) for key in ("mode", "timeout", "startTimeout") if key in options}
+    isolated = ["-S", "-E", __file__, json.dumps(options)]
+    return {"command": sys.executable, "args": isolated, **named}
+
+
+class FaultServer:
+    """Answers messages. An answer is a message, or bytes to be sent as they are."""
+
+    def __init__(self, options: dict) -> None:
+        self.options = options
+        self.seen: list[dict] = []
+        self.tools = options.get("tools") or [_listed(name) for name in _TOOLS]
+        self.tools += [_listed(f"tool_{number}") for number in range(options.get("many", 0))]
+        self.answers: list[dict] = []
+        self._listener: object = None
+
+    def handle(self, message: dict) -> Iterator[dict | bytes]:
+        """Everything that is to be sent because of this message, in order."""
+        self.seen.append(message)
+        method, request = message.get("method", "(answer)"), message.get("id")
+        journal(self.options, method)
+        known = _METHODS.get(method)
+        if method == "(answer)":
+            self.answers.append(message)
+        elif known is not None and self._is_of_my_era(method):
+            for answer in known(self, message):
+                yield _with_id(answer, request)
+        elif request is not None:
+            yield _error(request, -32601, "Method not found")
+
+    def seen_methods(self) -> list[str]:
+        """What it was sent so far; answers to its own requests count as `(answer)`."""
+        return [x.get("method", "(answer)") for x in self.seen]
+
+    def change_tools(self, tools: list, notices: int = 1) -> Iterator[dict]:
+        """Offer other tools from now on, and say so as often as that."""
+        self.tools = [_listed(x) if isinstance(x, str) else x for x in tools]
+        for _ in range(notices):
+            yield self.notice()
+
+    def notice(self) -> dict:
+        """A notice that the tools changed, as the era wants it."""
+        if self._listener is None:
+            return _NOTICE
+        return {**_NOTICE, "params": {"_meta": {_SUBSCRIPTION: self._listener}}}
+
+    def _is_of_my_era(self, method: str) -> bool:
+        era = self.options.get("era", "legacy")
+        wanted = {"initialize": "legacy", "server/discover": "modern"}.get(method, era)
+        is_probe = method == "server/discover" and "discover" in self.options
+        return era in ("both", wanted) or is_probe
+
+    def initialize(self, message: dict) -> Iterator[dict]:
+        if "init_error" in self.options:
+            yield _error(0, -32000, self.options["init_error"])
+            return
+        offered = message["params"]["protocolVersion"]
+        yield {
+            "protocolVersion": self.options.get("version", offered),
+            "capabilities": self._capabilities(),
+            "serverInfo": {"name": "fault", "version": "1"},
+            "instructions": self.options.get("instructions", ""),
+        }
+
+    def discover(self, _message: dict) -> Iterator[dict]:
+        how = self.options.get("discover")
+        if how == "die":
+            os._exit(7)
+        if how != "mute":
+            yield {
+                "supportedVersions": [MODERN],
+                "capabilities": self._capabilities(),
+                "instructions": self.options.get("instructions", ""),
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "fault", "version": "1"}},
+                **_FOR_LISTS,
+            }
+
+    def listen(self, message: dict) -> Iterator[dict]:
+        self._listener = message["id"]
+        yield {
+            "jsonrpc": "2.0",
+            "method": "notifications/subscriptions/acknowledged",
+            "params": {
+                "_meta": {_SUBSCRIPTION: self._listener},
+                "notifications": {"toolsListChanged": True},
+            },
+        }
+
+    def list_tools(self, message: dict) -> Iterator[dict]:
+        how = self.options.get("list")
+        if how == "die":
+            os._exit(8)
+        if how == "hang":
+            return
+        if how == "error":
+            yield _error(0, -32000, "cannot list: database locked")
+            return
+        if self.options.get("no_tools"):
+            yield _error(0, -32601, "Method not found")
+            return
+        yield self._page((message.get("params") or {}).get("cursor"))
+        if self.options.get("echo_notice"):
+            yield self.notice()
+
+    def call_tool(self, message: dict) -> Iterator[dict | bytes]:
+        name = message["params"]["name"]
+        arguments = message["params"].get("arguments") or {}
+        tool = _TOOLS.get(name)
+        if tool is None:
+            yield _text(f"this is {name}")
+        else:
+            yield from tool(self, message, **arguments)
+
+    def _capabilities(self) -> dict:
+        none = self.options.get("no_tools")
+        return {"prompts": {}, "resources": {}} if none else {"tools": {"listChanged": True}}
+
+    def _page(self, cursor: str | None) -> dict:
+        how = self.options.get("cursor")
+        if how:
+            at = "again" if how == "loop" else str(int(cursor or 0) + 1)
+            return {"tools": self.tools[:1], "nextCursor": at, **_FOR_LISTS}
+        start = int(cursor or 0)
+        size = self.options.get("page", len(self.tools))
+        page = {"tools": self.tools[start : start + size], **_FOR_LISTS}
+        if "ttl_ms" in self.options:
+            page["ttlMs"] = self.options["ttl_ms"]
+        if start + size < len(self.tools):
+            page["nextCursor"] = str(start + size)
+        return page
+
+
+_FOR_LISTS = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+_METHODS: dict[str, Callable[[FaultServer, dict], Iterator]] = {
+    "initialize": FaultServer.initialize,
+    "server/discover": FaultServer.discover,
+    "subscriptions/listen": FaultServer.listen,
+    "tools/list": FaultServer.list_tools,
+    "tools/call": FaultServer.call_tool,
+    "ping": lambda _server, _message: iter([{}]),
+}
+
+
+# The tools: each gets the server, the whole message, and the arguments of the call.
+
+
+def echo(_server: FaultServer, _message: dict, text: str = "") -> Iterator[dict]:
+    """Say the text."""
+    yield _text(text)
+
+
+def pid(_server: FaultServer, _message: dict) -> Iterator[dict]:
+    """Say the number of its process."""
+    yield _text(str(os.getpid()))
+
+
+def environment(_server: FaultServer, _message: dict) -> Iterator[dict]:
+    """Say its environment and folder."""
+    yield _text(json.dumps({"env": dict(os.environ), "cwd": os.getcwd()}))
+
+
+def seen(server: FaultServer, _message: dict) -> Iterator[dict]:
+    """Say which messages came so far."""
+    yield _text(json.dumps(server.seen_methods()))
+
+
+def never(_server: FaultServer, _message: dict) -> Iterator[dict]:
+    """Do not answer, and go on with other messages."""
+    return iter(())
+
+
+def freeze(_server: FaultServer, _message: dict) -> Iterator[dict]:
+    """Do not answer, nor read anything from now on."""
+    time.sleep(FOR_EVER_SECONDS)
+    return iter(())
+
+
+def die(_server: FaultServer, _message: dict, code: int = 3, says: str = "") -> Iterator[dict]:
+    """End the process at once: with this exit code, or by this signal if it is negative."""
+    os.write(2, says.encode())
+    if code < 0:
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+    yield {}
+
+
+def close_stdout(_server: FaultServer, _message: dict) -> Iterator[dict]:
+    """Close the standard output and live on."""
+    os.close(1)
+    time.sleep(FOR_EVER_SECONDS)
+    return iter(())
+
+
+def result(_server: FaultServer, _message: dict, **anything: object) -> Iterator[dict]:
+    """Answer with exactly these arguments as the result."""
+    yield anything
+
+
+def rpc_error(_server: FaultServer, _message: dict, code: int, message: str) -> Iterator[dict]:
+    """Answer with a JSON-RPC error."""
+    yield _error(0, code, message)
+
+
+def raw(_server: FaultServer, message: dict, line: str, then: str = "") -> Iterator[bytes]:
+    """Write this line, with ID replaced by the request's, then perhaps an answer."""
+    yield line.replace("ID", str(message["id"])).encode("latin-1")
+    if then:
+        yield _text(then)
+
+
+def big(_server: FaultServer, _message: dict, characters: int) -> Iterator[dict]:
+    """Answer with a text of this length."""
+    yield _text("x" * characters)
+
+
+def complain(_server: FaultServer, _message: dict, text: str) -> Iterator[dict]:
+    """Write a text to standard error, as Latin-1 and without a newline at its end, then answer."""
+    os.write(2, text.encode("latin-1"))
+    yield _text("ok")
+
+
+def set_tools(server: FaultServer, _message: dict, tools: list, notices: int = 1) -> Iterator[dict]:
+    """Offer other tools from now on."""
+    yield from server.change_tools([*_TOOLS, *tools], notices)
+    yield _text("ok")
+
+
+def progress(_server: FaultServer, message: dict, steps: int, flood: int = 0) -> Iterator[dict]:
+    """Tell how far it is, so many times, then answer."""
+    token = message["params"].get("_meta", {}).get("progressToken")
+    for step in range(flood or steps):
+        params = {"progressToken": token, "progress": step + 1, "total": steps}
+        if not flood:
+            params["message"] = f"step {step + 1}"
+        yield {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+    yield _text("done")
+
+
+def log(_server: FaultServer, _message: dict, lines: int) -> Iterator[dict]:
+    """Send so many log notices, then answer."""
+    for line in range(lines):
+        params = {"level": "info", "data": f"line {line}"}
+        yield {"jsonrpc": "2.0", "method": "notifications/message", "params": params}
+    yield _text("done")
+
+
+def ask(_server: FaultServer, _message: dict, method: str, times: int = 1) -> Iterator[dict]:
+    """Send requests to the client, then answer without waiting for what it says."""
+    for number in range(times):
+        yield {"jsonrpc": "2.0", "id": f"s{number}", "method": method, "params": {}}
+    yield _text("asked")
+
+
+def answers(server: FaultServer, _message: dict) -> Iterator[dict]:
+    """Say how the client answered."""
+    yield _text(json.dumps(server.answers))
+
+
+_TOOLS: dict[str, Callable[..., Iterator]] = {
+    x.__name__: x
+    for x in (
+        echo, pid, environment, seen, never, freeze, die, close_stdout, result, rpc_error, raw, big,
+        complain, set_tools, progress, log, ask, answers,
+    )
+}  # fmt: skip
+
+
+def _listed(name: str) -> dict:
+    schema: dict = {"type": "object"}
+    if name == "echo":
+        schema = {**schema, "properties": {"text": {"type": "string"}}, "required": ["text"]}
+    told = _TOOLS.get(name)
+    return {"name": name, "description": (told and told.__doc__) or name, "inputSchema": schema}
+
+
+def _text(text: str) -> dict:
+    return {"content": [{"type": "text", "text": text}], "resultType": "complete"}
+
+
+def _error(request: object, code: int, message: str) -> dict:
+    return {"jsonrpc": "2.0", "id": request, "error": {"code": code, "message": message}}
+
+
+def _with_id(answer: dict | bytes, request: object) -> dict | bytes:
+    if isinstance(answer, bytes) or "method" in answer:
+        return answer
+    if "error" in answer:
+        return {**answer, "id": request}
+    return {"jsonrpc": "2.0", "id": request, "result": answer}
+
+
+def journal(options: dict, line: str) -> None:
+    """Add a line to the journal, if there is one, with the time in seconds."""
+    if "journal" in options:
+        with open(options["journal"], "a", encoding="utf-8") as file:
+            file.write(f"{line} {time.monotonic()}\n")
+
+
+def _prepare(options: dict) -> None:
+    journal(options, "start")
+    if options.get("ignore_term"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if "stderr" in options:
+        os.write(2, options["stderr"].encode("utf-8"))
+    if "stderr_mb" in options:
+        os.write(2, b"")
+        for _ in range(options["stderr_mb"] * 16):
+            os.write(2, b"x" * 65535 + b"\n")
+    if "child" in options:
+        _start_child(options)
+    if "exit" in options:
+        sys.exit(options["exit"])
+    if options.get("hang"):
+        time.sleep(FOR_EVER_SECONDS)
+    if options.get("banner"):
+        _write(b"Starting up ...")
+    if options.get("bom"):
+        os.write(1, b"\xef\xbb\xbf")
+
+
+def _start_child(options: dict) -> None:
+    deaf = "signal.signal(15, signal.SIG_IGN);" if options["child"] == "deaf" else ""
+    code = f"import signal, time; {deaf} print(1, flush=True); time.sleep({FOR_EVER_SECONDS})"
+    child = subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE)
+    child.stdout.readline()  # it ignores the signal by now
+    journal(options, f"child {child.pid}")
+
+
+def _write(line: bytes) -> None:
+    data = line + b"\n"
+    while data:
+        data = data[os.write(1, data) :]
+
+
+def _serve_stdio(options: dict) -> None:
+    server = FaultServer(options)
+    for line in sys.stdin.buffer:
+        for answer in server.handle(json.loads(line)):
+            _write(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+    if options.get("ignore_eof"):
+        time.sleep(FOR_EVER_SECONDS)
+
+
+def main() -> None:
+    """Run over stdio until stdin ends, or for a long while at most."""
+    watchdog = threading.Timer(FOR_EVER_SECONDS, os._exit, [99])
+    watchdog.daemon = True
+    watchdog.start()
+    options = json.loads(sys.argv[1]) if sys.argv[1:] else {}
+    if "then" in options and os.path.exists(options["journal"]):
+        options |= options["then"]
+    _prepare(options)
+    _serve_stdio(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""Real MCP servers made with the SDK: run over stdio as children, over HTTP and SSE in threads.
+
+As a program this file is the gallery, which has something of every kind:
+`python mcp_servers.py`; `gallery_entry()` is what a settings file holds for that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+import uvicorn
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import (
+    AudioContent,
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
+
+PNG = "iVBORw0KGgo="
+_START_SECONDS = 20.0
+_STOP_SECONDS = 10.0
+
+
+def gallery() -> MCPServer:
+    """A new server: tools that return every kind of content, resources, templates, a prompt."""
+    server = MCPServer(
+        "gallery", version="1.2.3", instructions="Use add for sums.", log_level="CRITICAL"
+    )
+    _add_tools(server)
+    _add_slow_tools(server)
+
+    @server.resource("gallery://readme", description="What this is.", mime_type="text/markdown")
+    def readme() -> str:
+        return "# Gallery"
+
+    @server.resource("gallery://logo", mime_type="image/png")
+    def logo() -> bytes:
+        return b"\x89PNG\r\n\x1a\n"
+
+    @server.resource("gallery://item/{number}")
+    def item(number: str) -> str:
+        return f"item {number}"
+
+    @server.prompt(description="A greeting.")
+    def greet(name: str, style: str = "warm") -> str:
+        return f"Say a {style} hello to {name}"
+
+    return server
+
+
+def _add_tools(server: MCPServer) -> None:
+    @server.tool(
+        title="Adder",
+        annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
+        meta={"acme/cost": 1},
+    )
+    def add(a: int, b: int) -> int:
+        """Add two integers."""
+        return a + b
+
+    @server.tool()
+    def process() -> int:
+        """The number of its process."""
+        return os.getpid()
+
+    @server.tool()
+    def refuse() -> str:
+        """Fail, and say why."""
+        raise ToolError("told on purpose")
+
+    @server.tool()
+    def header(name: str, ctx: Context) -> str:
+        """What a header of this request said."""
+        return repr((ctx.headers or {}).get(name))
+
+    @server.tool()
+    def parts() -> CallToolResult:
+        """One of each kind of content."""
+        text = TextResourceContents(uri="gallery://x", text="inside", mime_type="text/plain")
+        blob = BlobResourceContents(uri="gallery://y", blob=PNG, mime_type="image/png")
+        return CallToolResult(
+            content=[
+                TextContent(text="hello"),
+                ImageContent(data=PNG, mime_type="image/png"),
+                AudioContent(data="UklGRg==", mime_type="audio/wav"),
+                ResourceLink(name="readme", uri="gallery://readme", description="Read me."),
+                EmbeddedResource(resource=text),
+                EmbeddedResource(resource=blob),
+            ]
+        )
+
+    @server.tool()
+    async def grow(name: str, ctx: Context) -> str:
+        """Add a tool of this name."""
+        server.add_tool(lambda: f"I am {name}.", name=name, description=f"Says {name}.")
+        await ctx.notify_tools_changed()  # to 2026-07-28 listeners
+        await ctx.session.send_tool_list_changed()  # to handshake-era clients
+        return f"Added {name}."
+
+
+def _add_slow_tools(server: MCPServer) -> None:
+    stopped: list[str] = []
+
+    @server.tool()
+    async def wait(label: str) -> str:
+        """Wait until it is told to stop."""
+        try:
+            await anyio.sleep_forever()
+        except anyio.get_cancelled_exc_class():
+            stopped.append(label)
+            raise
+        return "never"
+
+    @server.tool()
+    async def was_stopped() -> list[str]:
+        """The labels of the waits that were told to stop."""
+        return list(stopped)
+
+    @server.tool()
+    async def steps(count: int, ctx: Context) -> str:
+        """Tell how far it is, step by step."""
+        for number in range(1, count + 1):
+            await ctx.report_progress(number, count, f"step {number}")
+        return "done"
+
+
+def gallery_entry(**more: Any) -> dict[str, Any]:
+    """What a settings file holds for the gallery over stdio."""
+    return {"command": sys.executable, "args": [__file__], **more}
+
+
+@contextmanager
+def serving(app: Any) -> Generator[str]:
+    """Run a web application in a thread for the length of the block; its address."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = _WebServer(app)
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        try:
+            assert server.ready.wait(_START_SECONDS), "the web server did not start"
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.stop()
+            thread.join(_STOP_SECONDS)
+
+
+class _WebServer(uvicorn.Server):
+    """uvicorn that says when it is ready and can be stopped from another thread at once."""
+
+    def __init__(self, app: Any) -> None:
+        config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
+        super().__init__(config)
+        self.ready = threading.Event()
+        self._stopping = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+        self.ready.set()
+
+    async def main_loop(self) -> None:
+        # Instead of looking ten times a second whether to stop: tests start many of these.
+        await self._stopping.wait()
+
+    def stop(self) -> None:
+        # Clients that keep a stream open must not keep the test waiting.
+        self.should_exit = self.force_exit = True
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._stopping.set)
+
+
+if __name__ == "__main__":
+    gallery().run()
