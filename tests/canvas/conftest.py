@@ -45,14 +45,18 @@ def use_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseServers:
     return use
 
 
-@pytest.fixture
-def workshop(tmp_path: Path) -> dict[str, Any]:
-    """The settings entry of a server that is a child of this process; see `pid_file`."""
-    arguments = [str(WORKSHOP), "--pid", str(tmp_path / "workshop.pid")]
-    return {"command": sys.executable, "args": arguments}
+def workshop_entry(pid_file: Path) -> dict[str, Any]:
+    """The settings entry of a server that is a child of ours and writes its number there."""
+    return {"command": sys.executable, "args": [str(WORKSHOP), "--pid", str(pid_file)]}
 
 
 @pytest.fixture
 def pid_file(tmp_path: Path) -> Path:
     """Where `workshop` writes its process's number when it starts."""
     return tmp_path / "workshop.pid"
+
+
+@pytest.fixture
+def workshop(pid_file: Path) -> dict[str, Any]:
+    """The settings entry of a server that is a child of this process."""
+    return workshop_entry(pid_file)

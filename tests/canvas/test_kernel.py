@@ -1,0 +1,147 @@
+"""Workflows in a real IPython kernel, where the lab's Run button executes them.
+
+An event loop runs there already, modules stay imported from run to run, and an interrupt goes to
+every process of the kernel's group.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.kernels import Kernel, kernel
+from tests.support.model_endpoint import hangs, model_endpoint
+from tests.support.processes import is_running, pid_in, wait_until
+from tests.support.scripts import compile_workflow
+from tests.support.workflows import Workflow
+
+from .conftest import SERVERS, workshop_entry
+
+PROMPT_SECONDS = 10.0  # an interrupt is answered within three, and the machine may be busy
+BRIDGES = "[x.name for x in __import__('threading').enumerate() if x.name == 'xai-mcp-bridge']"
+
+
+@pytest.fixture(scope="module")
+def pid_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the workshop server of these workflows says which process it is."""
+    return tmp_path_factory.mktemp("kernel") / "workshop.pid"
+
+
+@pytest.fixture(scope="module")
+def folder(working_folder: Path) -> Path:
+    """The working folder, with the scripts that are run here."""
+    example = working_folder / "examples" / "quickstart.xircuits"
+    compile_workflow(example, working_folder / "quickstart.py")
+    for flow in (adding(), waiting(), failing()):
+        compile_workflow(flow.write(working_folder))
+    return working_folder
+
+
+@pytest.fixture(scope="module")
+def shell(folder: Path, pid_file: Path) -> Iterator[Kernel]:
+    """One kernel for all tests here, as one Output panel serves many runs."""
+    settings = pid_file.with_name("mcp_settings.json")
+    library, units = (
+        {"command": "${python}", "args": [str(SERVERS / f"{name}.py")]}
+        for name in ("library", "units")
+    )
+    servers = {"library": library, "units": units, "workshop": workshop_entry(pid_file)}
+    settings.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    with kernel(folder, XAI_MCP_SETTINGS=str(settings)) as running:
+        yield running
+        running.run("%run failing.py")
+    assert not is_running(pid_in(pid_file)), "a server outlived its kernel"
+
+
+def workshop_call(name: str, tool: str, **arguments: float) -> Workflow:
+    flow = Workflow(name)
+    node = flow.node(
+        "MCPCallTool", server_name="workshop", tool_name=tool, arguments=dict(arguments)
+    )
+    flow.main(node, flow.node("Print", msg=node["text"]))
+    return flow
+
+
+def adding() -> Workflow:
+    """Ends at once."""
+    return workshop_call("adding", "add", a=20, b=22)
+
+
+def waiting() -> Workflow:
+    """Ends when it is interrupted."""
+    return workshop_call("waiting", "wait", seconds=600.0)
+
+
+def failing() -> Workflow:
+    """Connects a server and then raises."""
+    flow = Workflow("failing")
+    listed = flow.node("MCPListTools", server_name="workshop")
+    flow.main(listed, flow.node("MCPListTools", server_name="nobody"))
+    return flow
+
+
+def test_the_quickstart_runs_twice_in_one_kernel(shell: Kernel) -> None:
+    for _ in range(2):
+        ran = shell.run("%run quickstart.py")
+        assert (ran.error, ran.errors) == ("", "")
+        assert "*** Around the World in Eighty Days ***" in ran.output
+        assert ran.output.endswith("Finished Executing\n")
+        assert shell.value(BRIDGES) == "[]"
+
+
+def test_a_server_ends_with_its_run(shell: Kernel, pid_file: Path) -> None:
+    ran = shell.run("%run adding.py")
+    assert "42" in ran.output.split("Executing: Print")[1]
+    assert not is_running(pid_in(pid_file))
+
+
+def test_an_interrupt_ends_a_call_and_the_next_run_works(shell: Kernel, pid_file: Path) -> None:
+    began = pid_file.with_name(f"{pid_file.name}.waiting")
+    began.unlink(missing_ok=True)
+    ran = shell.interrupt_once(began.exists, "%run waiting.py")
+    assert ran.error == "KeyboardInterrupt"
+    assert ran.seconds < PROMPT_SECONDS
+    assert "42" in shell.run("%run adding.py").output
+    assert shell.value(BRIDGES) == "[]"
+
+
+def test_an_interrupt_does_not_reach_the_servers(shell: Kernel, pid_file: Path) -> None:
+    """They are ended in order instead: by the next run, or with the kernel."""
+    began = pid_file.with_name(f"{pid_file.name}.waiting")
+    began.unlink(missing_ok=True)
+    shell.interrupt_once(began.exists, "%run waiting.py")
+    interrupted = pid_in(pid_file)
+    assert is_running(interrupted)
+    shell.run("%run quickstart.py")
+    assert not is_running(interrupted)
+
+
+def test_an_interrupt_ends_the_wait_for_a_model(shell: Kernel, folder: Path) -> None:
+    with model_endpoint([hangs()]) as endpoint:
+        flow = Workflow("thinking")
+        agent = flow.node(
+            "AgentInit",
+            agent_name="a",
+            agent_provider="openai",
+            agent_model="slow",
+            base_url=endpoint.base_url,
+        )
+        flow.main(agent, flow.node("AgentRun", agent_name="a", conversation="Hello!"))
+        compile_workflow(flow.write(folder))
+        shell.run("import os; os.environ['OPENAI_API_KEY'] = 'sk-dummy'")
+        ran = shell.interrupt_once(lambda: bool(endpoint.requests), "%run thinking.py")
+    assert ran.error == "KeyboardInterrupt"
+    assert ran.seconds < PROMPT_SECONDS
+
+
+def test_what_a_failed_run_leaves_is_closed_by_the_next(shell: Kernel, pid_file: Path) -> None:
+    """IPython keeps the traceback, and so the run; nothing tells us that it is over."""
+    assert shell.run("%run failing.py").error == "UnknownServer"
+    left = pid_in(pid_file)
+    assert is_running(left)
+    assert shell.run("%run quickstart.py").error == ""
+    wait_until(lambda: not is_running(left), "the server of the failed run ended")
+    assert shell.value(BRIDGES) == "[]"

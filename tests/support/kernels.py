@@ -1,0 +1,98 @@
+"""A real IPython kernel, driven as the lab's Run button drives it; every wait is bounded."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jupyter_client.blocking.client import BlockingKernelClient
+from jupyter_client.manager import KernelManager
+
+from .processes import wait_until
+from .scripts import child_environment
+
+_START_SECONDS = 60.0  # a kernel's start on a busy machine
+_RUN_SECONDS = 60.0
+_LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of a piece of code. `error` is the name of an exception, or empty."""
+
+    output: str
+    errors: str
+    error: str
+    seconds: float
+
+
+class Kernel:
+    """A kernel that runs; made by `kernel`."""
+
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+        self._manager = manager
+        self._client = client
+
+    def run(self, code: str) -> Ran:
+        """Run code to its end."""
+        return self._collect(self._client.execute(code))
+
+    def value(self, expression: str) -> str:
+        """The `repr` of an expression."""
+        return self.run(f"print(repr({expression}))").output.strip()
+
+    def interrupt_once(self, happened: Callable[[], bool], code: str) -> Ran:
+        """Start code, interrupt it when `happened` says so, and wait for its end."""
+        asked = self._client.execute(code)
+        wait_until(happened, "the code was where it should be interrupted")
+        self._manager.interrupt_kernel()
+        return self._collect(asked)
+
+    def _collect(self, asked: str) -> Ran:
+        began = time.monotonic()
+        texts, error = {"stdout": "", "stderr": ""}, ""
+        while True:
+            message = self._next(began)
+            if message["parent_header"].get("msg_id") != asked:
+                continue
+            content = message["content"]
+            match message["msg_type"]:
+                case "stream":
+                    texts[content["name"]] += content["text"]
+                case "error":
+                    error = content["ename"]
+                case "status" if content["execution_state"] == "idle":
+                    seconds = time.monotonic() - began
+                    return Ran(texts["stdout"], texts["stderr"], error, seconds)
+                case _:
+                    pass
+
+    def _next(self, began: float) -> dict[str, Any]:
+        while time.monotonic() < began + _RUN_SECONDS:
+            try:
+                return self._client.get_iopub_msg(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                if not self._manager.is_alive():
+                    raise AssertionError("the kernel died") from None
+        raise AssertionError(f"the code did not end within {_RUN_SECONDS:g} s")
+
+
+@contextmanager
+def kernel(folder: Path, **variables: str) -> Generator[Kernel]:
+    """Run a kernel in `folder` for the length of the block."""
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(cwd=str(folder), env=child_environment(folder, **variables))
+    client = manager.blocking_client()
+    client.start_channels()
+    try:
+        client.wait_for_ready(timeout=_START_SECONDS)
+        yield Kernel(manager, client)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=False)
+        manager.cleanup_resources()
