@@ -131,7 +131,7 @@ def _harmless(text: str) -> str:
     """The text, with whatever in it could be taken for a call made unmistakable."""
     if not parse_reply(text).calls and "<" not in text:
         return text
-    return _LOOKS_LIKE_CALL.sub(lambda found: found[0] + " ", text)
+    return _LOOKS_LIKE_CALL.sub(lambda x: "< " if x[0] == "<" else f'"{x[0]}"', text)
 
 
 def _pieces(text: str) -> Iterator[str]:

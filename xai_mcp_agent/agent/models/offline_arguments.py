@@ -18,7 +18,7 @@ from .offline_mentions import Mention
 from .offline_named import counted, is_limit, limited, measured, named
 from .offline_parameters import Parameter
 from .offline_parts import Part
-from .offline_words import is_generic, is_stop, words
+from .offline_words import is_generic, is_stop, stem_set, words
 
 _NEGATION = re.compile(
     r"\b(?:no|not|without|don't|dont|never|exclud\w*|skip\w*)\W+(?:\w+\W+)?$", re.I
@@ -30,7 +30,7 @@ _JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or)|&)?\s*(?:[a-z]{1,12}\s+)?", re.I)
 # Kinds that one request may well name several of: "the time in Tokyo, Paris and Rome".
 _SPREADS = frozenset({"zone", "quoted", "path", "url", "id", "date", "name", "number", "email"})
 # What people say in plain words, without a form that tells it.
-_MAIN_INPUTS = frozenset({"input", "text", "question", "prompt", "message"})
+_MAIN_INPUTS = stem_set("input text question prompt message")
 _SPOKEN = frozenset({"query", "text", "name", "expression", "id", "person", "place"})
 
 

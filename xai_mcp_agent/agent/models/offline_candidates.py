@@ -9,8 +9,7 @@ from typing import Any
 
 from .offline_mentions import Mention, MentionKind
 from .offline_parameters import Parameter, Topic
-from .offline_vocabulary import word_set
-from .offline_words import Word, same_unit, stem, words
+from .offline_words import Word, same_unit, stem, stem_set, words
 
 _KINDS: dict[Topic, tuple[MentionKind, ...]] = {
     "zone": ("zone",), "url": ("url",), "email": ("email",), "path": ("path", "quoted"),
@@ -19,6 +18,7 @@ _KINDS: dict[Topic, tuple[MentionKind, ...]] = {
     "place": ("quoted", "name", "phrase"), "person": ("quoted", "name", "phrase"),
     "language": ("name", "phrase"), "expression": ("quoted", "expression"),
     "name": ("quoted", "name"), "query": ("quoted",), "text": ("quoted",),
+    "end": ("path", "url", "email", "quoted", "date", "time", "id", "unit", "name", "phrase"),
 }  # fmt: skip
 # The small words that lead to each: "in Paris", "by Jane Austen", "into French".
 _LEADS: dict[Topic, frozenset[str]] = {
@@ -26,9 +26,10 @@ _LEADS: dict[Topic, frozenset[str]] = {
     "place": frozenset({"in", "at", "near", "for", "from", "to", "of", "into"}),
     "person": frozenset({"for", "by", "as", "to", "from", "of", "with", "does", "did", "has"}),
     "language": frozenset({"to", "into", "in"}),
+    "end": frozenset({"from", "to", "into", "in", "between", "and", "as", "until", "number"}),
     "name": frozenset({"named", "called", "titled", "for", "of", "as"}),
 }
-_FOLDER_WORDS = frozenset(map(stem, word_set("dir directory folder repo repository root cwd")))
+_FOLDER_WORDS = stem_set("dir directory folder repo repository root cwd")
 _FROM = frozenset({"from", "since", "after", "between", "number", "of"})
 _TO = frozenset({"to", "into", "until", "till", "before", "in", "as"})
 # Kinds that are what they are wherever they stand; others need a word that leads to them.
@@ -91,6 +92,20 @@ def opposes(parameter: Parameter, mention: Mention, free: Sequence[Mention]) -> 
     return _direction_score(parameter, mention, free) < 0
 
 
+def path_suits(parameter: Parameter, tool_stems: frozenset[str], value: Any) -> bool:
+    """Whether a path is a folder where a folder is wanted, and a file where a file is."""
+    if parameter.topic != "path" or not isinstance(value, str):
+        return True
+    told = {*parameter.stems, *tool_stems}
+    if told & _FOLDER_WORDS:
+        return _is_folder(value)
+    return "file" not in told or not _is_folder(value)
+
+
+def _is_folder(path: str) -> bool:
+    return not re.search(r"\w\.\w+$", path)
+
+
 def _is_led_to(parameter: Parameter, mention: Mention) -> bool:
     if mention.kind in _SURE or mention.kind in ("unit", "expression"):
         return True
@@ -102,8 +117,7 @@ def _is_led_to(parameter: Parameter, mention: Mention) -> bool:
 
 def _lead_score(parameter: Parameter, mention: Mention) -> int:
     if mention.kind == "path":
-        is_folder = not re.search(r"\w\.\w+$", mention.value)
-        return int(is_folder == bool(_FOLDER_WORDS & set(parameter.stems)))
+        return int(_is_folder(mention.value) == bool(_FOLDER_WORDS & set(parameter.stems)))
     leads = _LEADS.get(parameter.topic)
     return int(mention.before in leads) if leads else 0
 

@@ -20,7 +20,7 @@ _MONTH = rf"(?P<month>{'|'.join(sorted(_MONTH_NUMBERS, key=len, reverse=True))})
 _DAY = r"(?P<day>[0-3]?\d)(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?\s+(?P<year>\d{4}))?"
 _DATES = tuple(
-    re.compile(rf"(?<![\w/-]){pattern}(?![\w/-])", re.IGNORECASE)
+    re.compile(rf"(?<![\w/-]){pattern}(?![\w/-]|\.\d)", re.IGNORECASE)
     for pattern in (
         r"(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})",
         rf"{_DAY}(?:\s+of)?\s+{_MONTH}{_YEAR}",

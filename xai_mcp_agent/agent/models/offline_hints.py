@@ -6,7 +6,7 @@ import re
 
 from .offline_mentions import MentionKind
 from .offline_parts import Part
-from .offline_words import stem
+from .offline_words import is_money, stem
 
 _STRONG, _WEAK = 1.0, 0.5
 _OF_KIND: dict[MentionKind, str] = {
@@ -19,7 +19,7 @@ _OPERATORS = {
     "/": "divide quotient", "\u00f7": "divide quotient", "**": "power", "^": "power",
 }  # fmt: skip
 _OPERATION = re.compile(r"(?<=[\d)])\s*(\*\*|[-+*/^\u00d7\u00f7\u2212]|x(?=\s*\d))\s*(?=[\d(-])")
-_QUESTIONS = {"how many": "count number", "how much": "amount", "where": "location place",
+_QUESTIONS = {"how many": "count number", "how much": "amount", "where": "location",
               "when": "date time", "who": "person"}  # fmt: skip
 
 
@@ -31,7 +31,8 @@ def hints_in(part: Part) -> dict[str, float]:
         if low.startswith(question):
             found |= {stem(x): _WEAK for x in meant.split()}
     if changes_unit(part):
-        found |= {stem("convert"): _STRONG, stem("unit"): _STRONG}
+        is_money_meant = any(is_money(str(x.value)) for x in part.mentions if x.kind == "unit")
+        found |= {stem(x): _STRONG for x in ("convert", "currency" if is_money_meant else "unit")}
     return found | _operations(part)
 
 

@@ -10,8 +10,7 @@ from .offline_mentions import Mention
 from .offline_parameters import Parameter
 from .offline_parts import Part
 from .offline_results import superlative_in
-from .offline_vocabulary import word_set
-from .offline_words import Word, is_action, is_generic, is_stop, related, stem, words
+from .offline_words import Word, is_action, is_generic, is_stop, related, stem_set, words
 
 # After one of these the thing itself follows: "books about the sea".
 _TOPIC_LEAD = re.compile(
@@ -24,17 +23,14 @@ _LONGEST_NAME_WORDS = 4
 _SURE = ("path", "url", "email", "zone", "date", "time", "datetime")
 _BY_NAME = re.compile(r"\s+by\s+(?=[A-Z])")
 # Small words that still belong to the request: "say this: ...", "tell me about ...".
-_STILL_ASKING = frozenset(
-    stem(x)
-    for x in word_set(
-        """
-        the a an this that following text please to for of me with what is are how do you can could
-        would will i my about tell let us in on want need like
-        """
-    )
+_STILL_ASKING = stem_set(
+    """
+    the a an this that following text please to for of me with what is are how do you can could
+    would will i my about tell let us in on want need like
+    """
 )
 # Led to a value that is taken already: "HEAD in" /some/path.
-_DANGLING = word_set("in of to for with from at by on and into as")
+_DANGLING = stem_set("in of to for with from at by on and into as")
 _PUNCTUATION = " \t\n.,;:!?\"'\u201c\u201d()"
 
 
@@ -64,7 +60,8 @@ def leftover(
         most = 1 if parameter.topic == "id" else _LONGEST_NAME_WORDS
         if len(said) > most or any(x.stem in chose or is_action(x.stem) for x in said):
             return None
-    text = part.text[best[0] : best[1]].strip(" .,;:\n" if verbatim else _PUNCTUATION)
+    kept = parameter.topic == "text"
+    text = part.text[best[0] : best[1]].strip(" .,;:\n" if kept else _PUNCTUATION)
     if not text:
         return None
     start = part.text.index(text, best[0])

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .base import FunctionSpec
 from .offline_parameters import Parameter, parameters_of
@@ -28,7 +28,7 @@ _SOURCE, _PARAMETER, _CHOICE, _PARAMETER_TEXT = 0.6, 0.8, 1.0, 0.2
 _RELATED = 0.6  # A word of the same meaning, against the word itself.
 _GENERIC = 0.3  # A word such as "show", against one that says something.
 _UNUSED_NAME = 0.25  # How much a name is doubted none of whose words were said.
-_LEAST_SCORE = 1.0
+_LEAST_SCORE = 0.5
 # Of the words that say something, how many must speak for a tool: few when one is in its name,
 # more when all are in its description, most when it is a single one.
 _LEAST_SHARE, _LEAST_SHARE_DESCRIBED, _LEAST_SHARE_OF_ONE = 0.15, 0.25, 0.5
@@ -38,6 +38,7 @@ _READING, _CHANGING, _SEARCHING, _QUESTIONS = (
     for x in (READING_WORDS, CHANGING_WORDS, SEARCHING_WORDS, QUESTION_WORDS - {"do", "can"})
 )
 _INFLECTED = re.compile(r"(?<=\w\w)(?:[^s]s|ed|ing)$")
+_RECKONERS = frozenset(map(stem, ("calculator", "arithmetic", "math")))
 _RECKONING = frozenset({"add"})
 # What a tool may reckon with beside numbers.
 _PLAIN = frozenset({"date", "time", "datetime", "zone", "unit", "expression"})
@@ -192,6 +193,10 @@ def _wanted_changes(text: str) -> frozenset[str]:
 
 def _offered(spec: FunctionSpec, sources: frozenset[str]) -> OfferedTool:
     parameters = parameters_of(spec.parameters)
+    if _reckons(spec):
+        parameters = tuple(
+            replace(x, topic="expression") if x.topic == "text" else x for x in parameters
+        )
     stems = name_words(spec.name)
     own = list(stems)
     while len(own) > 1 and own[0] in sources:
@@ -210,6 +215,11 @@ def _offered(spec: FunctionSpec, sources: frozenset[str]) -> OfferedTool:
         _weigh_parameter(weights, parameter)
     spoken = " ".join(plain_name(spec.name).split()[len(stems) - len(own) :])
     return OfferedTool(spec, spoken, parameters, weights, named)
+
+
+def _reckons(spec: FunctionSpec) -> bool:
+    """Whether its text is a sum to work out."""
+    return bool(_RECKONERS & {*name_words(spec.name), *_stems(spec.description)})
 
 
 def _weigh_parameter(weights: dict[str, float], parameter: Parameter) -> None:

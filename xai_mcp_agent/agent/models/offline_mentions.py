@@ -239,7 +239,8 @@ def _without_verb(text: str, start: int, end: int) -> tuple[int, int]:
     """Where a name really begins: `Find Jane Austen` is a request, not her name."""
     for found in _NAME_WORD.finditer(text, start, end):
         known = stem(found[0])
-        if not (is_stop(known) or is_generic(known) or is_action(known)):
+        is_initial = len(found[0]) == 1 and text[found.end() : found.end() + 1] == "."
+        if is_initial or not (is_stop(known) or is_generic(known) or is_action(known)):
             return found.start(), end
     return end, end
 

@@ -9,7 +9,7 @@ from .offline_mentions import Mention
 from .offline_parameters import Parameter
 from .offline_parts import Part
 from .offline_vocabulary import word_set
-from .offline_words import is_generic, is_stop, plain_name, stem, words
+from .offline_words import is_generic, is_stop, plain_name, stem, stem_set, words
 
 # Words of a name that people leave out: they say "book 7", not "book id 7".
 _LEFT_OUT = word_set("id name value number no text string max min num count of the")
@@ -21,7 +21,7 @@ _FIRM = re.compile(r"[=:]|\b(?:named|called|is|equals?|set to)\b")
 _STATING = re.compile(r"(?:\b(?:with|using|and|set)|[,(])\s+(?:the\s+|a\s+|an\s+)?$", re.IGNORECASE)
 _TOKEN = re.compile(r"[^\s,;!?\"']+(?<![.,])")
 _STRETCH = re.compile(r"[^,;\n]+?(?=\s+(?:and|with|in|to|for)\b|[,;\n]|[.!?]?\s*$)")
-_LIMITS = word_set("limit max maximum count top n num size first result take k page")
+_LIMITS = stem_set("limit max maximum count top n num size first result take k page")
 _LIMIT_LEADS = re.compile(
     r"\b(?:first|top|last|latest|recent|most|to|than|limit(?:ed)?(?: to| of)?|max(?:imum)?(?: of)?|"
     r"only|newest|oldest|past|previous|next|show(?: me)?|list|find|get|give me|fetch|return)\s+$",

@@ -9,13 +9,12 @@ from typing import Any, Literal, TypeAlias, cast
 
 from ...core.schemas import properties, required
 from ...core.tools import JsonObject
-from .offline_vocabulary import word_set
-from .offline_words import name_words
+from .offline_words import name_words, stem_set
 
 JsonType: TypeAlias = Literal["string", "integer", "number", "boolean", "array", "object"]
 Topic: TypeAlias = Literal[
     "zone", "url", "email", "path", "datetime", "date", "time", "unit", "id", "place", "person",
-    "language", "expression", "name", "query", "text",
+    "language", "expression", "name", "query", "text", "end",
 ]  # fmt: skip
 
 # Schemas may refer to themselves; nobody states more than this in a sentence.
@@ -41,7 +40,7 @@ _TOPIC_OF_NAME: tuple[tuple[Topic, str], ...] = (
     ("person", "author person user reader member customer owner recipient borrower assignee sender "
      "employee patient student guest username"),
     ("id", "id key code isbn sku number sha hash revision commit ref ticket uuid"),
-    ("place", "city place location country region state town address destination origin airport "
+    ("place", "city place location country region state town address airport "
      "station area venue"),
     ("expression", "expression formula equation"),
     ("query", "query q search term keyword keywords phrase topic pattern"),
@@ -66,14 +65,14 @@ _EXAMPLE = re.compile(
     re.I,
 )
 _QUOTED_WORD = re.compile(r"['\"`]([\w./+-]+)['\"`]")
-_FROM = word_set(
+_FROM = stem_set(
     """
-    from source src origin start begin since after old departure base input
+    from source src origin start begin since after old departure base
     """
 )
-_TO = word_set(
+_TO = stem_set(
     """
-    to target destination dest end finish until before new arrival into output
+    to target destination dest end finish until before new arrival into
     """
 )
 
@@ -239,12 +238,13 @@ def _topic(name: str, plain: JsonObject, description: str) -> Topic:
     if {"time", "zone"} <= set(stems):
         return "zone"
     for topic, listed in _TOPIC_OF_NAME:
-        if set(stems) & _stems(listed):
+        if set(stems) & stem_set(listed):
             return topic
     for topic, pattern in _TOPIC_OF_DESCRIPTION:
         if re.search(pattern, description):
             return topic
-    return "text"
+    # `from` or `destination` alone: one end of something, whatever it is.
+    return "end" if set(stems) <= _FROM | _TO and stems else "text"
 
 
 def _fallback(plain: JsonObject, description: str, kind: JsonType) -> Any:
@@ -252,10 +252,6 @@ def _fallback(plain: JsonObject, description: str, kind: JsonType) -> Any:
         return plain["default"]
     stated = _FALLBACK.search(description) if kind == "string" else None
     return (stated[1] or stated[2]).rstrip(".:") if stated else None
-
-
-def _stems(listed: str) -> set[str]:
-    return {word for name in listed.split() for word in name_words(name)}
 
 
 def _object(value: Any) -> JsonObject:

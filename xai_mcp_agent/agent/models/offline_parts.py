@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from .offline_mentions import Mention, within
 from .offline_vocabulary import QUESTION_WORDS
-from .offline_words import is_action, stem, words
+from .offline_words import is_action, is_stop, stem, words
 
 # A sentence, a line, or a word that says "next" ends a part wherever it stands.
 _STRONG = re.compile(
@@ -20,6 +20,8 @@ _STRONG = re.compile(
 )
 # These join words as often as they join requests.
 _WEAK = re.compile(r"\s*,\s+(?:and\s+|but\s+|or\s+)?|\s+(?:and|but|&)\s+", re.IGNORECASE)
+# "Sing me a song": whatever the verb, something is asked for.
+_ORDER = re.compile(r"[a-z]+ (?:me|us|a|an|the|my|our|this|that|it|some)\b", re.IGNORECASE)
 _LIST_NUMBER = re.compile(r"\s*\d{1,2}[.)]\s*")
 _ABBREVIATION = re.compile(r"(?:\b(?:Dr|Mr|Mrs|Ms|St|Prof|No|vs|etc|e\.g|i\.e)|\b[A-Z])\.$")
 _LEAD = re.compile(
@@ -43,8 +45,9 @@ class Part:
 
     @property
     def asks(self) -> bool:
-        """Whether it begins as a request or a question does."""
-        return begins_request(self.text)
+        """Whether it is a request or a question by its form."""
+        is_order = _ORDER.match(self.text) and not is_stop(words(self.text)[0].stem)
+        return bool(is_order) or self.text.endswith("?") or begins_request(self.text)
 
     def matching_text(self) -> str:
         """Its words without the values, which say nothing about which tool is meant."""

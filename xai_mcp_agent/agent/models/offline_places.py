@@ -12,7 +12,7 @@ from .offline_vocabulary import PLACES
 
 _AREAS = ("Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian",
           "Pacific")  # fmt: skip
-_IANA = re.compile(r"(?<![\w/])[A-Z][A-Za-z]+(?:/[A-Za-z][\w+-]*){1,2}(?![\w/])")
+_IANA = re.compile(r"(?<![\w/])[A-Za-z]{2,20}(?:/[A-Za-z][\w+-]{0,30}){1,2}(?![\w/])")
 _PLACE_WORD = re.compile(r"[A-Za-z][A-Za-z'\u2019.-]*")
 _SHORT = frozenset({"UTC", "GMT", "CET", "EET", "WET", "EST", "MST", "HST"})
 # In lower case, a word is only taken for a place where a place would stand.
@@ -31,8 +31,8 @@ class Zone(NamedTuple):
 def zones(text: str) -> Iterator[Zone]:
     """Every time zone the text names, and every place that has one, in order."""
     for found in _IANA.finditer(text):
-        if found[0] in _available():
-            yield Zone(found[0], found.start(), found.end())
+        if name := _by_lower_name().get(found[0].lower()):
+            yield Zone(name, found.start(), found.end())
             text = text[: found.start()] + " " * len(found[0]) + text[found.end() :]
     found_words = list(_PLACE_WORD.finditer(text))
     at = 0
@@ -65,6 +65,11 @@ def _zone_of(written: str) -> str | None:
 @cache
 def _available() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones())
+
+
+@cache
+def _by_lower_name() -> dict[str, str]:
+    return {name.lower(): name for name in _available()}
 
 
 @cache

@@ -9,6 +9,7 @@ from datetime import date
 
 from .base import FunctionSpec
 from .offline_arguments import Filled, fill_arguments
+from .offline_candidates import path_suits
 from .offline_hints import changes_unit, hints_in
 from .offline_lookup import lookup
 from .offline_matching import Match, OfferedTool, ToolMatcher
@@ -17,9 +18,12 @@ from .offline_parts import Part, begins_request, part_of, split_parts
 from .offline_words import is_stop, name_words, words
 
 _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
-_NEAR = 0.45  # A tool this near to the best may be meant when its arguments fit better.
-_MAX_NEAR = 6
+# A tool this near to the best may be meant when its arguments fit better; one that takes all its
+# arguments from what was said may be further off.
+_CLOSE, _NEAR = 0.45, 0.25
+_MAX_NEAR = 8
 _MISSING, _MISSING_MAY_COME = 0.5, 0.85
+_WRONG_PATH = 0.25  # A file where a folder is wanted.
 _GUESSED = 0.9  # An argument that is only what was left of the words.
 _UNUSED_VALUES = 0.35  # How much a tool is doubted that uses none of the values stated.
 _FIELD = re.compile(
@@ -41,7 +45,7 @@ _STATED = {
     "quoted",
     "id",
 }
-_IN_ORDER = re.compile(r"\b(?:then|after that|afterwards|finally|lastly|next)\b|\d[.)]", re.I)
+_IN_ORDER = re.compile(r"\b(?:then|after that|afterwards|finally|lastly|next)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,15 +139,17 @@ class _Planner:
     ) -> Step:
         """The tool that fits the words and whose arguments the part gives best."""
         may_refer = bool(steps) or self._has_earlier
-        near = [x for x in fitting if x.score >= _NEAR * fitting[0].score][:_MAX_NEAR]
-        filled = [
-            fill_arguments(x.tool, part, x.said, may_refer=may_refer, context=context) for x in near
-        ]
-        scores = [
-            _worth(x, y, part, may_come=bool(steps)) for x, y in zip(near, filled, strict=True)
-        ]
-        best = scores.index(max(scores))
-        return Step(part, near[best].tool, filled[best], self._waits(part, steps))
+        best: tuple[float, Match, Filled] | None = None
+        for match in fitting[:_MAX_NEAR]:
+            filled = fill_arguments(
+                match.tool, part, match.said, may_refer=may_refer, context=context
+            )
+            least = _NEAR if filled.used and not filled.missing else _CLOSE
+            worth = _worth(match, filled, part, may_come=bool(steps))
+            if match.score >= least * fitting[0].score and (best is None or worth > best[0]):
+                best = worth, match, filled
+        assert best, "the first one is always near enough"
+        return Step(part, best[1].tool, best[2], self._waits(part, steps))
 
     def _with_lookup(self, step: Step) -> list[Step]:
         """The step, after a search for what it calls by name instead of by number."""
@@ -163,7 +169,8 @@ class _Planner:
         if tool is None or any(not is_stop(x.stem) for x in words(_without_values(part))):
             return None
         filled = fill_arguments(tool, part, frozenset())
-        if not filled.used or not any(filled.calls):
+        said_before = [call for x in steps if x.tool is tool for call in x.filled.calls]
+        if not filled.used or all(x in said_before for x in filled.calls):
             return None
         return Step(part, tool, filled, self._waits(part, steps))
 
@@ -195,6 +202,11 @@ def _worth(match: Match, filled: Filled, part: Part, *, may_come: bool) -> float
         score *= _MISSING_MAY_COME if may_come else _MISSING
     if filled.is_guess:
         score *= _GUESSED
+    if not all(
+        path_suits(x, match.tool.name_stems, filled.calls[0].get(x.name))
+        for x in match.tool.parameters
+    ):
+        score *= _WRONG_PATH
     stated = [x for x in part.mentions if x.kind in _STATED]
     if stated:
         used = sum(x in filled.used for x in stated)

@@ -10,18 +10,17 @@ from typing import Any, NamedTuple, cast
 from .offline_mentions import number_in
 from .offline_parameters import Parameter, Topic
 from .offline_places import is_zone
-from .offline_vocabulary import word_set
-from .offline_words import name_words, stem, words
+from .offline_words import name_words, stem, stem_set, words
 
 # How surely a value in a result is what a parameter wants.
 PLAUSIBLE, SAME_FORM, SAME_NAME = 1, 4, 6
 _MAX_DEPTH = 3
 _MAX_OWN_FIELDS = 2
-_ABOUT_LISTS = word_set("total count page limit offset next cursor query")
+_ABOUT_LISTS = stem_set("total count page limit offset next cursor query")
 _SAID = 5  # A field that the request itself names: "translate its title".
-_DIRECTION_STEMS = word_set("from to source src target dest destination start end origin")
-_MAIN_FIELDS = word_set("result value total sum answer output amount product")
-_TEXT_FIELDS = word_set("title name text result content answer message summary")
+_DIRECTION_STEMS = stem_set("from to source src target dest destination start end origin")
+_MAIN_FIELDS = stem_set("result value total sum answer output amount product")
+_TEXT_FIELDS = stem_set("title name text result content answer message summary")
 _LINE = re.compile(r"^[ \t]*[-*]?[ \t]*(\w[\w ]{0,30}):[ \t]+(\S.*?)[ \t]*$", re.MULTILINE)
 _AFTER_EQUALS = re.compile(r"(?:=|\bis|\bare|:)\s*(?P<rest>[-\u2212]?[\d.].*)", re.DOTALL)
 _FORM: dict[Topic, re.Pattern[str]] = {

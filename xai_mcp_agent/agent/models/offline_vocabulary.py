@@ -230,6 +230,13 @@ franc chf
 percent percentage %
 """
 
+CURRENCIES = word_set(
+    """
+    usd eur gbp jpy chf cny inr aud cad nzd sek nok dkk pln czk huf ron brl mxn krw sgd hkd zar try
+    dollar euro yen yuan franc rupee krona krone peso won rand zloty
+    """
+)
+
 # Past forms and plurals that no rule reaches.
 IRREGULAR = word_pairs(
     """

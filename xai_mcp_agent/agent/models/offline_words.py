@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from .offline_vocabulary import (
     ACTION_WORDS,
     CHANGING_WORDS,
+    CURRENCIES,
     GENERIC_WORDS,
     IRREGULAR,
     STOP_WORDS,
@@ -56,10 +57,16 @@ def plain_name(name: str) -> str:
 def stem(word: str) -> str:
     """The form in which words are compared: lower case, without the endings of English grammar."""
     low = word.lower().replace("\u2019", "'").removesuffix("'s").replace("'", "")
-    low = IRREGULAR.get(low, low)
+    if low in IRREGULAR:
+        return _without_derivation(IRREGULAR[low])
     if len(low) < 4 or not low.isascii() or not low.isalpha():
         return low
     return _without_derivation(_without_past(_without_plural(low)))
+
+
+def stem_set(listed: str) -> frozenset[str]:
+    """The stems of the words of a text."""
+    return frozenset(stem(word) for word in listed.split())
 
 
 def is_stop(stemmed: str) -> bool:
@@ -89,7 +96,12 @@ def related(stemmed: str) -> frozenset[str]:
 
 def same_unit(one: str, other: str) -> bool:
     """Whether two names mean the same unit: `miles` and `mi`."""
-    return other.lower() in _unit_names(one) or stem(other) in _unit_names(one)
+    return bool({other.lower(), stem(other)} & _unit_names(one))
+
+
+def is_money(name: str) -> bool:
+    """Whether this names a currency."""
+    return name.lower() in CURRENCIES or stem(name) in _stems(CURRENCIES)
 
 
 def _words_at(found: re.Match[str]) -> Iterator[Word]:
@@ -155,10 +167,10 @@ def _groups(table: str) -> dict[str, frozenset[str]]:
 
 @cache
 def _unit_names(name: str) -> frozenset[str]:
+    """Every name of a unit, as it is and in the compared form."""
     wanted = {name.lower(), stem(name)}
-    lines = [frozenset(line.split()) for line in UNITS.strip().splitlines()]
-    return _union(wanted, (group for group in lines if wanted & (group | set(map(stem, group)))))
-
-
-def _union(first: Iterable[str], others: Iterable[Iterable[str]]) -> frozenset[str]:
-    return frozenset(first).union(*others)
+    found = {name.lower()}
+    for line in UNITS.strip().splitlines():
+        group = {form for word in line.split() for form in (word, stem(word))}
+        found |= group if wanted & group else set()
+    return frozenset(found)

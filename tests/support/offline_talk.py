@@ -1,0 +1,118 @@
+"""Talks with the offline model: what it is offered, what it calls, what it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any
+
+from xai_mcp_agent.agent import text_protocol
+from xai_mcp_agent.agent.conversation import call_message, result_messages
+from xai_mcp_agent.agent.models.base import (
+    FunctionSpec,
+    Message,
+    ModelReply,
+    ModelRequest,
+    ToolCall,
+)
+from xai_mcp_agent.agent.models.offline import OfflineModel
+
+TODAY = date(2026, 3, 12)  # A Thursday.
+MOST_TURNS = 8
+
+Answer = Callable[[str, dict[str, Any]], str]
+Call = tuple[str, dict[str, Any]]
+
+
+def tool(name: str, description: str, /, *, optional: str = "", **parameters: Any) -> FunctionSpec:
+    """A tool; a parameter is a JSON type or a whole schema, required unless named in `optional`."""
+    properties = {k: {"type": v} if isinstance(v, str) else v for k, v in parameters.items()}
+    required = [x for x in properties if x not in optional.split()]
+    schema = {"type": "object", "properties": properties, "required": required}
+    return FunctionSpec(name, description, schema)
+
+
+def text(description: str, **more: Any) -> dict[str, Any]:
+    """The schema of a described string."""
+    return {"type": "string", "description": description, **more}
+
+
+@dataclass
+class Talk:
+    """One run: the calls of each turn, what was said with them, and the answer."""
+
+    turns: list[list[Call]] = field(default_factory=list[list[Call]])
+    thoughts: list[str] = field(default_factory=list[str])
+    answer: str = ""
+    messages: list[Message] = field(default_factory=list[Message])
+
+    @property
+    def calls(self) -> list[Call]:
+        """All calls, in order."""
+        return [call for turn in self.turns for call in turn]
+
+
+async def ask(
+    messages: Sequence[Message], functions: Sequence[FunctionSpec], *, in_text: bool = False,
+    may_call: bool = True,
+) -> ModelReply:  # fmt: skip
+    """One turn; in the text protocol the tools stand in the system prompt."""
+    offered = tuple(functions)
+    given = list(messages)
+    if in_text:
+        prompt = f"{text_protocol.INSTRUCTION}\n{text_protocol.describe_tools(offered)}"
+        given, offered = [{"role": "system", "content": prompt}, *given], ()
+    streamed: list[str] = []
+
+    async def on_text(piece: str) -> None:
+        streamed.append(piece)
+
+    request = ModelRequest(tuple(given), offered, may_call)
+    reply = await OfflineModel(today=lambda: TODAY).reply(request, on_text)
+    assert "".join(streamed) == reply.text
+    return reply
+
+
+async def talk(
+    request: str, functions: Sequence[FunctionSpec], answer: Answer | None = None, *,
+    in_text: bool = False, before: Sequence[Message] = (),
+) -> Talk:  # fmt: skip
+    """A whole run as the loop makes it. A text from `answer` that begins with ERROR is an error."""
+    run = Talk(messages=[*before, {"role": "user", "content": request}])
+    for _ in range(MOST_TURNS):
+        reply = await ask(run.messages, functions, in_text=in_text)
+        thought, calls = read_reply(reply, in_text=in_text)
+        if not calls:
+            run.answer = thought
+            return run
+        run.thoughts.append(thought)
+        run.turns.append([(x.name, json.loads(x.arguments)) for x in calls])
+        texts = [(answer or _done)(x.name, json.loads(x.arguments)) for x in calls]
+        results = [(x, y, y.startswith("ERROR")) for x, y in zip(calls, texts, strict=True)]
+        run.messages += [call_message(thought, calls, in_text=in_text)]
+        run.messages += result_messages(results, in_text=in_text)
+    raise AssertionError(f"no answer after {MOST_TURNS} turns: {run.turns}")
+
+
+def read_reply(reply: ModelReply, *, in_text: bool) -> tuple[str, list[ToolCall]]:
+    """What was said and what was called, in either protocol."""
+    if not in_text:
+        return reply.text, list(reply.calls)
+    assert not reply.calls
+    read = text_protocol.parse_reply(reply.text)
+    calls = [ToolCall(f"call_{n}", x.name, x.arguments) for n, x in enumerate(read.calls, 1)]
+    return read.thought, calls
+
+
+async def first_calls(
+    request: str, functions: Sequence[FunctionSpec], *, in_text: bool = False
+) -> list[Call]:
+    """The calls of the first turn."""
+    reply = await ask([{"role": "user", "content": request}], functions, in_text=in_text)
+    return [(x.name, json.loads(x.arguments)) for x in read_reply(reply, in_text=in_text)[1]]
+
+
+def _done(_name: str, _arguments: dict[str, Any]) -> str:
+    return "done"
