@@ -12,7 +12,7 @@ Options, all of them optional:
 - listing: `tools` (in place of the usual ones), `many` (so many more), `page` (tools on a page),
   `cursor`: "loop", "endless";
   `ttl_ms`; `list`: "hang", "error", "die"; `echo_notice` (a change notice after each listing)
-- the end: `ignore_eof`, `ignore_term`
+- the end: `ignore_eof`, `ignore_term`, `slow_end` (seconds it needs to finish)
 - `then`: options that replace these from the second start on; needs a `journal`
 
 Its tools do what their arguments say; see `_TOOLS`.
@@ -340,6 +340,7 @@ def journal(options: dict, line: str) -> None:
 
 def _prepare(options: dict) -> None:
     journal(options, "start")
+    journal(options, f"pid {os.getpid()}")
     if options.get("ignore_term"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "stderr" in options:
@@ -381,6 +382,9 @@ def _serve_stdio(options: dict) -> None:
             _write(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
     if options.get("ignore_eof"):
         time.sleep(FOR_EVER_SECONDS)
+    if "slow_end" in options:
+        time.sleep(options["slow_end"])
+        journal(options, "finished")
 
 
 def main() -> None:

@@ -22,6 +22,7 @@ import anyio
 import anyio.lowlevel
 
 from ...settings.models import ServerSettings
+from . import guard
 from .stderr import StderrLog
 
 # A line is one message. Above this a server is broken or hostile, and memory matters more.
@@ -125,6 +126,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         # Always: a server that ended by itself may have left children behind.
         self._signal_group(_KILL)
         await self._exits_within(_TERM_GRACE_SECONDS)
+        guard.release(self.pid)
         # A grandchild that left our group may still hold a pipe; we do not wait for it.
         self._transport.close()
 
@@ -133,6 +135,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The process was started."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
+        guard.protect(self.pid)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """It wrote something."""
