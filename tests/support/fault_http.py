@@ -207,6 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
+        self.send_header("connection", "close")
         self.end_headers()
         events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.owner.streams.append(events)

@@ -1,4 +1,4 @@
-"""Calling tools: results of every kind, limits, cancelling, progress, and what servers get wrong."""
+"""Calling tools: results of every kind, limits, cancelling, progress, and odd answers."""
 
 from __future__ import annotations
 
@@ -276,7 +276,7 @@ def test_an_answer_that_cannot_be_read_fails_its_call_at_once(line: str):
     with bridge_with(it=entry()) as bridge:
         bridge.list_tools("it")
         started = time.monotonic()
-        with pytest.raises(ServerError, match="the answer is not a valid message"):
+        with pytest.raises(ServerError, match="cannot be used: it is not a valid message"):
             bridge.call_tool("it", "raw", {"line": line})
         assert time.monotonic() - started < 2
         assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
@@ -321,7 +321,7 @@ def test_a_large_result_arrives_whole_and_soon():
 
 def test_a_result_beyond_all_measure_is_refused_and_the_connection_stays():
     with bridge_with(it=entry()) as bridge:
-        with pytest.raises(ServerError, match="the answer is too long"):
+        with pytest.raises(ServerError, match="cannot be used: it is too long"):
             bridge.call_tool("it", "big", {"characters": 70_000_000})
         assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
 

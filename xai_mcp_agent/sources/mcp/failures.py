@@ -15,14 +15,16 @@ from ...core.errors import (
     ToolTimeout,
     XaiMcpError,
 )
-from .http import TROUBLE
 from .streams import NotDelivered
 from .transport import Connection
+from .watch import TROUBLE
 
-Verdict: TypeAlias = Literal["late", "lost", "unsent", "broken", "unsendable", "refused", "garbled"]
+Verdict: TypeAlias = Literal[
+    "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
+]
 """What became of a request. late: no answer in time. lost: the connection is over. unsent: over as
 well, and the request never arrived. broken: this answer is lost, the connection may be fine.
-unsendable: it cannot be JSON. refused: answered with an error. garbled: the answer is not MCP."""
+unsendable: it cannot be JSON. refused: answered with an error. unreadable: the answer is no use."""
 
 # JSON-RPC codes of the SDK (mcp.types): also used by some servers for errors of their own.
 _CONNECTION_CLOSED = -32000
@@ -30,6 +32,8 @@ _REQUEST_TIMEOUT = -32001
 _METHOD_NOT_FOUND = -32601
 _SESSION_GONE = ("session terminated", "session not found")
 _STREAM_BROKEN = "sse stream"
+_NOT_PARSED = "failed to parse"
+_UNREADABLE = (_NOT_PARSED, "unexpected content type", "server answered a request with 202")
 
 _RUNNERS = {
     "npx": "Install Node.js (it brings npx)",
@@ -108,8 +112,8 @@ class Failures:
                 return InvalidArguments(what, [_first_line(cause)], "values that JSON can hold")
             case "refused":
                 return self._refused(cause, link, what)
-            case "garbled":
-                return self._garbled(cause, link, what)
+            case "unreadable":
+                return self._unreadable(cause, link, what)
 
     def _late(self, link: Connection, what: str, seconds: float) -> ToolTimeout:
         return ToolTimeout(
@@ -134,10 +138,10 @@ class Failures:
             self._server, problem, code, _STATUS_HELP.get(_http_status(cause) or 0, "")
         )
 
-    def _garbled(self, cause: BaseException, link: Connection, what: str) -> ServerError:
+    def _unreadable(self, cause: BaseException, link: Connection, what: str) -> ServerError:
         return ServerError(
             self._server,
-            self._mask(f"{what} gave an answer that is not MCP: {_first_line(cause)}."),
+            self._mask(f"{what} gave an answer that cannot be used: {_words_of(cause)}."),
             0,
             "Report it to the server's authors; its other tools are not affected.",
             link.stderr.tail(),
@@ -159,12 +163,14 @@ def verdict_on(cause: BaseException, link: Connection) -> Verdict:
     if isinstance(cause, anyio.ClosedResourceError | anyio.BrokenResourceError):
         return "lost"
     code = getattr(cause, "code", None)
-    return _verdict_on_error(cause, code, link) if isinstance(code, int) else "garbled"
+    return _verdict_on_error(cause, code, link) if isinstance(code, int) else "unreadable"
 
 
 def _verdict_on_error(cause: BaseException, code: int, link: Connection) -> Verdict:
     text = str(cause).lower()
     trouble = _data(cause).get(TROUBLE)
+    if trouble == "unreadable" or text.startswith(_UNREADABLE):
+        return "unreadable"
     if trouble == "broken" or (code == _CONNECTION_CLOSED and text.startswith(_STREAM_BROKEN)):
         return "broken"
     if trouble is not None or text in _SESSION_GONE:
@@ -270,7 +276,12 @@ def _words_of(cause: BaseException) -> str:
     """What an error says, in one line; one of our own without what stands around it."""
     if isinstance(problem := getattr(cause, "problem", None), str):
         return problem.rstrip(".")
-    return _first_line(cause)
+    text = _first_line(cause)
+    if text.lower().startswith(_NOT_PARSED):
+        return "it is not a valid message"
+    if "task_status.started" in text:
+        return "its stream ended before it said where messages go"
+    return text
 
 
 def _first_line(cause: BaseException) -> str:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ...settings.models import ServerSettings
+from .watch import TROUBLE, Trouble
 
 if TYPE_CHECKING:
     import httpx2
@@ -31,13 +32,6 @@ _INTERNAL_ERROR = -32603
 _METHOD_NOT_FOUND = -32601
 # Of a body that was read and unpacked they are no longer true.
 _HEADERS_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
-
-Trouble: TypeAlias = Literal["unsent", "broken", "forgotten"]
-"""unsent: no connection, so the server never saw the request. broken: the connection ended before
-the answer was complete. forgotten: the server does not know our session any more."""
-
-TROUBLE = "xai-mcp-agent/trouble"
-"""Key in the `data` of an error answer of ours, beside `http_status`."""
 
 
 class HttpFacts:
@@ -122,7 +116,8 @@ async def _as_the_sdk_can_read_it(
         body = await _body(response, _MAX_ANSWER_BYTES)
         if len(body) > _MAX_ANSWER_BYTES:
             size = _MAX_ANSWER_BYTES // 1024**2
-            return _error_answer(request, 502, f"the answer is larger than {size} MiB")
+            text = f"it is larger than {size} MiB"
+            return _error_answer(request, 502, text, trouble="unreadable")
         return _with_body(request, response, body)
     return response
 

@@ -43,7 +43,7 @@ _GRACE_SECONDS = 1.0
 # When a server refuses one request, others that it has already may still be answered.
 _DRAIN_SECONDS = 1.0
 # Ending a session over HTTP asks the server, which may not answer; a process has its own limits.
-_LEAVE_SECONDS = 3.0
+_LEAVE_SECONDS = 2.0
 
 
 class Listener(Protocol):
@@ -233,7 +233,7 @@ class McpSession:
     @property
     def _client_outlives_the_server(self) -> bool:
         """Over HTTP each request has its own connection, and may still be answered."""
-        return self.link.process is None and not self.link.closed_on_purpose
+        return self.link.settings.transport == "http" and not self.link.closed_on_purpose
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
         await self._changes.listen(self._connected(), self._doubt, task_status=task_status)

@@ -22,18 +22,22 @@ class StderrLog:
     def __init__(self, mask: Callable[[str], str]) -> None:
         self._mask = mask
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._partial = b""
+        self._partial = bytearray()
 
     def feed(self, data: bytes) -> None:
         """Take in bytes as they come; lines may be cut anywhere, encodings may be broken."""
-        *lines, self._partial = (self._partial + data).split(b"\n")
-        for line in lines[-_KEPT_LINES:]:
-            self.add(line.decode("utf-8", "replace"))
+        first, *rest = data.split(b"\n")
+        self._partial += first
+        if rest:
+            *lines, last = (bytes(self._partial), *rest)
+            self._partial = bytearray(last)
+            for line in lines[-_KEPT_LINES:]:
+                self.add(line.decode("utf-8", "replace"))
         if len(self._partial) > _MAX_LINE_BYTES:
             # Between words, so that no secret is cut in two and missed.
             head, _, self._partial = self._partial.rpartition(b" ")
             self.add(head.decode("utf-8", "replace"))
-            self._partial = self._partial[-_MAX_LINE_BYTES:]
+            del self._partial[:-_MAX_LINE_BYTES]
 
     def end(self) -> None:
         """Nothing more will come: an unfinished line counts as one."""

@@ -17,6 +17,7 @@ import anyio
 from ...settings.models import ServerSettings
 from .process import CutLine, ServerProcess, start_process
 from .stderr import StderrLog
+from .watch import TROUBLE
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -105,8 +106,9 @@ class _Incoming(_Stream):
     def _broken_answer(self, request: int, line: bytes) -> SessionMessage:
         from mcp_types import ErrorData, JSONRPCError
 
-        reason = "is too long" if isinstance(line, CutLine) else "is not a valid message"
-        error = ErrorData(code=_PARSE_ERROR, message=f"the answer {reason}")
+        reason = "too long" if isinstance(line, CutLine) else "not a valid message"
+        data = {TROUBLE: "unreadable"}
+        error = ErrorData(code=_PARSE_ERROR, message=f"it is {reason}", data=data)
         return self._wrapped(JSONRPCError(jsonrpc="2.0", id=request, error=error))
 
 

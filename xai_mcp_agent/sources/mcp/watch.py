@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal, TypeAlias
 
 import anyio
+
+Trouble: TypeAlias = Literal["unsent", "broken", "forgotten", "unreadable"]
+"""unsent: no connection, so the server never saw the request. broken: the connection ended before
+the answer was complete. forgotten: the server does not know our session any more. unreadable: the
+answer is no use."""
+
+TROUBLE = "xai-mcp-agent/trouble"
+"""Key in the `data` of an error answer that a transport of ours gives in a server's place."""
 
 
 class Watch:

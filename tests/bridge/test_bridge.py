@@ -1,0 +1,242 @@
+"""The Python face of the bridge: its methods, from any thread and from any loop."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.bridges import bridge_with, names_of, status_of
+from tests.support.fault_server import entry
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.core.errors import (
+    InvalidArguments,
+    SettingsError,
+    SourceFailed,
+    ToolTimeout,
+    UnknownServer,
+)
+
+
+@pytest.fixture(scope="module")
+def bridge() -> Any:
+    """A bridge with healthy servers; tests of this module share it and harm none of them."""
+    with bridge_with(a=entry(), b=entry(era="modern"), c=entry()) as made:
+        made.connect(wait=True)
+        yield made
+
+
+def test_a_bridge_is_opened_from_a_file(tmp_path: Path):
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {"it": entry()}}), encoding="utf-8")
+    with Bridge.open(file) as opened:
+        assert opened.call_tool("it", "echo", {"text": "from a file"}).text == "from a file"
+    with pytest.raises(SettingsError, match=str(tmp_path / "no.json")):
+        Bridge.open(tmp_path / "no.json")
+
+
+def test_the_states_of_all_servers_are_told_without_connecting_any():
+    wrong = {"command": "x", "env": {"TOKEN": "${NO_SUCH_VARIABLE_HERE}"}}
+    with bridge_with(it=entry(), off={**entry(), "disabled": True}, wrong=wrong) as made:
+        assert {x.name: x.state for x in made.servers()} == {
+            "it": "idle",
+            "off": "disabled",
+            "wrong": "disabled",
+        }
+        assert "NO_SUCH_VARIABLE_HERE" in status_of(made, "wrong").error
+        assert made.usable_servers() == ("it",)
+        with pytest.raises(SettingsError, match="NO_SUCH_VARIABLE_HERE"):
+            made.list_tools("wrong")
+        with pytest.raises(UnknownServer):
+            made.connect("nope", "it")
+        assert names_of(made.list_tools("it"))
+
+
+def test_one_process_serves_many_calls(bridge: Bridge):
+    """Sessions are kept: never a session for each call."""
+    assert len({bridge.call_tool("a", "pid").text for _ in range(50)}) == 1
+
+
+def test_calls_from_eight_threads_at_once_get_their_own_answers(bridge: Bridge):
+    def call(number: int) -> str:
+        return bridge.call_tool("abc"[number % 3], "echo", {"text": str(number)}).text
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(call, range(200))) == [str(x) for x in range(200)]
+
+
+def test_a_slow_call_does_not_hold_up_others_on_the_same_server(bridge: Bridge):
+    waiting = bridge.submit(Engine.call_tool, "a", "never")
+    assert bridge.call_tool("a", "echo", {"text": "meanwhile"}).text == "meanwhile"
+    assert not waiting.done()
+    waiting.cancel()
+
+
+def test_a_thread_with_a_running_loop_may_call(bridge: Bridge):
+    """As a node does inside a notebook, whose thread runs the kernel's own loop."""
+
+    async def inside_a_kernel() -> str:
+        return bridge.call_tool("a", "echo", {"text": "from a kernel"}).text
+
+    assert asyncio.run(inside_a_kernel()) == "from a kernel"
+
+
+@pytest.mark.anyio
+async def test_the_same_methods_exist_as_coroutines(bridge: Bridge):
+    aio = bridge.aio
+    await aio.connect("a", "b", wait=True)
+    assert {x.name for x in await aio.servers()} == {"a", "b", "c"}
+    assert "echo" in names_of(await aio.list_tools("a"))
+    assert await aio.find_server("echo", ["b", "a"]) == "b"
+    assert (await aio.call_tool("a", "echo", {"text": "hello"})).text == "hello"
+    assert names_of(await aio.refresh("a"))
+    assert await aio.list_resources("a") == []
+    assert await aio.list_prompts("a") == []
+    with pytest.raises(UnknownServer):
+        await aio.list_tools("nope")
+    with pytest.raises(InvalidArguments):
+        await aio.call_tool("a", "echo", {})
+
+
+@pytest.mark.anyio
+async def test_many_coroutines_wait_side_by_side_and_block_no_loop(bridge: Bridge):
+    answers: dict[int, str] = {}
+
+    async def call(number: int) -> None:
+        answers[number] = (await bridge.aio.call_tool("a", "echo", {"text": str(number)})).text
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(50):
+            tasks.start_soon(call, number)
+    assert answers == {x: str(x) for x in range(50)}
+
+
+@pytest.mark.anyio
+async def test_cancelling_a_coroutine_cancels_the_call_at_the_server():
+    with bridge_with(it=entry()) as made:
+        await made.aio.connect("it", wait=True)
+        with anyio.move_on_after(0.2) as scope:
+            await made.aio.call_tool("it", "never")
+        assert scope.cancelled_caught
+        seen = json.loads((await made.aio.call_tool("it", "seen")).text)
+        assert seen[-2:] == ["notifications/cancelled", "tools/call"]
+
+
+def test_a_call_from_the_bridges_own_loop_is_refused(bridge: Bridge):
+    """It would wait for itself for ever. A progress listener is called there, for instance."""
+    refused: list[str] = []
+
+    def listen(*_: Any) -> None:
+        try:
+            bridge.call_tool("a", "echo", {"text": "x"})
+        except RuntimeError as error:
+            refused.append(str(error))
+
+    bridge.call_tool("a", "progress", {"steps": 1}, on_progress=listen)
+    assert len(refused) == 1
+    assert "called from its own event loop" in refused[0]
+    assert "Use the coroutines of `bridge.aio`" in refused[0]
+
+
+def test_a_server_is_found_by_a_tool_of_it(bridge: Bridge):
+    assert bridge.find_server("echo", ["b", "a"]) == "b"
+    assert bridge.find_server("no_such_tool", ["a", "b"]) is None
+    assert bridge.find_server("echo", []) is None
+
+
+def test_servers_that_cannot_be_used_have_no_tools_to_find():
+    missing = {"command": "no-such-command"}
+    with bridge_with(missing=missing, it=entry()) as made:
+        assert made.find_server("echo", ["missing", "unknown", "it"]) == "it"
+
+
+def test_disconnecting_what_is_not_connected_is_harmless(bridge: Bridge):
+    with bridge_with(it=entry()) as made:
+        made.disconnect("it")
+        with pytest.raises(UnknownServer):
+            made.disconnect("nope")
+
+
+def test_a_server_that_is_disconnected_offers_nothing_until_it_is_used_again():
+    with bridge_with(it=entry()) as made:
+        made.list_tools("it")
+        made.disconnect("it")
+
+        async def known(engine: Engine) -> int:
+            return len(engine.catalog.tools("it"))
+
+        assert made.run(known) == 0
+        assert made.call_tool("it", "echo", {"text": "again"}).text == "again"
+
+
+def test_calls_under_way_end_when_the_bridge_is_closed():
+    made = Bridge({"mcpServers": {"it": entry(), "slow": entry(hang=True)}})
+    made.connect("it", wait=True)
+    errors: list[BaseException] = []
+
+    def call(server: str, tool: str) -> None:
+        try:
+            made.call_tool(server, tool)
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=call, args=x) for x in (("it", "never"), ("slow", "echo"))]
+    for thread in threads:
+        thread.start()
+    while json.loads(made.call_tool("it", "seen").text).count("tools/call") < 2:
+        pass
+    made.close()
+    for thread in threads:
+        thread.join(5)
+    assert len(errors) == 2
+    assert all("closed" in str(x) for x in errors), errors
+
+
+@pytest.mark.anyio
+async def test_closing_the_bridge_does_not_look_like_a_cancelled_caller():
+    made = Bridge({"mcpServers": {"it": entry()}})
+    await made.aio.list_tools("it")
+    threading.Timer(0.2, made.close).start()
+    with pytest.raises(Exception, match="closed"):
+        await made.aio.call_tool("it", "never")
+
+
+def test_several_bridges_live_side_by_side():
+    with bridge_with(it=entry()) as one, bridge_with(it=entry()) as two:
+        assert one.call_tool("it", "pid").text != two.call_tool("it", "pid").text
+
+
+def test_the_limit_of_a_call_covers_connecting():
+    with bridge_with(it=entry(hang=True)) as made:
+        started = time.monotonic()
+        with pytest.raises(SourceFailed, match="was not ready within"):
+            made.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.2)
+        assert time.monotonic() - started < 2
+    with bridge_with(it=entry()) as made, pytest.raises(ToolTimeout):
+        made.call_tool("it", "never", timeout_seconds=0.4)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_of_the_process_is_told_that_the_bridge_is_not_its_own(bridge: Bridge):
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            bridge.list_tools("a")
+        except RuntimeError as error:
+            os.write(write, str(error).encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(pid, 0)
+    assert os.read(read, 1000).decode() == "This bridge is closed; open a new one."
+    os.close(read)
+    assert bridge.call_tool("a", "echo", {"text": "the parent's is open"}).text

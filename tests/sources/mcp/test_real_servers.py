@@ -1,0 +1,139 @@
+"""Servers that are not ours: from PyPI, from npm, and one that needs the SDK's 1.x line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import bridge_with, names_of, status_of
+from xai_mcp_agent import Bridge
+
+ROOT = Path(__file__).parents[3]
+NPM = Path(os.environ.get("XAI_TEST_NPM") or ROOT / ".cache" / "npm")
+MCP1 = ROOT / ".cache" / "mcp1"
+SQLITE = ("mcp-server-sqlite==2025.4.25", "mcp<2")
+_INSTALL_SECONDS = 60
+
+
+def installed(program: str) -> dict[str, Any]:
+    """What a settings file holds for a program beside this Python."""
+    return {"command": str(Path(sys.executable).parent / program), "args": []}
+
+
+def from_npm(package: str, *args: str, **more: Any) -> dict[str, Any]:
+    """The same for a package of the Model Context Protocol project at npm; skips without it."""
+    script = NPM / "node_modules" / "@modelcontextprotocol" / package / "dist" / "index.js"
+    node = shutil.which("node")
+    if node is None or not script.exists():
+        pytest.skip(f"needs Node.js and {package} in {NPM} (.ci/run installs it)")
+    return {"command": node, "args": [str(script), *args], **more}
+
+
+@pytest.fixture(scope="module")
+def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Bridge]:
+    """A server that needs mcp 1.x, in an environment of its own; made once and kept."""
+    program = MCP1 / "bin" / "mcp-server-sqlite"
+    if not program.exists():
+        _make_mcp1()
+    database = tmp_path_factory.mktemp("sqlite") / "t.db"
+    entry = {"command": str(program), "args": ["--db-path", str(database)]}
+    with bridge_with(sqlite=entry) as bridge:
+        yield bridge
+
+
+def _make_mcp1() -> None:
+    uv = shutil.which("uv", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if uv is None:
+        pytest.skip(f"needs {SQLITE[0]} with {SQLITE[1]!r} in {MCP1}; with uv it is made here")
+    for command in (
+        [uv, "venv", "--quiet", "--python", sys.executable, str(MCP1)],
+        [uv, "pip", "install", "--quiet", "--python", str(MCP1 / "bin" / "python"), *SQLITE],
+    ):
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_SECONDS)
+        except subprocess.TimeoutExpired:
+            pytest.skip(f"{SQLITE[0]} could not be installed in time")
+        if done.returncode:
+            pytest.skip(f"{SQLITE[0]} could not be installed: {done.stderr.strip()[-200:]}")
+
+
+def test_the_time_server_answers():
+    with bridge_with(time=installed("mcp-server-time")) as bridge:
+        assert names_of(bridge.list_tools("time")) == ["get_current_time", "convert_time"]
+        result = bridge.call_tool("time", "get_current_time", {"timezone": "UTC"})
+        assert not result.is_error
+        assert result.structured["timezone"] == "UTC"
+        assert status_of(bridge, "time").era == "2026-07-28"
+
+
+def test_the_git_server_answers(tmp_path: Path):
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True, timeout=20)
+    (tmp_path / "new.txt").write_text("x", encoding="utf-8")
+    server = installed("mcp-server-git")
+    server["args"] = ["--repository", str(tmp_path)]
+    with bridge_with(git=server) as bridge:
+        assert len(bridge.list_tools("git")) == 12
+        result = bridge.call_tool("git", "git_status", {"repo_path": str(tmp_path)})
+        assert "new.txt" in result.text
+
+
+def test_a_server_of_the_older_sdk_answers(sqlite_server: Bridge):
+    """It knows nothing of server/discover, and says so in a long traceback on stderr."""
+    call = sqlite_server.call_tool
+    call("sqlite", "create_table", {"query": "CREATE TABLE t (n INTEGER)"})
+    call("sqlite", "write_query", {"query": "INSERT INTO t VALUES (42)"})
+    assert "42" in call("sqlite", "read_query", {"query": "SELECT n FROM t"}).text
+    assert status_of(sqlite_server, "sqlite").era == "2025-11-25"
+    assert [x.uri for x in sqlite_server.list_resources("sqlite")] == ["memo://insights"]
+    assert [x.name for x in sqlite_server.list_prompts("sqlite")] == ["mcp-demo"]
+
+
+@pytest.mark.npm
+def test_the_everything_server_answers():
+    with bridge_with(all=from_npm("server-everything", "stdio")) as bridge:
+        names = names_of(bridge.list_tools("all"))
+        assert {"echo", "get-sum", "get-structured-content"} <= set(names)
+        assert bridge.call_tool("all", "echo", {"message": "hello"}).text == "Echo: hello"
+        weather = bridge.call_tool("all", "get-structured-content", {"location": "Chicago"})
+        assert weather.structured["temperature"] == 36
+        assert weather.notes == ()
+        told: list[Any] = []
+        bridge.call_tool(
+            "all",
+            "trigger-long-running-operation",
+            {"duration": 0.2, "steps": 2},
+            on_progress=lambda *x: told.append(x),
+        )
+        assert [(done, total) for done, total, _ in told] == [(1, 2), (2, 2)]
+        assert len(bridge.list_resources("all")) == 9
+        assert len(bridge.list_prompts("all")) == 4
+        assert bridge.get_prompt("all", "simple-prompt")[0].role == "user"
+        assert status_of(bridge, "all").era == "2025-11-25"
+
+
+@pytest.mark.npm
+def test_the_filesystem_server_answers(tmp_path: Path):
+    (tmp_path / "note.txt").write_text("from a file", encoding="utf-8")
+    with bridge_with(files=from_npm("server-filesystem", str(tmp_path))) as bridge:
+        path = str(tmp_path / "note.txt")
+        assert bridge.call_tool("files", "read_text_file", {"path": path}).text == "from a file"
+        outside = bridge.call_tool("files", "read_text_file", {"path": "/etc/passwd"})
+        assert outside.is_error
+
+
+@pytest.mark.npm
+def test_the_memory_server_answers_and_keeps_what_it_was_told(tmp_path: Path):
+    env = {"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
+    with bridge_with(memory=from_npm("server-memory", env=env)) as bridge:
+        ada = {"name": "Ada", "entityType": "person", "observations": ["writes programs"]}
+        bridge.call_tool("memory", "create_entities", {"entities": [ada]})
+        bridge.disconnect("memory")
+        found = bridge.call_tool("memory", "search_nodes", {"query": "programs"})
+        assert found.structured["entities"][0]["name"] == "Ada"

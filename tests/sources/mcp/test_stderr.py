@@ -1,0 +1,102 @@
+"""A server's own words: kept, quoted, bounded, without secrets, and never in the way."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.bridges import bridge_with, status_of
+from tests.support.fault_server import entry
+from tests.support.processes import wait_until
+from xai_mcp_agent.core.errors import SourceClosed, SourceFailed
+from xai_mcp_agent.settings.secrets import Secrets
+from xai_mcp_agent.sources.mcp.stderr import StderrLog
+
+SECRET = "sk-live-0123456789abcdef"
+
+
+def log(*chunks: bytes) -> StderrLog:
+    """A log that was fed these bytes, and knows one secret."""
+    made = StderrLog(Secrets([SECRET]).mask)
+    for chunk in chunks:
+        made.feed(chunk)
+    return made
+
+
+def test_the_last_lines_are_shown_newest_last_and_an_unfinished_one_too():
+    made = log(b"one\ntwo\n\nthr", b"ee\nfou")
+    assert made.tail() == ("one", "two", "three", "fou")
+    made.feed(b"r\n")
+    assert made.tail() == ("one", "two", "three", "four"), "looking did not cut the line in two"
+
+
+def test_only_so_many_lines_and_so_much_of_each_are_shown():
+    made = log(b"".join(b"%d %s\n" % (i, b"x" * 5000) for i in range(1000)))
+    tail = made.tail()
+    assert len(tail) == 12
+    assert tail[-1].startswith("999 xxx")
+    assert max(len(x) for x in tail) == 2000
+
+
+def test_what_never_ends_in_a_newline_does_not_grow_for_ever():
+    made = log(*[b"step %d " % i for i in range(100_000)])
+    assert "step 9" in made.tail()[-1]
+    assert sum(len(x) for x in made.tail()) <= 24_000
+
+
+def test_a_secret_is_masked_wherever_the_line_is_cut():
+    secret = SECRET.encode()
+    for cut in range(len(secret)):
+        made = log(b"token " + secret[:cut], secret[cut:] + b" end\n")
+        assert made.tail() == ("token *** end",)
+    long = log(b"x" * 1990 + b" " + secret + b"\n")
+    assert "sk-live" not in long.tail()[0]
+    endless = log(*[b"word " * 13_000 + secret + b" " for _ in range(3)])
+    assert not any("sk-live" in line or "abcdef" in line for line in endless.tail())
+
+
+def test_broken_encodings_colours_and_progress_bars_are_readable():
+    made = log(b"caf\xe9\n", b"\x1b[31mred\x1b[0m\n", b"10%\r50%\r100%\n", b"a\x00b\n")
+    assert made.tail() == ("caf\ufffd", "red", "100%", "ab")
+
+
+def test_a_text_without_a_newline_is_quoted_when_the_server_dies():
+    with bridge_with(it=entry()) as bridge:
+        with pytest.raises(SourceClosed) as caught:
+            bridge.call_tool("it", "die", {"says": "no newline"})
+        assert caught.value.stderr_tail == ("no newline",)
+
+
+def test_a_text_in_another_encoding_is_kept():
+    with bridge_with(it=entry()) as bridge:
+        bridge.call_tool("it", "complain", {"text": "caf\xe9"})
+        wait_until(lambda: bool(status_of(bridge, "it").stderr_tail), "the text is there")
+        assert status_of(bridge, "it").stderr_tail == ("caf\ufffd",)
+
+
+def test_a_flood_does_not_hold_the_server_up():
+    with bridge_with(it=entry(stderr_mb=10)) as bridge:
+        assert bridge.call_tool("it", "echo", {"text": "dry"}).text == "dry"
+        assert len(status_of(bridge, "it").stderr_tail) == 12
+
+
+def test_secrets_of_the_settings_are_in_no_error_and_no_status():
+    server = {**entry(exit=1, stderr=f"bad token {SECRET}"), "env": {"API_TOKEN": SECRET}}
+    server["args"] = [*server["args"], f"--token={SECRET}"]  # type: ignore[misc]
+    with bridge_with(it=server) as bridge:
+        with pytest.raises(SourceFailed) as caught:
+            bridge.list_tools("it")
+        assert "bad token ***" in str(caught.value)
+        for text in (str(caught.value), repr(caught.value), repr(bridge.servers())):
+            assert SECRET not in text
+
+
+def test_each_start_speaks_for_itself(tmp_path: object):
+    journal = f"{tmp_path}/journal"
+    later = {"stderr": "second start"}
+    with bridge_with(it=entry(stderr="first start", journal=journal, then=later)) as bridge:
+        bridge.list_tools("it")
+        with pytest.raises(SourceClosed) as caught:
+            bridge.call_tool("it", "die")
+        assert caught.value.stderr_tail == ("first start",)
+        bridge.list_tools("it")
+        assert status_of(bridge, "it").stderr_tail == ("second start",)
