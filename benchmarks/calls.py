@@ -1,0 +1,141 @@
+"""A tool call through the bridge against the same call on a bare `mcp.Client` in its own loop.
+
+One at a time: a plain thread calls `Bridge.call_tool` again and again, as a node does;
+the bare client awaits one call after another. 32 in flight: a plain thread starts 32 calls
+and waits for all of them; the bare client gathers 32. Both speak to one server of their own,
+started from the same file, and take turns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+from mcp import Client, StdioServerParameters
+
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.bridge.engine import Engine
+
+from .rows import Row, ratio
+
+_SERVER = str(Path(__file__).with_name("echo_server.py"))
+_CALLS = 96  # in each round; a multiple of what is in flight
+_IN_FLIGHT = 32
+_ROUNDS = 15
+_TARGET = 1.10
+_START_SECONDS = 20.0
+
+
+def rows() -> Iterator[Row]:
+    """Measure over stdio, then over HTTP."""
+    stdio = StdioServerParameters(command=sys.executable, args=[_SERVER])
+    yield from _measure("stdio", stdio, {"command": sys.executable, "args": [_SERVER]})
+    with _http_server() as one, _http_server() as other:
+        yield from _measure("HTTP", one, {"url": other})
+
+
+def _measure(name: str, target: Any, settings: dict[str, Any]) -> Iterator[Row]:
+    with _bare(target) as run, Bridge({"mcpServers": {"echo": settings}}) as bridge:
+        bridge.connect(wait=True)
+        pairs = (
+            ("one at a time", _one_by_one(bridge), lambda: run(_bare_one_by_one)),
+            (f"{_IN_FLIGHT} in flight", _together(bridge), lambda: run(_bare_together)),
+        )
+        for how, ours, bare in pairs:
+            ours(), bare()  # warm
+            value, spread = ratio(ours, bare, _ROUNDS)
+            yield Row(
+                f"a call over {name}, {how}, bridge / bare client", value, "x", _TARGET, spread
+            )
+
+
+def _one_by_one(bridge: Bridge) -> Callable[[], None]:
+    def calls() -> None:
+        for _ in range(_CALLS):
+            bridge.call_tool("echo", "echo", {"text": "hello"})
+
+    return calls
+
+
+def _together(bridge: Bridge) -> Callable[[], None]:
+    def calls() -> None:
+        for _ in range(_CALLS // _IN_FLIGHT):
+            started = [
+                bridge.submit(Engine.call_tool, "echo", "echo", {"text": "hello"})
+                for _ in range(_IN_FLIGHT)
+            ]
+            for one in started:
+                one.result()
+
+    return calls
+
+
+async def _bare_one_by_one(client: Client) -> None:
+    for _ in range(_CALLS):
+        await client.call_tool("echo", {"text": "hello"})
+
+
+async def _bare_together(client: Client) -> None:
+    for _ in range(_CALLS // _IN_FLIGHT):
+        calls = (client.call_tool("echo", {"text": "hello"}) for _ in range(_IN_FLIGHT))
+        await asyncio.gather(*calls)
+
+
+Job = Callable[[Client], Coroutine[Any, Any, None]]
+
+
+@contextlib.contextmanager
+def _bare(target: Any) -> Iterator[Callable[[Job], None]]:
+    """A connected bare client, and a way to run a job with it on its own loop."""
+    with asyncio.Runner() as runner:
+        connected: asyncio.Future[Client] = runner.get_loop().create_future()
+        done = asyncio.Event()
+
+        async def own() -> None:
+            async with Client(target) as client:
+                await client.list_tools()  # as every user of tools does
+                connected.set_result(client)
+                await done.wait()
+
+        async def begin() -> tuple[asyncio.Task[None], Client]:
+            return asyncio.create_task(own()), await connected
+
+        async def end() -> None:
+            done.set()
+            await task
+
+        task, client = runner.run(begin())
+        try:
+            yield lambda job: runner.run(job(client))
+        finally:
+            runner.run(end())
+
+
+@contextlib.contextmanager
+def _http_server() -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([sys.executable, _SERVER, str(port)], stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(port)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _wait_for(port: int) -> None:
+    until = time.monotonic() + _START_SECONDS
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"nothing listens on port {port}")

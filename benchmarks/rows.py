@@ -1,0 +1,49 @@
+"""A measured ratio with its target, and how ratios are measured: in turn, round by round."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure. `target` is the most it should be; None where there is none."""
+
+    what: str
+    value: float
+    unit: str
+    target: float | None = None
+    detail: str = ""
+
+    @property
+    def line(self) -> str:
+        """The row as text, with a mark where the target is missed."""
+        mark = "" if self.target is None else f"  (target {self.target:g}{self.unit})"
+        missed = "  MISSED" if self.target is not None and self.value > self.target else ""
+        detail = f"  {self.detail}" if self.detail else ""
+        return f"{self.what:<58} {self.value:6.2f}{self.unit}{mark}{missed}{detail}"
+
+
+def seconds(do: Callable[[], object]) -> float:
+    """How long one call takes."""
+    started = time.perf_counter()
+    do()
+    return time.perf_counter() - started
+
+
+def ratio(ours: Callable[[], object], bare: Callable[[], object], rounds: int) -> tuple[float, str]:
+    """The median of ours/bare over rounds in which both ran in turn, and the spread.
+
+    The order changes from round to round: what the machine does besides hurts both alike.
+    """
+    ratios: list[float] = []
+    for number in range(rounds):
+        if number % 2:
+            one, other = seconds(ours), seconds(bare)
+        else:
+            other, one = seconds(bare), seconds(ours)
+        ratios.append(one / other)
+    return statistics.median(ratios), f"[{min(ratios):.2f} to {max(ratios):.2f}]"
