@@ -32,9 +32,10 @@ class ShownNames:
     def show(self, key: ToolKey) -> str:
         """The shown name of `key`; given on first use, the same ever after."""
         if key not in self._name_of:
-            name = _plain_name(key)
-            if name is None or name in self._key_of:
-                name = _digest_name(key)
+            name, attempt = _plain_name(key), 0
+            # More than once only where a tool is named like the digest name of another.
+            while name is None or name in self._key_of:
+                name, attempt = _digest_name(key, attempt), attempt + 1
             self._name_of[key] = name
             self._key_of[name] = key
         return self._name_of[key]
@@ -70,8 +71,9 @@ def _plain_name(key: ToolKey) -> str | None:
     return name
 
 
-def _digest_name(key: ToolKey) -> str:
-    digest = hashlib.sha256(f"{key.source}\0{key.name}".encode()).hexdigest()[:_DIGEST_LENGTH]
+def _digest_name(key: ToolKey, attempt: int) -> str:
+    text = f"{key.source}\0{key.name}" + f"\0{attempt}" * (attempt > 0)
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
     joined = f"{key.source}_{key.name}" if key.source else key.name
     readable = _NOT_ALLOWED.sub("_", joined).strip("_") or "tool"
     return f"{readable[: MAX_SHOWN_NAME - _DIGEST_LENGTH - 1]}_{digest}"

@@ -1,0 +1,96 @@
+"""Shown names: fit every provider, never mix two tools up, lead back to the tool."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.core.names import MAX_SHOWN_NAME, ShownNames, did_you_mean, nearest
+from xai_mcp_agent.core.tools import ToolKey
+
+PROVIDER_SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+# With lone surrogates, which JSON can hold and UTF-8 cannot.
+any_text = st.text(st.characters(exclude_categories=()), max_size=100)
+tool_like = st.from_regex(r"[a-z_]{1,12}", fullmatch=True)
+keys = st.builds(ToolKey, any_text | tool_like, any_text | tool_like)
+
+
+@given(st.lists(keys, max_size=30))
+def test_shown_names_are_safe_unique_and_lead_back(shown: list[ToolKey]):
+    """Whatever a server calls itself and its tools."""
+    names = ShownNames()
+    given_names = {key: names.show(key) for key in shown}
+    assert all(PROVIDER_SAFE.fullmatch(name) for name in given_names.values())
+    assert len(set(given_names.values())) == len(given_names)
+    for key, name in given_names.items():
+        assert names.key(name) == key
+        assert names.show(key) == name, "a name is kept"
+    assert list(names) == list(given_names.values())
+
+
+@given(st.lists(keys, max_size=10, unique=True))
+def test_names_given_in_the_same_order_are_the_same_in_the_next_run(shown: list[ToolKey]):
+    first, second = ShownNames(), ShownNames()
+    assert [first.show(x) for x in shown] == [second.show(x) for x in shown]
+
+
+def test_a_plain_name_is_shown_as_it_is():
+    names = ShownNames()
+    assert names.show(ToolKey("time", "get_current_time")) == "time_get_current_time"
+    assert names.show(ToolKey("", "shout")) == "shout"
+
+
+def test_a_name_that_cannot_be_shown_is_made_readable_and_ends_in_a_digest():
+    names = ShownNames()
+    shown = names.show(ToolKey("my server", "get book: Ünïcode?"))
+    assert re.fullmatch(r"my_server_get_book_n_code_[0-9a-f]{8}", shown)
+    long = names.show(ToolKey("s", "x" * 200))
+    assert len(long) == MAX_SHOWN_NAME
+    assert re.fullmatch(r"tool_[0-9a-f]{8}", names.show(ToolKey("", "漢字")))
+
+
+def test_two_tools_that_would_be_shown_alike_are_told_apart():
+    names = ShownNames()
+    assert names.show(ToolKey("a", "b_c")) == "a_b_c"
+    assert re.fullmatch(r"a_b_c_[0-9a-f]{8}", names.show(ToolKey("a_b", "c")))
+
+
+def test_a_tool_named_like_the_digest_name_of_another_takes_nothing_from_it():
+    """Digests can be computed by anybody: a server must not be able to shadow a tool."""
+    victim = ToolKey("bank", "transfer money")
+    digest_name = ShownNames().show(victim)
+    intruder = ToolKey("", digest_name)
+    for order in ((victim, intruder), (intruder, victim)):
+        names = ShownNames()
+        shown = [names.show(key) for key in order]
+        assert len(set(shown)) == 2
+        assert [names.key(name) for name in shown] == list(order)
+
+
+def test_an_unknown_name_leads_nowhere():
+    assert ShownNames().key("nobody") is None
+
+
+def test_the_nearest_names_come_first():
+    known = ["get_current_time", "convert_time", "list_books", "search_books"]
+    assert nearest("get_curent_time", known)[0] == "get_current_time"
+    assert nearest("books", known) == ["list_books", "search_books"]
+    assert nearest("LIST_BOOKS", known)[0] == "list_books"
+    assert nearest("zebra", known) == []
+    assert nearest("", known) == []
+    assert nearest("x", []) == []
+
+
+def test_a_hint_is_a_sentence_or_nothing():
+    assert did_you_mean("ecko", ["echo", "pid"]) == "Did you mean 'echo'?"
+    assert did_you_mean("zebra", ["echo"]) == ""
+
+
+@given(any_text, st.lists(any_text, max_size=20))
+def test_any_name_may_be_asked_for(name: str, known: list[str]):
+    found = nearest(name, known)
+    assert len(found) <= 3
+    assert set(found) <= set(known)

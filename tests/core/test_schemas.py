@@ -1,0 +1,183 @@
+"""Schemas of tools: checking values, reading typed text, and the one line a reader sees."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.core.schemas import (
+    ArgumentChecks,
+    SchemaCheck,
+    function_parameters,
+    properties,
+    required,
+    signature,
+    types_of,
+    value_from_text,
+)
+
+ADD = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 1}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+def test_what_fits_has_no_problems():
+    assert SchemaCheck(ADD).problems({"a": 1}) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ({}, '"a" is a required property'),
+        ({"a": "x"}, 'a: "x" is not of type "integer"'),
+        ({"a": 1, "zz": 2}, "Additional properties are not allowed ('zz' was unexpected)"),
+        ([], '[] is not of type "object"'),
+    ],
+)
+def test_what_does_not_fit_is_said_in_one_line(value: Any, problem: str):
+    assert SchemaCheck(ADD).problems(value) == [problem]
+
+
+def test_a_problem_deep_inside_is_told_with_its_path():
+    schema = {"properties": {"rows": {"items": {"properties": {"n": {"type": "integer"}}}}}}
+    problems = SchemaCheck(schema).problems({"rows": [{"n": 1}, {"n": "x"}]})
+    assert problems == ['rows[1].n: "x" is not of type "integer"']
+
+
+def test_only_a_handful_of_problems_is_told():
+    schema = {"items": {"type": "integer"}}
+    assert len(SchemaCheck(schema).problems(["x"] * 100)) == 5
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$ref": "https://example.invalid/schema.json"},
+        {"$ref": "#/definitions/nowhere"},
+        {"$ref": "file:///etc/passwd"},
+        {"type": "no-such-type"},
+        {"pattern": "("},
+        {"properties": 5},
+        {"$schema": "https://example.invalid/meta"},
+    ],
+)
+def test_a_schema_that_cannot_be_used_checks_nothing_and_says_why(schema: dict[str, Any]):
+    """Nothing is fetched for it, and the tool stays usable."""
+    check = SchemaCheck(schema)
+    assert check.problems({"anything": 1}) == []
+    assert check.broken
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, b"bytes", {1: 2}])
+def test_a_value_that_is_not_json_is_a_problem_not_a_crash(value: Any):
+    schema = {"properties": {"a": {"type": "string"}}}
+    (problem,) = SchemaCheck(schema).problems({"a": value})
+    assert problem.startswith("not JSON")
+
+
+@given(json_values)
+def test_any_json_can_be_checked(value: Any):
+    assert isinstance(SchemaCheck(ADD).problems(value), list)
+
+
+def test_a_check_is_made_anew_when_the_schema_is_replaced():
+    checks = ArgumentChecks()
+    assert checks.problems("t", ADD, {"a": 1}) == []
+    changed = {**ADD, "required": ["a", "b"]}
+    assert checks.problems("t", changed, {"a": 1}) == ['"b" is a required property']
+    assert checks.problems("t", ADD, {"a": 1}) == []
+
+
+def test_the_parameters_are_shown_in_one_line():
+    schema = {
+        "properties": {
+            "text": {"type": "string"},
+            "count": {"type": "integer", "default": 1},
+            "mode": {"enum": ["fast", "slow"]},
+            "either": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            "any": {},
+            "odd": "not a schema",
+        },
+        "required": ["text"],
+    }
+    assert signature(schema) == (
+        'text: string, count?: integer = 1, mode?: "fast"|"slow", either?: string|null, '
+        "any?: any, odd?: any"
+    )
+    assert signature({}) == "no parameters"
+
+
+def test_odd_schemas_are_read_as_far_as_they_go():
+    assert properties({"properties": []}) == {}
+    assert required({"required": "a"}) == []
+    assert required({"required": ["a", 5]}) == ["a"]
+    assert types_of({"type": ["integer", 5]}) == ["integer"]
+    assert types_of({"enum": [1, "a", None]}) == ["integer", "string", "null"]
+    assert types_of({"oneOf": [{"type": "number"}, True]}) == ["number"]
+    assert types_of({}) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "spec", "value"),
+    [
+        ("3", {"type": "integer"}, 3),
+        ("3", {"type": "string"}, "3"),
+        ("3", {"type": "number"}, 3),
+        ("2.5", {"type": "number"}, 2.5),
+        ("2.5", {"type": "integer"}, "2.5"),
+        ("three", {"type": "integer"}, "three"),
+        ("true", {"type": "boolean"}, True),
+        (" TRUE ", {"type": "boolean"}, True),
+        ("no", {"type": "boolean"}, "no"),
+        ("null", {"type": ["string", "null"]}, None),
+        ("null", {"type": "string"}, "null"),
+        ("a, b,c", {"type": "array", "items": {"type": "string"}}, ["a", "b", "c"]),
+        ("1, 2", {"type": "array", "items": {"type": "integer"}}, [1, 2]),
+        ("[1, 2]", {"type": "array"}, [1, 2]),
+        ('{"a": 1}', {"type": "object"}, {"a": 1}),
+        ("not json", {"type": "object"}, "not json"),
+        ("3", {}, 3),
+        ("hello", {}, "hello"),
+        ("5", {"anyOf": [{"type": "integer"}, {"type": "null"}]}, 5),
+    ],
+)
+def test_text_is_read_as_the_value_its_schema_asks_for(text: str, spec: Any, value: Any):
+    found = value_from_text(text, spec)
+    assert found == value
+    assert type(found) is type(value)
+
+
+@given(st.text(), st.sampled_from(["string", "integer", "number", "boolean", "array", "object"]))
+def test_any_text_can_be_read(text: str, kind: str):
+    value = value_from_text(text, {"type": kind})
+    assert value == text or not SchemaCheck({"type": kind}).problems(value)
+
+
+@given(json_values)
+def test_json_typed_for_its_own_type_is_read_as_itself(value: Any):
+    kind = {bool: "boolean", int: "integer", float: "number", dict: "object", list: "array"}
+    spec = {"type": kind.get(type(value), "null")}
+    if isinstance(value, str):
+        return
+    found = value_from_text(json.dumps(value), spec)
+    assert found == value or (isinstance(value, float) and math.isclose(found, value))
+
+
+def test_the_parameters_for_a_provider_are_always_an_object_with_properties():
+    assert function_parameters({}) == {"type": "object", "properties": {}}
+    shaped = function_parameters({**ADD, "$schema": "https://json-schema.org/draft-07/schema"})
+    assert shaped == ADD
+    assert function_parameters({"properties": None})["properties"] == {}
