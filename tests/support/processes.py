@@ -28,10 +28,10 @@ def is_running(pid: int) -> bool:
     """Whether there is such a process; one that ended and was not yet collected is not running."""
     try:
         os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
     except OSError:
         return False
-    return state != "Z"
+    stat = Path(f"/proc/{pid}/stat")  # Linux only; elsewhere the signal's word is taken
+    return not (stat.exists() and stat.read_text(encoding="ascii").rpartition(")")[2][1] == "Z")
 
 
 def pid_in(file: Path) -> int:
