@@ -21,6 +21,7 @@ from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.core.errors import (
     InvalidArguments,
     SettingsError,
+    SourceClosed,
     SourceFailed,
     ToolTimeout,
     UnknownServer,
@@ -186,7 +187,7 @@ def test_calls_under_way_end_when_the_bridge_is_closed():
     def call(server: str, tool: str) -> None:
         try:
             made.call_tool(server, tool)
-        except Exception as error:
+        except (SourceClosed, SourceFailed, RuntimeError) as error:
             errors.append(error)
 
     threads = [threading.Thread(target=call, args=x) for x in (("it", "never"), ("slow", "echo"))]

@@ -1,0 +1,132 @@
+"""The pool: each source with an owner task of its own, none able to hurt another."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from xai_mcp_agent.core.errors import SourceFailed
+from xai_mcp_agent.core.events import Inventory, Observer, SourceEvent, SourceState, SourceStatus
+from xai_mcp_agent.core.results import ToolResult
+from xai_mcp_agent.sources.pool import SourcePool
+
+pytestmark = pytest.mark.anyio
+
+
+class Small:
+    """A source without tools. Its name says how it behaves: `broken`, `failing`, or anything."""
+
+    def __init__(self, name: str, log: list[str]) -> None:
+        self.name = name
+        self.log = log
+        self.state: SourceState = "idle"
+        self._stop = anyio.Event()
+
+    def status(self) -> SourceStatus:
+        return SourceStatus(self.name, "small", self.state)
+
+    async def own(self, observer: Observer) -> None:
+        self.log.append(f"{self.name} begins")
+        if self.name == "broken":
+            raise RuntimeError("a mistake of ours")
+        self.state = "ready"
+        await self._stop.wait()
+        for _ in range(10):  # closing takes a while
+            await anyio.lowlevel.checkpoint()
+        self.log.append(f"{self.name} ends")
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    async def ready(self) -> Inventory:
+        if self.name == "failing":
+            raise SourceFailed(self.name, "it cannot.")
+        return Inventory(self.name, ())
+
+    async def refresh(self) -> Inventory:
+        return await self.ready()
+
+    async def call(self, tool: str, arguments: dict[str, Any], **_: Any) -> ToolResult:
+        return ToolResult.of_text(tool)
+
+
+class Nobody:
+    """An observer that does not care."""
+
+    def notice(self, event: SourceEvent) -> None:
+        pass
+
+
+@asynccontextmanager
+async def pool_of_small_sources(log: list[str]) -> AsyncGenerator[SourcePool]:
+    """A pool that is served for the length of the block."""
+    pool = SourcePool(lambda name: Small(name, log), Nobody())
+    started, stop = anyio.Event(), anyio.Event()
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.serve, started.set, stop)
+            await started.wait()
+            yield pool
+            stop.set()
+
+
+async def test_a_source_is_made_once_and_owned_by_one_task():
+    log: list[str] = []
+    async with pool_of_small_sources(log) as pool:
+        assert pool.start("a") is pool.start("a")
+        await anyio.wait_all_tasks_blocked()
+        assert log == ["a begins"]
+        assert pool.statuses()["a"].state == "ready"
+        assert list(pool.running()) == ["a"]
+    assert log == ["a begins", "a ends"]
+
+
+async def test_all_are_waited_for_at_once_and_each_has_its_own_verdict():
+    async with pool_of_small_sources([]) as pool:
+        verdicts = await pool.ready(["a", "failing", "b"])
+        assert verdicts["a"] is None
+        assert verdicts["b"] is None
+        assert "failing: it cannot." in str(verdicts["failing"])
+
+
+async def test_a_mistake_in_one_owner_ends_no_other_and_it_can_be_started_again(
+    caplog: pytest.LogCaptureFixture,
+):
+    log: list[str] = []
+    async with pool_of_small_sources(log) as pool:
+        pool.start("a")
+        with caplog.at_level(logging.ERROR):
+            pool.start("broken")
+            await anyio.wait_all_tasks_blocked()
+        assert "The owner of source 'broken' failed" in caplog.text
+        assert list(pool.running()) == ["a"]
+        pool.start("broken")
+        await anyio.wait_all_tasks_blocked()
+        assert log.count("broken begins") == 2
+        assert "a ends" not in log
+
+
+async def test_one_that_is_started_again_waits_until_the_first_has_ended():
+    """Two of a kind may fight over a file or a port."""
+    log: list[str] = []
+    async with pool_of_small_sources(log) as pool:
+        first = pool.start("a")
+        await anyio.wait_all_tasks_blocked()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pool.stop, "a")
+            await anyio.wait_all_tasks_blocked()
+            assert pool.start("a") is not first
+        while len(log) < 3:
+            await anyio.lowlevel.checkpoint()
+        assert log == ["a begins", "a ends", "a begins"]
+
+
+async def test_stopping_what_was_never_started_is_harmless():
+    async with pool_of_small_sources([]) as pool:
+        await pool.stop("nobody")
