@@ -28,10 +28,12 @@ def is_running(pid: int) -> bool:
     """Whether there is such a process; one that ended and was not yet collected is not running."""
     try:
         os.kill(pid, 0)
+        # Linux tells more; elsewhere the signal's word is taken.
+        has_proc = Path("/proc/self/stat").exists()
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii") if has_proc else ""
     except OSError:
         return False
-    stat = Path(f"/proc/{pid}/stat")  # Linux only; elsewhere the signal's word is taken
-    return not (stat.exists() and stat.read_text(encoding="ascii").rpartition(")")[2][1] == "Z")
+    return not stat.rpartition(")")[2].startswith(" Z")
 
 
 def pid_in(file: Path) -> int:
