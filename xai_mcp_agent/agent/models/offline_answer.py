@@ -104,17 +104,32 @@ def _rendered(data: Any, outcome: Outcome, request: str) -> str:
 def _list(data: Any, items: list[Any], outcome: Outcome, request: str) -> str:
     if not items:
         return f"{outcome.name} found nothing{_for_what(outcome)}."
-    total = _total(data, len(items))
+    said, total = _said(request), _total(data, len(items))
     if total == 1:
-        return f"{_item(items[0])}."
-    lines = [f"- {_item(x)}" for x in items[:_MAX_ITEMS]]
+        return f"{_item(items[0], _MAX_FIELDS, said)}."
+    head = _noun(data, total)
+    chosen, label = superlative_in(request), _true_field(items, said)
+    if chosen and len(items) > 1:
+        head += f"The {chosen} is {_item(pick(items, request), said=said)}.\n"
+    elif label and len(items) == total:
+        items = [x for x in items if x[label]]
+        head, total = f"{len(items)} of {total} ({_label(label)}):\n", len(items)
+    lines = [f"- {_item(x, said=said)}" for x in items[:_MAX_ITEMS]]
     if total > len(lines):
         lines.append(f"... and {total - len(lines)} more.")
-    head = _noun(data, total)
-    chosen = superlative_in(request)
-    if chosen and len(items) > 1:
-        head += f"The {chosen} is {_item(pick(items, request))}.\n"
     return head + "\n".join(lines)
+
+
+def _true_field(items: Sequence[Any], said: frozenset[str]) -> str:
+    """A yes-or-no field of all the items that the request names: "which loans are overdue"."""
+    things = [cast(dict[str, Any], x) for x in items if isinstance(x, dict)]
+    if len(things) != len(items):
+        return ""
+    for name in things[0]:
+        stems = set(name_words(name)) - {"is", "has"}
+        if stems and stems <= said and all(isinstance(x.get(name), bool) for x in things):
+            return name
+    return ""
 
 
 def _noun(data: Any, total: int) -> str:
@@ -136,14 +151,15 @@ def _total(data: Any, shown: int) -> int:
     return shown
 
 
-def _item(item: Any, most: int = _MAX_ITEM_FIELDS) -> str:
-    """One thing in a line: its title, who made it, and a few more of its fields."""
+def _item(item: Any, most: int = _MAX_ITEM_FIELDS, said: frozenset[str] = frozenset()) -> str:
+    """One thing in a line: its title, who made it, and a few more fields, those `said` first."""
     if not isinstance(item, dict):
         return _value(item)
     fields = _fields(cast(dict[str, Any], item))
     title = _first(fields, _TITLES)
     maker = _first(fields, _MAKERS)
-    rest = [_field(k, v) for k, v in fields.items()][: most + (title is None)]
+    ordered = sorted(fields.items(), key=lambda pair: not (said & set(name_words(pair[0]))))
+    rest = [_field(k, v) for k, v in ordered][: most + (title is None)]
     text = title or ""
     if maker:
         text = f"{text} by {maker}" if text else maker
@@ -179,6 +195,12 @@ def _object(data: dict[str, Any], outcome: Outcome, request: str) -> str:
     return _stated(_label(asked), value) + (f" ({rest})." if rest else ".")
 
 
+def _said(request: str) -> frozenset[str]:
+    """The words of a request that may name what is wanted to be known."""
+    found = (x.stem for x in words(request))
+    return frozenset(x for x in found if not (is_stop(x) or is_change(x)))
+
+
 def _stated(label: str, value: Any) -> str:
     is_plural = label.endswith("s") and not label.endswith("ss")
     return f"{_capital(label)}: {_value(value)}" if is_plural else f"The {label} is {_value(value)}"
@@ -186,10 +208,11 @@ def _stated(label: str, value: Any) -> str:
 
 def _asked(fields: Mapping[str, Any], request: str, outcome: Outcome) -> str | None:
     """The field that the request asks for by its words; a value that was given is no answer."""
-    said = {x.stem for x in words(request) if not (is_stop(x.stem) or is_change(x.stem))}
+    said = _said(request)
     best: tuple[int, str] | None = None
     for name, value in fields.items():
-        stems = [x for x in name_words(name.rsplit(".", 1)[-1]) if not is_stop(x)]
+        own = name_words(name.rsplit(".", 1)[-1])
+        stems = [x for x in own if not (is_stop(x) or is_change(x))]
         if isinstance(value, list) or any(value == x for x in outcome.arguments.values()):
             continue
         hits = sum(2 if x in said else bool(related(x) & said) for x in stems)

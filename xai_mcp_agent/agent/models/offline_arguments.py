@@ -202,10 +202,16 @@ class _Filler:
             return
         kinds = ("number", "id", "reference") if self.may_refer else ("number", "id")
         numbers = [x for x in self._free(*kinds) if not is_limit(self.part, x)]
+        if parameter.topic == "id":
+            numbers = [x for x in numbers if not self._counts(x)]
         if self.may_refer and self._continues(numbers):
             self.found[parameter.name] = Earlier()
         else:
             self._try(parameter, _first_operand_first(parameter, numbers))
+
+    def _counts(self, number: Mention) -> bool:
+        """Whether a number says how many of something: `3 books` is not book 3."""
+        return any(x.kind == "unit" and 0 <= x.start - number.end <= 1 for x in self.part.mentions)
 
     def _continues(self, numbers: Sequence[Mention]) -> bool:
         """`then divide by 4`: what comes before the first number is the earlier result."""

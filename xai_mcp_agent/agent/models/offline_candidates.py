@@ -26,7 +26,7 @@ _LEADS: dict[Topic, frozenset[str]] = {
     "place": frozenset({"in", "at", "near", "for", "from", "to", "of", "into"}),
     "person": frozenset({"for", "by", "as", "to", "from", "of", "with", "does", "did", "has"}),
     "language": frozenset({"to", "into", "in"}),
-    "end": frozenset({"from", "to", "into", "in", "between", "and", "as", "until", "number"}),
+    "end": frozenset({"from", "to", "into", "between", "and", "until", "number"}),
     "name": frozenset({"named", "called", "titled", "for", "of", "as"}),
 }
 _FOLDER_WORDS = stem_set("dir directory folder repo repository root cwd")

@@ -28,8 +28,8 @@ _GREETING = re.compile(
 )
 _ABOUT = re.compile(
     r"\s*(?:(?:please )?help(?: me)?(?: please)?|(?:and )?who are you|what are you|"
-    r"what (?:can|do) you (?:do|know|offer)(?: for me)?|how (?:do|does|can) (?:this|you|i)"
-    r"\b.{0,30}|"
+    r"what (?:can|do|does) (?:you|it|this|the \w+) (?:do|know|offer)(?: for me)?|"
+    r"how (?:do|does|can) (?:this|you|i)\b.{0,30}|"
     r"(?:what|which|list|show)(?: me)?(?: all)?(?: (?:your|the|my|available))* "
     r"(?:tools|functions|abilities|capabilities)"
     r"(?: (?:do you have|are there|can you use|are available))?|"

@@ -6,6 +6,7 @@ import re
 
 from .offline_mentions import MentionKind
 from .offline_parts import Part
+from .offline_vocabulary import PHRASES
 from .offline_words import is_money, stem
 
 _STRONG, _WEAK = 1.0, 0.5
@@ -33,6 +34,7 @@ def hints_in(part: Part) -> dict[str, float]:
     if changes_unit(part):
         is_money_meant = any(is_money(str(x.value)) for x in part.mentions if x.kind == "unit")
         found |= {stem(x): _STRONG for x in ("convert", "currency" if is_money_meant else "unit")}
+    found |= {stem(meant): _STRONG for meant, form in PHRASES if re.search(form, low)}
     return found | _operations(part)
 
 

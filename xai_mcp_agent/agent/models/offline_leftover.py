@@ -47,14 +47,17 @@ def leftover(
     words and its end as they are. `chose` are the stems that chose the tool.
     """
     verbatim = parameter.topic in ("text", "expression")
-    best: tuple[int, int] = (0, 0)
+    best: tuple[int, int] | None = None
     taken = (
         used if verbatim else [*used, *((x.start, x.end) for x in part.mentions if x.kind in _SURE)]
     )
     for start, end in _unused(part, taken):
         stretch = _trimmed(part.text, start, end, tool, chose, verbatim=verbatim)
-        if stretch[1] - stretch[0] > best[1] - best[0]:
+        if stretch[1] > stretch[0]:
             best = stretch
+            break
+    if best is None or _only_chose(words(part.text[best[0] : best[1]]), chose):
+        return None
     if parameter.topic in ("id", "person", "place"):
         said = words(part.text[best[0] : best[1]])
         most = 1 if parameter.topic == "id" else _LONGEST_NAME_WORDS
@@ -68,6 +71,12 @@ def leftover(
     # A search for "sea by Melville" means both words, and "by" is in no title.
     value = text if verbatim or best[0] == 0 else _BY_NAME.sub(" ", text)
     return Mention("phrase", value, part.start + start, part.start + start + len(text))
+
+
+def _only_chose(left: Sequence[Word], chose: frozenset[str]) -> bool:
+    """Whether the words say no more than which tool is meant."""
+    telling = [x.stem for x in left if not is_stop(x.stem)]
+    return bool(telling) and all(x in chose for x in telling)
 
 
 def _unused(part: Part, used: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
@@ -88,7 +97,7 @@ def _trimmed(
     kept = list(said)
     while kept and (kept[0].stem in chose or _leads(kept[0], tool, verbatim=verbatim)):
         kept.pop(0)
-    while kept and not verbatim and (is_stop(kept[-1].stem) or _is_tool_word(kept[-1], tool)):
+    while kept and not verbatim and _trails(kept[-1], tool, chose):
         kept.pop()
     cut_short = end < len(text)
     while kept and cut_short and kept[-1].stem in _DANGLING:
@@ -109,6 +118,11 @@ def _leads(word: Word, tool: OfferedTool, *, verbatim: bool) -> bool:
     known = small or is_generic(word.stem) or _is_tool_word(word, tool)
     known = known or (not verbatim and bool(superlative_in(word.text)))
     return known or (is_action(word.stem) and bool(related(word.stem) & tool.name_stems))
+
+
+def _trails(word: Word, tool: OfferedTool, chose: frozenset[str]) -> bool:
+    """Whether a word at the end is again the request: "is Dracula available"."""
+    return is_stop(word.stem) or word.stem in chose or _is_tool_word(word, tool)
 
 
 def _is_tool_word(word: Word, tool: OfferedTool) -> bool:

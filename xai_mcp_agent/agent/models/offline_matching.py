@@ -23,10 +23,12 @@ from .offline_words import (
 )
 
 # How much a word says by where it stands. Measured on public tool search data, round numbers.
-_NAME, _TITLE, _SENTENCE, _REST = 3.0, 2.0, 1.0, 0.4
+_NAME, _TITLE, _VERB, _SENTENCE, _REST = 3.0, 2.0, 2.0, 1.0, 0.4
 _SOURCE, _PARAMETER, _CHOICE, _PARAMETER_TEXT = 0.6, 0.8, 1.0, 0.2
-_RELATED = 0.6  # A word of the same meaning, against the word itself.
+_RELATED = 0.5  # A word of the same meaning, against the word itself.
 _GENERIC = 0.3  # A word such as "show", against one that says something.
+_TOPIC = 0.3  # A word of what is searched for: "books about time".
+_ABOUT = re.compile(r"\b(?:about|regarding|concerning|titled|called|named)\b", re.IGNORECASE)
 _UNUSED_NAME = 0.25  # How much a name is doubted none of whose words were said.
 _LEAST_SCORE = 0.5
 # Of the words that say something, how many must speak for a tool: few when one is in its name,
@@ -49,11 +51,13 @@ _SENTENCE_END = re.compile(r"[.!?\n](?:\s|$)|\s{2,}")
 class OfferedTool:
     """A tool as the rules see it: its definition, its parameters, and what its words weigh.
 
-    `spoken` is its name as a person would say it, without the source's.
+    `spoken` is its name as a person would say it, without the source's, and `verb` the word that
+    its description begins with: most say what they do.
     """
 
     spec: FunctionSpec
     spoken: str
+    verb: str
     parameters: tuple[Parameter, ...]
     weights: Mapping[str, float]
     name_stems: frozenset[str]
@@ -91,6 +95,14 @@ class Match:
     fits: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The verbs that may ask for a change, and what the text begins with or plainly means."""
+
+    verbs: frozenset[str]
+    first: set[str]
+
+
 class ToolMatcher:
     """Ranks the offered tools by the words of a text. Rarer words weigh more."""
 
@@ -105,14 +117,15 @@ class ToolMatcher:
         `hints` are further stems that the text speaks for without saying them, and how
         strongly: 1 is as if it had said them.
         """
-        said = {x.stem: 1.0 for x in words(text) if not is_stop(x.stem)}
+        said = _said(text)
         said |= {x: weight for x, weight in (hints or {}).items() if x not in said}
-        wanted = _wanted_changes(text)
+        meant = frozenset(x for x, weight in (hints or {}).items() if weight == 1)
+        wanted = _Wanted(_wanted_changes(text) | meant, {*list(said)[:1], *meant})
         matches = [self._match(tool, said, text, wanted) for tool in self.tools]
         return sorted((x for x in matches if x.score > 0), key=lambda x: -x.score)
 
     def _match(
-        self, tool: OfferedTool, said: Mapping[str, float], text: str, wanted: frozenset[str]
+        self, tool: OfferedTool, said: Mapping[str, float], text: str, wanted: _Wanted
     ) -> Match:
         if re.search(rf"(?<![\w-]){re.escape(tool.spec.name)}(?![\w-])", text) and (
             "_" in tool.spec.name or "-" in tool.spec.name
@@ -121,13 +134,12 @@ class ToolMatcher:
         scores = {stem: self._score(tool, stem) * weight for stem, weight in said.items()}
         speaking = frozenset(stem for stem, score in scores.items() if score > 0)
         score = sum(scores.values()) * self._name_coverage(tool, speaking)
-        fits = _fits(tool, speaking, said, score) or self._is_the_search(tool, said, score)
-        return Match(tool, score, speaking, fits and _may_be_meant(tool, said, speaking, wanted))
+        fits = _fits(tool, speaking, said, score) or self._is_the_search(tool, wanted, score)
+        return Match(tool, score, speaking, fits and _may_be_meant(tool, speaking, wanted))
 
-    def _is_the_search(self, tool: OfferedTool, said: Mapping[str, float], score: float) -> bool:
+    def _is_the_search(self, tool: OfferedTool, wanted: _Wanted, score: float) -> bool:
         """`Search for whales`: one tool searches, and any words may be searched for."""
-        opening = next((x for x, weight in said.items() if weight == 1.0), "")
-        if score <= 0 or opening not in _SEARCHING or not tool.takes_any_words:
+        if score <= 0 or not wanted.first & _SEARCHING or not tool.takes_any_words:
             return False
         return [x for x in self.tools if x.name_stems & _SEARCHING] == [tool]
 
@@ -151,6 +163,16 @@ class ToolMatcher:
         return 1.0 - _UNUSED_NAME * (1 - hit / len(telling))
 
 
+def _said(text: str) -> dict[str, float]:
+    """The stems that a text says and how much each counts: what it is about says little of how."""
+    said = {x.stem: 1.0 for x in words(text) if not is_stop(x.stem)}
+    about = _ABOUT.search(text)
+    if about and any(not is_generic(x) for x in _stems(text[: about.start()])):
+        said |= dict.fromkeys(_stems(text[about.end() :]), _TOPIC)
+        said |= dict.fromkeys(_stems(text[: about.start()]), 1.0)
+    return said
+
+
 def _fits(
     tool: OfferedTool, speaking: frozenset[str], said: Mapping[str, float], score: float
 ) -> bool:
@@ -168,15 +190,14 @@ def _fits(
     return share >= _LEAST_SHARE_OF_ONE and tool.weights.get(telling[0], 0.0) >= _SENTENCE
 
 
-def _may_be_meant(
-    tool: OfferedTool, said: Mapping[str, float], speaking: frozenset[str], wanted: frozenset[str]
-) -> bool:
+def _may_be_meant(tool: OfferedTool, speaking: frozenset[str], wanted: _Wanted) -> bool:
     """A tool that changes something is not called unless that was asked for, nor one that does not
     change what was to be changed."""
-    opening = next(iter(said), "")
-    if opening in _CHANGING and (opening not in speaking or tool.name_stems & _READING):
-        return False
-    return not tool.changes or any(x in wanted or related(x) & wanted for x in tool.changes)
+    for verb in wanted.first & _CHANGING:
+        if verb not in speaking or tool.name_stems & _READING:
+            return False
+    verbs = {*tool.changes, tool.verb}
+    return not tool.changes or any(x in wanted.verbs or related(x) & wanted.verbs for x in verbs)
 
 
 def _wanted_changes(text: str) -> frozenset[str]:
@@ -209,12 +230,14 @@ def _offered(spec: FunctionSpec, sources: frozenset[str]) -> OfferedTool:
     _weigh(weights, _stems(title) if isinstance(title, str) and "Arg" not in title else [], _TITLE)
     description = " ".join(spec.description.split())
     sentence = _SENTENCE_END.split(description, maxsplit=1)[0]
+    verb = next((x.stem for x in words(sentence)), "")
+    _weigh(weights, [verb], _VERB)
     _weigh(weights, _stems(sentence), _SENTENCE)
     _weigh(weights, _stems(description[len(sentence) :]), _REST)
     for parameter in parameters:
         _weigh_parameter(weights, parameter)
     spoken = " ".join(plain_name(spec.name).split()[len(stems) - len(own) :])
-    return OfferedTool(spec, spoken, parameters, weights, named)
+    return OfferedTool(spec, spoken, verb, parameters, weights, named)
 
 
 def _reckons(spec: FunctionSpec) -> bool:

@@ -75,6 +75,7 @@ _UNIT = re.compile(
     r"\s*(?:degrees?\s+|\u00b0\s*)?(?P<unit>(?:[^\W\d_]+[\u00b2\u00b3]?|%)(?:/[a-z]+)?)"
 )
 _HOW_MANY = re.compile(r"\bhow (?:many|much)\s+(?P<unit>[^\W\d_]+)", re.I)
+_IN_ONE = re.compile(r"\s+(?:are (?:there )?)?in (?P<one>an?|one) (?P<unit>[^\W\d_]+)", re.I)
 _EXPRESSION = re.compile(
     r"(?<![\w.(])[(\s]*-?\d[\d.]*(?:\s*(?:\*\*|[-+*/^%()\u00d7\u00f7])\s*[\d.()]+)+"
 )
@@ -88,6 +89,7 @@ _LEADING = (
     "containing|matching|after|before|since|until|between|against|through|via|over"
 )
 _PHRASE = re.compile(rf"\b(?P<lead>{_LEADING})\s+(?P<rest>[^,;:?!()\n]+)", re.I)
+_LEADS = re.compile(rf"(?:{_LEADING})\b", re.IGNORECASE)
 _PHRASE_ENDS = re.compile(rf"\s+(?:{_LEADING}|and|or|then|but|please)\b.*", re.I | re.S)
 _ARTICLE = re.compile(r"^(?:(?:the|a|an|my|your|our|their|his|her|its|some|all|any)\s+)+", re.I)
 _BEFORE = re.compile(
@@ -95,11 +97,13 @@ _BEFORE = re.compile(
     re.I,
 )
 _REFERENCE = re.compile(
-    r"\b(?:it|its|them|they|their|that|this|those|these|him|her|the (?:same|results?|answer|"
-    r"output|outcome|sum|total|product|difference|quotient|value|first|second|third|last|latter|"
-    r"former)(?: (?:one|result|item|entry))?)\b"
-    r"(?!['\u2019]|\s+\d|\s+(?:is|was|are|were)\s+(?:in|at)\b)",
-    re.I,
+    r"\b(?:(?:it|its|them|they|their|that|this|those|these|him|her|the (?:same|results?|answer|"
+    r"output|outcome|sum|total|product|difference|quotient|value)(?: (?:one|result))?)\b"
+    r"(?!['\u2019]|\s+(?:is|was|are|were)\s+(?:in|at)\b)"
+    # "The last commit" is a thing of its own; "the last one" and "the last" are not.
+    r"|the (?:first|second|third|last|latter|former)(?: (?:one|result|item|entry))?"
+    r"(?=\s*(?:[.,;:?!)]|$)|\s+(?:for|to|of|in|by|from|and|with|then|into|please|on|at)\b))",
+    re.IGNORECASE,
 )
 # "What time is it" refers to nothing.
 _DUMMY = re.compile(r"\b(?:is|was|will|does|do|make|be)\s+$", re.I)
@@ -203,8 +207,15 @@ def _with_unit(text: str, number: Mention) -> Iterator[Mention]:
         yield Mention("unit", MONEY_SIGNS[sign], number.start - 1, number.start, "number")
         return
     unit = _UNIT.match(text, number.end)
-    if (unit and not is_stop(stem(unit["unit"]))) or (unit and text[number.end] != " "):
+    if unit and _may_be_unit(unit["unit"], text[number.end : unit.end() + len(" into ")]):
         yield Mention("unit", unit["unit"], unit.start("unit"), unit.end("unit"), "number")
+
+
+def _may_be_unit(word: str, around: str) -> bool:
+    """Whether a word after a number is its unit: `5km`, `300 K`, `12 in to cm`, not `5 and`."""
+    if not is_stop(stem(word)) or not around.startswith(" "):
+        return True
+    return bool(re.fullmatch(r"[b-hj-zB-HJ-Z]", word) or re.search(r"in\s+(?:to|into)\b", around))
 
 
 def _ids(text: str) -> Iterator[Mention]:
@@ -216,6 +227,9 @@ def _loose(masked: str) -> Iterator[Mention]:
     """Readings that only some parameter makes sense of."""
     for found in _HOW_MANY.finditer(masked):
         yield Mention("unit", found["unit"], found.start("unit"), found.end("unit"), "to")
+        if one := _IN_ONE.match(masked, found.end()):
+            yield Mention("number", 1, one.start("one"), one.end("one"))
+            yield Mention("unit", one["unit"], one.start("unit"), one.end("unit"), "number")
     for found in _EXPRESSION.finditer(masked):
         start = found.end() - len(found[0].lstrip())
         yield Mention("expression", found[0].strip(), start, found.end())
@@ -254,7 +268,7 @@ def _phrases(text: str) -> Iterator[Mention]:
         article = _ARTICLE.match(rest)
         start = at + (article.end() if article else 0)
         value = text[start : at + len(rest)].strip().rstrip(".")
-        if value:
+        if value and not _LEADS.match(value):
             yield Mention("phrase", value, start, start + len(value), found["lead"].lower())
 
 

@@ -66,6 +66,8 @@ def is_limit(part: Part, number: Mention) -> bool:
 
 def counted(parameter: Parameter, part: Part, numbers: Sequence[Mention]) -> Iterator[Mention]:
     """Numbers before the thing that the parameter counts: `3 days`, `5 context lines`."""
+    if parameter.topic == "id":
+        return  # "3 books" is not book 3.
     telling = {x for x in parameter.stems if not is_stop(x) and x not in _LEFT_OUT}
     for number in numbers:
         after = words(part.text[number.end - part.start :][:40])[:2]

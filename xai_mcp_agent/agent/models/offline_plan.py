@@ -22,7 +22,7 @@ _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
 # arguments from what was said may be further off.
 _CLOSE, _NEAR = 0.45, 0.25
 _MAX_NEAR = 8
-_MISSING, _MISSING_MAY_COME = 0.5, 0.85
+_MISSING, _MISSING_MAY_COME = 0.6, 0.85
 _WRONG_PATH = 0.25  # A file where a folder is wanted.
 _GUESSED = 0.9  # An argument that is only what was left of the words.
 _UNUSED_VALUES = 0.35  # How much a tool is doubted that uses none of the values stated.
@@ -103,7 +103,9 @@ class _Planner:
         )
         matched = [(part, self._ranked(part)) for part in parts]
         context = [x for part, fitting in matched if not fitting for x in part.mentions]
-        tool = next((x for x in self._matcher.tools if x.spec.name == last_tool), None)
+        # A change is not repeated by a bare value: "8" after "return book 7" may mean anything.
+        known = (x for x in self._matcher.tools if x.spec.name == last_tool and not x.changes)
+        tool = next(known, None)
         steps: list[Step] = []
         unmatched: list[Part] = []
         for part, fitting in matched:

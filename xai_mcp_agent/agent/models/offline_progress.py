@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import Any
 
 from ...core.names import nearest
@@ -40,6 +41,9 @@ _LISTED = re.compile(
     r"possible|options)\b[^:\n]{0,40}:\s*([^\n]+)",
     re.IGNORECASE,
 )
+_LEAST_LIKENESS = 0.5  # `mils` and `mile` are 0.75 alike, `USD` and `\u00b5s` 0.4.
+# What names a thing: after "create the branch x", "it" is x and not what the tool said.
+_NAMING = frozenset({"name", "id", "path", "person", "place"})
 # Kinds of values that hold for a whole conversation once they were said.
 _LASTING = frozenset({"path"})
 
@@ -138,13 +142,16 @@ def _resolved(
     for arguments in step.filled.calls:
         complete = dict(arguments)
         lacking: list[Parameter] = []
+        taken: list[Any] = []
         for parameter in step.tool.parameters:
             value = complete.get(parameter.name)
             if isinstance(value, Earlier) or parameter in step.filled.missing:
                 found = source.value(parameter, value if isinstance(value, Earlier) else None)
-                complete[parameter.name] = found
-                if complete[parameter.name] is None:
+                # One value of a result cannot be both ends of a pair.
+                if found is None or found in taken:
                     lacking.append(parameter)
+                complete[parameter.name] = found
+                taken.append(found)
         if lacking:
             return [], tuple(lacking)
         calls += _each(complete)
@@ -180,6 +187,8 @@ class _Source:
         ]
         if refers:
             tries = [
+                lambda: self._result_before(parameter, SAME_NAME),
+                lambda: self._said_before(parameter) if parameter.topic in _NAMING else None,
                 lambda: self._result_before(parameter, PLAUSIBLE),
                 lambda: self._result_earlier(parameter),
                 lambda: self._said_before(parameter),
@@ -258,9 +267,14 @@ def _mended(step: Step, arguments: JsonObject, outcome: Outcome) -> JsonObject |
         value = arguments.get(parameter.name)
         if isinstance(value, str) and value and value.lower() in outcome.error.lower():
             offered = _offered(outcome.error, value)
-            if offered and offered != value:
+            if offered and offered != value and _is_near(offered, value):
                 return {**arguments, parameter.name: offered}
     return None
+
+
+def _is_near(offered: str, value: str) -> bool:
+    """Whether a value may have been meant for what is offered; else it would be another wish."""
+    return SequenceMatcher(None, offered.lower(), value.lower()).ratio() >= _LEAST_LIKENESS
 
 
 def _offered(error: str, value: str) -> str | None:

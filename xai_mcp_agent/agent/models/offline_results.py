@@ -16,6 +16,8 @@ from .offline_words import name_words, stem, stem_set, words
 PLAUSIBLE, SAME_FORM, SAME_NAME = 1, 4, 6
 _MAX_DEPTH = 3
 _MAX_OWN_FIELDS = 2
+_MAX_NAME_WORDS = 3  # A whole text is hardly ever a name or a number of something.
+_WORDY = frozenset({"text", "query", "expression"})
 _ABOUT_LISTS = stem_set("total count page limit offset next cursor query")
 _SAID = 5  # A field that the request itself names: "translate its title".
 _DIRECTION_STEMS = stem_set("from to source src target dest destination start end origin")
@@ -204,7 +206,7 @@ def _fitted(parameter: Parameter, leaf: Leaf) -> Any:
         return None
     if parameter.is_number:
         return _number(parameter, value)
-    return _text(parameter, str(value)) if parameter.kind == "string" else None
+    return _text(parameter, leaf) if parameter.kind == "string" else None
 
 
 def _number(parameter: Parameter, value: Any) -> int | float | None:
@@ -216,7 +218,8 @@ def _number(parameter: Parameter, value: Any) -> int | float | None:
     return int(value) if value == int(value) else None
 
 
-def _text(parameter: Parameter, value: str) -> str | None:
+def _text(parameter: Parameter, leaf: Leaf) -> str | None:
+    value = str(leaf.value)
     if parameter.has_fixed_choices and value not in parameter.choices:
         return None
     form = _FORM.get(parameter.topic)
@@ -225,6 +228,8 @@ def _text(parameter: Parameter, value: str) -> str | None:
         return found[0] if found else None
     if parameter.topic == "zone":
         return next((x for x in re.findall(r"[\w/+-]+", value) if is_zone(x)), None)
+    if not leaf.path and parameter.topic not in _WORDY and len(value.split()) > _MAX_NAME_WORDS:
+        return None
     return value.strip() or None
 
 

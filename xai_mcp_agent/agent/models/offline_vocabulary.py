@@ -24,14 +24,14 @@ STOP_WORDS = word_set(
     between both but by can cannot could did do does doing done down during each either else etc
     every few for from further had has have having he her here hers herself him himself his how i
     if in into is it its itself just let lets many may me might mine more most much must my myself
-    near next no nor not of off ok okay on once one only onto or other our ours ourselves out over
-    own per please same shall she should since so some soon such than thank thanks that the their
-    theirs them themselves then there these they this those though through thus to together too
-    toward towards under until up upon us very via was we well were what whatever when where
-    whether which while who whom whose why will with within without would yes yet you your yours
-    yourself able actually already always anything best better certain come else ever exactly exist
-    got great happen hello hey hi idea instead kind know like lot maybe mean
-    need never nice now once particular perhaps possible quickly quite really right see should
+    first last near next no nor not of off ok okay on once one only onto or other our ours
+    ourselves out over own per please previous same shall she should since so some soon such than
+    thank thanks that the their theirs them themselves then there these they this those though
+    through thus to together too toward towards under until up upon us very via was we well were
+    what whatever when where whether which while who whom whose why will with within without would
+    yes yet you your yours yourself able actually already always anything best better certain come
+    else ever exactly exist got great happen hello hey hi idea instead kind know like lot maybe
+    mean need never nice now once particular perhaps possible quickly quite really right see should
     simply something somewhat sort specific specified still sure tell thing think today tomorrow
     try used using want way went wish wonder yesterday
     """
@@ -40,9 +40,9 @@ STOP_WORDS = word_set(
 # Carry a little meaning: almost every tool gets, shows or finds something.
 GENERIC_WORDS = word_set(
     """
-    access allow available base call check current data detail do display fetch find get give help
-    include information input item list look make name new obtain offer output perform provide
-    request result retrieve run search seek set show tool use user value view
+    access allow base call check current data detail do display fetch find get give help include
+    information input item list look make name new obtain offer output perform provide request
+    result retrieve run search seek set show tool use user value view
     """
 )
 
@@ -63,16 +63,16 @@ SEARCHING_WORDS = word_set("search find look lookup")
 # What a request often begins with; a part of a sentence that does so stands for itself.
 ACTION_WORDS = word_set(
     """
-    add append archive ask assign average book borrow browse buy calculate call cancel change
-    check choose clear close commit compare compute convert copy count create cut decrease delete
-    describe display divide download draw edit email estimate evaluate explain export extract
-    fetch fill filter find format generate get give go import increase insert install join lend
-    list load locate look make merge modify move multiply open order pause pay pick place plan
-    play post predict print publish push put read recommend record register remind remove rename
-    rent reply report reserve reset resolve restart return reverse roll round run save say
-    schedule search select send set share show shuffle shut sort split start stop store subtract
-    suggest sum summarise summarize take tell test track transfer translate turn update upload
-    use validate verify view visit watch write
+    add append archive ask assign average book borrow browse buy calculate call cancel change check
+    choose clear close commit compare compute convert copy count create cut decrease delete
+    describe display divide download draw edit email estimate evaluate explain export extract fetch
+    fill filter find format generate get give go import increase insert install join lend list load
+    locate look make merge modify move multiply open order pause pay pick place plan play post
+    predict print publish push put read recommend record register remind remove rename rent reply
+    report reserve reset resolve restart return reverse roll round run save say schedule search
+    select send set share show shuffle shut sort split start stop store subtract suggest sum
+    summarise summarize switch take tell test track transfer translate turn update upload use
+    validate verify view visit watch write
     """
 )
 
@@ -229,6 +229,19 @@ yen jpy
 franc chf
 percent percentage %
 """
+
+# Several words that together are another verb: what was meant, and how it is said.
+PHRASES = (
+    ("return", r"\b(?:give|bring|take|send)\b.{1,40}\bback\b"),
+    ("borrow", r"\b(?:take|check)(?:s|ing)? (?:\S+ ){0,4}out\b"),
+    ("search", r"\blook(?:s|ing)? (?:\S+ ){0,4}up\b|\b(?:do you have|have you got|is there) any"),
+    ("delete", r"\bget rid of\b|\bthrow (?:\S+ ){0,4}away\b"),
+    ("distance", r"\bhow far\b"),
+    ("duration", r"\bhow long\b"),
+    ("age", r"\bhow old\b"),
+    ("temperature", r"\bhow (?:hot|cold|warm)\b"),
+    ("price", r"\bhow much (?:does|do|is|are)\b"),
+)
 
 CURRENCIES = word_set(
     """
