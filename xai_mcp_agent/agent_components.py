@@ -22,14 +22,14 @@ class AgentInit(Component):
 
     ##### inPorts:
     - agent_name (str): What other nodes call the agent.
+    - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: no tools.
     - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
       by base_url), `bedrock` or `vertexai`. Default: `offline`.
     - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Not for `offline`.
-    - agent_memory (any): For memory nodes, which are yet to come. Default: none.
     - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
       `{tool_instruction}`, `{metadata}` and `{provided_system}`. Default: none.
+    - agent_memory (any): For memory nodes, which are yet to come. Default: none.
     - max_thoughts (int): The most turns of the model in one run; the last one answers. Default: 10.
-    - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: no tools.
     - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
       without it), or `auto`. Default: `auto`.
     - base_url (str): Where the model's service is, such as `http://localhost:11434/v1` for
@@ -48,12 +48,12 @@ class AgentInit(Component):
     """
 
     agent_name: InCompArg[str]
+    toolbelt_spec: InArg[dict]
     agent_provider: InArg[str]
     agent_model: InArg[str]
-    agent_memory: InArg[any]
     system_prompt: InArg[str]
+    agent_memory: InArg[any]
     max_thoughts: InArg[int]
-    toolbelt_spec: InArg[dict]
     tool_protocol: InArg[str]
     base_url: InArg[str]
     api_key: InArg[secret]

@@ -13,20 +13,20 @@ from ..core.tools import JsonObject, Tool, ToolKey
 CANVAS = ""
 """The name of the canvas as a source: drawn tools are shown under their own names alone."""
 
+# Not required: many a drawn tool needs no input, such as one that tells the time.
 _TEXT_INPUT: JsonObject = {
     "type": "object",
     "properties": {"input": {"type": "string", "description": "What the tool should work on."}},
-    "required": ["input"],
 }
 
 
 @dataclass(frozen=True)
 class DrawnTool:
-    """A drawn tool. `run` gets the run's `ctx`, the input as text, and as a dict if it is an object.
+    """A drawn tool. `run` gets the run's `ctx`, the input as text, and as a dict if it is one.
 
     It holds no `ctx` of its own: what a run keeps alive must end with the run. It must be called
-    from the thread that runs the workflow: nodes are not made for anything else. `parameters` is a JSON Schema, or `{"city": "string"}`
-    for short; without it the tool takes one text.
+    from the thread that runs the workflow: nodes are not made for anything else. `parameters`
+    is a JSON Schema, or `{"city": "string"}` for short; without it the tool takes one text.
     """
 
     name: str
