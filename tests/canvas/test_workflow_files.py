@@ -247,8 +247,7 @@ def test_crossing_links_are_found() -> None:
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(
         "AgentInit",
-        agent_name="a",
-        system_prompt=Shown("Hello!"),
+        agent_name=Shown("a"),
         toolbelt_spec=belt["toolbelt_spec"],
     )
     flow.main(belt, agent)
