@@ -93,6 +93,12 @@ async def test_the_superlative_is_answered_above_the_list() -> None:
     assert said.splitlines()[1] == "The cheapest is Twine (price 2)."
 
 
+async def test_a_yes_or_no_field_that_is_named_chooses_the_items() -> None:
+    result = [{"name": "Rope", "in_stock": True}, {"name": "Twine", "in_stock": False}]
+    said = await answer("find products in stock", SEARCH, result)
+    assert said == "1 of 2 (in stock):\n- Rope (in stock yes)"
+
+
 async def test_results_of_several_calls_name_their_tool_and_its_arguments() -> None:
     run = await talk("What time is it in Rome and Oslo?", [CLOCK], lambda _n, a: a["timezone"])
     assert run.answer == (

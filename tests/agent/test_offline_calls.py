@@ -75,6 +75,11 @@ ROOMS = [
     tool("rooms_book", "Book a room for a person.", room_id="string", person="string",
          date="string"),
 ]  # fmt: skip
+REPO = [
+    tool("repo_log", "Show the commit log.", optional="max_count", max_count="integer"),
+    tool("repo_commit", "Record changes to the repository.", message="string"),
+    tool("repo_create_branch", "Create a branch.", branch_name="string"),
+]
 
 CASES: list[tuple[list[Any], str, list[Call]]] = [
     # Time zones: IANA names, cities in any case, countries
@@ -160,6 +165,12 @@ CASES: list[tuple[list[Any], str, list[Call]]] = [
      [("rooms_book", {"room_id": "B12", "person": "Ada", "date": "2026-04-03"})]),
     (ROOMS, "which rooms are free next Friday on floor 2?",
      [("rooms_list_free", {"date": "2026-03-13", "floor": 2})]),
+    # A change is made only where one is asked for
+    (REPO, "show the last 3 commits", [("repo_log", {"max_count": 3})]),
+    (REPO, "which commits were made today?", [("repo_log", {})]),
+    (REPO, "commit with message 'Fix the door'", [("repo_commit", {"message": "Fix the door"})]),
+    (REPO, "create the branch demo", [("repo_create_branch", {"branch_name": "demo"})]),
+    (REPO[:1], "commit everything with message 'x'", []),
     # Several requests at once
     (SUMS + WEATHER, "Add 1 and 2 and tell me the weather in Rome",
      [("add", {"a": 1, "b": 2}), ("getForecast", {"city": "Rome"})]),
@@ -188,6 +199,7 @@ async def test_a_request_becomes_these_calls(
 async def test_the_same_request_gives_the_same_calls_among_tools_of_other_sources() -> None:
     """The words decide, not how many tools there are: every case once more, with all tools."""
     everything = [*CLOCK, *SUMS, *MAIL, *SHOP, *FILES, *WEATHER, *UNITS, *WORDS, *DAYS, *ROOMS]
+    everything += REPO
     wrong: list[str] = []
     for tools, request, expected in CASES:
         if tools is not DRAWN and await first_calls(request, everything) != expected:

@@ -149,6 +149,15 @@ async def test_a_plain_text_result_gives_its_number() -> None:
     assert run.turns[1] == [("multiply", {"a": 5, "b": 10})]
 
 
+@pytest.mark.parametrize("odd", ["1e999", "NaN", "-Infinity"])
+async def test_a_number_that_is_none_is_not_handed_on(odd: str) -> None:
+    """JSON readers accept them, JSON itself and every tool do not."""
+    run = await talk(
+        "Add 2 and 3, then multiply it by 4", SUMS, lambda _n, _a: f'{{"result": {odd}}}'
+    )
+    assert [x[0] for x in run.calls] == ["add"]
+
+
 async def test_what_follows_a_change_waits_for_it() -> None:
     """Calls of one turn run at once: returning and lending must not."""
     tools = [
@@ -238,6 +247,30 @@ async def test_an_old_person_is_not_taken_for_a_new_request() -> None:
     again = await followed_by(run, "Rent film 4", FILMS)
     assert again.calls == []
     assert "`customer`" in again.answer
+
+
+async def test_a_bare_value_does_not_repeat_a_change() -> None:
+    """ "8" after "return book 7" may mean anything."""
+    tools = [tool("return_book", "Take a book back.", book_id="integer")]
+    run = await talk("Return book 7", tools)
+    assert (await followed_by(run, "8", tools)).calls == []
+
+
+async def test_what_was_named_is_it_and_not_what_the_tool_said_of_it() -> None:
+    tools = [
+        tool("create_branch", "Create a branch.", branch_name="string"),
+        tool("checkout", "Switch to a branch.", branch_name="string"),
+    ]
+    run = await talk("Create the branch demo and switch to it", tools,
+                     lambda _n, _a: "Created branch 'demo' from 'main'")  # fmt: skip
+    assert run.turns[1] == [("checkout", {"branch_name": "demo"})]
+
+
+async def test_give_it_back_is_a_return() -> None:
+    tools = [*FILMS, tool("films_return_film", "Take a film back.", film_id="integer")]
+    run = await talk("Rent film 9 to Ada", tools, cinema)
+    again = await followed_by(run, "give it back", tools)
+    assert again.calls == [("films_return_film", {"film_id": 9})]
 
 
 async def test_a_value_said_beside_the_request_is_used() -> None:

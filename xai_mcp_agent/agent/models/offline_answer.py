@@ -126,7 +126,7 @@ def _true_field(items: Sequence[Any], said: frozenset[str]) -> str:
     if len(things) != len(items):
         return ""
     for name in things[0]:
-        stems = set(name_words(name)) - {"is", "has"}
+        stems = {x for x in name_words(name) if not is_stop(x)}
         if stems and stems <= said and all(isinstance(x.get(name), bool) for x in things):
             return name
     return ""

@@ -14,7 +14,7 @@ from typing import Any
 from .offline_candidates import candidates, chosen, opposes, value_of
 from .offline_leftover import leftover
 from .offline_matching import OfferedTool
-from .offline_mentions import Mention
+from .offline_mentions import Mention, whole
 from .offline_named import counted, is_limit, limited, measured, named
 from .offline_parameters import Parameter
 from .offline_parts import Part
@@ -95,6 +95,7 @@ class _Filler:
     guessed: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     def fill(self) -> None:
+        """Take every argument that the part gives."""
         parameters = self._ordered(self.tool.parameters)
         for step in (
             self._take_named, self._take_choice, self._take_flag, self._take_limit,
@@ -114,6 +115,7 @@ class _Filler:
                     break
 
     def filled(self) -> Filled:
+        """What was found so far."""
         calls = tuple(self._spread())
         taken = [x for x in self.used if x not in self.guessed]
         used = tuple(
@@ -317,7 +319,7 @@ class _Filler:
         if value is None or mention.kind != "number" or not parameter.is_number:
             return value
         value = measured(parameter, self.part, mention, value)
-        return None if parameter.kind == "integer" and value != int(value) else value
+        return whole(value) if parameter.kind == "integer" else value
 
     def _spread(self) -> list[dict[str, Any]]:
         """One call for each of several values that are joined by commas or "and"."""

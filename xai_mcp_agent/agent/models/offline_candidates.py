@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .offline_mentions import Mention, MentionKind
+from .offline_mentions import Mention, MentionKind, whole
 from .offline_parameters import Parameter, Topic
 from .offline_words import Word, same_unit, stem, stem_set, words
 
@@ -145,7 +145,7 @@ def _number(parameter: Parameter, value: Any) -> int | float | None:
         value = int(value) if value.isdecimal() and len(value) < 16 else None
     if value is None or parameter.kind == "number":
         return value
-    return int(value) if value == int(value) else None
+    return whole(value)
 
 
 def _written_date(parameter: Parameter, value: str) -> str:

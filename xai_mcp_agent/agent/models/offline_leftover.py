@@ -47,30 +47,40 @@ def leftover(
     words and its end as they are. `chose` are the stems that chose the tool.
     """
     verbatim = parameter.topic in ("text", "expression")
-    best: tuple[int, int] | None = None
-    taken = (
-        used if verbatim else [*used, *((x.start, x.end) for x in part.mentions if x.kind in _SURE)]
-    )
-    for start, end in _unused(part, taken):
-        stretch = _trimmed(part.text, start, end, tool, chose, verbatim=verbatim)
-        if stretch[1] > stretch[0]:
-            best = stretch
-            break
-    if best is None or _only_chose(words(part.text[best[0] : best[1]]), chose):
+    found = _first_stretch(part, tool, used, chose, verbatim=verbatim)
+    if found is None or not _suits(parameter, words(part.text[slice(*found)]), chose):
         return None
-    if parameter.topic in ("id", "person", "place"):
-        said = words(part.text[best[0] : best[1]])
-        most = 1 if parameter.topic == "id" else _LONGEST_NAME_WORDS
-        if len(said) > most or any(x.stem in chose or is_action(x.stem) for x in said):
-            return None
     kept = parameter.topic == "text"
-    text = part.text[best[0] : best[1]].strip(" .,;:\n" if kept else _PUNCTUATION)
+    text = part.text[slice(*found)].strip(" .,;:\n" if kept else _PUNCTUATION)
     if not text:
         return None
-    start = part.text.index(text, best[0])
+    start = part.start + part.text.index(text, found[0])
     # A search for "sea by Melville" means both words, and "by" is in no title.
-    value = text if verbatim or best[0] == 0 else _BY_NAME.sub(" ", text)
-    return Mention("phrase", value, part.start + start, part.start + start + len(text))
+    value = text if verbatim or found[0] == 0 else _BY_NAME.sub(" ", text)
+    return Mention("phrase", value, start, start + len(text))
+
+
+def _first_stretch(
+    part: Part, tool: OfferedTool, used: Sequence[tuple[int, int]], chose: frozenset[str],
+    *, verbatim: bool,
+) -> tuple[int, int] | None:  # fmt: skip
+    """The first stretch between the values that has words of its own."""
+    sure = [(x.start, x.end) for x in part.mentions if x.kind in _SURE]
+    for start, end in _unused(part, used if verbatim else [*used, *sure]):
+        stretch = _trimmed(part.text, start, end, tool, chose, verbatim=verbatim)
+        if stretch[1] > stretch[0]:
+            return stretch
+    return None
+
+
+def _suits(parameter: Parameter, left: Sequence[Word], chose: frozenset[str]) -> bool:
+    """Whether the words may be a value: not only those that chose the tool, and few for a name."""
+    if _only_chose(left, chose):
+        return False
+    if parameter.topic not in ("id", "person", "place"):
+        return True
+    most = 1 if parameter.topic == "id" else _LONGEST_NAME_WORDS
+    return len(left) <= most and not any(x.stem in chose or is_action(x.stem) for x in left)
 
 
 def _only_chose(left: Sequence[Word], chose: frozenset[str]) -> bool:

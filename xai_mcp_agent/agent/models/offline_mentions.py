@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -111,6 +112,7 @@ _DUMMY = re.compile(r"\b(?:is|was|will|does|do|make|be)\s+$", re.I)
 _AWAY = re.compile(r"\b(?:days?|weeks?|in|ago|until|till|since)\b", re.IGNORECASE)
 # "Until Friday" also says where it begins: today.
 _OTHER_END = {"until": "from", "till": "from", "since": "to"}
+_MAX_DIGITS = 30  # Nobody counts further.
 _LONGEST_PHRASE = 60
 _LEAST_ROOM = 40  # Characters before a value in which its leading word is looked for.
 
@@ -130,6 +132,11 @@ def find_mentions(text: str, today: date) -> list[Mention]:
 def within(mentions: Iterable[Mention], start: int, end: int) -> list[Mention]:
     """The mentions that lie in that stretch of the text."""
     return [x for x in mentions if start <= x.start and x.end <= end]
+
+
+def whole(value: float | int) -> int | None:
+    """A number as an integer, if it is one."""
+    return int(value) if math.isfinite(value) and value == int(value) else None
 
 
 def number_in(text: str) -> float | int | None:
@@ -181,7 +188,9 @@ def _masked(text: str, taken: Iterable[Mention]) -> str:
 def _numbers(text: str) -> Iterator[Mention]:
     for found in _NUMBER.finditer(text):
         digits = found["digits"].replace(",", "")
-        value = float(digits) if re.search(r"[.eE]", digits) else int(digits[:300])
+        if len(digits) > _MAX_DIGITS or not math.isfinite(float(digits)):
+            continue
+        value = float(digits) if re.search(r"[.eE]", digits) else int(digits)
         start = found.start("sign") if found["sign"] else found.start("digits")
         if found["sign"] and start and text[start - 1] not in " (=:\n":
             start = found.start("digits")

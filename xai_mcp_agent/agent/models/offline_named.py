@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from .offline_mentions import Mention
+from .offline_mentions import Mention, whole
 from .offline_parameters import Parameter
 from .offline_parts import Part
 from .offline_vocabulary import word_set
@@ -39,11 +39,11 @@ _LOOSE = ("quoted", "name", "id", "number", "path", "url", "email", "date", "tim
 
 def named(parameter: Parameter, part: Part, free: Sequence[Mention]) -> Mention | None:
     """The value right after the parameter's name, if one of the right kind stands there."""
-    for written, whole in _spellings(parameter):
+    for written, is_all in _spellings(parameter):
         pattern = re.compile(rf"(?<![\w-]){written}(?:e?s)?(?!\w){_LINK}", re.IGNORECASE)
         for found in pattern.finditer(part.text):
             stated = _STATING.search(part.text[: found.start()][-12:])
-            firm = whole and bool(stated or _FIRM.search(found["link"]))
+            firm = is_all and bool(stated or _FIRM.search(found["link"]))
             mention = _at(parameter, part, free, found.end(), firm=firm)
             if mention:
                 return mention
@@ -85,7 +85,8 @@ def measured(parameter: Parameter, part: Part, mention: Mention, value: float | 
     wanted = next((x for x in parameter.stems if x in _SECONDS), "")
     if wanted and said in _SECONDS:
         scaled = value * _SECONDS[said] / _SECONDS[wanted]
-        value = int(scaled) if scaled == int(scaled) else scaled
+        exact = whole(scaled)
+        value = scaled if exact is None else exact
     is_back = any(x.text.lower() in _BACK for x in after)
     return -abs(value) if is_back and "negative" in parameter.description.lower() else value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -218,10 +219,10 @@ def _kind(plain: JsonObject, choices: tuple[Any, ...]) -> JsonType:
 
 
 def _choices(plain: JsonObject, description: str) -> tuple[tuple[Any, ...], bool]:
-    if "const" in plain:
+    if "const" in plain and _is_json(plain["const"]):
         return (plain["const"],), True
     if isinstance(plain.get("enum"), list):
-        return tuple(plain["enum"]), True
+        return tuple(x for x in cast(list[Any], plain["enum"]) if _is_json(x)), True
     # Some servers list the values only in words: "Whether to list 'local', 'remote' or 'all'".
     if not re.search(r"\be\.g\.|\bsuch as\b|\bexample\b|\blike\b", description):
         quoted = list(dict.fromkeys(_QUOTED_WORD.findall(description)))
@@ -248,10 +249,19 @@ def _topic(name: str, plain: JsonObject, description: str) -> Topic:
 
 
 def _fallback(plain: JsonObject, description: str, kind: JsonType) -> Any:
-    if plain.get("default") is not None:
+    if plain.get("default") is not None and _is_json(plain["default"]):
         return plain["default"]
     stated = _FALLBACK.search(description) if kind == "string" else None
     return (stated[1] or stated[2]).rstrip(".:") if stated else None
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a value may be sent on: Python reads NaN in JSON, others do not."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (ValueError, TypeError, RecursionError):
+        return False
+    return True
 
 
 def _object(value: Any) -> JsonObject:

@@ -95,17 +95,22 @@ class _Planner:
         self._has_earlier = has_earlier
 
     def plan(self, last_tool: str) -> Plan:
-        verbs = frozenset(
-            x for tool in self._matcher.tools for x in name_words(tool.spec.name)[-2:]
-        )
+        """A step for each part that a tool fits, in order."""
+        tools = self._matcher.tools
+        verbs = frozenset(x for tool in tools for x in name_words(tool.spec.name)[-2:])
         parts = split_parts(
             self._asked, self._mentions, self._fits, lambda x: self._begins(x, verbs)
         )
-        matched = [(part, self._ranked(part)) for part in parts]
-        context = [x for part, fitting in matched if not fitting for x in part.mentions]
         # A change is not repeated by a bare value: "8" after "return book 7" may mean anything.
-        known = (x for x in self._matcher.tools if x.spec.name == last_tool and not x.changes)
-        tool = next(known, None)
+        last = next((x for x in tools if x.spec.name == last_tool and not x.changes), None)
+        steps, unmatched = self._steps([(x, self._ranked(x)) for x in parts], last)
+        return Plan(tuple(steps[:_MAX_STEPS]), tuple(unmatched), max(0, len(steps) - _MAX_STEPS))
+
+    def _steps(
+        self, matched: Sequence[tuple[Part, list[Match]]], tool: OfferedTool | None
+    ) -> tuple[list[Step], list[Part]]:
+        """The steps, and the parts that ask for something no tool fits."""
+        context = [x for part, fitting in matched if not fitting for x in part.mentions]
         steps: list[Step] = []
         unmatched: list[Part] = []
         for part, fitting in matched:
@@ -119,7 +124,7 @@ class _Planner:
                 tool = step.tool
             elif part.asks:
                 unmatched.append(part)
-        return Plan(tuple(steps[:_MAX_STEPS]), tuple(unmatched), max(0, len(steps) - _MAX_STEPS))
+        return steps, unmatched
 
     def _fits(self, start: int, end: int) -> bool:
         part = part_of(self._asked, self._mentions, start, end)

@@ -180,19 +180,13 @@ class _Source:
             ]
             return found[0] if found else None
         refers = bool(reference) or any(x.kind == "reference" for x in self.step.part.mentions)
+        names = not refers or parameter.topic in _NAMING
         tries: list[Callable[[], Any]] = [
             lambda: self._result_before(parameter, SAME_NAME),
-            lambda: self._said_before(parameter),
-            lambda: self._result_before(parameter, SAME_FORM),
+            lambda: self._said_before(parameter) if names else None,
+            lambda: self._result_before(parameter, PLAUSIBLE if refers else SAME_FORM),
+            lambda: self._result_earlier(parameter) if refers else None,
         ]
-        if refers:
-            tries = [
-                lambda: self._result_before(parameter, SAME_NAME),
-                lambda: self._said_before(parameter) if parameter.topic in _NAMING else None,
-                lambda: self._result_before(parameter, PLAUSIBLE),
-                lambda: self._result_earlier(parameter),
-                lambda: self._said_before(parameter),
-            ]
         return next((found for x in tries if (found := x()) is not None), None)
 
     def _result_before(self, parameter: Parameter, least: int) -> Any:

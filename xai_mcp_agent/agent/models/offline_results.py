@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from .offline_mentions import number_in
+from .offline_mentions import number_in, whole
 from .offline_parameters import Parameter, Topic
 from .offline_places import is_zone
 from .offline_words import name_words, stem, stem_set, words
@@ -213,9 +214,11 @@ def _number(parameter: Parameter, value: Any) -> int | float | None:
     if isinstance(value, str):
         after = _AFTER_EQUALS.search(value)
         value = number_in(after["rest"]) if after else number_in(value)
-    if value is None or parameter.kind == "number":
+    if value is None or not math.isfinite(value):
+        return None
+    if parameter.kind == "number":
         return value
-    return int(value) if value == int(value) else None
+    return whole(value)
 
 
 def _text(parameter: Parameter, leaf: Leaf) -> str | None:
