@@ -114,15 +114,17 @@ class Engine:
             UnknownTool: the server does not offer it.
             InvalidArguments: they do not fit; nothing was sent.
         """
-        source = self.pool.start(server)
-        started = anyio.current_time()
-        listed = await self._listed(source, tool, timeout_seconds)
-        self.check_arguments(listed, arguments or {})
-        if timeout_seconds is not None:
-            left = timeout_seconds - (anyio.current_time() - started)
-            timeout_seconds = max(left, _SHORTEST_CALL_SECONDS)
+        source, arguments = self.pool.start(server), arguments or {}
+        listed = self.catalog.get(ToolKey(server, tool)) if source.state == "ready" else None
+        if listed is None:
+            started = anyio.current_time()
+            listed = await self._listed(source, tool, timeout_seconds)
+            if timeout_seconds is not None:
+                left = timeout_seconds - (anyio.current_time() - started)
+                timeout_seconds = max(left, _SHORTEST_CALL_SECONDS)
+        self.check_arguments(listed, arguments)
         return await source.call(
-            tool, arguments or {}, timeout_seconds=timeout_seconds, on_progress=on_progress
+            tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
         )
 
     def check_arguments(self, tool: Tool, arguments: JsonObject) -> None:
@@ -168,13 +170,10 @@ class Engine:
 
     async def _listed(self, source: Source, tool: str, timeout_seconds: float | None) -> Tool:
         """The tool as it is now: connected first if needed, listed again if it may be new."""
-        key = ToolKey(source.name, tool)
-        known = self.catalog.get(key)
-        if known is not None and source.state == "ready":
-            return known
         try:
             with anyio.fail_after(timeout_seconds):
                 await source.ready()
+                key = ToolKey(source.name, tool)
                 if self.catalog.get(key) is None:
                     await source.refresh()
                 return self.catalog.require(key)

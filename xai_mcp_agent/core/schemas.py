@@ -37,6 +37,8 @@ class SchemaCheck:
         if self._validator is None:
             return []
         try:
+            if self._validator.is_valid(value):  # several times faster than looking for errors
+                return []
             found = self._validator.iter_errors(value)
             return [_problem(error) for error, _ in zip(found, range(_MAX_PROBLEMS), strict=False)]
         except ValueError as cause:

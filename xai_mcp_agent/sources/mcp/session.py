@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
@@ -165,7 +166,9 @@ class McpSession:
         """Call a tool; on time-out or cancellation the server is told to stop."""
         told = _with_words(on_progress)
         ask = partial(self._connected().call_tool, tool, arguments, seconds, told)
-        answer = await self._request(f"the call of {tool!r}", ask, seconds)
+        # Over stdio nothing waits but the call itself, and that has a limit from the SDK.
+        is_limited = self.link.process is not None
+        answer = await self._request(f"the call of {tool!r}", ask, seconds, is_limited=is_limited)
         return self._checked(tool, results.result_of(answer))
 
     async def list_resources(self) -> list[Resource]:
@@ -279,16 +282,26 @@ class McpSession:
                     return
         self._end()
 
-    async def _request(self, what: str, ask: Callable[[], Awaitable[T]], seconds: float) -> T:
+    async def _request(
+        self,
+        what: str,
+        ask: Callable[[], Awaitable[T]],
+        seconds: float,
+        *,
+        is_limited: bool = False,
+    ) -> T:
         """Await an answer; anything that goes wrong becomes one of our errors.
 
         The SDK itself, and code that it runs for a server's odd answer, raises
         many types: all of them mean that this one request failed.
         """
-        started = anyio.current_time()
+        started = monotonic()
         try:
-            with self._in_flight, anyio.fail_after(seconds + _GRACE_SECONDS):
-                return await ask()
+            with self._in_flight:
+                if is_limited:
+                    return await ask()
+                with anyio.fail_after(seconds + _GRACE_SECONDS):
+                    return await ask()
         except Exception as cause:
             verdict = verdict_on(cause, self.link)
             await self._draw_conclusions(verdict, started)
@@ -311,7 +324,7 @@ class McpSession:
         if self.link.watch.heard_at > started:
             self._silent_since = None
         elif self._silent_since is None or self.link.watch.heard_at > self._silent_since:
-            self._silent_since = anyio.current_time()
+            self._silent_since = monotonic()
         elif started >= self._silent_since:
             self.link.hurry(True)  # it would not notice that its stdin closes either
             self._end()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -123,7 +124,7 @@ class _Traffic:
 
     def received(self, message: Any) -> bool:
         """Look at a message from the server, mend it, and say whether the SDK should have it."""
-        self._watch.heard_at = anyio.current_time()
+        self._watch.heard_at = monotonic()
         method = getattr(message, "method", None)
         if method is not None:
             return self._is_wanted(method, message)
