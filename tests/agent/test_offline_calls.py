@@ -46,9 +46,11 @@ WEATHER = [
     tool("getAirQuality", "How clean the air is in a city.", city="string"),
 ]  # fmt: skip
 DRAWN = [
-    tool("shout", "Says a text loudly.", input="string"),
-    tool("calculator", "Works out an arithmetic expression.", input="string"),
-    tool("web_search", "Looks for something on the internet.", input="string"),
+    # Their input is not required: many a drawn tool needs none.
+    tool("shout", "Says a text loudly.", optional="input", input="string"),
+    tool("calculator", "Works out an arithmetic expression.", optional="input", input="string"),
+    tool("web_search", "Looks for something on the internet.", optional="input", input="string"),
+    tool("company_motto", "Tells the company's motto.", optional="input", input="string"),
 ]  # fmt: skip
 UNITS = [
     tool("convert_units", "Convert a quantity to another unit.", value="number",
@@ -135,6 +137,7 @@ CASES: list[tuple[list[Any], str, list[Call]]] = [
     (WEATHER, "air quality in lyon", [("getAirQuality", {"city": "lyon"})]),
     # Tools drawn on the canvas take one text
     (DRAWN, "Shout hello world!", [("shout", {"input": "hello world!"})]),
+    (DRAWN, "What is the motto of the company?", [("company_motto", {})]),
     (DRAWN, 'please shout "do not sit and wait"', [("shout", {"input": "do not sit and wait"})]),
     (DRAWN, "What is (2 + 3) * 4?", [("calculator", {"input": "(2 + 3) * 4"})]),
     (DRAWN, "search the web for the history of tea", [("web_search", {"input": "history of tea"})]),

@@ -30,7 +30,7 @@ CLOCK = [
 ]  # fmt: skip
 WEEKDAY = tool("weekday_of", "Tell the weekday of a date.", date=text("YYYY-MM-DD"))
 TRANSLATE = tool("translate", "Translate a text.", text="string", language="string")
-POSTER = tool("make_poster", "Makes a poster.", input="string")
+POSTER = tool("make_poster", "Makes a poster.", optional="input", input="string")
 
 FOUND = {
     "total": 3,

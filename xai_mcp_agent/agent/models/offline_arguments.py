@@ -18,7 +18,7 @@ from .offline_mentions import Mention, whole
 from .offline_named import counted, is_limit, limited, measured, named
 from .offline_parameters import Parameter
 from .offline_parts import Part
-from .offline_words import is_generic, is_stop, stem_set, words
+from .offline_words import is_generic, is_stop, words
 
 _NEGATION = re.compile(
     r"\b(?:no|not|without|don't|dont|never|exclud\w*|skip\w*)\W+(?:\w+\W+)?$", re.I
@@ -30,7 +30,6 @@ _JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or)|&)?\s*(?:[a-z]{1,12}\s+)?", re.I)
 # Kinds that one request may well name several of: "the time in Tokyo, Paris and Rome".
 _SPREADS = frozenset({"zone", "quoted", "path", "url", "id", "date", "name", "number", "email"})
 # What people say in plain words, without a form that tells it.
-_MAIN_INPUTS = stem_set("input text question prompt message")
 _SPOKEN = frozenset({"query", "text", "name", "expression", "id", "person", "place"})
 
 
@@ -130,7 +129,7 @@ class _Filler:
 
     def _ordered(self, parameters: Iterable[Parameter]) -> list[Parameter]:
         """Required ones first, and the first end of a pair before the second."""
-        return sorted(parameters, key=lambda x: (not x.required, x.direction == "to"))
+        return sorted(parameters, key=lambda x: (not x.is_wanted, x.direction == "to"))
 
     # What is still free
 
@@ -283,15 +282,16 @@ class _Filler:
             return parameter.required and item is not None and item.kind == "string"
         if parameter.kind != "string" or parameter.choices or parameter.topic not in _SPOKEN:
             return False
+        if parameter.is_main:
+            return True
         if parameter.required:
             # With several, nobody can tell which of them the words are for.
             return sum(x.kind == "string" and x.topic in _SPOKEN for x in self._missing()) == 1
-        is_main = parameter.topic == "query" or bool(_MAIN_INPUTS & set(parameter.stems))
-        return is_main and not any(x.kind == "string" for x in self.tool.required)
+        return False
 
     def _take_reference(self, parameter: Parameter) -> None:
         """`it`, `the result`: whatever is needed most and not said in words."""
-        if self.may_refer and parameter.required:
+        if self.may_refer and parameter.is_wanted:
             self._try(parameter, self._free("reference")[:1])
 
     def _take_fallback(self, parameter: Parameter) -> None:

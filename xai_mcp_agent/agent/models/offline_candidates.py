@@ -111,8 +111,8 @@ def _is_led_to(parameter: Parameter, mention: Mention) -> bool:
         return True
     led = _lead_score(parameter, mention) > 0
     if mention.kind == "phrase":
-        return led and parameter.required and len(mention.value.split()) <= 4
-    return led or parameter.required
+        return led and parameter.is_wanted and len(mention.value.split()) <= 4
+    return led or parameter.is_wanted
 
 
 def _lead_score(parameter: Parameter, mention: Mention) -> int:

@@ -113,7 +113,7 @@ def shown(text: str) -> str:
 
 def example_request(tool: OfferedTool) -> str:
     """A request in plain words that the rules understand as a call of this tool."""
-    stated = [f"{x.name}: {_sample(x, tool.spec)}" for x in tool.required]
+    stated = [f"{x.name}: {_sample(x, tool.spec)}" for x in tool.parameters if x.is_wanted]
     name = tool.spoken or tool.spec.name
     return f"{name}, {', '.join(stated)}" if stated else name
 

@@ -33,7 +33,7 @@ def lookup(
     )
     if searching is None or not things:
         return None
-    query = searching.required[0]
+    query = next(x for x in searching.parameters if x.is_wanted)
     used = [(x.start, x.end) for x in filled.used]
     named = leftover(replace(query, topic="query"), tool, part, used, things)
     if named is None or all(x.stem in things for x in words(named.value)):
@@ -56,7 +56,7 @@ def found_id(parameter: Parameter, text: str, name: str) -> Any:
 
 
 def _searches(tool: OfferedTool) -> bool:
-    return not tool.changes and tool.takes_any_words and len(tool.required) == 1
+    return not tool.changes and tool.takes_any_words and len(tool.required) <= 1
 
 
 def _is_called(name: str, value: Any) -> bool:

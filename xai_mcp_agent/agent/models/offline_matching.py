@@ -76,8 +76,8 @@ class OfferedTool:
     @property
     def takes_any_words(self) -> bool:
         """Whether it is a search: any words at all may be meant for it."""
-        wanted = self.required or self.parameters
-        return any(x.kind == "string" and x.topic in ("query", "text") for x in wanted)
+        texts = (x for x in self.parameters if x.kind == "string" and x.is_wanted)
+        return any(x.topic in ("query", "text") for x in texts)
 
     @property
     def required(self) -> list[Parameter]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from ...core.schemas import properties, required
@@ -65,6 +65,7 @@ _EXAMPLE = re.compile(
     r"\b(?:e\.g\.|such as|for example|example:)[,:]? *(?:['\"`]([^'\"`]+)['\"`]|([\w./:+-]*\w))",
     re.I,
 )
+_MAIN = stem_set("input text question prompt message")
 _QUOTED_WORD = re.compile(r"['\"`]([\w./+-]+)['\"`]")
 _FROM = stem_set(
     """
@@ -82,7 +83,8 @@ _TO = stem_set(
 class Parameter:
     """What one parameter takes. `choices` are its only values when `strict`, else its usual ones.
 
-    `fallback` is the value its schema or description gives when nobody says one.
+    `fallback` is the value its schema or description gives when nobody says one. `is_main`: a
+    tool that requires nothing works on this one when it is given.
     """
 
     name: str
@@ -93,6 +95,7 @@ class Parameter:
     choices: tuple[Any, ...] = ()
     strict: bool = False
     fallback: Any = None
+    is_main: bool = False
     item: Parameter | None = None
     fields: tuple[Parameter, ...] = ()
 
@@ -108,6 +111,11 @@ class Parameter:
         return "from" if stems & _FROM else "to" if stems & _TO else ""
 
     @property
+    def is_wanted(self) -> bool:
+        """Whether a value is looked for in all the words, not only where it is plainly given."""
+        return self.required or self.is_main
+
+    @property
     def has_fixed_choices(self) -> bool:
         """Whether nothing but its choices is allowed."""
         return self.strict and bool(self.choices)
@@ -120,7 +128,12 @@ class Parameter:
 
 def parameters_of(schema: Any) -> tuple[Parameter, ...]:
     """The parameters of a tool's input schema, in its order; an odd schema has odd ones or none."""
-    return _fields(schema, schema, 0)
+    found = _fields(schema, schema, 0)
+    if any(x.required for x in found):
+        return found
+    texts = (x for x in found if x.kind == "string" and not x.choices)
+    main = next((x for x in texts if x.topic == "query" or _MAIN & set(x.stems)), None)
+    return tuple(replace(x, is_main=x is main) for x in found)
 
 
 def examples_in(schema: Any, name: str) -> list[Any]:

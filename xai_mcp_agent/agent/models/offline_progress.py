@@ -147,6 +147,9 @@ def _resolved(
             value = complete.get(parameter.name)
             if isinstance(value, Earlier) or parameter in step.filled.missing:
                 found = source.value(parameter, value if isinstance(value, Earlier) else None)
+                if found is None and not parameter.required:
+                    del complete[parameter.name]
+                    continue
                 # One value of a result cannot be both ends of a pair.
                 if found is None or found in taken:
                     lacking.append(parameter)
