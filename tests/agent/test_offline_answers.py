@@ -9,9 +9,9 @@ import pytest
 
 from tests.support.offline_talk import ask, first_calls, talk, text, tool
 from xai_mcp_agent.agent.models.base import FunctionSpec, Message
-from xai_mcp_agent.agent.models.offline import OfflineModel
-from xai_mcp_agent.agent.models.offline_guide import example_request
-from xai_mcp_agent.agent.models.offline_matching import ToolMatcher
+from xai_mcp_agent.agent.models.offline.guide import example_request
+from xai_mcp_agent.agent.models.offline.matching import ToolMatcher
+from xai_mcp_agent.agent.models.offline.model import OfflineModel
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests.support.offline_talk import TODAY, ask, read_reply, talk, tool
 from xai_mcp_agent.agent.models.base import FunctionSpec, Message, ModelReply, ModelRequest
-from xai_mcp_agent.agent.models.offline import OfflineModel
-from xai_mcp_agent.agent.models.offline_mentions import find_mentions
+from xai_mcp_agent.agent.models.offline.mentions import find_mentions
+from xai_mcp_agent.agent.models.offline.model import OfflineModel
 
 SLOWEST_SECONDS = 3.0  # On a loaded machine; one turn takes a few hundredths.
 

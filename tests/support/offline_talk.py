@@ -17,7 +17,7 @@ from xai_mcp_agent.agent.models.base import (
     ModelRequest,
     ToolCall,
 )
-from xai_mcp_agent.agent.models.offline import OfflineModel
+from xai_mcp_agent.agent.models.offline.model import OfflineModel
 
 TODAY = date(2026, 3, 12)  # A Thursday.
 MOST_TURNS = 8

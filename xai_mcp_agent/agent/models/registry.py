@@ -32,7 +32,7 @@ def model_for(
     """
     settings = settings or ModelSettings()
     if provider == "offline":
-        from .offline import OfflineModel
+        from .offline.model import OfflineModel
 
         return OfflineModel()
     if provider not in ("openai", "bedrock", "vertexai"):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from .offline_mentions import MentionKind
-from .offline_parts import Part
-from .offline_vocabulary import PHRASES
-from .offline_words import is_money, stem
+from .mentions import MentionKind
+from .parts import Part
+from .vocabulary import PHRASES
+from .words import is_money, stem
 
 _STRONG, _WEAK = 1.0, 0.5
 _OF_KIND: dict[MentionKind, str] = {

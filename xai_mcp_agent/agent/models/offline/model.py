@@ -14,13 +14,13 @@ from datetime import date
 
 from anyio.lowlevel import checkpoint
 
-from ..text_protocol import format_call, parse_reply
-from . import offline_guide as guide
-from .base import ModelReply, ModelRequest, OnText, ToolCall
-from .offline_answer import answer_for
-from .offline_conversation import Reading, read_request
-from .offline_plan import Plan, make_plan
-from .offline_progress import NextCall, StepState, progress
+from ...text_protocol import format_call, parse_reply
+from ..base import ModelReply, ModelRequest, OnText, ToolCall
+from . import guide
+from .answer import answer_for
+from .conversation import Reading, read_request
+from .plan import Plan, make_plan
+from .progress import NextCall, StepState, progress
 
 _WORDS_PER_PIECE = 4
 _MAX_THOUGHTS_SHOWN = 3

@@ -1,7 +1,7 @@
 """Arguments of a tool from a text and the tool's schema.
 
 Every value is a stretch of the text, and a stretch is used once. What the text does not say
-is never made up: it is reported as missing, or taken from an earlier result by `offline_plan.py`.
+is never made up: it is reported as missing, or taken from an earlier result by `plan.py`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .offline_candidates import candidates, chosen, opposes, value_of
-from .offline_leftover import leftover
-from .offline_matching import OfferedTool
-from .offline_mentions import Mention, whole
-from .offline_named import counted, is_limit, limited, measured, named
-from .offline_parameters import Parameter
-from .offline_parts import Part
-from .offline_words import is_generic, is_stop, words
+from .candidates import candidates, chosen, opposes, value_of
+from .leftover import leftover
+from .matching import OfferedTool
+from .mentions import Mention, whole
+from .named import counted, is_limit, limited, measured, named
+from .parameters import Parameter
+from .parts import Part
+from .words import is_generic, is_stop, words
 
 _NEGATION = re.compile(
     r"\b(?:no|not|without|don't|dont|never|exclud\w*|skip\w*)\W+(?:\w+\W+)?$", re.I

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from .base import FunctionSpec
-from .offline_matching import OfferedTool, ToolMatcher
-from .offline_parameters import Parameter, examples_in
+from ..base import FunctionSpec
+from .matching import OfferedTool, ToolMatcher
+from .parameters import Parameter, examples_in
 
 _MAX_LISTED = 20
 _MAX_DESCRIPTION_CHARS = 120

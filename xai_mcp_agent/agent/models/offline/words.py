@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from .offline_vocabulary import (
+from .vocabulary import (
     ACTION_WORDS,
     CHANGING_WORDS,
     CURRENCIES,

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from .base import FunctionSpec
-from .offline_parameters import Parameter, parameters_of
-from .offline_vocabulary import CHANGING_WORDS, QUESTION_WORDS, READING_WORDS, SEARCHING_WORDS
-from .offline_words import (
+from ..base import FunctionSpec
+from .parameters import Parameter, parameters_of
+from .vocabulary import CHANGING_WORDS, QUESTION_WORDS, READING_WORDS, SEARCHING_WORDS
+from .words import (
     is_action,
     is_generic,
     is_stop,

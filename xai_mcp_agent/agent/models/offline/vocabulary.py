@@ -1,6 +1,6 @@
 """Words of general English that the offline model knows. Data only; nothing about any tool.
 
-The lists are lower-case base forms; `offline_words.py` brings words of a text to that form.
+The lists are lower-case base forms; `words.py` brings words of a text to that form.
 """
 
 from __future__ import annotations

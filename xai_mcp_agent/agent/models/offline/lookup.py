@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from .offline_arguments import Filled
-from .offline_leftover import leftover
-from .offline_matching import OfferedTool
-from .offline_parameters import Parameter
-from .offline_parts import Part
-from .offline_results import data_in, leaves, main_items
-from .offline_words import name_words, words
+from .arguments import Filled
+from .leftover import leftover
+from .matching import OfferedTool
+from .parameters import Parameter
+from .parts import Part
+from .results import data_in, leaves, main_items
+from .words import name_words, words
 
 _ID_WORDS = frozenset(name_words("id_key_code_number_no"))
 

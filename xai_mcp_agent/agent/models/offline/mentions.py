@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, Literal, TypeAlias
 
-from .offline_dates import moments
-from .offline_places import zones
-from .offline_vocabulary import MONEY_SIGNS, NUMBER_WORDS
-from .offline_words import is_action, is_generic, is_stop, stem
+from .dates import moments
+from .places import zones
+from .vocabulary import MONEY_SIGNS, NUMBER_WORDS
+from .words import is_action, is_generic, is_stop, stem
 
 MentionKind: TypeAlias = Literal[
     "quoted", "url", "email", "path", "date", "time", "datetime", "zone", "id", "number", "unit",

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .offline_mentions import Mention, MentionKind, whole
-from .offline_parameters import Parameter, Topic
-from .offline_words import Word, same_unit, stem, stem_set, words
+from .mentions import Mention, MentionKind, whole
+from .parameters import Parameter, Topic
+from .words import Word, same_unit, stem, stem_set, words
 
 _KINDS: dict[Topic, tuple[MentionKind, ...]] = {
     "zone": ("zone",), "url": ("url",), "email": ("email",), "path": ("path", "quoted"),

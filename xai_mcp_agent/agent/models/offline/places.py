@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from .offline_vocabulary import PLACES
+from .vocabulary import PLACES
 
 _AREAS = ("Africa", "America", "Antarctica", "Asia", "Atlantic", "Australia", "Europe", "Indian",
           "Pacific")  # fmt: skip

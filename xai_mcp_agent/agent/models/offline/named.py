@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from .offline_mentions import Mention, whole
-from .offline_parameters import Parameter
-from .offline_parts import Part
-from .offline_vocabulary import word_set
-from .offline_words import is_generic, is_stop, plain_name, stem, stem_set, words
+from .mentions import Mention, whole
+from .parameters import Parameter
+from .parts import Part
+from .vocabulary import word_set
+from .words import is_generic, is_stop, plain_name, stem, stem_set, words
 
 # Words of a name that people leave out: they say "book 7", not "book id 7".
 _LEFT_OUT = word_set("id name value number no text string max min num count of the")

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
-from ...core.names import nearest
-from ...core.tools import JsonObject
-from .offline_arguments import Earlier
-from .offline_conversation import Outcome
-from .offline_lookup import found_id
-from .offline_parameters import Parameter
-from .offline_plan import Plan, Step
-from .offline_results import (
+from ....core.names import nearest
+from ....core.tools import JsonObject
+from .arguments import Earlier
+from .conversation import Outcome
+from .lookup import found_id
+from .parameters import Parameter
+from .plan import Plan, Step
+from .results import (
     PLAUSIBLE,
     SAME_FORM,
     SAME_NAME,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from .offline_conversation import Outcome
-from .offline_progress import StepState
-from .offline_results import data_in, main_items, pick, superlative_in
-from .offline_words import is_change, is_stop, name_words, plain_name, related, words
+from .conversation import Outcome
+from .progress import StepState
+from .results import data_in, main_items, pick, superlative_in
+from .words import is_change, is_stop, name_words, plain_name, related, words
 
 _MAX_ITEMS = 5
 _MAX_FIELDS = 8

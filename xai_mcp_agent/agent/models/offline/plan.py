@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from .base import FunctionSpec
-from .offline_arguments import Filled, fill_arguments
-from .offline_candidates import path_suits
-from .offline_hints import changes_unit, hints_in
-from .offline_lookup import lookup
-from .offline_matching import Match, OfferedTool, ToolMatcher
-from .offline_mentions import Mention, find_mentions
-from .offline_parts import Part, begins_request, part_of, split_parts
-from .offline_words import is_stop, name_words, words
+from ..base import FunctionSpec
+from .arguments import Filled, fill_arguments
+from .candidates import path_suits
+from .hints import changes_unit, hints_in
+from .lookup import lookup
+from .matching import Match, OfferedTool, ToolMatcher
+from .mentions import Mention, find_mentions
+from .parts import Part, begins_request, part_of, split_parts
+from .words import is_stop, name_words, words
 
 _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
 # A tool this near to the best may be meant when its arguments fit better; one that takes all its

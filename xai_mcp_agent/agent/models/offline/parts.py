@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .offline_mentions import Mention, within
-from .offline_vocabulary import QUESTION_WORDS
-from .offline_words import is_action, is_stop, stem, words
+from .mentions import Mention, within
+from .vocabulary import QUESTION_WORDS
+from .words import is_action, is_stop, stem, words
 
 # A sentence, a line, or a word that says "next" ends a part wherever it stands.
 _STRONG = re.compile(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .offline_matching import OfferedTool
-from .offline_mentions import Mention
-from .offline_parameters import Parameter
-from .offline_parts import Part
-from .offline_results import superlative_in
-from .offline_words import Word, is_action, is_generic, is_stop, related, stem_set, words
+from .matching import OfferedTool
+from .mentions import Mention
+from .parameters import Parameter
+from .parts import Part
+from .results import superlative_in
+from .words import Word, is_action, is_generic, is_stop, related, stem_set, words
 
 # After one of these the thing itself follows: "books about the sea".
 _TOPIC_LEAD = re.compile(

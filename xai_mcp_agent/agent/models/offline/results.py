@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from .offline_mentions import number_in, whole
-from .offline_parameters import Parameter, Topic
-from .offline_places import is_zone
-from .offline_words import name_words, stem, stem_set, words
+from .mentions import number_in, whole
+from .parameters import Parameter, Topic
+from .places import is_zone
+from .words import name_words, stem, stem_set, words
 
 # How surely a value in a result is what a parameter wants.
 PLAUSIBLE, SAME_FORM, SAME_NAME = 1, 4, 6
