@@ -46,6 +46,10 @@ class Hold:
         """Give the claim up; the last one closes the bridge. May be called more than once."""
         self._finalizer()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Hold:
+        """Itself: whoever copies a `ctx` has one run still, and one claim."""
+        return self
+
 
 def bridge_of(ctx: Any) -> Bridge:
     """The bridge for this run; made on first use.
@@ -69,7 +73,8 @@ def busy(ctx: Any) -> Generator[Bridge]:
 
 def _hold_of(ctx: Any) -> Hold:
     hold = ctx.get(_KEY)
-    if not isinstance(hold, Hold) or not hold.bridge.is_open:
+    # One that was taken away may still have an open bridge, but nobody keeps it open for this run.
+    if not isinstance(hold, Hold) or not hold.is_held or not hold.bridge.is_open:
         hold = ctx[_KEY] = _take_hold()
     return hold
 
@@ -92,7 +97,8 @@ def _take_hold() -> Hold:
 def _abandoned() -> list[Hold]:
     """Holds of earlier runs in this thread, which runs one workflow at a time."""
     here = threading.get_ident()
-    mine = [hold for hold in list(_holds) if hold.thread == here]
+    with _lock:  # another thread may be adding one
+        mine = [hold for hold in _holds if hold.thread == here]
     return [hold for hold in mine if hold.is_held and not hold.busy]
 
 
@@ -111,7 +117,7 @@ def _new_bridge(file: Path | None) -> Bridge:
 
 def _release(name: str, bridge: Bridge) -> None:
     with _lock:
-        if any(hold.bridge is bridge and hold.is_held for hold in list(_holds)):
+        if any(hold.bridge is bridge and hold.is_held for hold in _holds):
             return
         if _bridges.get(name) is bridge:
             del _bridges[name]

@@ -7,6 +7,7 @@ branches do so here, between the waits for the loop.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import queue
 import threading
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,7 @@ from typing import TypeVar
 
 from .bridge import Bridge
 from .engine import Engine
+from .portal import closed_meanwhile
 
 T = TypeVar("T")
 
@@ -49,6 +51,9 @@ class Stage:
         """Run `do` on the bridge's loop and work for it until it ends; give what it gives.
 
         An interrupt of this thread cancels it and waits, a bounded time, for it to unwind.
+
+        Raises:
+            RuntimeError: the bridge is closed, or was closed meanwhile.
         """
         ended = threading.Event()
 
@@ -65,6 +70,8 @@ class Stage:
                 self._next_work()()
             self._finish_work()
             return future.result()
+        except concurrent.futures.CancelledError:
+            raise closed_meanwhile() from None
         except BaseException:
             future.cancel()
             ended.wait(_UNWIND_SECONDS)
@@ -89,9 +96,9 @@ def _work(do: Callable[[], T], done: Future[T]) -> None:
         return
     try:
         done.set_result(do())
-    except StopIteration as error:
-        # Tasks cannot be given this one: the task that asked would wait for ever.
-        stopped = RuntimeError("a node raised StopIteration")
+    except (StopIteration, concurrent.futures.CancelledError) as error:
+        # Tasks cannot be given these: the one that asked would wait for ever, or end as cancelled.
+        stopped = RuntimeError(f"a node raised {type(error).__name__}")
         stopped.__cause__ = error
         done.set_exception(stopped)
     except Exception as error:  # noqa: BLE001 - raised again in the task that asked
