@@ -1,7 +1,7 @@
 """Real MCP servers made with the SDK: run over stdio as children, over HTTP and SSE in threads.
 
-As a program this file is the gallery, which has something of every kind:
-`python mcp_servers.py`; `gallery_entry()` is what a settings file holds for that.
+As a program this file is the gallery, which has something of every kind: `python mcp_servers.py
+[PORT]`; `gallery_entry()` is what a settings file holds for it over stdio.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import subprocess
 import sys
 import threading
 from collections.abc import Generator
@@ -114,17 +115,24 @@ def _add_tools(server: MCPServer) -> None:
 
 
 def _add_slow_tools(server: MCPServer) -> None:
+    began: list[str] = []
     stopped: list[str] = []
 
     @server.tool()
     async def wait(label: str) -> str:
         """Wait until it is told to stop."""
+        began.append(label)
         try:
             await anyio.sleep_forever()
         except anyio.get_cancelled_exc_class():
             stopped.append(label)
             raise
         return "never"
+
+    @server.tool()
+    async def has_begun() -> list[str]:
+        """The labels of the waits so far."""
+        return list(began)
 
     @server.tool()
     async def was_stopped() -> list[str]:
@@ -142,6 +150,26 @@ def _add_slow_tools(server: MCPServer) -> None:
 def gallery_entry(**more: Any) -> dict[str, Any]:
     """What a settings file holds for the gallery over stdio."""
     return {"command": sys.executable, "args": [__file__], **more}
+
+
+@contextmanager
+def gallery_process(port: int) -> Generator[subprocess.Popen[bytes]]:
+    """The gallery as a process of its own at this port, for the length of the block or less."""
+    # Here, because as a program this file is run without the tests on its path.
+    from tests.support.processes import listens, wait_until
+
+    child = subprocess.Popen(
+        [sys.executable, __file__, str(port)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: listens(port) or child.poll() is not None, "the gallery listens")
+        yield child
+    finally:
+        child.kill()
+        child.wait(_STOP_SECONDS)
 
 
 @contextmanager
@@ -186,4 +214,7 @@ class _WebServer(uvicorn.Server):
 
 
 if __name__ == "__main__":
-    gallery().run()
+    if sys.argv[1:]:
+        gallery().run("streamable-http", port=int(sys.argv[1]))
+    else:
+        gallery().run()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.bridges import bridge_with, status_of
+from tests.support.bridges import bridge_with, status_of, wait_for_state
 from tests.support.fault_http import (
     Fault,
     FaultHttp,
@@ -99,6 +99,19 @@ def test_a_server_that_cannot_be_used_is_named_with_its_answer_and_what_to_do(fa
             status = status_of(bridge, "it")
             assert (status.error, status.next_step) == (error.problem, error.next_step)
             assert bridge.call_tool("good", "echo", {"text": "calm"}).text == "calm"
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 405])
+def test_a_refusal_that_only_a_person_can_change_is_not_tried_again_and_again(status: int):
+    """A wrong token sent many times may lock an account."""
+    with fault_http() as peer:
+        peer.faults["*"] = refuse(status)
+        with bridge_with(it=peer.entry()) as bridge:
+            failure_of(bridge, "it")
+            wait_for_state(bridge, "it", "failed", seconds=1)
+            assert len(peer.requests) == 2, "the probe for the era, and the handshake"
+            peer.faults.clear()
+            assert bridge.call_tool("it", "echo", {"text": "mended"}).text == "mended"
 
 
 def test_a_port_where_nobody_listens_is_said():

@@ -14,8 +14,8 @@ import pytest
 from tests.support.bridges import bridge_with, status_of, wait_for_loss, wait_for_state
 from tests.support.fault_http import FaultHttp, Hang, drop, fault_http
 from tests.support.fault_server import entry
-from tests.support.mcp_servers import gallery_entry
-from tests.support.processes import is_running, wait_until
+from tests.support.mcp_servers import gallery_entry, gallery_process
+from tests.support.processes import free_port, is_running, wait_until
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.core.errors import SourceClosed, SourceFailed
@@ -168,6 +168,26 @@ def test_a_call_under_way_fails_when_its_server_dies(reached: tuple[FaultHttp, B
     with pytest.raises(SourceClosed):
         future.result(5)
     assert time.monotonic() - started < 2
+
+
+def test_a_real_server_behind_a_url_may_be_killed_and_started_again_at_any_time():
+    """One made with the SDK, in both eras: noticed, explained, and used again when it is back."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/mcp"
+    with bridge_with(modern={"url": url}, legacy={"url": url, "mode": "legacy"}) as bridge:
+        with gallery_process(port) as child:
+            first = {bridge.call_tool(x, "process").text for x in ("modern", "legacy")}
+            under_way = bridge.submit(Engine.call_tool, "modern", "wait", {"label": "x"})
+            wait_until(lambda: "x" in bridge.call_tool("legacy", "has_begun").text, "it has begun")
+            child.kill()
+            with pytest.raises(SourceClosed, match=r"broke off during the call of 'wait'|lost"):
+                under_way.result(5)
+            for server in ("modern", "legacy"):
+                wait_for_loss(bridge, server, NOTICED_SECONDS)
+        with gallery_process(port):
+            again = {bridge.call_tool(x, "process").text for x in ("modern", "legacy")}
+        assert len(first) == len(again) == 1
+        assert first != again
 
 
 def test_a_call_is_sent_again_over_a_new_session_when_the_old_one_is_forgotten():

@@ -130,8 +130,10 @@ def test_a_server_that_exits_is_explained_by_its_code_and_its_own_words():
     ],
 )
 def test_a_command_that_cannot_be_started_is_named(server: dict, problem: str, step: str):
-    with bridge_with(it=server) as bridge, pytest.raises(SourceFailed) as caught:
-        bridge.list_tools("it")
+    with bridge_with(it=server) as bridge:
+        with pytest.raises(SourceFailed) as caught:
+            bridge.list_tools("it")
+        wait_for_state(bridge, "it", "failed", seconds=1)
     assert (caught.value.problem, caught.value.next_step) == (problem, step)
 
 

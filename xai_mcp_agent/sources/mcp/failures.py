@@ -53,11 +53,16 @@ _STATUS_HELP = {
     429: "It limits requests: wait a while, then try again.",
     503: "It is overloaded or starting: try again in a while.",
 }
+_LASTING_STATUSES = (401, 403, 404, 405)
 _IS_ENDPOINT = "Check that `url` is an MCP endpoint (often it ends in /mcp or /sse)."
 
 
 class NotSent(SourceClosed):
     """The connection was lost before the request arrived: it may be sent again without harm."""
+
+
+class LastingFailure(SourceFailed):
+    """It could not be used, and trying again is in vain until a person has changed something."""
 
 
 class WrongEra(Exception):
@@ -76,10 +81,10 @@ class Failures:
 
     def at_start(self, cause: BaseException, link: Connection, phase: str) -> SourceFailed:
         """The connection never became usable."""
-        problem, next_step = _start_problem(root_cause(cause), link, phase)
-        return SourceFailed(
-            self._server, self._mask(problem), self._mask(next_step), link.stderr.tail()
-        )
+        cause = root_cause(cause)
+        problem, next_step = _start_problem(cause, link, phase)
+        kind = LastingFailure if _is_lasting(cause, link) else SourceFailed
+        return kind(self._server, self._mask(problem), self._mask(next_step), link.stderr.tail())
 
     def of_loss(self, link: Connection, kind: type[SourceClosed] = SourceClosed) -> SourceClosed:
         """A connection that worked has ended."""
@@ -200,6 +205,12 @@ def hung_up(cause: BaseException, link: Connection) -> bool:
     return getattr(root_cause(cause), "code", None) == _CONNECTION_CLOSED
 
 
+def _is_lasting(cause: BaseException, link: Connection) -> bool:
+    if link.settings.transport != "stdio":
+        return isinstance(cause, WrongEra) or _status_at_start(cause, link) in _LASTING_STATUSES
+    return isinstance(cause, WrongEra) or (isinstance(cause, OSError) and link.process is None)
+
+
 def _start_problem(cause: BaseException, link: Connection, phase: str) -> tuple[str, str]:
     settings = link.settings
     if isinstance(cause, TimeoutError):
@@ -243,7 +254,7 @@ def _url_problem(cause: BaseException, link: Connection) -> tuple[str, str]:
     if link.http.failure:
         problem = f"{where} cannot be reached: {link.http.failure}."
         return problem, _reaching_help(link.http.failure)
-    status = _http_status(cause) or (link.http.status if (link.http.status or 0) >= 400 else None)
+    status = _status_at_start(cause, link)
     words = _words_of(cause)
     if status and f"HTTP {status}" not in words:
         words = f"HTTP {status}: {words}"
@@ -270,6 +281,11 @@ def _http_status(cause: BaseException) -> int | None:
     if status is None:
         status = getattr(getattr(cause, "response", None), "status_code", None)
     return status if isinstance(status, int) else None
+
+
+def _status_at_start(cause: BaseException, link: Connection) -> int | None:
+    last = link.http.status if (link.http.status or 0) >= 400 else None
+    return _http_status(cause) or last
 
 
 def _words_of(cause: BaseException) -> str:

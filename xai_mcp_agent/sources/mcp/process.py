@@ -62,6 +62,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._something_new = anyio.Event()
         self._line = _LineInProgress()
         self._closing = False
+        self._is_protected = False
         self._own_exit_code: int | None = None
         self._exited = anyio.Event()
         self._stderr_ended = anyio.Event()
@@ -130,12 +131,21 @@ class ServerProcess(asyncio.SubprocessProtocol):
         # A grandchild that left our group may still hold a pipe; we do not wait for it.
         self._transport.close()
 
+    def abandon(self) -> None:
+        """Its start was cancelled: nobody will use it, or end it."""
+        self._closing = True
+        if self._is_protected:
+            self._signal_group(_KILL)
+            guard.release(self.pid)
+
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The process was started."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
-        guard.protect(self.pid)
+        if not self._closing:
+            guard.protect(self.pid)
+            self._is_protected = True
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """It wrote something."""
@@ -225,18 +235,23 @@ async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerPr
     """
     environment = {**_inherited_environment(), **settings.env}
     command = shutil.which(settings.command, path=environment.get("PATH")) or settings.command
-    _, process = await asyncio.get_running_loop().subprocess_exec(
-        lambda: ServerProcess(stderr),
-        command,
-        *settings.args,
-        stdin=PIPE,
-        stdout=PIPE,
-        stderr=PIPE,
-        env=environment,
-        cwd=settings.cwd or None,
-        # So that an interrupt of the kernel does not reach it, and its children end with it.
-        start_new_session=True,
-    )
+    process = ServerProcess(stderr)
+    try:
+        await asyncio.get_running_loop().subprocess_exec(
+            lambda: process,
+            command,
+            *settings.args,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=environment,
+            cwd=settings.cwd or None,
+            # So that an interrupt of the kernel does not reach it, and its children end with it.
+            start_new_session=True,
+        )
+    except BaseException:
+        process.abandon()
+        raise
     return process
 
 

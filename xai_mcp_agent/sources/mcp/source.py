@@ -23,7 +23,7 @@ from ...core.results import ResourcePart, ToolResult
 from ...core.tools import JsonObject
 from ...settings.models import ServerSettings
 from ..base import OnProgress
-from .failures import Failures, NotSent, hung_up
+from .failures import Failures, LastingFailure, NotSent, hung_up
 from .session import McpSession
 from .stderr import StderrLog
 from .transport import Connection
@@ -38,6 +38,8 @@ _SHORTEST_PAUSE_SECONDS = 0.1
 _MAX_TRIES_IN_A_ROW = 6
 # A connection that held this long is no part of a crash loop.
 _STABLE_SECONDS = 30.0
+# An attempt that fails this soon after somebody asked leaves time for another one.
+_SOON_SECONDS = 5.0
 # What is left of a call's limit after connecting; at least enough to ask at all.
 _SHORTEST_CALL_SECONDS = 0.1
 
@@ -56,6 +58,7 @@ class McpSource:
         self._error: SourceError | None = None
         self._session: McpSession | None = None
         self._connect_seconds: float | None = None
+        self._tries = 0  # in a row that did not hold
         self._era = self._server = ""
         self._stopping = anyio.Event()
         self._verdict = _Verdict()
@@ -95,7 +98,7 @@ class McpSource:
         self._state = "connecting"
         try:
             # In a thread: it takes over a second, and other servers are being served.
-            await anyio.to_thread.run_sync(_import_what_is_slow)
+            await anyio.to_thread.run_sync(_prepare_libraries)
             await self._heal_until_stopped(observer)
         finally:
             self._state = "closed"
@@ -163,6 +166,14 @@ class McpSource:
             raise self._closed()
         if self._state == "ready" and self._session:
             return self._session
+        asked = anyio.current_time()
+        began_before = self._state == "connecting" and self._tries > 0
+        try:
+            return await self._verdict.wait()
+        except SourceFailed:
+            if not began_before or anyio.current_time() - asked > _SOON_SECONDS:
+                raise
+        # The attempt may have failed of what was mended before anybody asked.
         return await self._verdict.wait()
 
     async def _usable_within(self, seconds: float | None) -> McpSession:
@@ -178,16 +189,17 @@ class McpSource:
             ) from cause
 
     async def _heal_until_stopped(self, observer: Observer) -> None:
-        tries = 0
         while not self._stopping.is_set():
             started = anyio.current_time()
-            await self._attempt(observer)
+            error = await self._attempt(observer)
             held = anyio.current_time() - started > _STABLE_SECONDS
-            tries = 1 if held else tries + 1
-            await self._pause(tries)
+            self._tries = 1 if held else self._tries + 1
+            if isinstance(error, LastingFailure):
+                self._tries = max(self._tries, _MAX_TRIES_IN_A_ROW)
+            await self._pause()
 
-    async def _attempt(self, observer: Observer) -> None:
-        """One session from start to end; a failed start is told to those who wait."""
+    async def _attempt(self, observer: Observer) -> SourceError | None:
+        """One session from start to end; why it ended. A failed start is told to those who wait."""
         left = self._settings.start_timeout_seconds
         started = anyio.current_time()
         error, may_be_older = await self._serve_once(observer, self._mode, left)
@@ -195,12 +207,13 @@ class McpSource:
             left -= anyio.current_time() - started
             error, _ = await self._serve_once(observer, "legacy", max(left, 1.0))
         if self._stopping.is_set() or error is None:
-            return
+            return None
         self._error = error
         logger.info("%s", error)  # whoever needs the server is told by an exception
         if isinstance(error, SourceFailed):
             self._state = "retrying"
             self._tell(error)
+        return error
 
     async def _serve_once(
         self, observer: Observer, mode: str, seconds: float
@@ -246,12 +259,12 @@ class McpSource:
     def _closed(self) -> SourceFailed:
         return SourceFailed(self.name, "it was closed.", "Run the workflow again.")
 
-    async def _pause(self, tries: int) -> None:
+    async def _pause(self) -> None:
         """Wait before the next attempt; somebody who asks cuts it short."""
         if self._stopping.is_set():
             return
-        seconds = min(_FIRST_PAUSE_SECONDS * 2 ** (tries - 1), _LONGEST_PAUSE_SECONDS)
-        gave_up = tries >= _MAX_TRIES_IN_A_ROW
+        seconds = min(_FIRST_PAUSE_SECONDS * 2 ** (self._tries - 1), _LONGEST_PAUSE_SECONDS)
+        gave_up = self._tries >= _MAX_TRIES_IN_A_ROW
         self._state = "failed" if gave_up else "retrying"
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)
         with anyio.move_on_after(None if gave_up else seconds):
@@ -309,6 +322,10 @@ def _again(error: SourceError) -> SourceError:
     return type(error)(error.source, error.problem, error.next_step, error.stderr_tail)
 
 
-def _import_what_is_slow() -> None:
+def _prepare_libraries() -> None:
     import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+    for name in ("mcp", "client"):  # as the SDK calls its loggers
+        # What it logs is in our errors, in fewer words; who sets up logging sees it all the same.
+        logging.getLogger(name).addHandler(logging.NullHandler())
