@@ -390,3 +390,72 @@ def test_a_text_alone_is_enough_for_a_tool_with_one_parameter():
     ctx = new_ctx()
     init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
     assert run_tool(ctx, "a", "shout", "hello there", None).answer == "HELLO THERE"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ({}, "is a required property"),
+        ({"result_id": "nope", "start": 0}, "No such result"),
+        ({"result_id": "ID", "start": -5}, "less than the minimum"),
+        ({"result_id": "ID", "start": 10**9}, "has only 100007 characters"),
+    ],
+)
+def test_a_slip_in_reading_on_is_answered_with_a_hint(arguments: dict[str, Any], hint: str):
+    def script(body: dict[str, Any]) -> Any:
+        count = len(body["messages"])
+        if count == 1:
+            return calls(("long", {"input": "x"}))
+        if count == 3:
+            known = body["messages"][1]["tool_calls"][0]["id"]
+            given = {k: known if v == "ID" else v for k, v in arguments.items()}
+            return calls(("read_result", given))
+        return says("ok")
+
+    run = play(script)
+    assert hint in run.sent(2)[-1]["content"]
+    assert run.outcome.answer == "ok"
+
+
+def test_a_model_that_calls_on_although_it_may_not_is_asked_for_words():
+    """Some services do not know `tool_choice`."""
+    call = calls(("add", {"a": 1, "b": 1}))
+    run = play([call, call, says("It is 2.")], max_thoughts=2)
+    assert run.outcome.answer == "It is 2."
+    assert "tools" not in run.bodies[2]
+    assert "TOOL RESULT add" in run.sent(2)[-1]["content"]
+
+
+def test_in_the_text_protocol_user_and_assistant_take_turns_to_the_last():
+    """Strict chat templates refuse anything else."""
+    reply = 'TOOL: add {"a": 1, "b": 1}'
+    run = play([says(reply), says("2")], tool_protocol="text", max_thoughts=2)
+    assert [x["role"] for x in run.sent(1)] == ["system", "user", "assistant", "user"]
+    assert "limit of thoughts" in run.sent(1)[0]["content"]
+
+
+def test_an_agent_without_tools_may_explain_how_tools_are_called():
+    text = 'Write a line such as\nTOOL: name {"a": 1}\nand wait.'
+    ctx: dict[str, Any] = {}
+    outcome = CanvasRun()
+    with model_endpoint([says(text)]) as endpoint:
+        init_agent(
+            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url, tool_protocol="text"
+        )
+        run_agent(ctx, "a", "How?", outcome=outcome)
+    assert outcome.answer == text
+
+
+def test_calls_with_ids_used_twice_are_each_answered():
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": "{}"}}
+    answer = {"role": "tool", "tool_call_id": "c1", "content": "5"}
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    given = [{"role": "user", "content": "Go."}, asked, answer, asked, "And?", answer]
+    roles = [x["role"] for x in play([says("ok")], given).sent(0)]
+    assert roles == ["user", "assistant", "tool", "assistant", "tool", "user", "user"]
+
+
+@pytest.mark.parametrize("odd", [[{"id": "c"}], [{"function": {"name": "x"}}], ["x"], [None]])
+def test_calls_in_a_given_conversation_that_are_none_are_refused_in_words(odd: list[Any]):
+    given = [{"role": "assistant", "content": "", "tool_calls": odd}]
+    assert isinstance(play([], given).error, BadConversation)

@@ -6,6 +6,7 @@ arguments, a failed server. Nothing a tool does ends the run.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ from typing import Protocol
 import anyio
 
 from ..catalog.toolbelt import Offer, OfferedTool
-from ..core.errors import XaiMcpError
+from ..core.errors import UnknownTool, XaiMcpError
 from ..core.results import ToolResult
 from ..core.tools import JsonObject, Tool
 from .events import Emit, ToolFinished, ToolProgressed, ToolStarted
 from .models.base import ToolCall
 from .results import READ_RESULT, KeptResults
 from .text_protocol import parse_arguments
+
+logger = logging.getLogger(__name__)
 
 
 class OnProgress(Protocol):
@@ -96,23 +99,38 @@ class CallRunner:
         try:
             tool, name = self._find(call.name, offer)
             arguments = parse_arguments(call.arguments, tool.input_schema, tool=name)
-            await self._emit(ToolStarted(call.id, name, arguments))
-            result = await self._run(call.id, tool, name, arguments)
         except XaiMcpError as problem:
             result = ToolResult.of_text(str(problem), is_error=True)
+        else:
+            await self._emit(ToolStarted(call.id, name, arguments))
+            result = await self._result(call.id, tool, name, arguments)
         seconds = time.monotonic() - started
         return ToolFinished(call.id, name, arguments, result, seconds, thought)
 
     def _find(self, name: str, offer: Offer) -> tuple[Tool, str]:
         """The tool meant; a model may write the tool's own name where that is clear."""
-        if name == READ_RESULT.name and self.kept:
+        if self.kept and name == self.kept.tool_name:
             return READ_RESULT, name
         by_own_name = [x for x in offer if x.tool.name == name]
         exact = [x for x in offer if x.shown_name == name]
         found: list[OfferedTool] = exact or (by_own_name if len(by_own_name) == 1 else [])
         if not found:
-            raise XaiMcpError(self._toolbox.why_unknown(name, offer))
+            raise UnknownTool(self._toolbox.why_unknown(name, offer))
         return found[0].tool, found[0].shown_name
+
+    async def _result(
+        self, call_id: str, tool: Tool, name: str, arguments: JsonObject
+    ) -> ToolResult:
+        """What the tool gives; whatever goes wrong is a result too, for the model to read."""
+        try:
+            return await self._run(call_id, tool, name, arguments)
+        except XaiMcpError as problem:
+            return ToolResult.of_text(str(problem), is_error=True)
+        except Exception as fault:
+            # A fault of ours or of a library must not cost the person their conversation.
+            logger.exception("The tool %r failed in a way that nobody foresaw", name)
+            text = f"{name} failed: {type(fault).__name__}: {fault}"
+            return ToolResult.of_text(text, is_error=True)
 
     async def _run(self, call_id: str, tool: Tool, name: str, arguments: JsonObject) -> ToolResult:
         if tool is READ_RESULT:

@@ -134,6 +134,7 @@ def _checked(message: Any, number: int) -> Message:
             f"Message {number + 1} of the conversation has the role {checked.get('role')!r}. "
             f"Use one of: {', '.join(sorted(_ROLES))}."
         )
+    _check_calls(checked, number)
     if checked["role"] == "function":
         # The older form has no id to answer to; as a message it is understood by every model.
         name = checked.get("name") or "a function"
@@ -141,21 +142,38 @@ def _checked(message: Any, number: int) -> Message:
     return checked
 
 
+def _check_calls(message: Message, number: int) -> None:
+    """Raise `BadConversation` where the calls of a message are not what the loop wrote."""
+    for call in message.get("tool_calls") or ():
+        function = cast(Any, call).get("function") if isinstance(call, Mapping) else None
+        name = cast(Any, function).get("name") if isinstance(function, Mapping) else None
+        if not isinstance(name, str) or not isinstance(cast(Any, call).get("id"), str):
+            raise BadConversation(
+                f"Message {number + 1} of the conversation has a tool call that is none. "
+                "Leave its `tool_calls` as AgentRun gave them, or take them out."
+            )
+
+
 def _without_dangling_calls(messages: list[Message]) -> list[Message]:
-    """Every call gets an answer and every answer has its call; services refuse anything else."""
-    answered = {x.get("tool_call_id") for x in messages if x["role"] == "tool"}
-    asked = {call["id"] for x in messages for call in x.get("tool_calls") or ()}
+    """Each call is answered right after it, and each answer has its call; services refuse else."""
     whole: list[Message] = []
+    waiting: list[str] = []
     for message in messages:
-        if message["role"] == "tool" and message.get("tool_call_id") not in asked:
-            whole.append({"role": "user", "content": f"Result of a tool:\n{text_of(message)}"})
+        if message["role"] == "tool" and message.get("tool_call_id") in waiting:
+            waiting.remove(message["tool_call_id"])
+            whole.append(message)
             continue
+        whole += [_never_answered(call_id) for call_id in waiting]
+        waiting = [call["id"] for call in message.get("tool_calls") or ()]
+        if message["role"] == "tool":
+            message = {"role": "user", "content": f"Result of a tool:\n{text_of(message)}"}
         whole.append(message)
-        for call in message.get("tool_calls") or ():
-            if call["id"] not in answered:
-                text = "ERROR: this call was never answered."
-                whole.append({"role": "tool", "tool_call_id": call["id"], "content": text})
-    return whole
+    return [*whole, *map(_never_answered, waiting)]
+
+
+def _never_answered(call_id: str) -> Message:
+    text = "ERROR: this call was never answered."
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
 
 
 def _in_text(messages: list[Message]) -> list[Message]:
@@ -166,6 +184,7 @@ def _in_text(messages: list[Message]) -> list[Message]:
         for call in message.get("tool_calls") or ()
     }
     shown: list[Message] = []
+    before = ""
     for message in messages:
         if message.get("tool_calls"):
             calls = [
@@ -176,9 +195,13 @@ def _in_text(messages: list[Message]) -> list[Message]:
         elif message["role"] == "tool":
             name = names.get(message.get("tool_call_id"), "tool")
             text = text_protocol.format_result(name, text_of(message))
+            if before == "tool":
+                # One message for all results of a turn: strict chat templates want roles in turn.
+                text = f"{shown.pop()['content']}\n\n{text}"
             shown.append({"role": "user", "content": text})
         else:
             shown.append({"role": message["role"], "content": message.get("content") or ""})
+        before = message["role"]
     return shown
 
 

@@ -28,6 +28,13 @@ class RunStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class ProtocolChanged:
+    """The service turned out to take no functions: from now on tools are spoken of in text."""
+
+    protocol: ToolProtocol
+
+
+@dataclass(frozen=True, slots=True)
 class ToolsChanged:
     """The offered tools are not those of the last step any more."""
 
@@ -105,6 +112,7 @@ class RunFailed:
 
 RunEvent: TypeAlias = (
     RunStarted
+    | ProtocolChanged
     | ToolsChanged
     | TextArrived
     | ThoughtFinished

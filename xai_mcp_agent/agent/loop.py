@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from ..catalog.toolbelt import Offer, OfferedTool
-from ..core.errors import ModelCannotCallFunctions, ModelContentFiltered, XaiMcpError
+from ..core.errors import ModelCannotCallFunctions, ModelContentFiltered
 from ..core.results import ToolResult
 from ..core.schemas import function_parameters
 from .calls import Answered, CallRunner, Toolbox
 from .conversation import Conversation, call_message, result_messages
 from .events import (
     Emit,
+    ProtocolChanged,
     RunFailed,
     RunFinished,
     RunStarted,
@@ -24,7 +26,7 @@ from .events import (
     ToolProtocol,
     ToolsChanged,
 )
-from .models.base import FunctionSpec, Model, ModelReply, ModelRequest, ToolCall, Usage
+from .models.base import FunctionSpec, Message, Model, ModelReply, ModelRequest, ToolCall, Usage
 from .prompt import build_system_prompt, uses
 from .results import READ_RESULT
 from .text_protocol import parse_reply
@@ -39,6 +41,8 @@ _OUT_OF_THOUGHTS = (
     "The limit of thoughts is reached and no tool can be used any more. "
     "Answer now from what you know."
 )
+# The name of READ_RESULT where a tool of a person or a server is called that already.
+_OTHER_READ_RESULT = "read_whole_result"
 _NO_ANSWER = "(The model ended without an answer.)"
 _CUT_OFF = (
     "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
@@ -59,7 +63,14 @@ class AgentSpec:
 
 
 class AgentRun:
-    """One run of one agent. `conversation` can be read at any time, also after a failure."""
+    """One run of one agent. `conversation` can be read at any time, also after a failure.
+
+    Raises:
+        BadConversation: what was given is no conversation.
+    """
+
+    _toolbox: Toolbox
+    _calls: CallRunner
 
     def __init__(self, spec: AgentSpec, given: Any, emit: Emit) -> None:
         self.conversation = Conversation(given)
@@ -68,6 +79,7 @@ class AgentRun:
         self._usage = Usage()
         self._failures = 0
         self._offer = Offer(())
+        self._read_result_at = sys.maxsize
         native = spec.protocol == "native" or (
             spec.protocol == "auto" and spec.model.calls_functions
         )
@@ -78,24 +90,27 @@ class AgentRun:
 
         Raises:
             ModelError: one of its kinds; `conversation` holds what was said so far.
-            BadConversation: from the constructor, when what was given is no conversation.
         """
         started = time.monotonic()
         self._toolbox, self._calls = toolbox, CallRunner(toolbox, self._emit)
-        self._offer = await toolbox.offer()
-        names = tuple(self._offer.names())
-        await self._emit(
-            RunStarted(self._spec.name, self._spec.model.name, self._protocol, names, left_out)
-        )
         try:
+            await self._begin(left_out)
             answer, stopped, steps = await self._steps()
-        except XaiMcpError as error:
-            await self._emit(RunFailed(str(error)))
+        except Exception as error:
+            await self._emit(RunFailed(str(error) or type(error).__name__))
             raise
         seconds = time.monotonic() - started
         finished = RunFinished(answer, stopped, steps, self._calls.count, seconds, self._usage)
         await self._emit(finished)
         return finished
+
+    async def _begin(self, left_out: tuple[str, ...]) -> None:
+        self._offer = await self._toolbox.offer()
+        names = tuple(self._offer.names())
+        if self._calls.kept.tool_name in names:
+            self._calls.kept.tool_name = _OTHER_READ_RESULT
+        model = self._spec.model.name
+        await self._emit(RunStarted(self._spec.name, model, self._protocol, names, left_out))
 
     async def _steps(self) -> tuple[str, Stopped, int]:
         for step in range(1, max(self._spec.max_thoughts, 1) + 1):
@@ -115,6 +130,11 @@ class AgentRun:
         if not reply.text and not reply.calls and not reply.refusal and reply.finish == "stop":
             self._failures += 1
             reply = await self._ask(is_last=is_last)
+        if is_last and reply.calls and not reply.text and not self._in_text:
+            # It was told to call nothing and did; without functions it can only answer.
+            answer = await self._spec.model.reply(self._request_for_words(), self._on_text)
+            self._usage += answer.usage
+            reply = replace(answer, calls=reply.calls)
         if reply.finish == "content_filter":
             raise ModelContentFiltered(
                 f"{self._spec.model.name} was stopped by its service's content filter. "
@@ -130,34 +150,52 @@ class AgentRun:
             if self._spec.protocol != "auto" or self._protocol == "text":
                 raise
             self._protocol = "text"
+            await self._emit(ProtocolChanged("text"))
             reply = await self._spec.model.reply(self._request(is_last), self._on_text)
         self._usage += reply.usage
-        return self._read(reply) if self._in_text else reply
+        speaks_of_tools = bool(self._offer.tools or self._calls.count)
+        return self._read(reply) if self._in_text and speaks_of_tools else reply
 
     def _request(self, is_last: bool) -> ModelRequest:
-        template = self._spec.system_prompt
         functions = self._functions()
-        prompt = build_system_prompt(
-            template,
-            functions,
-            self._protocol,
-            server_instructions=self._offer.instructions,
-            metadata=dict(self._spec.metadata) or None,
-            provided_system=self.conversation.provided_system,
-        )
-        messages = self.conversation.for_model(
-            prompt, in_text=self._in_text, keep_provided=not uses(template, "provided_system")
-        )
-        if is_last and (functions or self._calls.count):
-            messages = (*messages, {"role": "user", "content": _OUT_OF_THOUGHTS})
+        limit = _OUT_OF_THOUGHTS if is_last and (functions or self._calls.count) else ""
+        messages = self._messages(functions, self._protocol, limit)
         stress = min(self._failures * _STRESS_PER_FAILURE, _MAX_STRESS)
         offered = () if self._in_text else functions
         return ModelRequest(messages, offered, may_call=not is_last, extra_temperature=stress)
 
+    def _request_for_words(self) -> ModelRequest:
+        return ModelRequest(self._messages((), "text", _OUT_OF_THOUGHTS), may_call=False)
+
+    def _messages(
+        self, functions: Sequence[FunctionSpec], protocol: ToolProtocol, limit: str
+    ) -> tuple[Message, ...]:
+        """All that the model is sent; `limit` is said last, or, in text, in the system message."""
+        template, in_text = self._spec.system_prompt, protocol == "text"
+        prompt = build_system_prompt(
+            template,
+            functions,
+            protocol,
+            server_instructions=self._offer.instructions,
+            metadata=dict(self._spec.metadata) or None,
+            provided_system=self.conversation.provided_system,
+        )
+        if limit and in_text:
+            # Not a message of its own: strict chat templates want roles in turn.
+            prompt = f"{prompt}\n\n{limit}".strip()
+        keep_provided = not uses(template, "provided_system")
+        messages = self.conversation.for_model(prompt, in_text=in_text, keep_provided=keep_provided)
+        return (
+            (*messages, {"role": "user", "content": limit}) if limit and not in_text else messages
+        )
+
     def _functions(self) -> tuple[FunctionSpec, ...]:
         tools = list(self._offer)
         if self._calls.kept:
-            tools.append(OfferedTool(READ_RESULT.name, READ_RESULT))
+            # Where it stood first: tools that come later are added at the end.
+            self._read_result_at = min(self._read_result_at, len(tools))
+            name = self._calls.kept.tool_name
+            tools.insert(self._read_result_at, OfferedTool(name, READ_RESULT))
         return tuple(
             FunctionSpec(x.shown_name, x.tool.description, function_parameters(x.tool.input_schema))
             for x in tools
@@ -201,7 +239,7 @@ class AgentRun:
             answer, stopped = reply.text or _NO_ANSWER, "length"
         else:
             answer = reply.text or _NO_ANSWER
-            stopped = "max_thoughts" if is_last and self._calls.count else "answered"
+            stopped = "max_thoughts" if is_last and reply.calls else "answered"
         self.conversation.add({"role": "assistant", "content": answer})
         return answer, stopped
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-from ..core.results import ToolResult
+from ..core.errors import InvalidArguments
+from ..core.results import TextPart, ToolResult
+from ..core.schemas import SchemaCheck, signature
 from ..core.tools import JsonObject, Tool, ToolKey
 
 # About 8,000 tokens: room for several such results in the smallest current context windows.
@@ -12,6 +14,7 @@ MAX_RESULT_CHARS = 32_000
 # The beginning tells what it is, the end how it came out; errors and totals stand last.
 _HEAD_SHARE = 0.7
 _PAGE_CHARS = 24_000
+_NOTHING = "The tool ran and gave back nothing."
 
 READ_RESULT = Tool(
     key=ToolKey("", "read_result"),
@@ -32,10 +35,16 @@ READ_RESULT = Tool(
 
 
 class KeptResults:
-    """The whole texts of results that were shown in part, for the length of one run."""
+    """The whole texts of results that were shown in part, for the length of one run.
+
+    `tool_name` is what the model calls `READ_RESULT` by; set it to another name where a tool
+    of a person or a server has that one.
+    """
 
     def __init__(self) -> None:
+        self.tool_name = READ_RESULT.name
         self._texts: dict[str, str] = {}
+        self._check = SchemaCheck(READ_RESULT.input_schema)
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -50,17 +59,26 @@ class KeptResults:
         tail = len(text) - (MAX_RESULT_CHARS - head)
         gap = (
             f"\n[... characters {head} to {tail} of {len(text)} are left out here. Read them with "
-            f'{READ_RESULT.name}: {{"result_id": "{call_id}", "start": {head}}} ...]\n'
+            f'{self.tool_name}: {{"result_id": "{call_id}", "start": {head}}} ...]\n'
         )
         return text[:head] + gap + text[tail:]
 
     def read(self, arguments: JsonObject) -> ToolResult:
-        """Answer a call of `READ_RESULT`."""
-        text = self._texts.get(str(arguments.get("result_id")))
+        """Answer a call of `READ_RESULT`.
+
+        Raises:
+            InvalidArguments: they do not fit; the model should read why.
+        """
+        schema = READ_RESULT.input_schema
+        if problems := self._check.problems(arguments):
+            raise InvalidArguments(self.tool_name, problems, signature(schema))
+        text, start = self._texts.get(arguments["result_id"]), int(arguments["start"])
         if text is None:
             kept = ", ".join(self._texts)
             return ToolResult.of_text(f"No such result. There are: {kept}.", is_error=True)
-        start = int(arguments["start"])
+        if start >= len(text):
+            words = f"The result has only {len(text)} characters."
+            return ToolResult.of_text(words, is_error=True)
         page = text[start : start + _PAGE_CHARS]
         left = max(len(text) - start - len(page), 0)
         end = start + len(page)
@@ -70,10 +88,11 @@ class KeptResults:
 
 def _text_for_model(result: ToolResult) -> str:
     text = result.text
-    if not text and not result.is_error:
-        text = "The tool ran and gave back nothing."
-    if result.structured is not None and not result.parts:
-        text = json.dumps(result.structured, ensure_ascii=False)
-    text = "\n".join([text, *(f"[note: {note}]" for note in result.notes)])
+    has_words = any(isinstance(part, TextPart) and part.text for part in result.parts)
+    if result.structured is not None and result.parts and not has_words:
+        data = json.dumps(result.structured, ensure_ascii=False, default=str)
+        text = f"{text}\n{data}".strip()
+    nothing = "The tool failed without saying why." if result.is_error else _NOTHING
+    text = "\n".join([text or nothing, *(f"[note: {note}]" for note in result.notes)])
     # Said in the text, because a tool message has no mark of its own for it.
     return f"ERROR: {text}" if result.is_error and not text.startswith("ERROR") else text
