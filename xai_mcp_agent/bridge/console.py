@@ -6,12 +6,14 @@ Plain text, readable in eighty columns and in the lab's output panel.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Callable
 from typing import Any
 
 from ..agent.events import (
+    ProtocolChanged,
     RunEvent,
     RunFailed,
     RunFinished,
@@ -30,13 +32,14 @@ _WIDTH = 80
 _INDENT = "  "
 _RESULT_LINES = 6
 _ARGUMENT_CHARS = 60
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class Console:
     """Writes the events of one run as they come. `write` takes text as `print` would show it."""
 
     def __init__(self, write: Callable[[str], None] | None = None) -> None:
-        self._write = write or _write_to_stdout
+        self._write_plain = write or _write_to_stdout
         self._agent = ""
         self._streams = False
         self._streamed = False
@@ -57,6 +60,9 @@ class Console:
                 self._line(f".. {tool}: {share} {message}".rstrip())
             case ToolFinished():
                 self._finished_tool(event)
+            case ProtocolChanged(protocol):
+                self._streams = protocol == "native"
+                self._line(f"-- the service takes no functions; {protocol} protocol from here")
             case ToolsChanged(added, removed):
                 self._changed(added, removed)
             case RunFinished():
@@ -85,9 +91,9 @@ class Console:
     def _thought(self, event: ThoughtFinished) -> None:
         if self._streamed:
             self._write("\n")
+            self._streamed = False
         elif event.text:
             self._paragraphs(event.text)
-        self._streamed = False
 
     def _finished_tool(self, event: ToolFinished) -> None:
         mark = "!!" if event.result.is_error else "<-"
@@ -121,7 +127,14 @@ class Console:
         for paragraph in text.splitlines():
             self._line(paragraph)
 
+    def _write(self, text: str) -> None:
+        # Servers and models may send what moves a terminal's cursor and hides what was shown.
+        self._write_plain(_CONTROLS.sub("?", text))
+
     def _line(self, text: str, *, hanging: bool = False) -> None:
+        if self._streamed:  # a stream that broke off
+            self._write_plain("\n")
+            self._streamed = False
         head, *rest = text.splitlines() or [""]
         after = _INDENT + ("   " if hanging else "")
         wrapped = textwrap.wrap(
