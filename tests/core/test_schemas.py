@@ -128,6 +128,69 @@ def test_odd_schemas_are_read_as_far_as_they_go():
     assert types_of({"enum": [1, "a", None]}) == ["integer", "string", "null"]
     assert types_of({"oneOf": [{"type": "number"}, True]}) == ["number"]
     assert types_of({}) == []
+    assert types_of({"anyOf": 5}) == []
+    assert types_of({"anyOf": {"type": "string"}, "oneOf": [{"type": "null"}]}) == ["null"]
+
+
+def nested(inner: Any, *, choices: bool = False, lists: bool = False) -> Any:
+    """JSON nested far deeper than Python's own limit."""
+    for _ in range(3000):
+        inner = [inner] if choices else inner
+        inner = {"anyOf": inner} if choices else {"items": inner}
+        inner |= {"type": "array"} if lists else {}
+    return inner
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        nested({"type": "string"}, choices=True),
+        nested({}, lists=True),
+        {"default": nested(1)},
+        {"enum": [nested(1)]},
+    ],
+    ids=["choices", "lists of lists", "default", "enum"],
+)
+def test_a_schema_nested_without_end_is_read_as_far_as_it_goes(spec: Any):
+    """A server may send anything, and only its own tools may suffer from it."""
+    schema = {"type": "object", "properties": {"a": spec}}
+    assert signature(schema).startswith("a?: ")
+    assert value_from_text("x", spec) in ("x", *_lists_of("x"))
+    assert SchemaCheck(schema).problems({}) == []
+    assert function_parameters(schema)["properties"] == {"a": spec}
+
+
+def _lists_of(value: Any) -> list[Any]:
+    nested = [value]
+    for _ in range(30):
+        nested.append([nested[-1]])
+    return nested
+
+
+schema_words = st.sampled_from(
+    ["type", "properties", "required", "enum", "anyOf", "oneOf", "items", "default", "$ref", "a"]
+)
+anything_like_a_schema = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3) | schema_words
+    | st.sampled_from(["object", "array", "string", "integer", "boolean", "null"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(schema_words, inner, max_size=4),
+    max_leaves=15,
+)  # fmt: skip
+
+
+@given(st.dictionaries(schema_words, anything_like_a_schema, max_size=4), st.text(max_size=5))
+def test_any_json_object_can_stand_where_a_schema_should(schema: Any, text: str):
+    """It comes from a server: whatever it is, nothing else may suffer from it."""
+    assert all(isinstance(x, str) for x in required(schema))
+    assert signature(schema)
+    assert all(isinstance(x, str) for x in types_of(schema))
+    value_from_text(text, schema)
+    for name, spec in properties(schema).items():
+        value_from_text(name, spec)
+    shaped = function_parameters(schema)
+    assert shaped["type"] == "object"
+    assert isinstance(shaped["properties"], dict)
+    assert isinstance(SchemaCheck(schema).problems({"a": text}), list)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 # More would bury the one line a model needs to mend its call.
 _MAX_PROBLEMS = 5
-_SCALARS = {"string", "integer", "number", "boolean", "null"}
+# Deeper than anybody writes choices and lists of lists; guards against hostile nesting.
+_MAX_DEPTH = 20
 
 
 class SchemaCheck:
@@ -92,16 +93,7 @@ def required(schema: Mapping[str, Any]) -> list[str]:
 
 def types_of(spec: Mapping[str, Any]) -> list[str]:
     """The JSON types a parameter accepts, from `type`, `enum`, `anyOf`/`oneOf`; may be empty."""
-    named = spec.get("type")
-    if isinstance(named, str):
-        return [named]
-    if isinstance(named, list):
-        return [x for x in cast(list[Any], named) if isinstance(x, str)]
-    choices: list[Any] = spec.get("anyOf") or spec.get("oneOf") or []
-    nested = [types_of(cast(JsonObject, x)) for x in choices if isinstance(x, dict)]
-    if not nested and isinstance(spec.get("enum"), list):
-        nested = [[_json_type(x) for x in spec["enum"]]]
-    return list(dict.fromkeys(name for names in nested for name in names))
+    return _types_of(spec, _MAX_DEPTH)
 
 
 def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
@@ -110,15 +102,7 @@ def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
     `"3"` becomes 3 where a number is wanted and stays `"3"` where a string is;
     arrays take JSON or comma-separated items.
     """
-    wanted = types_of(spec)
-    if "string" in wanted and not _looks_like_json(text):
-        return text
-    if "array" in wanted and not text.lstrip().startswith("["):
-        items = spec.get("items")
-        item_spec = cast(JsonObject, items) if isinstance(items, dict) else {}
-        return [value_from_text(x.strip(), item_spec) for x in text.split(",") if x.strip()]
-    value = _json_or_text(text.strip().lower() if "boolean" in wanted else text)
-    return value if not wanted or _fits(value, wanted) else text
+    return _value_from_text(text, spec, _MAX_DEPTH)
 
 
 def function_parameters(schema: JsonObject) -> JsonObject:
@@ -144,10 +128,50 @@ def _problem(error: Any) -> str:
 def _parameter(name: str, spec: JsonObject, schema: JsonObject) -> str:
     kinds = "|".join(types_of(spec)) or "any"
     if isinstance(spec.get("enum"), list):
-        kinds = "|".join(json.dumps(x, ensure_ascii=False) for x in spec["enum"])
+        kinds = "|".join(_shown(x) for x in spec["enum"])
     mark = "" if name in required(schema) else "?"
-    default = f" = {json.dumps(spec['default'], ensure_ascii=False)}" if "default" in spec else ""
+    default = f" = {_shown(spec['default'])}" if "default" in spec else ""
     return f"{name}{mark}: {kinds}{default}"
+
+
+def _types_of(spec: Mapping[str, Any], depth: int) -> list[str]:
+    named = spec.get("type")
+    if isinstance(named, str):
+        return [named]
+    if isinstance(named, list):
+        return [x for x in cast(list[Any], named) if isinstance(x, str)]
+    choices = _list_in(spec, "anyOf") or _list_in(spec, "oneOf")
+    if depth == 0:
+        return []
+    nested = [_types_of(cast(JsonObject, x), depth - 1) for x in choices if isinstance(x, dict)]
+    if not nested:
+        nested = [[_json_type(x)] for x in _list_in(spec, "enum")]
+    return list(dict.fromkeys(name for names in nested for name in names))
+
+
+def _value_from_text(text: str, spec: Mapping[str, Any], depth: int) -> Any:
+    wanted = types_of(spec)
+    if "string" in wanted and text.strip() != "null":
+        return text
+    if "array" in wanted and depth and not text.lstrip().startswith("["):
+        items = spec.get("items")
+        item_spec = cast(JsonObject, items) if isinstance(items, dict) else {}
+        texts = (x.strip() for x in text.split(","))
+        return [_value_from_text(x, item_spec, depth - 1) for x in texts if x]
+    value = _json_or_text(text.strip().lower() if "boolean" in wanted else text)
+    return value if not wanted or _fits(value, wanted) else text
+
+
+def _list_in(spec: Mapping[str, Any], name: str) -> list[Any]:
+    found = spec.get(name)
+    return cast(list[Any], found) if isinstance(found, list) else []
+
+
+def _shown(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "..."
 
 
 def _json_or_text(text: str) -> Any:
@@ -155,10 +179,6 @@ def _json_or_text(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _looks_like_json(text: str) -> bool:
-    return text.strip() == "null"
 
 
 def _fits(value: Any, wanted: Sequence[str]) -> bool:
