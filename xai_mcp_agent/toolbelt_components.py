@@ -58,10 +58,9 @@ class AgentDefineTool(Component):
         """Run the chain after this node once and give what AgentToolOutput was given."""
         self.tool_input.value = text
         self.tool_args.value = arguments
-        ctx["tool_output"] = None
-        if self.next is not None:
-            SubGraphExecutor(self.next).do(ctx)
-        return ctx.pop("tool_output", None)
+        if self.next is None:
+            return None
+        return bridge.collect_output(ctx, lambda: SubGraphExecutor(self.next).do(ctx))
 
     def execute(self, ctx) -> None:
         pass
@@ -82,8 +81,7 @@ class AgentToolOutput(Component):
     results: InArg[dynalist]
 
     def execute(self, ctx) -> None:
-        values = list(self.results.value or [])
-        ctx["tool_output"] = values[0] if len(values) == 1 else (values or None)
+        bridge.give_output(ctx, self.results.value or [])
 
 
 @xai_component(color="rgb(204, 85, 0)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from xai_mcp_agent.toolbelt_components import (
 )
 
 from .conftest import UseServers
+
+THREAD_SECONDS = 30
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +86,66 @@ def test_a_result_of_one_use_is_not_left_for_the_next() -> None:
     play({}, belt, agent, *uses, tools=[tool])
     assert uses[0].tool_output.value == "first"
     assert "first" not in uses[1].tool_output.value
+
+
+def test_what_was_given_before_another_agent_ran_is_given_back() -> None:
+    """The other agent has drawn tools too, which give back theirs."""
+    inner = drawn("inner", results=["I"], for_toolbelt="other")
+    belt, made = make(AgentMakeToolbelt, name="other"), make(AgentMakeToolbelt)
+    outer = drawn("outer", results=["OUTER"])
+    asked = make(AgentRunTool, agent_name="b", tool_name="inner", tool_args="x")
+    node = make(AgentRunTool, agent_name="a", tool_name="outer", tool_args="x")
+    agents = [
+        make(AgentInit, agent_name="b", toolbelt_spec=belt.toolbelt_spec),
+        make(AgentInit, agent_name="a", toolbelt_spec=made.toolbelt_spec),
+    ]
+    play({}, belt, made, *agents, node, tools=[inner, [*outer, asked]])
+    assert asked.tool_output.value == "I"
+    assert node.tool_output.value == "OUTER"
+
+
+def test_two_threads_with_one_ctx_get_the_output_of_their_own_tool() -> None:
+    both = threading.Barrier(2, timeout=THREAD_SECONDS)
+    ctx: dict[str, Any] = {}
+    answers: dict[str, str] = {}
+
+    def work(name: str) -> None:
+        belt = make(AgentMakeToolbelt, name=name)
+        agent = make(AgentInit, agent_name=name, toolbelt_spec=belt.toolbelt_spec)
+        node = make(AgentRunTool, agent_name=name, tool_name=name, tool_args="x")
+        tool = [
+            *drawn(name, results=[name.upper()], for_toolbelt=name),
+            call(lambda _: both.wait()),
+        ]
+        play(ctx, belt, agent, node, tools=[tool])
+        answers[name] = node.tool_output.value
+
+    threads = [threading.Thread(target=work, args=[x], daemon=True) for x in ("one", "two")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(THREAD_SECONDS)
+    assert answers == {"one": "ONE", "two": "TWO"}
+
+
+def test_what_a_node_of_another_library_leaves_in_ctx_is_given_back() -> None:
+    """As in xai-agent, whose end of a tool writes it there."""
+    ctx: dict[str, Any] = {"tool_output": "older"}
+    start = make(AgentDefineTool, tool_name="t", description="Does t.")
+    tool = [start, call(lambda text: ctx.update(tool_output=text), start.tool_input)]
+    belt = make(AgentMakeToolbelt)
+    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
+    node = make(AgentRunTool, agent_name="a", tool_name="t", tool_args="hello")
+    play(ctx, belt, agent, node, tools=[tool])
+    assert node.tool_output.value == "hello"
+    assert ctx["tool_output"] == "older"
+
+
+def test_an_end_of_a_tool_outside_of_any_leaves_its_value_in_ctx() -> None:
+    """For xai-agent's own AgentDefineTool, which looks there."""
+    ctx: dict[str, Any] = {}
+    play(ctx, make(AgentToolOutput, results=[1, 2]))
+    assert ctx["tool_output"] == [1, 2]
 
 
 def test_what_a_drawn_tool_raises_is_told_with_its_kind_and_the_flow_goes_on() -> None:

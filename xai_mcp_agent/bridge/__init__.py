@@ -11,6 +11,8 @@ from typing import Any
 
 _HOMES = {
     "define_tool": "toolbelts",
+    "collect_output": "outputs",
+    "give_output": "outputs",
     "make_toolbelt": "toolbelts",
     "use_server": "toolbelts",
     "init_agent": "agents",
