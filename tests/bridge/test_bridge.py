@@ -148,6 +148,13 @@ def test_a_call_from_the_bridges_own_loop_is_refused(bridge: Bridge):
     assert "Use the coroutines of `bridge.aio`" in refused[0]
 
 
+def test_the_coroutines_may_be_used_on_the_bridges_own_loop(bridge: Bridge):
+    async def inside(_: Engine) -> str:
+        return (await bridge.aio.call_tool("a", "echo", {"text": "inside"})).text
+
+    assert bridge.run(inside) == "inside"
+
+
 def test_a_server_is_found_by_a_tool_of_it(bridge: Bridge):
     assert bridge.find_server("echo", ["b", "a"]) == "b"
     assert bridge.find_server("no_such_tool", ["a", "b"]) is None

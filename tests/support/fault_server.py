@@ -5,8 +5,8 @@ is what a settings file holds for that. `fault_http.py` puts the same server beh
 
 Options, all of them optional:
 - at the start: `exit` (a code), `hang`, `stderr` (text), `stderr_mb`, `banner`, `bom`, `child`
-  (starts a child of its own: "polite", or "deaf" to SIGTERM), `journal` (a file that gets a line
-  for each start and each message)
+  (starts a child of its own: "polite", "deaf" to SIGTERM, or an "heir" to its stdout),
+  `journal` (a file that gets a line for each start and each message)
 - `era`: "legacy" (default), "modern", or "both"; `discover`: "mute", "die"; `version` (what it
   answers to initialize), `init_error` (a text), `instructions`, `no_tools`
 - listing: `tools` (in place of the usual ones), `many` (so many more), `page` (tools on a page),
@@ -364,8 +364,13 @@ def _prepare(options: dict) -> None:
 def _start_child(options: dict) -> None:
     deaf = "signal.signal(15, signal.SIG_IGN);" if options["child"] == "deaf" else ""
     code = f"import signal, time; {deaf} print(1, flush=True); time.sleep({FOR_EVER_SECONDS})"
-    child = subprocess.Popen([sys.executable, "-S", "-c", code], stdout=subprocess.PIPE)
-    child.stdout.readline()  # it ignores the signal by now
+    code = [sys.executable, "-S", "-c", code]
+    if options["child"] == "heir":
+        code[-1] = f"import time; time.sleep({FOR_EVER_SECONDS})"
+        child = subprocess.Popen(code, stdin=subprocess.DEVNULL)
+    else:
+        child = subprocess.Popen(code, stdout=subprocess.PIPE)
+        child.stdout.readline()  # it ignores the signal by now
     journal(options, f"child {child.pid}")
 
 

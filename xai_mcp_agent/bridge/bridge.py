@@ -177,6 +177,17 @@ class Bridge:
         """Run an engine's coroutine method on the bridge's loop and wait for it."""
         return self._portal.call(do, self._engine, *args, **options)
 
+    @property
+    def is_own_loop(self) -> bool:
+        """Whether the caller runs on the bridge's loop, as a progress listener does."""
+        return self._portal.is_here
+
+    def do(
+        self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
+    ) -> Coroutine[Any, Any, T]:
+        """An engine's coroutine method, to be awaited on the bridge's own loop."""
+        return do(self._engine, *args, **options)
+
     def submit(
         self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
     ) -> Future[T]:
@@ -261,6 +272,8 @@ class AioBridge:
     async def _run(
         self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
     ) -> T:
+        if self._bridge.is_own_loop:
+            return await self._bridge.do(do, *args, **options)
         future = self._bridge.submit(do, *args, **options)
         try:
             return await asyncio.wrap_future(future)

@@ -47,6 +47,11 @@ class Portal:
         """Whether calls can still be made from this process."""
         return self._thread.is_alive() and not self._closing and self._pid == os.getpid()
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the caller is in the portal's own thread, on its loop."""
+        return threading.get_ident() == self._thread.ident
+
     def call(self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
         """Run a coroutine function on the loop and wait for its result.
 
@@ -79,7 +84,7 @@ class Portal:
         """
         if not self.is_open:
             raise RuntimeError("This bridge is closed; open a new one.")
-        if threading.get_ident() == self._thread.ident:
+        if self.is_here:
             raise RuntimeError(
                 "The bridge was called from its own event loop, which would wait for itself. "
                 "Use the coroutines of `bridge.aio`, or call from another thread."
@@ -90,7 +95,7 @@ class Portal:
         """End `main` and the thread. Bounded in time; may be called more than once."""
         self.begin_to_close()
         # In its own thread, and in a fork of the process, there is nothing to wait for.
-        if threading.get_ident() != self._thread.ident and self._pid == os.getpid():
+        if not self.is_here and self._pid == os.getpid():
             self._thread.join(_CLOSE_SECONDS)
 
     def begin_to_close(self) -> None:

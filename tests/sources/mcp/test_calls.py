@@ -310,6 +310,13 @@ def test_what_nobody_asked_for_is_passed_over(line: str):
         assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
 
 
+def test_an_answer_whose_id_came_back_as_text_is_read_like_any_other():
+    answer = '{"jsonrpc": "2.0", "id": "ID", "result": {"content": [{"type": "odd"}]}}'
+    with bridge_with(it=entry()) as bridge:
+        result = bridge.call_tool("it", "raw", {"line": answer})
+        assert result.parts == (UnknownPart("odd", {"type": "odd"}),)
+
+
 def test_a_large_result_arrives_whole_and_soon():
     with bridge_with(it=entry()) as bridge:
         bridge.list_tools("it")

@@ -82,6 +82,7 @@ AT_START: dict[str, tuple[Fault, str, str]] = {
         "Redirect to https://elsewhere.invalid/mcp not followed",
         "is an MCP endpoint",
     ),
+    "redirect loop": (refuse(307, location="/mcp"), "Redirect to http://127", "MCP endpoint"),
     "dropped": (drop, "cannot be reached: RemoteProtocolError", "Check that the server runs"),
 }
 

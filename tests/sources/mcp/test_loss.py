@@ -90,6 +90,17 @@ def test_a_server_that_closes_its_stdout_is_lost_and_started_again():
         assert bridge.call_tool("it", "echo", {"text": "back"}).text == "back"
 
 
+def test_a_server_that_left_its_stdout_to_a_child_is_noticed_all_the_same():
+    """No end of the stream tells it."""
+    with bridge_with(it=entry(child="heir")) as bridge:
+        first = bridge.call_tool("it", "pid").text
+        with pytest.raises(SourceClosed, match="it exited with code 3"):
+            bridge.call_tool("it", "die")
+        kill(int(bridge.call_tool("it", "pid").text))
+        wait_for_loss(bridge, "it", NOTICED_SECONDS)
+        assert bridge.call_tool("it", "pid").text != first
+
+
 def test_a_server_that_dies_of_every_call_is_not_started_in_a_loop(tmp_path: Path):
     journal = tmp_path / "journal"
     with bridge_with(it=entry(journal=str(journal))) as bridge:

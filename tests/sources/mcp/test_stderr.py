@@ -7,7 +7,7 @@ import pytest
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
-from xai_mcp_agent.core.errors import SourceClosed, SourceFailed
+from xai_mcp_agent.core.errors import ServerError, SourceClosed, SourceFailed
 from xai_mcp_agent.settings.secrets import Secrets
 from xai_mcp_agent.sources.mcp.stderr import StderrLog
 
@@ -88,6 +88,13 @@ def test_secrets_of_the_settings_are_in_no_error_and_no_status():
         assert "bad token ***" in str(caught.value)
         for text in (str(caught.value), repr(caught.value), repr(bridge.servers())):
             assert SECRET not in text
+
+
+def test_secrets_are_masked_in_the_errors_a_server_answers_with():
+    server = {**entry(), "env": {"API_TOKEN": SECRET}}
+    with bridge_with(it=server) as bridge, pytest.raises(ServerError) as caught:
+        bridge.call_tool("it", "rpc_error", {"code": 1, "message": f"{SECRET} is not valid"})
+    assert "refused: *** is not valid" in str(caught.value)
 
 
 def test_each_start_speaks_for_itself(tmp_path: object):

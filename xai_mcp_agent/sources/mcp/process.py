@@ -160,14 +160,16 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if fd == _STDERR:
             self._stderr.end()
             self._stderr_ended.set()
-        elif fd == _STDOUT and not self._closing:
+        elif fd == _STDOUT and not (self._closing or self.stdout_ended):
             self._lines.extend(self._line.feed(b"\n"))
             self.stdout_ended = True
             self._tell()
 
     def process_exited(self) -> None:
-        """It ended; its pipes may stay open for those it started."""
+        """It ended; its pipes may stay open for those it started, which will not answer for it."""
         self._exited.set()
+        loop = asyncio.get_running_loop()
+        loop.call_later(_LAST_WORDS_SECONDS, self.pipe_connection_lost, _STDOUT, None)
 
     def _tell(self) -> None:
         if self._lines or self.stdout_ended:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -29,6 +30,8 @@ from .stderr import StderrLog
 from .transport import Connection
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
@@ -117,7 +120,7 @@ class McpSource:
 
     async def refresh(self) -> Inventory:
         """List anew."""
-        return await (await self._usable()).refresh()
+        return await self._over_a_session(McpSession.refresh)
 
     async def call(
         self,
@@ -128,13 +131,13 @@ class McpSource:
         on_progress: OnProgress | None = None,
     ) -> ToolResult:
         """Call one tool; see `Source.call`."""
+        started = anyio.current_time()
         limit = timeout_seconds or self._settings.call_timeout_seconds
         if self._state == "ready" and self._session:
             try:
                 return await self._session.call(tool, arguments, limit, on_progress)
             except NotSent as cause:
-                logger.info("Calling again over a new connection: %s", cause.problem)
-        started = anyio.current_time()
+                logger.info("Asking again over a new connection: %s", cause.problem)
         session = await self._usable_within(timeout_seconds)
         if timeout_seconds:
             limit -= anyio.current_time() - started
@@ -142,19 +145,27 @@ class McpSource:
 
     async def list_resources(self) -> list[Resource]:
         """Every resource and template."""
-        return await (await self._usable()).list_resources()
+        return await self._over_a_session(McpSession.list_resources)
 
     async def read_resource(self, uri: str) -> list[ResourcePart]:
         """The contents of one resource."""
-        return await (await self._usable()).read_resource(uri)
+        return await self._over_a_session(lambda session: session.read_resource(uri))
 
     async def list_prompts(self) -> list[Prompt]:
         """Every prompt."""
-        return await (await self._usable()).list_prompts()
+        return await self._over_a_session(McpSession.list_prompts)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
         """One prompt, filled in."""
-        return await (await self._usable()).get_prompt(name, arguments)
+        return await self._over_a_session(lambda session: session.get_prompt(name, arguments))
+
+    async def _over_a_session(self, do: Callable[[McpSession], Awaitable[T]]) -> T:
+        """Do something with the session; once more where the server cannot have seen it."""
+        try:
+            return await do(await self._usable())
+        except NotSent as cause:
+            logger.info("Asking again over a new connection: %s", cause.problem)
+        return await do(await self._usable())
 
     async def _usable(self) -> McpSession:
         """The session, once there is one.

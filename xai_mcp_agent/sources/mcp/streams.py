@@ -111,14 +111,15 @@ class _Traffic:
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._method_of: dict[Any, str] = {}
-        self._progress: dict[Any, _Progress] = {}
+        # By the request's id as text: some servers give numbers back as text.
+        self._method_of: dict[str, str] = {}
+        self._progress: dict[str, _Progress] = {}
 
     def sent(self, message: Any) -> None:
         """Note a message on its way to the server."""
         method = getattr(message, "method", None)
         if method in MENDERS:
-            self._method_of[message.id] = method
+            self._method_of[str(message.id)] = method
         elif method == "notifications/cancelled":
             self._forget(_param(message, "requestId"))
 
@@ -128,7 +129,7 @@ class _Traffic:
         method = getattr(message, "method", None)
         if method is not None:
             return self._is_wanted(method, message)
-        mend = MENDERS.get(self._forget(message.id) or "")
+        mend = MENDERS.get(self._forget(message.id))
         result = getattr(message, "result", None)
         if mend is not None and isinstance(result, dict):
             mend(cast(JsonObject, result), self._watch)
@@ -147,13 +148,14 @@ class _Traffic:
                 return True
 
     def _is_progress_wanted(self, token: Any) -> bool:
-        if token not in self._method_of:
+        request = str(token)
+        if request not in self._method_of:
             return False
-        return self._progress.setdefault(token, _Progress()).passes(self._watch.heard_at)
+        return self._progress.setdefault(request, _Progress()).passes(self._watch.heard_at)
 
-    def _forget(self, request: Any) -> str | None:
-        self._progress.pop(request, None)
-        return self._method_of.pop(request, None)
+    def _forget(self, request: Any) -> str:
+        self._progress.pop(str(request), None)
+        return self._method_of.pop(str(request), "")
 
 
 class _Progress:
