@@ -9,9 +9,13 @@ into an error answer to that one request, and keeps the facts.
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
+
+import anyio.to_thread
 
 from ...settings.models import ServerSettings
 from .watch import TROUBLE, Trouble
@@ -54,8 +58,9 @@ async def http_transport(
     """Speak Streamable HTTP to the server's URL."""
     from mcp.client.streamable_http import streamable_http_client
 
+    trusted = await anyio.to_thread.run_sync(_trusted)
     async with (
-        _http_client(settings, facts) as client,
+        _http_client(settings, facts, trusted) as client,
         streamable_http_client(
             settings.url, http_client=client, max_sse_event_size=_MAX_ANSWER_BYTES
         ) as (read, write),
@@ -70,15 +75,29 @@ async def sse_transport(
     """Speak the older HTTP+SSE to the server's URL."""
     from mcp.client.sse import sse_client
 
+    trusted = await anyio.to_thread.run_sync(_trusted)
+
     def factory(*_: object, **__: object) -> httpx2.AsyncClient:
-        return _http_client(settings, facts, answers_elsewhere=True)
+        return _http_client(settings, facts, trusted, answers_elsewhere=True)
 
     async with sse_client(settings.url, httpx_client_factory=factory) as (read, write):
         yield read, _Sendable(write)
 
 
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Whose certificates are trusted; shared, because loading it takes a twentieth of a second."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
 def _http_client(
-    settings: ServerSettings, facts: HttpFacts, *, answers_elsewhere: bool = False
+    settings: ServerSettings,
+    facts: HttpFacts,
+    trusted: ssl.SSLContext,
+    *,
+    answers_elsewhere: bool = False,
 ) -> httpx2.AsyncClient:
     """A client that sends the server's headers and never lets one failure end the connection.
 
@@ -102,7 +121,7 @@ def _http_client(
                 return _broken_off(request, cause, facts)
 
     limits = httpx2.Timeout(_CONNECT_SECONDS, read=None)
-    return Client(headers=settings.headers, timeout=limits)
+    return Client(headers=settings.headers, timeout=limits, verify=trusted)
 
 
 async def _as_the_sdk_can_read_it(

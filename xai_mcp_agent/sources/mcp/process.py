@@ -40,7 +40,7 @@ _STOP_GRACE_SECONDS = 2.0
 # After SIGTERM; then SIGKILL.
 _TERM_GRACE_SECONDS = 1.0
 # A process that closed its stdout is usually about to exit; its exit code explains more.
-_LAST_WORDS_SECONDS = 0.5
+_LAST_WORDS_SECONDS = 0.3
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 

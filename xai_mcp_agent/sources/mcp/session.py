@@ -44,7 +44,7 @@ _GRACE_SECONDS = 1.0
 # When a server refuses one request, others that it has already may still be answered.
 _DRAIN_SECONDS = 1.0
 # Ending a session over HTTP asks the server, which may not answer; a process has its own limits.
-_LEAVE_SECONDS = 2.0
+_LEAVE_SECONDS = 1.0
 
 
 class Listener(Protocol):
