@@ -86,7 +86,10 @@ class AgentInit(Component):
 
 @xai_component(color="rgb(0, 105, 180)")
 class AgentUpdate(Component):
-    """Changes an agent that was set up before. What is not wired stays as it is.
+    """Changes an agent that was set up before. What is not wired, or empty, stays as it is.
+
+    With another provider or base_url the agent talks to another service: the old one's key,
+    base_url and extra_body are forgotten, not sent to it.
 
     ##### inPorts:
     - agent_name (str): The agent to change.
@@ -95,6 +98,8 @@ class AgentUpdate(Component):
     - new_system_prompt (str): As system_prompt of AgentInit.
     - new_max_thoughts (int): As max_thoughts of AgentInit.
     - new_toolbelt_spec (dict): As toolbelt_spec of AgentInit.
+    - new_base_url (str): As base_url of AgentInit.
+    - new_api_key (secret): As api_key of AgentInit.
 
     ##### Example:
     Between two AgentRun nodes: agent_name `helper`, new_system_prompt `Answer in one word.`
@@ -106,6 +111,8 @@ class AgentUpdate(Component):
     new_system_prompt: InArg[str]
     new_max_thoughts: InArg[int]
     new_toolbelt_spec: InArg[dict]
+    new_base_url: InArg[str]
+    new_api_key: InArg[secret]
 
     def execute(self, ctx) -> None:
         bridge.update_agent(
@@ -116,6 +123,8 @@ class AgentUpdate(Component):
             system_prompt=self.new_system_prompt.value,
             max_thoughts=self.new_max_thoughts.value,
             toolbelt_spec=self.new_toolbelt_spec.value,
+            base_url=self.new_base_url.value,
+            api_key=self.new_api_key.value,
         )
 
 

@@ -15,8 +15,8 @@ from tests.support.canvas import call, chain, make, play
 from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
 from xai_mcp_agent.agent.conversation import BadConversation
 from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
-from xai_mcp_agent.bridge.agents import BadSetting
-from xai_mcp_agent.core.errors import ModelError, UnknownAgent, XaiMcpError
+from xai_mcp_agent.bridge.ports import BadSetting
+from xai_mcp_agent.core.errors import ModelError, SettingsError, UnknownAgent, XaiMcpError
 from xai_mcp_agent.toolbelt_components import (
     AgentDefineTool,
     AgentMakeToolbelt,
@@ -75,11 +75,28 @@ def test_an_agent_is_in_ctx_as_the_specification_says() -> None:
     assert ctx["agent_a"]["enabled_mcp_servers"] == ["library"]
 
 
-def test_a_key_is_not_shown_in_ctx() -> None:
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        {"api_key": "sk-very-secret"},
+        {"base_url": "http://ada:sk-very-secret@127.0.0.1:9/v1"},
+        {"base_url": "http://127.0.0.1:9/v1?api-key=sk-very-secret"},
+        {"extra_body": {"api_key": "sk-very-secret"}},
+    ],
+)
+def test_a_key_is_not_shown_in_ctx(inputs: dict[str, Any]) -> None:
     """XIRCUITS_DEBUG writes ctx into a log."""
     ctx: dict[str, Any] = {}
-    play(ctx, *agent_with(api_key="sk-very-secret"))
+    play(ctx, *agent_with(**inputs))
     assert "sk-very-secret" not in repr(ctx)
+
+
+def test_an_address_with_a_password_in_it_is_asked_all_the_same() -> None:
+    with scripted(says("Hello.")) as (_, model):
+        asked = {**model, "base_url": model["base_url"].replace("://", "://ada:secret@")}
+        run = make(AgentRun, agent_name="a", conversation="Hello!")
+        play({}, *agent_with(**asked), run)
+    assert run.last_response.value == "Hello."
 
 
 @pytest.mark.parametrize(
@@ -88,6 +105,11 @@ def test_a_key_is_not_shown_in_ctx() -> None:
         ({"agent_provider": "ofline"}, "'offline'"),
         ({"tool_protocol": "xml"}, "auto, native, text"),
         ({"max_thoughts": -1}, "max_thoughts"),
+        ({"max_thoughts": "many"}, "max_thoughts of AgentInit is 'many'"),
+        ({"temperature": "hot"}, "temperature"),
+        ({"timeout_seconds": -1}, "timeout_seconds"),
+        ({"extra_body": "x"}, "`extra_body` of AgentInit is a str"),
+        ({"system_prompt": ["x"]}, "`system_prompt` of AgentInit is a list"),
         ({"agent_provider": "openai"}, "agent_model"),
     ],
 )
@@ -99,9 +121,30 @@ def test_a_value_that_cannot_be_is_an_error_that_says_which_can(
         play({}, *agent_with(**inputs), run)
 
 
-def test_an_agent_without_a_name_is_an_error() -> None:
-    with pytest.raises(UnknownAgent, match="set `agent_name`"):
-        play({}, make(AgentInit, agent_name=""))
+@pytest.mark.parametrize("component", [AgentInit, AgentUpdate, AgentRun, AgentRunTool])
+@pytest.mark.parametrize("name", [None, "", 7])
+def test_a_node_without_the_name_of_an_agent_says_what_to_set(component: type, name: Any) -> None:
+    inputs = {"tool_name": "x"} if component is AgentRunTool else {}
+    with pytest.raises(BadSetting, match="`agent_name`"):
+        play({}, make(component, agent_name=name, **inputs))
+
+
+@pytest.mark.parametrize("spec", ["default", ["x"], {"mcp_servers": "library"}])
+def test_a_toolbelt_that_is_none_is_told_with_what_to_wire(spec: Any) -> None:
+    with pytest.raises(BadSetting, match=r"`toolbelt_spec` of AgentInit.*AgentMakeToolbelt"):
+        play({}, make(AgentInit, agent_name="a", toolbelt_spec=spec))
+
+
+def test_something_else_in_ctx_is_not_taken_for_an_agent() -> None:
+    """Any library may keep an `agent_config` there."""
+    run = make(AgentRun, agent_name="config", conversation="Hello!")
+    with pytest.raises(UnknownAgent, match=r"'config'.*There are: a\."):
+        play({"agent_config": "x", "agent_none": {}}, *agent_with(), run)
+
+
+def test_a_tool_without_a_name_is_told_with_what_to_set() -> None:
+    with pytest.raises(BadSetting, match="set `tool_name`"):
+        play({}, *agent_with(), make(AgentRunTool, agent_name="a"))
 
 
 def test_an_update_changes_only_what_is_wired() -> None:
@@ -112,6 +155,48 @@ def test_an_update_changes_only_what_is_wired() -> None:
     assert ctx["agent_a"]["max_thoughts"] == 3, "0 is what an untouched argument node gives"
 
 
+def test_an_empty_text_changes_nothing() -> None:
+    """A literal that was left empty is wired all the same."""
+    ctx: dict[str, Any] = {}
+    names = ("agent_provider", "agent_model", "system_prompt", "base_url", "api_key")
+    update = make(AgentUpdate, agent_name="a", **{f"new_{name}": "" for name in names})
+    given = {"agent_provider": "openai", "agent_model": "m", "system_prompt": "Be kind."}
+    play(ctx, *agent_with(**given, base_url="http://127.0.0.1:9/v1", api_key="sk-a"))
+    before = dict(ctx["agent_a"])
+    play(ctx, update)
+    assert ctx["agent_a"] == before
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        {"new_agent_provider": "bedrock"},
+        {"new_base_url": "http://127.0.0.1:10/v1"},
+    ],
+)
+def test_another_service_is_not_sent_the_key_of_the_old_one(moved: dict[str, Any]) -> None:
+    ctx: dict[str, Any] = {}
+    old = {"agent_provider": "openai", "agent_model": "m", "extra_body": {"key": "k"}}
+    play(ctx, *agent_with(**old, base_url="http://127.0.0.1:9/v1", api_key="sk-old"))
+    play(ctx, make(AgentUpdate, agent_name="a", **moved))
+    agent = ctx["agent_a"]
+    assert agent["agent_base_url"] == moved.get("new_base_url", "")
+    assert agent["agent_api_key"] is None
+    assert agent["model_settings"].extra_body == {}
+
+
+def test_the_same_service_keeps_its_key_and_can_be_given_a_new_one() -> None:
+    ctx: dict[str, Any] = {}
+    url = "http://127.0.0.1:9/v1"
+    play(ctx, *agent_with(agent_provider="openai", agent_model="m", base_url=url, api_key="sk-a"))
+    same = {"new_agent_provider": "openai", "new_base_url": url, "new_agent_model": "n"}
+    play(ctx, make(AgentUpdate, agent_name="a", **same))
+    assert ctx["agent_a"]["agent_api_key"].reveal() == "sk-a"
+    play(ctx, make(AgentUpdate, agent_name="a", new_api_key="sk-b"))
+    assert ctx["agent_a"]["agent_api_key"].reveal() == "sk-b"
+    assert ctx["agent_a"]["agent_base_url"] == url
+
+
 def test_an_update_refuses_what_setting_up_refuses() -> None:
     update = make(AgentUpdate, agent_name="a", new_max_thoughts=-2)
     with pytest.raises(BadSetting, match="max_thoughts"):
@@ -120,7 +205,8 @@ def test_an_update_refuses_what_setting_up_refuses() -> None:
 
 @pytest.mark.parametrize("component", [AgentRun, AgentRunTool, AgentUpdate])
 def test_a_missing_agent_is_an_error_that_names_those_there_are(component: type) -> None:
-    node = make(component, agent_name="halper")
+    inputs = {"tool_name": "x"} if component is AgentRunTool else {}
+    node = make(component, agent_name="halper", **inputs)
     with pytest.raises(UnknownAgent, match=r"'halper'.*'helper'.*AgentInit"):
         play({}, *agent_with(name="helper"), node)
 
@@ -177,6 +263,34 @@ def test_metadata_stands_in_the_system_prompt() -> None:
     assert "Kyoto" in endpoint.requests[0].body["messages"][0]["content"]
 
 
+def test_metadata_that_is_no_dict_is_told_and_the_conversation_kept() -> None:
+    run = make(AgentRun, agent_name="a", conversation="Hello!", metadata=["x"])
+    with pytest.raises(BadSetting, match="`metadata` of AgentRun is a list"):
+        play({}, *agent_with(), run)
+    assert run.out_conversation.value == HELLO
+
+
+def test_a_mistake_before_the_run_does_not_lose_the_conversation() -> None:
+    run = make(AgentRun, agent_name="a", conversation=HELLO)
+    with pytest.raises(XaiMcpError, match="agent_model"):
+        play({}, make(AgentInit, agent_name="a", agent_provider="openai"), run)
+    assert run.out_conversation.value == HELLO
+    other = make(AgentRun, agent_name="nobody", conversation=HELLO)
+    with pytest.raises(UnknownAgent):
+        play({}, other)
+    assert other.out_conversation.value == HELLO
+
+
+def test_settings_that_cannot_be_read_do_not_lose_the_conversation(
+    use_servers: UseServers,
+) -> None:
+    use_servers().write_text("{nope", encoding="utf-8")
+    run = make(AgentRun, agent_name="a", conversation=HELLO)
+    with pytest.raises(SettingsError):
+        play({}, make(AgentInit, agent_name="a"), run)
+    assert run.out_conversation.value == HELLO
+
+
 @pytest.mark.parametrize("given", [42, [7], [{"role": "boss", "content": "Hi"}]])
 def test_what_is_no_conversation_is_an_error_that_says_what_is(given: Any) -> None:
     with pytest.raises(BadConversation, match="conversation"):
@@ -224,7 +338,7 @@ def test_an_error_of_the_service_leaves_the_conversation_so_far() -> None:
 def test_the_branch_runs_after_each_use_with_thought_and_conversation() -> None:
     steps = [
         calls(("shout", {"input": "one"}), text="First I shout."),
-        calls(("shout", {"input": "two"})),
+        calls(("shout", {"input": "\u65e5\u672c" + "!" * 1000})),
         says("Done."),
     ]
     run = make(AgentRun, agent_name="a", conversation="Hello!")
@@ -238,7 +352,7 @@ def test_the_branch_runs_after_each_use_with_thought_and_conversation() -> None:
         play({}, *agent_with(**model), run, tools=[shout()])
     assert seen == [
         ("First I shout.", ["user", "assistant", "tool"]),
-        ('Using shout(input="two").', ["user", "assistant", "tool", "assistant", "tool"]),
+        (f'Using shout(input="\u65e5\u672c{"!" * 57}...).', ["user", *["assistant", "tool"] * 2]),
     ]
 
 

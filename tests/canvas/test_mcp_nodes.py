@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import make, play
+from xai_mcp_agent.bridge.ports import BadSetting
 from xai_mcp_agent.core.errors import InvalidArguments, SettingsError, UnknownServer, UnknownTool
 from xai_mcp_agent.mcp_components import (
     MCPCallTool,
@@ -24,7 +25,8 @@ from .conftest import UseServers
 
 @pytest.fixture(autouse=True)
 def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
-    use_servers(library=library, broken={"command": "no-such-program-anywhere"}, half={})
+    broken, off = {"command": "no-such-program-anywhere"}, {**library, "disabled": True}
+    use_servers(library=library, broken=broken, half={}, off=off)
 
 
 def test_tools_are_listed_as_data_and_to_read() -> None:
@@ -78,6 +80,43 @@ def test_an_unknown_server_is_an_error_that_names_the_known_nearest_first(compon
     assert text.index("library") < text.index("broken")
 
 
+@pytest.mark.parametrize(
+    ("component", "inputs", "port"),
+    [
+        (MCPListTools, {}, "server_name"),
+        (MCPListTools, {"server_name": 7}, "server_name"),
+        (MCPCallTool, {"server_name": "library"}, "tool_name"),
+        (MCPCallTool, {"tool_name": "x"}, "server_name"),
+        (MCPListResources, {}, "server_name"),
+        (MCPReadResource, {"server_name": "library"}, "uri"),
+        (MCPListPrompts, {"server_name": ""}, "server_name"),
+        (MCPGetPrompt, {"server_name": "library"}, "prompt_name"),
+        (MCPServerStatus, {"server_name": ["library"]}, "server_name"),
+        (MCPCloseServer, {"server_name": {}}, "server_name"),
+    ],
+)
+def test_a_port_without_its_text_is_told_with_what_to_set(
+    component: type, inputs: dict[str, Any], port: str
+) -> None:
+    with pytest.raises(BadSetting, match=f"`{port}`"):
+        play({}, make(component, **inputs))
+
+
+@pytest.mark.parametrize(
+    ("component", "inputs"),
+    [
+        (MCPCallTool, {"tool_name": "get_book", "arguments": "14"}),
+        (MCPCallTool, {"tool_name": "get_book", "timeout_seconds": -1}),
+        (MCPGetPrompt, {"prompt_name": "recommend_book", "arguments": "whales"}),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_told_with_its_port(
+    component: type, inputs: dict[str, Any]
+) -> None:
+    with pytest.raises(BadSetting, match=f"{list(inputs)[-1]}`? of {component.__name__}"):
+        play({}, make(component, server_name="library", **inputs))
+
+
 def test_a_server_with_a_mistake_in_the_settings_says_file_place_and_fix() -> None:
     with pytest.raises(SettingsError, match=r"mcp_settings\.json") as caught:
         play({}, make(MCPListTools, server_name="half"))
@@ -99,12 +138,12 @@ def test_prompts_are_listed_and_filled_in_for_an_agent() -> None:
         MCPGetPrompt,
         server_name="library",
         prompt_name="recommend_book",
-        arguments={"reader_interest": "whales"},
+        arguments={"reader_interest": ["whales", "caf\u00e9s"]},
     )
     play({}, listed, filled)
     assert [x["name"] for x in listed.prompts.value] == ["recommend_book"]
     assert [x["role"] for x in filled.conversation.value] == ["user"]
-    assert "whales" in filled.text.value
+    assert '["whales", "caf\u00e9s"]' in filled.text.value, "what is no text is given as JSON"
 
 
 def test_the_status_of_a_named_server_connects_it() -> None:
@@ -112,8 +151,19 @@ def test_the_status_of_a_named_server_connects_it() -> None:
     play({}, one, rest)
     assert [(x["name"], x["state"]) for x in one.status.value] == [("library", "ready")]
     states = {x["name"]: x["state"] for x in rest.status.value}
-    assert states == {"library": "ready", "broken": "idle", "half": "disabled"}
+    assert states == {"library": "ready", "broken": "idle", "half": "disabled", "off": "disabled"}
     assert "half: disabled" in rest.summary.value
+
+
+@pytest.mark.parametrize(("name", "why"), [("off", ""), ("half", "mcpServers.half")])
+def test_the_status_of_a_server_that_cannot_be_used_is_told(name: str, why: str) -> None:
+    """Whoever asks how a server does wants an answer, not an error."""
+    node = make(MCPServerStatus, server_name=name)
+    play({}, node)
+    (found,) = node.status.value
+    assert found["state"] == "disabled"
+    assert f"{name}: disabled" in node.summary.value
+    assert why in found["error"]
 
 
 def test_the_status_of_a_server_that_fails_says_why_and_what_next() -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any, TypeGuard, cast
 
 from ..agent.loop import AgentSpec, ProtocolChoice
 from ..agent.models.base import Model, ModelSettings
 from ..agent.models.registry import PROVIDERS, model_for, unknown_provider
-from ..core.errors import UnknownAgent, XaiMcpError
+from ..core.errors import UnknownAgent
 from ..core.names import did_you_mean
+from ..settings.secret_rules import masked_url
 from ..settings.secrets import Secret
+from .ports import BadSetting, mapping, optional, positive, required, whole
 
 _PREFIX = "agent_"
 _PROTOCOLS = ("auto", "native", "text")
@@ -18,8 +21,9 @@ _PROTOCOLS = ("auto", "native", "text")
 DEFAULT_MAX_THOUGHTS = 10
 
 
-class BadSetting(XaiMcpError):
-    """A value of an agent that cannot be; the message says which are possible."""
+# Without these it is something else of that name in `ctx`.
+_FIELDS = {"agent_provider", "agent_model", "agent_system_prompt", "max_thoughts"}
+_INIT, _UPDATE = "AgentInit", "AgentUpdate"
 
 
 def init_agent(ctx: Any, name: str, **values: Any) -> None:
@@ -30,59 +34,61 @@ def init_agent(ctx: Any, name: str, **values: Any) -> None:
     None means the default.
 
     Raises:
-        UnknownProvider, BadSetting: a value that cannot be.
+        UnknownProvider: no such provider of models.
+        BadSetting: a value that cannot be, or no name.
     """
-    if not name:
-        raise UnknownAgent("An agent needs a name: set `agent_name`.")
-    spec = cast(Mapping[str, Any], values.get("toolbelt_spec") or {})
+    name = required(name, "agent_name", _INIT)
     ctx[_PREFIX + name] = {
-        "agent_toolbelt": dict(spec.get("standard_tools") or {}),
-        "enabled_mcp_servers": list(spec.get("mcp_servers") or []),
+        **_tools_in(values.get("toolbelt_spec"), "toolbelt_spec", _INIT),
         "agent_provider": _provider(values.get("provider")),
-        "agent_model": values.get("model") or "",
+        "agent_model": optional(values.get("model"), "agent_model", _INIT),
         "agent_memory": values.get("memory"),
-        "agent_system_prompt": values.get("system_prompt") or "",
-        "max_thoughts": _thoughts(values.get("max_thoughts")),
+        "agent_system_prompt": optional(values.get("system_prompt"), "system_prompt", _INIT),
+        "max_thoughts": _thoughts(values.get("max_thoughts"), "max_thoughts", _INIT),
         "tool_protocol": _protocol(values.get("tool_protocol")),
-        "agent_base_url": values.get("base_url") or "",
+        "agent_base_url": _address(values.get("base_url"), "base_url", _INIT),
         "agent_api_key": _secret(values.get("api_key")),
         "model_settings": _model_settings(values),
     }
 
 
 def update_agent(ctx: Any, name: str, **values: Any) -> None:
-    """Change an agent that exists; None leaves a thing as it is.
+    """Change an agent that exists; None and an empty text leave a thing as it is.
 
-    `values`: `provider`, `model`, `system_prompt`, `max_thoughts`, `toolbelt_spec`.
+    `values`: `provider`, `model`, `system_prompt`, `max_thoughts`, `toolbelt_spec`, `base_url`,
+    `api_key`. With another provider or address the key and what else was meant for the old
+    service are forgotten: they must not be sent to the new one.
 
     Raises:
-        UnknownAgent, UnknownProvider, BadSetting: a value that cannot be.
+        UnknownAgent: no such agent in this run.
+        UnknownProvider: no such provider of models.
+        BadSetting: a value that cannot be.
     """
-    agent = agent_in(ctx, name)
-    changed = {
-        "agent_model": values.get("model"),
-        "agent_system_prompt": values.get("system_prompt"),
-    }
-    agent.update({key: value for key, value in changed.items() if value is not None})
-    if values.get("provider"):
-        agent["agent_provider"] = _provider(values["provider"])
-    if values.get("max_thoughts"):
-        agent["max_thoughts"] = _thoughts(values["max_thoughts"])
-    spec = cast(Mapping[str, Any] | None, values.get("toolbelt_spec"))
+    agent = agent_in(ctx, name, _UPDATE)
+    model = optional(values.get("model"), "new_agent_model", _UPDATE)
+    prompt = optional(values.get("system_prompt"), "new_system_prompt", _UPDATE)
+    _move(agent, values)
+    agent["agent_model"] = model or agent["agent_model"]
+    agent["agent_system_prompt"] = prompt or agent["agent_system_prompt"]
+    thoughts = values.get("max_thoughts")
+    if thoughts:
+        agent["max_thoughts"] = _thoughts(thoughts, "new_max_thoughts", _UPDATE)
+    spec = values.get("toolbelt_spec")
     if spec is not None:
-        agent["agent_toolbelt"] = dict(spec.get("standard_tools") or {})
-        agent["enabled_mcp_servers"] = list(spec.get("mcp_servers") or [])
+        agent.update(_tools_in(spec, "new_toolbelt_spec", _UPDATE))
 
 
-def agent_in(ctx: Any, name: str) -> dict[str, Any]:
-    """The agent of that name.
+def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
+    """The agent of that name, for this node.
 
     Raises:
         UnknownAgent: `AgentInit` has not set it up in this run.
+        BadSetting: no name.
     """
+    name = required(name, "agent_name", node)
     agent = ctx.get(f"{_PREFIX}{name}")
-    if agent is None:
-        known = [key.removeprefix(_PREFIX) for key in ctx if str(key).startswith(_PREFIX)]
+    if not _is_agent(agent):
+        known = [str(k).removeprefix(_PREFIX) for k, v in ctx.items() if _is_agent(v)]
         having = f"There are: {', '.join(known)}." if known else "There is none yet."
         raise UnknownAgent(
             f"No agent {name!r} in this run. {did_you_mean(name, known) or having} "
@@ -93,25 +99,58 @@ def agent_in(ctx: Any, name: str) -> dict[str, Any]:
 
 def model_of(agent: Mapping[str, Any]) -> Model:
     """The model an agent talks to; nothing is connected yet."""
+    address = agent.get("agent_base_url") or ""
     return model_for(
         agent["agent_provider"],
         agent["agent_model"],
-        base_url=agent.get("agent_base_url") or "",
+        base_url=address.reveal() if isinstance(address, Secret) else address,
         api_key=agent.get("agent_api_key"),
         settings=agent.get("model_settings"),
     )
 
 
 def spec_of(agent: Mapping[str, Any], name: str, metadata: Mapping[str, Any] | None) -> AgentSpec:
-    """The agent as the loop wants it."""
+    """The agent as the loop wants it.
+
+    Raises:
+        UnknownProvider: the agent has no model's name, which its provider wants.
+        BadSetting: `metadata` is no dict.
+    """
     return AgentSpec(
         name=name,
         model=model_of(agent),
         system_prompt=str(agent["agent_system_prompt"]),
         max_thoughts=int(agent["max_thoughts"]),
         protocol=agent.get("tool_protocol", "auto"),
-        metadata=metadata or {},
+        metadata=mapping(metadata, "metadata", "AgentRun"),
     )
+
+
+def _is_agent(value: Any) -> TypeGuard[dict[str, Any]]:
+    return isinstance(value, dict) and cast(dict[str, Any], value).keys() >= _FIELDS
+
+
+def _tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
+    wire = "the toolbelt_spec of AgentMakeToolbelt"
+    given = mapping(spec, port, node, wire=wire)
+    servers: Any = given.get("mcp_servers") or []
+    if not isinstance(servers, list | tuple):
+        raise BadSetting(f"`mcp_servers` in `{port}` of {node} is no list. Wire {wire} to it.")
+    drawn = mapping(given.get("standard_tools"), f"{port}.standard_tools", node, wire=wire)
+    return {"agent_toolbelt": drawn, "enabled_mcp_servers": list(cast(list[str], servers))}
+
+
+def _move(agent: dict[str, Any], values: Mapping[str, Any]) -> None:
+    """Have the agent ask another service, if another is given."""
+    provider = values.get("provider")
+    provider = _provider(provider) if provider else agent["agent_provider"]
+    address = _address(values.get("base_url"), "new_base_url", _UPDATE)
+    if provider != agent["agent_provider"] or address not in ("", agent.get("agent_base_url")):
+        settings: ModelSettings = agent.get("model_settings") or ModelSettings()
+        agent["model_settings"] = replace(settings, extra_body={})
+        agent["agent_base_url"], agent["agent_api_key"] = address, None
+    agent["agent_provider"] = provider
+    agent["agent_api_key"] = _secret(values.get("api_key")) or agent.get("agent_api_key")
 
 
 def _provider(name: Any) -> str:
@@ -128,13 +167,14 @@ def _protocol(name: Any) -> ProtocolChoice:
     return protocol
 
 
-def _thoughts(number: Any) -> int:
-    # An argument node that was left alone gives 0.
-    if not number:
-        return DEFAULT_MAX_THOUGHTS
-    if int(number) < 1:
-        raise BadSetting(f"max_thoughts is {number}; an agent needs at least 1 to answer.")
-    return int(number)
+def _thoughts(number: Any, port: str, node: str) -> int:
+    return whole(number, port, node) or DEFAULT_MAX_THOUGHTS
+
+
+def _address(url: Any, port: str, node: str) -> str | Secret:
+    """The address, held so that printing `ctx` shows no password or key that stands in it."""
+    text = optional(url, port, node)
+    return Secret(text) if masked_url(text) != text else text
 
 
 def _secret(key: Any) -> Secret | None:
@@ -142,6 +182,19 @@ def _secret(key: Any) -> Secret | None:
 
 
 def _model_settings(values: Mapping[str, Any]) -> ModelSettings:
-    fields = ("max_output_tokens", "reasoning_effort", "extra_body", "timeout_seconds")
-    given = {name: values[name] for name in fields if values.get(name)}
-    return ModelSettings(temperature=values.get("temperature"), **given)
+    limit = positive(values.get("timeout_seconds"), "timeout_seconds", _INIT)
+    settings = ModelSettings(
+        temperature=_temperature(values.get("temperature")),
+        max_output_tokens=whole(values.get("max_output_tokens"), "max_output_tokens", _INIT),
+        reasoning_effort=optional(values.get("reasoning_effort"), "reasoning_effort", _INIT)
+        or None,
+        extra_body=mapping(values.get("extra_body"), "extra_body", _INIT),
+    )
+    return replace(settings, timeout_seconds=limit) if limit else settings
+
+
+def _temperature(value: Any) -> float | None:
+    # 0 is a temperature like any other.
+    if value is None or value == 0:
+        return value
+    return positive(value, "temperature", _INIT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,8 +16,9 @@ from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import agent_in, spec_of
-from .console import Console
+from .console import Console, short_arguments
 from .engine import Engine
+from .ports import as_text, required
 from .runs import busy
 from .stage import Stage
 from .toolbelts import servers_in
@@ -47,10 +47,15 @@ def run_agent(
     `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
 
     Raises:
-        UnknownAgent, BadConversation, UnknownProvider: a person's mistake.
-        ModelError: the model's service; `outcome` holds the conversation so far.
+        UnknownAgent, BadConversation, UnknownProvider, BadSetting: a person's mistake.
+        SettingsError: the settings file cannot be read.
+        ModelError: the model's service.
+        RuntimeError: the bridge was closed meanwhile.
+            After all of these `outcome` holds the conversation so far.
     """
-    agent, workflow = agent_in(ctx, name), _Workflow(ctx, on_thought)
+    # First of all: the conversation is not lost, whatever is wrong with the rest.
+    outcome.conversation = Conversation(conversation).messages
+    agent, workflow = agent_in(ctx, name, "AgentRun"), _Workflow(ctx, on_thought)
     stage, console = Stage(), Console()
 
     async def emit(event: RunEvent) -> None:
@@ -60,7 +65,7 @@ def run_agent(
             await stage.run(partial(workflow.on_thought, event))
 
     spec = spec_of(agent, name, metadata)
-    run = AgentRun(spec, conversation, emit)
+    run = AgentRun(spec, outcome.conversation, emit)
 
     async def go(engine: Engine) -> RunFinished:
         toolbox = _toolbox(workflow, agent, engine, stage)
@@ -84,9 +89,12 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
     Whatever goes wrong with the call is answered into the conversation.
 
     Raises:
-        UnknownAgent, BadConversation: a person's mistake.
+        UnknownAgent, BadConversation, BadSetting: a person's mistake.
+        SettingsError: the settings file cannot be read.
+        RuntimeError: the bridge was closed meanwhile.
     """
-    agent, said = agent_in(ctx, name), Conversation(conversation)
+    tool = required(tool, "tool_name", "AgentRunTool")
+    agent, said = agent_in(ctx, name, "AgentRunTool"), Conversation(conversation)
     workflow, stage, console = _Workflow(ctx), Stage(), Console()
 
     async def emit(event: RunEvent) -> None:
@@ -100,7 +108,8 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
         await emit(answers[0].event)
         return answers
 
-    call = ToolCall(f"call_{len(said.messages) + 1}", tool, _as_text(arguments))
+    text = "" if arguments is None else as_text(arguments)
+    call = ToolCall(f"call_{len(said.messages) + 1}", tool, text)
     with busy(ctx) as bridge:
         try:
             answers = stage.perform(bridge, go)
@@ -117,9 +126,7 @@ def thought_of(event: ToolFinished) -> str:
     """What the model said when it used the tool; if it said nothing, what it did."""
     if event.thought:
         return event.thought
-    shown = ", ".join(
-        f"{k}={json.dumps(v, default=str)}" for k, v in (event.arguments or {}).items()
-    )
+    shown = short_arguments(event.arguments)
     return f"Using {event.tool}({shown})."
 
 
@@ -147,11 +154,3 @@ def _toolbox(
 
     drawn = drawn_tools(agent.get("agent_toolbelt") or {})
     return AgentToolbox(engine, drawn, servers_in(agent), run_drawn)
-
-
-def _as_text(arguments: Any) -> str:
-    if arguments is None:
-        return ""
-    if isinstance(arguments, str):
-        return arguments
-    return json.dumps(arguments, ensure_ascii=False, default=str)

@@ -54,7 +54,7 @@ class Console:
             case ThoughtFinished():
                 self._thought(event)
             case ToolStarted(_, tool, arguments):
-                self._line(f"-> {tool}({_short_arguments(arguments)})", hanging=True)
+                self._line(f"-> {tool}({short_arguments(arguments)})", hanging=True)
             case ToolProgressed(_, tool, done, total, message):
                 share = f"{done:g} of {total:g}" if total else f"{done:g}"
                 self._line(f".. {tool}: {share} {message}".rstrip())
@@ -143,7 +143,8 @@ class Console:
         self._write("\n".join([*(wrapped or [""]), *(f"{after}{x}" for x in rest)]) + "\n")
 
 
-def _short_arguments(arguments: JsonObject | None) -> str:
+def short_arguments(arguments: JsonObject | None) -> str:
+    """Arguments in one line to read; long values are cut."""
     shown = (f"{name}={_short_value(value)}" for name, value in (arguments or {}).items())
     return ", ".join(shown)
 

@@ -1,4 +1,8 @@
-"""Using servers without a model, for nodes and the command line: plain values in and out."""
+"""Using servers without a model, for nodes and the command line: plain values in and out.
+
+The functions for nodes raise what the method of `Bridge` that they are for raises, and
+`BadSetting` for a port that is not wired or has a value of the wrong kind.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,16 @@ from ..core.events import SourceStatus
 from ..core.results import ImagePart, ResourcePart, TextPart, ToolResult, describe
 from ..core.schemas import signature
 from ..core.tools import JsonObject, Tool
+from .ports import as_text, mapping, optional, positive, required
 from .runs import bridge_of
 
+_SERVER = "server_name"
 _DESCRIPTION_CHARS = 100
 
 
 def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
     """The server's tools as dicts, and as text to read."""
+    server = required(server, _SERVER, "MCPListTools")
     tools = bridge_of(ctx).list_tools(server)
     return [tool_as_dict(x) for x in tools], "\n".join(tool_line(x) for x in tools)
 
@@ -25,48 +32,70 @@ def call_tool(
     ctx: Any, server: str, tool: str, arguments: JsonObject | None, timeout_seconds: float | None
 ) -> ToolResult:
     """Call a tool; 0 or None as a limit is the server's own."""
-    return bridge_of(ctx).call_tool(
-        server, tool, arguments or {}, timeout_seconds=timeout_seconds or None
-    )
+    node = "MCPCallTool"
+    server, tool = required(server, _SERVER, node), required(tool, "tool_name", node)
+    limit = positive(timeout_seconds, "timeout_seconds", node)
+    given = mapping(arguments, "arguments", node)
+    return bridge_of(ctx).call_tool(server, tool, given, timeout_seconds=limit)
 
 
 def list_resources(ctx: Any, server: str) -> list[JsonObject]:
     """Resources and templates as dicts."""
+    server = required(server, _SERVER, "MCPListResources")
     return [asdict(x) for x in bridge_of(ctx).list_resources(server)]
 
 
 def read_resource(ctx: Any, server: str, uri: str) -> tuple[str, list[JsonObject]]:
     """The text of a resource, and all its contents as dicts."""
+    node = "MCPReadResource"
+    server, uri = required(server, _SERVER, node), required(uri, "uri", node)
     contents = bridge_of(ctx).read_resource(server, uri)
     return "\n".join(describe(x) for x in contents), [asdict(x) for x in contents]
 
 
 def list_prompts(ctx: Any, server: str) -> list[JsonObject]:
     """Prompts as dicts."""
+    server = required(server, _SERVER, "MCPListPrompts")
     return [asdict(x) for x in bridge_of(ctx).list_prompts(server)]
 
 
 def get_prompt(
     ctx: Any, server: str, name: str, arguments: Mapping[str, Any] | None
 ) -> tuple[list[JsonObject], str]:
-    """A filled-in prompt as messages for a model, and its text."""
-    texts = {key: str(value) for key, value in (arguments or {}).items()}
+    """A filled-in prompt as messages for a model, and its text.
+
+    Prompts take texts only: any other value is given as JSON.
+    """
+    node = "MCPGetPrompt"
+    server, name = required(server, _SERVER, node), required(name, "prompt_name", node)
+    given = mapping(arguments, "arguments", node)
+    texts = {key: as_text(value) for key, value in given.items()}
     messages = bridge_of(ctx).get_prompt(server, name, texts)
     shown = [{"role": x.role, "content": _message_content(x.content)} for x in messages]
     return shown, "\n".join(describe(x.content) for x in messages)
 
 
 def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
-    """How the servers are doing, as dicts and as text; a named one is connected first."""
+    """How the servers are doing, as dicts and as text; a named one is connected first.
+
+    One that is disabled, or wrong in the settings, is told of like any other.
+
+    Raises:
+        UnknownServer: the settings have no server of that name.
+    """
+    server = optional(server, _SERVER, "MCPServerStatus")
     bridge = bridge_of(ctx)
-    if server:
+    if server in bridge.usable_servers():
         bridge.connect(server, wait=True)
+    elif server and server not in bridge.settings.problems:
+        bridge.settings.server(server)
     found = [x for x in bridge.servers() if not server or x.name == server]
     return [asdict(x) for x in found], "\n".join(status_text(x) for x in found)
 
 
 def close(ctx: Any, server: str | None) -> None:
     """Close one server, or all."""
+    server = optional(server, _SERVER, "MCPCloseServer")
     bridge = bridge_of(ctx)
     never_open = ("idle", "disabled")
     opened = [x.name for x in bridge.servers() if x.state not in never_open]

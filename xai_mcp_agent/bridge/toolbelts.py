@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
-from ..core.errors import SettingsError, XaiMcpError
+from ..core.errors import SettingsError
 from ..core.tools import JsonObject
 from ..sources.canvas import DrawnTool
 from .engine import Engine
+from .ports import BadSetting, mapping, optional, required
 from .runs import bridge_of
 
 DEFAULT_TOOLBELT = "default"
+
+_DEFINE, _USE, _MAKE = "AgentDefineTool", "AgentUseMCPTools", "AgentMakeToolbelt"
 
 
 def define_tool(
@@ -23,11 +26,23 @@ def define_tool(
     run: Callable[[Any, str, JsonObject | None], Any],
     parameters: Mapping[str, Any] | None = None,
 ) -> None:
-    """Add a drawn tool to a toolbelt. See `DrawnTool` for `run` and `parameters`."""
-    if not name:
-        raise XaiMcpError("A drawn tool has no name: set `tool_name` of AgentDefineTool.")
-    tools = ctx.setdefault(f"toolbelt_{toolbelt or DEFAULT_TOOLBELT}", {})
-    tools[name] = DrawnTool(name, description or "", run, parameters or None)
+    """Add a drawn tool to a toolbelt. See `DrawnTool` for `run` and `parameters`.
+
+    Raises:
+        BadSetting: no name, `parameters` that are no dict, or another tool of that name in the
+            toolbelt. The same `run` may be added again.
+    """
+    name = required(name, "tool_name", _DEFINE)
+    text = optional(description, "description", _DEFINE)
+    wanted = mapping(parameters, "parameters", _DEFINE, wire='names and types, `"city": "string"`,')
+    belt = optional(toolbelt, "for_toolbelt", _DEFINE) or DEFAULT_TOOLBELT
+    tools = ctx.setdefault(f"toolbelt_{belt}", {})
+    if name in tools and getattr(tools[name], "run", None) != run:
+        raise BadSetting(
+            f"Two tools of the toolbelt {belt!r} are called {name!r}. "
+            "Change the `tool_name` of one AgentDefineTool, or its `for_toolbelt`."
+        )
+    tools[name] = DrawnTool(name, text, run, wanted or None)
 
 
 def use_server(ctx: Any, server: str, toolbelt: str | None) -> None:
@@ -37,19 +52,27 @@ def use_server(ctx: Any, server: str, toolbelt: str | None) -> None:
 
     Raises:
         UnknownServer: the settings have no server of that name; says which they have.
+        SettingsError: the settings file cannot be read at all.
+        BadSetting: no name.
     """
+    server = required(server, "server_name", _USE)
+    belt = optional(toolbelt, "toolbelt_name", _USE) or DEFAULT_TOOLBELT
     bridge = bridge_of(ctx)
     with suppress(SettingsError):  # it disables that server; AgentRun says so and goes on without
         bridge.settings.server(server)
-    names = ctx.setdefault(f"mcp_servers_{toolbelt or DEFAULT_TOOLBELT}", [])
+    names = ctx.setdefault(f"mcp_servers_{belt}", [])
     if server not in names:
         names.append(server)
     bridge.run(Engine.start, [server])
 
 
 def make_toolbelt(ctx: Any, name: str | None) -> dict[str, Any]:
-    """The spec of a toolbelt: what was defined and declared for it so far."""
-    toolbelt = name or DEFAULT_TOOLBELT
+    """The spec of a toolbelt: what was defined and declared for it so far.
+
+    Raises:
+        BadSetting: the name is no text.
+    """
+    toolbelt = optional(name, "name", _MAKE) or DEFAULT_TOOLBELT
     return {
         "standard_tools": dict(ctx.get(f"toolbelt_{toolbelt}") or {}),
         "mcp_servers": list(ctx.get(f"mcp_servers_{toolbelt}") or []),

@@ -25,13 +25,14 @@ class ModelSettings:
     """What a person may set about a model. `None` is not sent, so the service's default rules.
 
     `max_output_tokens` is sent under the name the model knows. `extra_body` is merged into the
-    request as it is. `timeout_seconds` bounds one request, its retries included.
+    request as it is, and not shown when the settings are printed: some services take a key there.
+    `timeout_seconds` bounds one request, its retries included.
     """
 
     temperature: float | None = None
     max_output_tokens: int | None = None
     reasoning_effort: str | None = None
-    extra_body: JsonObject = field(default_factory=dict[str, Any])
+    extra_body: JsonObject = field(default_factory=dict[str, Any], repr=False)
     timeout_seconds: float = 120.0
 
 
