@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import threading
@@ -216,6 +217,21 @@ async def test_closing_the_bridge_does_not_look_like_a_cancelled_caller():
     threading.Timer(0.2, made.close).start()
     with pytest.raises(Exception, match="closed"):
         await made.aio.call_tool("it", "never")
+
+
+def test_a_bridge_that_is_forgotten_is_closed_without_garbage_collection():
+    """Nothing in it may hold it in a circle."""
+    others = set(threading.enumerate())
+    gc.disable()
+    try:
+        made = Bridge({"mcpServers": {}})
+        asyncio.run(made.aio.servers())
+        (thread,) = (x for x in threading.enumerate() if x not in others)
+        del made
+        thread.join(5)
+        assert not thread.is_alive()
+    finally:
+        gc.enable()
 
 
 def test_several_bridges_live_side_by_side():

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import copy
+import shutil
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from xai_components.base import Component
 
 from tests.support.canvas import call, chain, make, play
+from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
 from xai_mcp_agent.agent.conversation import BadConversation
 from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
@@ -308,6 +312,38 @@ def test_an_agent_goes_on_without_a_server_that_fails_and_says_so(
     assert "no-such-program-anywhere" in printed
 
 
+def test_a_server_that_hangs_costs_its_limit_once_and_the_wait_is_told(
+    use_servers: UseServers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use_servers(slow=entry(hang=True, startTimeout=1.6), broken={"command": "no-such-program"})
+    spent: list[float] = []
+    ctx: dict[str, Any] = {}
+    play(ctx, *agent_with("slow", "broken"))
+    for _ in range(2):
+        started = time.monotonic()
+        play(ctx, make(AgentRun, agent_name="a", conversation="Hello!"))
+        spent.append(time.monotonic() - started)
+    assert spent[1] < 1.5
+    printed = capsys.readouterr().out
+    assert printed.count(".. waiting for slow\n") == 1
+    assert printed.count("!! left out: slow") == 2
+
+
+def test_a_server_that_was_mended_is_used_in_the_next_run(
+    use_servers: UseServers, tmp_path: Path
+) -> None:
+    file, given = tmp_path / "server.py", entry()
+    arguments = cast(list[str], given["args"])
+    use_servers(it={**given, "args": [*arguments[:2], str(file), *arguments[3:]]})
+    inputs = {"agent_name": "a", "tool_name": "it_echo"}
+    before = make(AgentRunTool, **inputs, tool_args={"text": "one"})
+    mend = call(lambda _: shutil.copyfile(arguments[2], file))
+    again = make(AgentRunTool, **inputs, tool_args={"text": "two"})
+    play({}, *agent_with("it"), before, mend, again)
+    assert "cannot be used now" in before.tool_output.value
+    assert again.tool_output.value == "two"
+
+
 def test_what_a_drawn_tool_raises_is_read_by_the_model_and_the_run_goes_on() -> None:
     def burn(_: Any) -> None:
         raise ZeroDivisionError("the pan is empty")
@@ -426,6 +462,20 @@ def test_a_tool_that_does_not_exist_is_told_with_the_nearest() -> None:
     node = make(AgentRunTool, agent_name="a", tool_name="library_get_bok", tool_args="{}")
     play({}, *agent_with("library"), node)
     assert "library_get_book" in node.tool_output.value
+
+
+def test_a_tool_of_a_server_that_failed_is_told_with_the_reason_and_the_next_step() -> None:
+    node = make(AgentRunTool, agent_name="a", tool_name="broken_read", tool_args="{}")
+    play({}, *agent_with("broken"), node)
+    assert "'broken_read' cannot be used now. broken: " in node.tool_output.value
+    assert "no-such-program-anywhere" in node.tool_output.value
+    assert "Next step:" in node.tool_output.value
+
+
+def test_wrong_arguments_are_told_under_the_name_the_model_knows() -> None:
+    node = make(AgentRunTool, agent_name="a", tool_name="library_get_book", tool_args="{}")
+    play({}, *agent_with("library"), node)
+    assert "Wrong arguments for library_get_book:" in node.tool_output.value
 
 
 def test_a_model_knows_what_a_tool_said_before_it_was_asked() -> None:

@@ -19,9 +19,7 @@ async def test_drawn_tools_come_first_then_those_of_the_sources_in_order():
     offer = Toolbelt((tool("", "drawn"),), ("a", "b")).offer(catalog)
     assert offer.names() == ["drawn", "a_one", "b_two"]
     assert offer.instructions == {"b": "From b."}
-    assert offer.get("a_one") == tool("a", "one")
-    assert offer.get("other_not_enabled") is None
-    assert [x.shown_name for x in offer] == offer.names()
+    assert [x.tool for x in offer] == [tool("", "drawn"), tool("a", "one"), tool("b", "two")]
 
 
 async def test_new_tools_come_last_so_that_the_start_of_a_request_stays():
@@ -52,6 +50,8 @@ async def test_tools_that_would_be_shown_alike_are_both_offered():
     catalog = Catalog()
     lists(catalog, "a", "b_c")
     lists(catalog, "a_b", "c")
-    offer = Toolbelt((), ("a", "a_b")).offer(catalog)
-    found = [offer.get(name) for name in offer.names()]
-    assert found == [tool("a", "b_c"), tool("a_b", "c")]
+    belt = Toolbelt((), ("a", "a_b"))
+    offer = belt.offer(catalog)
+    assert [x.tool for x in offer] == [tool("a", "b_c"), tool("a_b", "c")]
+    assert len(set(offer.names())) == 2
+    assert [belt.shown_name(x.tool) for x in offer] == offer.names()

@@ -73,6 +73,8 @@ def test_tools_of_all_servers_go_on_past_a_bad_one(settings: Path, capsys: Any):
     assert status == 1
     assert [x["name"] for x in shown["tools"]["units"]] == ["convert_units", "list_units"]
     assert "no licence" in shown["failed"]["bad"]
+    assert "NO_SUCH_VARIABLE_HERE" in shown["failed"]["unset"]
+    assert "off" not in shown["failed"]
 
 
 def test_call_reads_words_as_the_schema_wants_and_prints_the_result(settings: Path, capsys: Any):

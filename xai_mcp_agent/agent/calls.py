@@ -16,7 +16,7 @@ import anyio
 
 from ..catalog.toolbelt import Offer, OfferedTool
 from ..core.errors import UnknownTool, XaiMcpError
-from ..core.results import ToolResult
+from ..core.results import OnProgress, ToolResult
 from ..core.tools import JsonObject, Tool
 from .events import Emit, ToolFinished, ToolProgressed, ToolStarted
 from .models.base import ToolCall
@@ -24,14 +24,6 @@ from .results import READ_RESULT, KeptResults
 from .text_protocol import parse_arguments
 
 logger = logging.getLogger(__name__)
-
-
-class OnProgress(Protocol):
-    """Told how far a running call is."""
-
-    async def __call__(self, done: float, total: float | None, message: str) -> None:
-        """Take note of one step."""
-        ...
 
 
 class Toolbox(Protocol):

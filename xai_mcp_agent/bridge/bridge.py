@@ -18,11 +18,10 @@ import anyio
 from ..core.errors import XaiMcpError
 from ..core.events import SourceStatus
 from ..core.resources import Prompt, PromptMessage, Resource
-from ..core.results import ResourcePart, ToolResult
+from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.tools import JsonObject, Tool
 from ..settings.load import load_settings, settings_from
 from ..settings.models import Settings
-from ..sources.base import OnProgress
 from .engine import Engine
 from .portal import Portal, closed_meanwhile
 
@@ -53,7 +52,6 @@ class Bridge:
         room = _EngineRoom(loaded)
         self._portal = Portal(room.serve)
         self._engine = room.engine
-        self.aio = AioBridge(self)
         # One that was forgotten ends its servers all the same.
         weakref.finalize(self, self._portal.begin_to_close).atexit = False
 
@@ -65,6 +63,11 @@ class Bridge:
             SettingsError: the file does not exist or cannot be read.
         """
         return cls(loaded=load_settings(path))
+
+    @property
+    def aio(self) -> AioBridge:
+        """The same methods as coroutines, for callers that own a loop."""
+        return AioBridge(self)  # not kept: they would hold each other
 
     @property
     def is_open(self) -> bool:

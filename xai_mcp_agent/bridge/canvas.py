@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ..agent.calls import Answered, CallRunner
 from ..agent.conversation import Conversation, call_message, result_messages
 from ..agent.events import RunEvent, RunFinished, ToolFinished
 from ..agent.loop import AgentRun
 from ..agent.models.base import Message, ToolCall
+from ..core.errors import XaiMcpError
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from ..sources.canvas import DrawnTool, drawn_tools
@@ -23,6 +24,8 @@ from .runs import busy
 from .stage import Stage
 from .toolbelts import servers_in
 from .toolbox import AgentToolbox
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -56,31 +59,27 @@ def run_agent(
     # First of all: the conversation is not lost, whatever is wrong with the rest.
     outcome.conversation = Conversation(conversation).messages
     agent, workflow = agent_in(ctx, name, "AgentRun"), _Workflow(ctx, on_thought)
-    stage, console = Stage(), Console()
 
     async def emit(event: RunEvent) -> None:
-        stage.post(lambda: console.show(event))
+        workflow.show(event)
         if isinstance(event, ToolFinished) and workflow.on_thought:
             outcome.conversation = run.conversation.messages
-            await stage.run(partial(workflow.on_thought, event))
+            await workflow.stage.run(partial(workflow.on_thought, event))
 
     spec = spec_of(agent, name, metadata)
     run = AgentRun(spec, outcome.conversation, emit)
 
     async def go(engine: Engine) -> RunFinished:
-        toolbox = _toolbox(workflow, agent, engine, stage)
         try:
-            failed = await toolbox.wait_until_usable()
-            return await run.go(toolbox, tuple(str(x) for x in failed.values()))
+            toolbox, left_out = await _usable_toolbox(workflow, agent, engine)
+            return await run.go(toolbox, left_out)
         finally:
             await spec.model.aclose()
 
-    with busy(ctx) as bridge:
-        try:
-            outcome.answer = stage.perform(bridge, go).answer
-        finally:
-            outcome.conversation = run.conversation.messages
-            workflow.forget()
+    try:
+        outcome.answer = workflow.perform(go).answer
+    finally:
+        outcome.conversation = run.conversation.messages
 
 
 def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
@@ -95,14 +94,13 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
     """
     tool = required(tool, "tool_name", "AgentRunTool")
     agent, said = agent_in(ctx, name, "AgentRunTool"), Conversation(conversation)
-    workflow, stage, console = _Workflow(ctx), Stage(), Console()
+    workflow = _Workflow(ctx)
 
     async def emit(event: RunEvent) -> None:
-        stage.post(lambda: console.show(event))
+        workflow.show(event)
 
     async def go(engine: Engine) -> list[Answered]:
-        toolbox = _toolbox(workflow, agent, engine, stage)
-        await toolbox.wait_until_usable()
+        toolbox, _ = await _usable_toolbox(workflow, agent, engine)
         offer = await toolbox.offer()
         answers = await CallRunner(toolbox, emit).answer_all([call], offer, "")
         await emit(answers[0].event)
@@ -110,11 +108,7 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
 
     text = "" if arguments is None else as_text(arguments)
     call = ToolCall(f"call_{len(said.messages) + 1}", tool, text)
-    with busy(ctx) as bridge:
-        try:
-            answers = stage.perform(bridge, go)
-        finally:
-            workflow.forget()
+    answers = workflow.perform(go)
     said.add(
         call_message("", [call], in_text=False),
         *result_messages([(x.call, x.text, x.is_error) for x in answers], in_text=False),
@@ -140,17 +134,37 @@ class _Workflow:
     def __init__(self, ctx: Any, on_thought: Callable[[ToolFinished], None] | None = None) -> None:
         self.ctx = ctx
         self.on_thought = on_thought
+        self.stage = Stage()
+        self.failed: dict[str, XaiMcpError] = {}
+        self._console = Console()
 
-    def forget(self) -> None:
-        """Let go of the workflow; the run is over."""
-        self.ctx = self.on_thought = None
+    def perform(self, do: Callable[[Engine], Awaitable[T]]) -> T:
+        """Run `do` on the bridge's loop and work for it in this thread; then let go of it all."""
+        try:
+            with busy(self.ctx) as hold:
+                self.failed = hold.failed
+                return self.stage.perform(hold.bridge, do)
+        finally:
+            self.ctx = self.on_thought = None
+
+    def show(self, event: RunEvent) -> None:
+        """Have an event written on the screen."""
+        self.stage.post(lambda: self._console.show(event))
+
+    def show_waiting(self, servers: list[str]) -> None:
+        """Have it written that these servers are waited for."""
+        self.stage.post(lambda: self._console.waiting(servers))
 
 
-def _toolbox(
-    workflow: _Workflow, agent: Mapping[str, Any], engine: Engine, stage: Stage
-) -> AgentToolbox:
+async def _usable_toolbox(
+    workflow: _Workflow, agent: Mapping[str, Any], engine: Engine
+) -> tuple[AgentToolbox, tuple[str, ...]]:
+    """The agent's tools, as far as its servers can be used, and what is left out and why."""
+
     async def run_drawn(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
-        return await stage.run(lambda: tool.call(workflow.ctx, arguments))
+        return await workflow.stage.run(lambda: tool.call(workflow.ctx, arguments))
 
     drawn = drawn_tools(agent.get("agent_toolbelt") or {})
-    return AgentToolbox(engine, drawn, servers_in(agent), run_drawn)
+    toolbox = AgentToolbox(engine, drawn, servers_in(agent), run_drawn, workflow.failed)
+    failed = await toolbox.wait_until_usable(workflow.show_waiting)
+    return toolbox, tuple(str(x) for x in failed.values())

@@ -44,6 +44,10 @@ class Console:
         self._streams = False
         self._streamed = False
 
+    def waiting(self, servers: list[str]) -> None:
+        """Write that a run has to wait for these before it can begin."""
+        self._line(f".. waiting for {', '.join(servers)}", hanging=True)
+
     def show(self, event: RunEvent) -> None:
         """Write one event."""
         match event:
@@ -56,8 +60,7 @@ class Console:
             case ToolStarted(_, tool, arguments):
                 self._line(f"-> {tool}({short_arguments(arguments)})", hanging=True)
             case ToolProgressed(_, tool, done, total, message):
-                share = f"{done:g} of {total:g}" if total else f"{done:g}"
-                self._line(f".. {tool}: {share} {message}".rstrip())
+                self._line(f".. {tool}: {progress_text(done, total, message)}")
             case ToolFinished():
                 self._finished_tool(event)
             case ProtocolChanged(protocol):
@@ -141,6 +144,12 @@ class Console:
             head, _WIDTH, initial_indent=_INDENT, subsequent_indent=after, break_on_hyphens=False
         )
         self._write("\n".join([*(wrapped or [""]), *(f"{after}{x}" for x in rest)]) + "\n")
+
+
+def progress_text(done: float, total: float | None, message: str) -> str:
+    """How far a call is, to read."""
+    share = f"{done:g} of {total:g}" if total else f"{done:g}"
+    return f"{share} {message}".rstrip()
 
 
 def short_arguments(arguments: JsonObject | None) -> str:

@@ -19,11 +19,11 @@ from ..core.errors import (
 from ..core.events import SourceStatus
 from ..core.names import nearest
 from ..core.resources import Prompt, PromptMessage, Resource
-from ..core.results import ResourcePart, ToolResult
+from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.schemas import ArgumentChecks, signature
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..settings.models import Settings
-from ..sources.base import OnProgress, ResourceSource, Source
+from ..sources.base import ResourceSource, Source
 from ..sources.mcp.source import McpSource
 from ..sources.pool import SourcePool
 
@@ -107,8 +107,11 @@ class Engine:
         *,
         timeout_seconds: float | None = None,
         on_progress: OnProgress | None = None,
+        shown_name: str = "",
     ) -> ToolResult:
         """Check the arguments against the tool's schema, then call it; see `Source.call`.
+
+        `shown_name` is what the caller calls the tool, if it is not `tool`.
 
         Raises:
             UnknownTool: the server does not offer it.
@@ -122,18 +125,27 @@ class Engine:
             if timeout_seconds is not None:
                 left = timeout_seconds - (anyio.current_time() - started)
                 timeout_seconds = max(left, _SHORTEST_CALL_SECONDS)
-        self.check_arguments(listed, arguments)
+        self.check_arguments(listed, arguments, shown_name)
         return await source.call(
             tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
         )
 
-    def check_arguments(self, tool: Tool, arguments: JsonObject) -> None:
+    def check_arguments(self, tool: Tool, arguments: JsonObject, shown_name: str = "") -> None:
         """Raise `InvalidArguments` where they do not fit; saves a round trip to the server."""
         problems = _not_json(arguments) or self._checks.problems(
             tool.key, tool.input_schema, arguments
         )
         if problems:
-            raise InvalidArguments(tool.name, problems, signature(tool.input_schema))
+            name = shown_name or tool.name
+            raise InvalidArguments(name, problems, signature(tool.input_schema))
+
+    async def tool(self, server: str, name: str) -> Tool:
+        """One tool of one server, connecting it first if needed.
+
+        Raises:
+            UnknownTool: the server does not offer it; the message names the nearest it does.
+        """
+        return await self._listed(self.pool.start(server), name, None)
 
     async def refresh(self, server: str) -> list[Tool]:
         """List the server's tools anew."""

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..core.errors import XaiMcpError
 from ..settings.load import find_settings, load_settings
 from .bridge import Bridge
 from .freshness import warn_if_stale
@@ -28,13 +29,17 @@ _holds: weakref.WeakSet[Hold] = weakref.WeakSet()
 
 
 class Hold:
-    """One run's claim on a bridge. `busy` counts what is going on in the run right now."""
+    """One run's claim on a bridge. `busy` counts what is going on in the run right now.
+
+    `failed` has the servers that an agent of the run could not use when it waited for them last.
+    """
 
     def __init__(self, name: str, bridge: Bridge) -> None:
         self.bridge = bridge
         self.name = name
         self.thread = threading.get_ident()
         self.busy = 0
+        self.failed: dict[str, XaiMcpError] = {}
         self._finalizer = weakref.finalize(self, _release, name, bridge)
 
     @property
@@ -61,12 +66,12 @@ def bridge_of(ctx: Any) -> Bridge:
 
 
 @contextmanager
-def busy(ctx: Any) -> Generator[Bridge]:
-    """The bridge for this run, protected from other runs while something is going on."""
+def busy(ctx: Any) -> Generator[Hold]:
+    """This run's claim, protected from other runs while something is going on."""
     hold = _hold_of(ctx)
     hold.busy += 1
     try:
-        yield hold.bridge
+        yield hold
     finally:
         hold.busy -= 1
 

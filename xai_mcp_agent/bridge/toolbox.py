@@ -5,11 +5,12 @@ from __future__ import annotations
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 
-from ..agent.calls import OnProgress
+import anyio
+
 from ..catalog.toolbelt import Offer, Toolbelt
 from ..core.errors import XaiMcpError
 from ..core.names import did_you_mean
-from ..core.results import ToolResult
+from ..core.results import OnProgress, ToolResult
 from ..core.tools import JsonObject, Tool
 from ..sources.canvas import CANVAS, DrawnTool
 from .engine import Engine
@@ -17,9 +18,19 @@ from .engine import Engine
 RunDrawn = Callable[[DrawnTool, JsonObject], Awaitable[ToolResult]]
 """Runs a drawn tool in the thread of its workflow."""
 
+# A server that failed before gets this long at each run: one that was mended is there by then,
+# and one that hangs does not cost its whole limit again.
+_SECOND_CHANCE_SECONDS = 1.0
+# Then a person wonders what is going on.
+_PATIENCE_SECONDS = 1.2
+
 
 class AgentToolbox:
-    """The loop's `Toolbox` over an engine. Used on the bridge's loop."""
+    """The loop's `Toolbox` over an engine. Used on the bridge's loop.
+
+    `failed_before` has the servers that failed when they were waited for earlier in the same
+    workflow, and why; it is kept up to date for the next run.
+    """
 
     def __init__(
         self,
@@ -27,16 +38,29 @@ class AgentToolbox:
         drawn: Mapping[str, DrawnTool],
         servers: tuple[str, ...],
         run_drawn: RunDrawn,
+        failed_before: dict[str, XaiMcpError],
     ) -> None:
         self._engine = engine
         self._drawn = drawn
         self._servers = servers
         self._run_drawn = run_drawn
+        self._failed = failed_before
+        self._waiting = list(servers)
         self._toolbelt = Toolbelt(tuple(x.tool() for x in drawn.values()), servers)
 
-    async def wait_until_usable(self) -> dict[str, XaiMcpError]:
-        """Wait for all servers at once, each to its own limit; the failed ones with the reason."""
-        return await self._engine.connect(self._servers)
+    async def wait_until_usable(self, tell: Callable[[list[str]], None]) -> dict[str, XaiMcpError]:
+        """Wait for all servers at once, each to its own limit; the failed ones with the reason.
+
+        One that failed before gets a moment only; it joins whenever it is ready. `tell` is given
+        the names of those still missing, once, when the waiting takes long.
+        """
+        async with anyio.create_task_group() as telling:
+            telling.start_soon(self._tell_if_slow, tell)
+            async with anyio.create_task_group() as connecting:
+                for name in self._servers:
+                    connecting.start_soon(self._connect, name)
+            telling.cancel_scope.cancel()
+        return self._left_out()
 
     async def offer(self) -> Offer:
         """The tools that exist now. Listings whose time is over are made anew first."""
@@ -46,11 +70,12 @@ class AgentToolbox:
 
     async def call(self, tool: Tool, arguments: JsonObject, on_progress: OnProgress) -> ToolResult:
         """Check the arguments and call the tool wherever it lives."""
+        shown_name = self._toolbelt.shown_name(tool)
         if tool.source != CANVAS:
             return await self._engine.call_tool(
-                tool.source, tool.name, arguments, on_progress=on_progress
+                tool.source, tool.name, arguments, on_progress=on_progress, shown_name=shown_name
             )
-        self._engine.check_arguments(tool, arguments)
+        self._engine.check_arguments(tool, arguments, shown_name)
         try:
             return await self._run_drawn(self._drawn[tool.name], arguments)
         except Exception as cause:
@@ -59,6 +84,9 @@ class AgentToolbox:
 
     def why_unknown(self, shown_name: str, offer: Offer) -> str:
         """Why there is no such tool for this agent, and what is nearest."""
+        for name, reason in self._left_out().items():
+            if shown_name.startswith(f"{name}_") and not self._engine.catalog.tools(name):
+                return f"The tool {shown_name!r} cannot be used now. {reason}"
         for name in self._engine.settings.servers:
             if name not in self._servers and self._offers(name, shown_name):
                 return (
@@ -69,6 +97,22 @@ class AgentToolbox:
         hint = did_you_mean(shown_name, known)
         listed = f"The tools are: {', '.join(known)}." if known else "There are no tools."
         return f"There is no tool {shown_name!r}. {hint or listed}"
+
+    def _left_out(self) -> dict[str, XaiMcpError]:
+        return {name: self._failed[name] for name in self._servers if name in self._failed}
+
+    async def _connect(self, name: str) -> None:
+        with anyio.move_on_after(_SECOND_CHANCE_SECONDS if name in self._failed else None):
+            reason = (await self._engine.connect([name])).get(name)
+            self._failed.pop(name, None)
+            if reason is not None:
+                # Without the frames it came through, which must not live as long as the workflow.
+                self._failed[name] = reason.with_traceback(None)
+        self._waiting.remove(name)
+
+    async def _tell_if_slow(self, tell: Callable[[list[str]], None]) -> None:
+        await anyio.sleep(_PATIENCE_SECONDS)
+        tell(list(self._waiting))
 
     def _offers(self, server: str, shown_name: str) -> bool:
         own_name = shown_name.removeprefix(f"{server}_")

@@ -29,10 +29,6 @@ class Offer:
         """The shown names, in order."""
         return [x.shown_name for x in self.tools]
 
-    def get(self, shown_name: str) -> Tool | None:
-        """The offered tool of that name."""
-        return next((x.tool for x in self.tools if x.shown_name == shown_name), None)
-
     def __iter__(self) -> Iterator[OfferedTool]:
         return iter(self.tools)
 
@@ -49,6 +45,10 @@ class Toolbelt:
         self._drawn = drawn
         self._names = ShownNames()
         self._order: dict[str, None] = {}
+
+    def shown_name(self, tool: Tool) -> str:
+        """What the model calls this tool."""
+        return self._names.show(tool.key)
 
     def offer(self, catalog: Catalog) -> Offer:
         """The tools that exist now, those offered before first."""

@@ -17,9 +17,10 @@ from typing import Annotated, Any, cast
 import typer
 
 from ..bridge.bridge import Bridge
+from ..bridge.console import progress_text
 from ..bridge.engine import Engine
 from ..bridge.servers import parts_as_dicts, status_text, tool_as_dict, tool_line
-from ..core.errors import InvalidArguments, UnknownTool, XaiMcpError
+from ..core.errors import InvalidArguments, XaiMcpError
 from ..core.events import SourceStatus
 from ..core.names import did_you_mean
 from ..core.schemas import properties, signature, value_from_text
@@ -61,6 +62,8 @@ def tools(
         names = [server] if server else list(bridge.usable_servers())
         bridge.connect(*names, wait=True)
         listed, failed = _tools_of(bridge, names)
+        if not server:  # those that the settings themselves make unusable
+            failed |= {name: str(reason) for name, reason in bridge.settings.problems.items()}
     if as_json:
         shown = {name: [tool_as_dict(x) for x in found] for name, found in listed.items()}
         echo_json({"tools": shown, "failed": failed})
@@ -89,7 +92,7 @@ def call(
     """
     with Bridge.open(settings) as bridge:
         _require_settings(bridge)
-        listed = _tool(bridge, server, tool)
+        listed = bridge.run(Engine.tool, server, tool)
         given = read_arguments(arguments or [], listed)
         on_progress = None if as_json else _print_progress
         result = bridge.call_tool(
@@ -193,14 +196,5 @@ def _print_tools(listed: dict[str, list[Tool]]) -> None:
             typer.echo(f"  {tool_line(tool)}")
 
 
-def _tool(bridge: Bridge, server: str, name: str) -> Tool:
-    found = {x.name: x for x in bridge.list_tools(server)}
-    if name not in found:
-        hint = did_you_mean(name, found) or f"It offers: {', '.join(found) or 'no tools'}."
-        raise UnknownTool(f"{server} has no tool {name!r}. {hint}")
-    return found[name]
-
-
 def _print_progress(done: float, total: float | None, message: str) -> None:
-    share = f"{done:g} of {total:g}" if total else f"{done:g}"
-    typer.echo(f"... {share} {message}".rstrip(), file=sys.stderr)
+    typer.echo(f"... {progress_text(done, total, message)}", file=sys.stderr)

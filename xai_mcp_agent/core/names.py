@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from .tools import ToolKey
 
@@ -16,7 +16,7 @@ _DIGEST_LENGTH = 8
 
 
 class ShownNames:
-    """Gives each tool the name a model reads, and finds the tool again by that name.
+    """Gives each tool the name a model reads: no two tools the same.
 
     A shown name is `<source>_<tool>`, or just `<tool>` for a source without a
     name (tools drawn on the canvas). It fits every provider's rule, at most
@@ -27,26 +27,18 @@ class ShownNames:
 
     def __init__(self) -> None:
         self._name_of: dict[ToolKey, str] = {}
-        self._key_of: dict[str, ToolKey] = {}
+        self._taken: set[str] = set()
 
     def show(self, key: ToolKey) -> str:
         """The shown name of `key`; given on first use, the same ever after."""
         if key not in self._name_of:
             name, attempt = _plain_name(key), 0
             # More than once only where a tool is named like the digest name of another.
-            while name is None or name in self._key_of:
+            while name is None or name in self._taken:
                 name, attempt = _digest_name(key, attempt), attempt + 1
             self._name_of[key] = name
-            self._key_of[name] = key
+            self._taken.add(name)
         return self._name_of[key]
-
-    def key(self, shown_name: str) -> ToolKey | None:
-        """The tool that was shown under this name, or None."""
-        return self._key_of.get(shown_name)
-
-    def __iter__(self) -> Iterator[str]:
-        """All names shown so far, in the order they were given."""
-        return iter(self._key_of)
 
 
 def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:

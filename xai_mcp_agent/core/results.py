@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
+
+OnProgress: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
+"""Told how far a running call is: done, total (or None), and the source's words."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,13 @@ its session. Everything else calls in from other tasks of the same event loop.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol, TypeAlias, runtime_checkable
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
 
 from ..core.events import Inventory, Observer, SourceState, SourceStatus
 from ..core.resources import Prompt, PromptMessage, Resource
-from ..core.results import ResourcePart, ToolResult
+from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.tools import JsonObject
-
-OnProgress: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
-"""Told how far a running call is: done, total (or None), and the source's words."""
 
 
 class Source(Protocol):
