@@ -4,6 +4,10 @@ One at a time: a plain thread calls `Bridge.call_tool` again and again, as a nod
 the bare client awaits one call after another. 32 in flight: a plain thread starts 32 calls
 and waits for all of them; the bare client gathers 32. Both speak to one server of their own,
 started from the same file, and take turns.
+
+A workflow cannot call a client in its loop: whatever it uses has to go from its thread to the
+loop's and back, and in one interpreter each waits for the other to let go. What that costs
+anybody is in the row about a bare client behind anyio's portal, called from a plain thread.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
+from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
 from xai_mcp_agent import Bridge
@@ -54,6 +59,9 @@ def _measure(name: str, target: Any, settings: dict[str, Any]) -> Iterator[Row]:
             yield Row(
                 f"a call over {name}, {how}, bridge / bare client", value, "x", _TARGET, spread
             )
+        with _behind_a_portal(target) as calls:
+            value, spread = ratio(calls, pairs[0][2], _ROUNDS)
+            yield Row("the same, bare client behind a portal / bare", value, "x", None, spread)
 
 
 def _one_by_one(bridge: Bridge) -> Callable[[], None]:
@@ -116,6 +124,22 @@ def _bare(target: Any) -> Iterator[Callable[[Job], None]]:
             yield lambda job: runner.run(job(client))
         finally:
             runner.run(end())
+
+
+@contextlib.contextmanager
+def _behind_a_portal(target: Any) -> Iterator[Callable[[], None]]:
+    """A bare client in a loop of its own thread, called from this one."""
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(target)) as client,
+    ):
+        portal.call(client.list_tools)
+
+        def calls() -> None:
+            for _ in range(_CALLS):
+                portal.call(client.call_tool, "echo", {"text": "hello"})
+
+        yield calls
 
 
 @contextlib.contextmanager

@@ -34,8 +34,8 @@ _MAX_REFUSAL_BYTES = 64 * 1024
 # JSON-RPC's own codes; the first one stands for anything that went wrong on the way.
 _INTERNAL_ERROR = -32603
 _METHOD_NOT_FOUND = -32601
-# Of a body that was read and unpacked they are no longer true.
-_HEADERS_OF_THE_WIRE = ("content-encoding", "content-length", "transfer-encoding")
+# Others are not read by it, or no longer true of a body that was read and unpacked.
+_HEADERS_FOR_THE_SDK = ("content-type", "mcp-session-id", "www-authenticate")
 
 
 class HttpFacts:
@@ -239,8 +239,11 @@ def _is_json(response: httpx2.Response) -> bool:
 def _with_body(request: httpx2.Request, response: httpx2.Response, body: bytes) -> httpx2.Response:
     import httpx2
 
-    kept = [(k, v) for k, v in response.headers.items() if k.lower() not in _HEADERS_OF_THE_WIRE]
-    return httpx2.Response(response.status_code, headers=kept, content=body, request=request)
+    told = response.headers
+    kept = {name: told[name] for name in _HEADERS_FOR_THE_SDK if name in told}
+    # As a stream: as content it would be measured and described again, which takes longer.
+    stream = httpx2.ByteStream(body)
+    return httpx2.Response(response.status_code, headers=kept, stream=stream, request=request)
 
 
 def _error_answer(
