@@ -45,6 +45,23 @@ def test_a_coroutine_is_run_on_the_loop_and_its_result_or_error_comes_back():
         assert made.submit(double, 3).result(5) == 6
 
 
+def test_a_call_may_take_longer_than_one_step_of_waiting():
+    async def wait(seconds: float) -> str:
+        await anyio.sleep(seconds)
+        return "done"
+
+    with portal() as made:
+        assert made.call(wait, 1.1) == "done"
+
+
+def test_a_timeout_of_the_call_itself_is_its_error():
+    async def give_up() -> None:
+        raise TimeoutError("its own")
+
+    with portal() as made, pytest.raises(TimeoutError, match="its own"):
+        made.call(give_up)
+
+
 def test_cancelling_the_future_cancels_the_coroutine():
     with portal() as made:
         started, stopped = threading.Event(), threading.Event()

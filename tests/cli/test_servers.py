@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import fault_server
+from tests.support.scripts import child_environment
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.cli.servers import read_arguments
 from xai_mcp_agent.core.errors import InvalidArguments
 from xai_mcp_agent.core.tools import Tool, ToolKey
 
+FAULT_SERVER = Path(fault_server.__file__)
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
 
 
@@ -127,6 +131,21 @@ def test_no_settings_file_says_where_it_looked_and_what_to_do(
     assert status == 1
     assert str(tmp_path) in err
     assert "xai-mcp-agent init" in err
+
+
+@pytest.mark.parametrize(("option", "shown"), [("--json", "\\u65e5\\u672c"), ("", "??")])
+def test_what_the_terminal_cannot_show_ends_nothing(tmp_path: Path, option: str, shown: str):
+    """Windows' terminals know a few hundred letters."""
+    server = {"command": sys.executable, "args": ["-S", str(FAULT_SERVER)]}
+    (tmp_path / "mcp_settings.json").write_text(json.dumps({"mcpServers": {"it": server}}))
+    words = ["call", "it", "echo", "text=\u65e5\u672c", *option.split()]
+    code = "import sys; from xai_mcp_agent.cli.main import run; run(sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, timeout=60,
+        env=child_environment(tmp_path, PYTHONIOENCODING="cp1252", PYTHONUTF8="0"),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert shown in done.stdout.decode("cp1252")
 
 
 def test_wrong_usage_has_exit_status_2(capsys: Any):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Small:
-    """A source without tools. Its name says how it behaves: `broken`, `failing`, or anything."""
+    """A source without tools. `broken`, `failing` and `clumsy` ones behave so, others well."""
 
     def __init__(self, name: str, log: list[str]) -> None:
         self.name = name
@@ -39,6 +39,8 @@ class Small:
         await self._stop.wait()
         for _ in range(10):  # closing takes a while
             await anyio.lowlevel.checkpoint()
+        if self.name == "clumsy":
+            raise RuntimeError("cannot start a thread any more")
         self.log.append(f"{self.name} ends")
 
     def stop(self) -> None:
@@ -110,6 +112,15 @@ async def test_a_mistake_in_one_owner_ends_no_other_and_it_can_be_started_again(
         await anyio.wait_all_tasks_blocked()
         assert log.count("broken begins") == 2
         assert "a ends" not in log
+
+
+async def test_a_mistake_while_it_is_stopped_is_not_worth_a_line(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.INFO):
+        async with pool_of_small_sources([]) as pool:
+            pool.start("clumsy")
+            await anyio.wait_all_tasks_blocked()
+            await pool.stop("clumsy")
+    assert caplog.text == ""
 
 
 async def test_one_that_is_started_again_waits_until_the_first_has_ended():

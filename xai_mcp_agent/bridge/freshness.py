@@ -7,9 +7,10 @@ here, once for each file and process; `xai-mcp-agent init` asks for the installe
 
 from __future__ import annotations
 
-import shlex
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from .shell import shown_command
 
 LIBRARY = "xai_mcp_agent"
 COMPONENTS = "xai_components"
@@ -73,4 +74,4 @@ def _refresh_command(file: Path) -> str:
     folder = file.parents[2]
     if (folder / "xircuits").is_dir():  # where packages are installed, no working folder
         return "xai-mcp-agent init"
-    return f"xai-mcp-agent init {shlex.quote(str(folder))}"
+    return shown_command("xai-mcp-agent", "init", str(folder))

@@ -9,6 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
 
 import anyio
@@ -17,6 +18,8 @@ T = TypeVar("T")
 Main: TypeAlias = Callable[[Callable[[], None], anyio.Event], Awaitable[None]]
 
 _START_SECONDS = 30.0
+# On Windows an interrupt is seen only between waits.
+_STEP_SECONDS = 1.0
 # Sources are ended within eight seconds; a little more for the loop itself.
 _CLOSE_SECONDS = 12.0
 
@@ -62,6 +65,10 @@ class Portal:
         """
         future = self.submit(make, *args, **options)
         try:
+            while not future.done():
+                # The call's own TimeoutError comes out of the result below.
+                with suppress(TimeoutError):
+                    future.result(_STEP_SECONDS)
             return future.result()
         except concurrent.futures.CancelledError:
             raise closed_meanwhile() from None

@@ -24,8 +24,9 @@ from ..bridge.freshness import (
     LIBRARY,
     installed_components_folder,
 )
+from ..bridge.shell import shown_command
 from ..core.errors import XaiMcpError
-from .output import print_json, shown_command
+from .output import print_json
 
 Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date"]
 

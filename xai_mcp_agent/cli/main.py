@@ -11,7 +11,7 @@ import typer
 from ..bridge.freshness import installed_version
 from ..core.errors import XaiMcpError
 from .init import init
-from .output import print_error
+from .output import prepare_streams, print_error
 from .servers import call, servers, tools
 
 app = typer.Typer(
@@ -51,6 +51,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 
     `arguments` are those of the process by default.
     """
+    prepare_streams()
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         app(args=words, prog_name="xai-mcp-agent")

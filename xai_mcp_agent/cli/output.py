@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import shlex
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
+def prepare_streams() -> None:
+    """Let nothing fail to be printed: what the terminal's encoding lacks is shown as `?`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def print_json(value: DataclassInstance) -> None:
     """Print a dataclass as JSON on stdout; paths become text."""
     echo_json(asdict(value))
@@ -22,20 +29,25 @@ def print_json(value: DataclassInstance) -> None:
 
 def echo_json(value: Any) -> None:
     """Print a value as JSON on stdout; paths become text."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False, default=_plain))
+    typer.echo(_json_text(value))
 
 
 def print_error(error: Exception, *, as_json: bool) -> None:
     """Print an error: a line on stderr for a person, or an `error` object on stdout."""
     if as_json:
-        typer.echo(json.dumps({"error": str(error)}, indent=2, ensure_ascii=False))
+        echo_json({"error": str(error)})
     else:
         typer.echo(f"error: {error}", file=sys.stderr)
 
 
-def shown_command(*words: str) -> str:
-    """Join a command so that it can be pasted into a shell."""
-    return shlex.join(words)
+def _json_text(value: Any) -> str:
+    """JSON that a person can read, where stdout's encoding can tell it all."""
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value, indent=2, default=_plain)
+    return text
 
 
 def _plain(value: Any) -> Any:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -81,6 +83,7 @@ class SourcePool:
         if source is None:
             return
         owner = self._owners[name]
+        owner.is_told = True
         source.stop()
         with anyio.move_on_after(_STOP_SECONDS):
             await owner.ended.wait()
@@ -102,8 +105,10 @@ class SourcePool:
             with owner.scope:
                 await source.own(self._observer)
         except Exception:
-            # An error of ours in one owner must not end the others.
-            logger.exception("The owner of source %r failed", source.name)
+            # An error of ours in one owner must not end the others. At the end it tells nothing:
+            # Python refuses new threads from then on, in whatever a source is just doing.
+            level = logging.DEBUG if owner.is_told or _is_python_ending() else logging.ERROR
+            logger.log(level, "The owner of source %r failed", source.name, exc_info=True)
         finally:
             owner.ended.set()
             if self._sources.get(source.name) is source:
@@ -117,3 +122,8 @@ class _Owner:
     source: Source
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
+    is_told: bool = False  # to stop
+
+
+def _is_python_ending() -> bool:
+    return sys.is_finalizing() or not threading.main_thread().is_alive()
