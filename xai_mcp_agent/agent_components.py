@@ -134,6 +134,7 @@ class AgentRun(Component):
 
     ##### Branches:
     - on_thought: Runs after each use of a tool; `thought` and `out_conversation` are up to date.
+      With several tools in one turn it runs when all are done, once for each.
 
     ##### inPorts:
     - agent_name (str): The agent, from AgentInit.

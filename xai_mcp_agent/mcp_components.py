@@ -14,7 +14,7 @@ class MCPListTools(Component):
 
     ##### outPorts:
     - tools (list): One dict for each tool: name, title, description, input_schema,
-      output_schema, annotations.
+      output_schema, annotations, note (ours: what to know about it, or None).
     - summary (str): The same to read: a line for each tool with its parameters.
 
     ##### Example:
@@ -154,7 +154,8 @@ class MCPGetPrompt(Component):
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
     - prompt_name (str): The prompt, as MCPListPrompts gives it.
-    - arguments (dict): What to fill in, by name. Default: nothing.
+    - arguments (dict): What to fill in, by name. Prompts take texts: any other value is given
+      as JSON. Default: nothing.
 
     ##### outPorts:
     - conversation (list): The prompt as messages; wire it to the conversation of AgentRun.
@@ -182,12 +183,16 @@ class MCPGetPrompt(Component):
 class MCPServerStatus(Component):
     """Tells how the configured MCP servers are doing: connected or not, and if not, why.
 
+    A server that is disabled, wrong in the settings or not reachable is told of: only a name
+    that the settings do not have is an error.
+
     ##### inPorts:
     - server_name (str): Only this server, and connect it first. Default: all, as they are now.
 
     ##### outPorts:
-    - status (list): One dict for each: name, state, transport, era, server, tool_count,
-      connect_seconds, error, next_step, stderr_tail.
+    - status (list): One dict for each: name, kind (`mcp`), state, transport, era, server,
+      tool_count, connect_seconds, error, next_step, stderr_tail, notes (what was left out of
+      its tools or mended, and why).
     - summary (str): The same to read.
 
     ##### Example:

@@ -22,6 +22,7 @@ class AgentDefineTool(Component):
 
     ##### inPorts:
     - tool_name (str): What the model calls the tool, such as `get_weather`. Letters, digits, `_`.
+      No two tools of a toolbelt may have the same.
     - description (str): Tells the model what the tool does and when to use it. Be exact.
     - for_toolbelt (str): The toolbelt it belongs to. Default: `default`.
     - parameters (dict): What the tool takes, as names and types, such as
@@ -109,6 +110,8 @@ class AgentUseMCPTools(Component):
 @xai_component(color="rgb(204, 85, 0)")
 class AgentMakeToolbelt(Component):
     """Puts a toolbelt together: all tools drawn for it and all servers declared for it so far.
+
+    Place every AgentUseMCPTools for it before this node.
 
     ##### inPorts:
     - name (str): The toolbelt's name. Default: `default`.

@@ -36,7 +36,8 @@ class Bridge:
     block, by `close`, or at the latest when Python exits.
 
     `settings` is what a settings file holds, such as `{"mcpServers": {...}}`;
-    without it the file is looked for (see README.md).
+    without it the file is looked for (see README.md). All methods raise `RuntimeError` once the
+    bridge is closed, and in a fork of its process.
 
     Raises:
         SettingsError: the file is unreadable. What is wrong with one server
@@ -105,7 +106,10 @@ class Bridge:
         return self.run(Engine.list_tools, server)
 
     def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
-        """The first of these servers that offers a tool of that name, or None."""
+        """The first of these servers that offers a tool of that name, or None.
+
+        Servers that cannot be used offer nothing, and are not an error here.
+        """
         return self.run(Engine.find_server, tool, servers)
 
     def call_tool(
@@ -136,29 +140,58 @@ class Bridge:
         )
 
     def refresh(self, server: str) -> list[Tool]:
-        """Ask the server anew for its tools."""
+        """Ask the server anew for its tools.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
         return self.run(Engine.refresh, server)
 
     def disconnect(self, server: str) -> None:
-        """Close one server; the next use connects it again."""
+        """Close one server; the next use connects it again.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used.
+        """
         self.run(Engine.disconnect, server)
 
     def list_resources(self, server: str) -> list[Resource]:
-        """Every resource and resource template of one server."""
+        """Every resource and resource template of one server.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
         return self.run(Engine.list_resources, server)
 
     def read_resource(self, server: str, uri: str) -> list[ResourcePart]:
-        """The contents of one resource."""
+        """The contents of one resource.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
         return self.run(Engine.read_resource, server, uri)
 
     def list_prompts(self, server: str) -> list[Prompt]:
-        """Every prompt of one server."""
+        """Every prompt of one server.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
         return self.run(Engine.list_prompts, server)
 
     def get_prompt(
         self, server: str, name: str, arguments: Mapping[str, str] | None = None
     ) -> list[PromptMessage]:
-        """One prompt of one server, filled in with these arguments."""
+        """One prompt of one server, filled in with these arguments.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
         return self.run(Engine.get_prompt, server, name, arguments)
 
     def close(self) -> None:
