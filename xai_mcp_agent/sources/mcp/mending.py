@@ -30,7 +30,7 @@ _TEXTS_OF = {
 _OPTIONAL_TEXTS = ("description", "mimeType")
 _RESOURCE_TEXTS = ("uri", "text", "blob", "mimeType")
 
-# What 2026-07-28 demands of every answer, and of a list; one that forgot them is good all the same.
+# What 2026-07-28 demands of every answer, and of a list; one without them is good all the same.
 _OF_AN_ANSWER: JsonObject = {"resultType": "complete"}
 _OF_A_LIST: JsonObject = {**_OF_AN_ANSWER, "ttlMs": 0, "cacheScope": "private"}
 
@@ -42,7 +42,8 @@ def _mend_listing(result: JsonObject, watch: Watch) -> None:
         tools = []
     kept = [mended for raw in cast(list[Any], tools) if (mended := _mended_tool(raw, watch))]
     watch.listed.update(tool["name"] for tool in kept)
-    result.update(_OF_A_LIST | result | {"tools": kept})
+    _complete(result, _OF_A_LIST)
+    result["tools"] = kept
     if not isinstance(result.get("nextCursor"), str | None):
         watch.note("The listing goes on at a place that is not text; what follows is not listed.")
         del result["nextCursor"]
@@ -69,7 +70,7 @@ def _is_for_objects(schema: JsonObject) -> bool:
 def _mend_result(result: JsonObject, _watch: Watch) -> None:
     if result.get("resultType", "complete") != "complete":
         return  # the server asks for something first
-    result.update(_OF_AN_ANSWER | result)
+    _complete(result, _OF_AN_ANSWER)
     content = result.get("content")
     blocks = cast(list[Any], content) if isinstance(content, list) else []
     result["content"] = [_mended_block(block) for block in blocks]
@@ -80,15 +81,23 @@ def _mend_result(result: JsonObject, _watch: Watch) -> None:
 
 
 def _mend_list(result: JsonObject, _watch: Watch) -> None:
-    result.update(_OF_A_LIST | result)
+    _complete(result, _OF_A_LIST)
 
 
 def _mend_prompt(result: JsonObject, _watch: Watch) -> None:
-    result.update(_OF_AN_ANSWER | result)
+    _complete(result, _OF_AN_ANSWER)
     messages = result.get("messages")
     for message in cast(list[Any], messages) if isinstance(messages, list) else []:
         if isinstance(message, dict):
             message["content"] = _mended_block(cast(JsonObject, message).get("content"))
+
+
+def _complete(result: JsonObject, wanted: JsonObject) -> None:
+    for name, value in wanted.items():
+        if not isinstance(result.get(name), type(value)):
+            result[name] = value
+    if not isinstance(result.get("_meta"), dict):
+        result.pop("_meta", None)
 
 
 def _mended_block(raw: Any) -> JsonObject:
