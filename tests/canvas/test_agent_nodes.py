@@ -109,7 +109,7 @@ def test_an_address_with_a_password_in_it_is_asked_all_the_same() -> None:
         ({"agent_provider": "ofline"}, "'offline'"),
         ({"tool_protocol": "xml"}, "auto, native, text"),
         ({"max_thoughts": -1}, "max_thoughts"),
-        ({"max_thoughts": "many"}, "max_thoughts of AgentInit is 'many'"),
+        ({"max_thoughts": "many"}, "`max_thoughts` of AgentInit is 'many'"),
         ({"temperature": "hot"}, "temperature"),
         ({"timeout_seconds": -1}, "timeout_seconds"),
         ({"extra_body": "x"}, "`extra_body` of AgentInit is a str"),

@@ -113,7 +113,7 @@ def test_a_port_without_its_text_is_told_with_what_to_set(
 def test_a_value_of_the_wrong_kind_is_told_with_its_port(
     component: type, inputs: dict[str, Any]
 ) -> None:
-    with pytest.raises(BadSetting, match=f"{list(inputs)[-1]}`? of {component.__name__}"):
+    with pytest.raises(BadSetting, match=f"{list(inputs)[-1]}` of {component.__name__}"):
         play({}, make(component, server_name="library", **inputs))
 
 

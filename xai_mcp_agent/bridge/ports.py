@@ -67,7 +67,7 @@ def positive(value: Any, port: str, node: str) -> float | None:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not 0 < number < math.inf:
-        raise BadSetting(f"{port} of {node} is {value!r}. Set a number above 0.")
+        raise BadSetting(f"`{port}` of {node} is {value!r}. Set a number above 0.")
     return number
 
 
