@@ -45,29 +45,24 @@ def run_agent(
     outcome: CanvasRun,
     on_thought: Callable[[ToolFinished], None] | None = None,
 ) -> None:
-    """Run an agent to its answer; `outcome` is filled as it goes.
+    """Run an agent to its answer; `outcome` is filled as it goes, up to an error too.
 
     `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
 
     Raises:
-        UnknownAgent, BadConversation, UnknownProvider, BadSetting: a person's mistake.
-        SettingsError: the settings file cannot be read.
-        ModelError: the model's service.
-        RuntimeError: the bridge was closed meanwhile.
-            After all of these `outcome` holds the conversation so far.
+        UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a person's mistake.
+        ModelError, RuntimeError: the model's service; the bridge was closed meanwhile.
     """
     # First of all: the conversation is not lost, whatever is wrong with the rest.
     outcome.conversation = Conversation(conversation).messages
     agent, workflow = agent_in(ctx, name, "AgentRun"), _Workflow(ctx, on_thought)
+    spec = spec_of(agent, name, metadata)
 
     async def emit(event: RunEvent) -> None:
         workflow.show(event)
         if isinstance(event, ToolFinished) and workflow.on_thought:
             outcome.conversation = run.conversation.messages
             await workflow.stage.run(partial(workflow.on_thought, event))
-
-    spec = spec_of(agent, name, metadata)
-    run = AgentRun(spec, outcome.conversation, emit)
 
     async def go(engine: Engine) -> RunFinished:
         try:
@@ -76,6 +71,7 @@ def run_agent(
         finally:
             await spec.model.aclose()
 
+    run = AgentRun(spec, outcome.conversation, emit)
     try:
         outcome.answer = workflow.perform(go).answer
     finally:
