@@ -50,7 +50,7 @@ def run_agent(
     `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
 
     Raises:
-        UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a person's mistake.
+        UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a mistake here.
         ModelError, RuntimeError: the model's service; the bridge was closed meanwhile.
     """
     # First of all: the conversation is not lost, whatever is wrong with the rest.
