@@ -28,7 +28,7 @@ class AgentInit(Component):
     - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Not for `offline`.
     - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
       `{tool_instruction}`, `{metadata}` and `{provided_system}`. Default: none.
-    - agent_memory (any): For memory nodes, which are yet to come. Default: none.
+    - agent_memory (any): What it can note things in, from a memory node. Default: none.
     - max_thoughts (int): The most turns of the model in one run; the last one answers. Default: 10.
     - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
       without it), or `auto`. Default: `auto`.
@@ -164,25 +164,7 @@ class AgentRun(Component):
     thought: OutArg[str]
 
     def execute(self, ctx) -> None:
-        outcome = bridge.CanvasRun()
-
-        def tell_branch(event):
-            self.thought.value = bridge.thought_of(event)
-            self.out_conversation.value = outcome.conversation
-            self.on_thought.do(ctx)
-
-        try:
-            bridge.run_agent(
-                ctx,
-                self.agent_name.value,
-                self.conversation.value,
-                metadata=self.metadata.value,
-                outcome=outcome,
-                on_thought=tell_branch if self.on_thought else None,
-            )
-        finally:
-            self.out_conversation.value = outcome.conversation
-            self.last_response.value = outcome.answer
+        bridge.run_node(self, ctx, bridge.run_agent)
 
 
 @xai_component(color="rgb(0, 105, 180)")
@@ -224,3 +206,86 @@ class AgentRunTool(Component):
         )
         self.tool_output.value = outcome.answer
         self.updated_conversation.value = outcome.conversation
+
+
+@xai_component(type="branch", color="rgb(0, 105, 180)")
+class AgentLearn(Component):
+    """Has an agent look back on a conversation and note what is worth keeping in its memory.
+
+    ##### Branches:
+    - on_thought: Runs after each use of a tool; `thought` and `out_conversation` are up to date.
+
+    ##### inPorts:
+    - agent_name (str): The agent; it needs a memory.
+    - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
+    - conversation (any): The conversation to learn from, such as the out_conversation of AgentRun.
+
+    ##### outPorts:
+    - out_conversation (list): The conversation with what was learned.
+    - last_response (str): What the agent says it has learned.
+    - thought (str): In the branch: what the agent said when it used the tool.
+
+    ##### Example:
+    After AgentRun: agent_name `helper`, conversation from its out_conversation.
+    """
+
+    on_thought: BaseComponent
+
+    agent_name: InCompArg[str]
+    metadata: InArg[dict]
+    conversation: InCompArg[any]
+
+    out_conversation: OutArg[list]
+    last_response: OutArg[str]
+    thought: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        bridge.run_node(self, ctx, bridge.learn)
+
+
+@xai_component(color="rgb(0, 105, 180)")
+class AgentMergeSystem(Component):
+    """Adds a text to the system message at the start of a conversation.
+
+    ##### inPorts:
+    - new_system_prompt (str): The text to add.
+    - conversation (any): The conversation. It is not changed.
+
+    ##### outPorts:
+    - out_conversation (list): A copy with the text added; with a system message if it had none.
+
+    ##### Example:
+    new_system_prompt `Answer in French.`, out_conversation wired to AgentRun.
+    """
+
+    new_system_prompt: InCompArg[str]
+    conversation: InCompArg[any]
+
+    out_conversation: OutArg[list]
+
+    def execute(self, ctx) -> None:
+        self.out_conversation.value = bridge.merge_system(
+            self.new_system_prompt.value, self.conversation.value
+        )
+
+
+@xai_component(color="rgb(0, 105, 180)")
+class AgentStreamStringResponse(Component):
+    """Turns a text into a stream of small pieces, as if it were being typed.
+
+    ##### inPorts:
+    - input_str (str): The text.
+
+    ##### outPorts:
+    - result_stream (any): Gives the pieces one by one; for nodes that take a stream.
+
+    ##### Example:
+    input_str from last_response of AgentRun, result_stream to a node that streams to a chat.
+    """
+
+    input_str: InCompArg[str]
+
+    result_stream: OutArg[any]
+
+    def execute(self, ctx) -> None:
+        self.result_stream.value = bridge.words_of(self.input_str.value)

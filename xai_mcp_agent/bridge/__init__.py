@@ -10,17 +10,23 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
+    "define_route": "routes",
     "define_tool": "toolbelts",
     "collect_output": "outputs",
     "give_output": "outputs",
+    "follow_route": "routes",
+    "learn": "teaching",
+    "local_memory": "memories",
+    "merge_system": "teaching",
+    "remote_memory": "memories",
+    "words_of": "teaching",
     "make_toolbelt": "toolbelts",
     "use_server": "toolbelts",
     "init_agent": "agents",
     "update_agent": "agents",
-    "CanvasRun": "canvas",
     "run_agent": "canvas",
+    "run_node": "canvas",
     "run_tool": "canvas",
-    "thought_of": "canvas",
 }
 _MODULES = {"servers"}
 

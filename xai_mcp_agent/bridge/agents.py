@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard, cast
 
 from ..agent.loop import AgentSpec, ProtocolChoice
+from ..agent.memory import memory_for
 from ..agent.models.base import Model, ModelSettings
 from ..agent.models.registry import PROVIDERS, model_for, unknown_provider
 from ..core.errors import UnknownAgent
@@ -36,13 +37,14 @@ def init_agent(ctx: Any, name: str, **values: Any) -> None:
     Raises:
         UnknownProvider: no such provider of models.
         BadSetting: a value that cannot be, or no name.
+        MemoryFailed: `memory` is no memory.
     """
     name = required(name, "agent_name", _INIT)
     ctx[_PREFIX + name] = {
         **_tools_in(values.get("toolbelt_spec"), "toolbelt_spec", _INIT),
         "agent_provider": _provider(values.get("provider")),
         "agent_model": optional(values.get("model"), "agent_model", _INIT),
-        "agent_memory": values.get("memory"),
+        "agent_memory": memory_for(values.get("memory"), name),
         "agent_system_prompt": optional(values.get("system_prompt"), "system_prompt", _INIT),
         "max_thoughts": _thoughts(values.get("max_thoughts"), "max_thoughts", _INIT),
         "tool_protocol": _protocol(values.get("tool_protocol")),

@@ -73,9 +73,35 @@ def run_agent(
 
     run = AgentRun(spec, outcome.conversation, emit)
     try:
-        outcome.answer = workflow.perform(go).answer
+        outcome.answer = ctx["last_answer"] = workflow.perform(go).answer
     finally:
         outcome.conversation = run.conversation.messages
+
+
+def run_node(node: Any, ctx: Any, run: Callable[..., None]) -> None:
+    """Run an agent for a node with the ports of AgentRun; `run` is `run_agent` or like it.
+
+    The ports are set as far as the run came, also when it ends with an error.
+    """
+    outcome = CanvasRun()
+
+    def tell_branch(event: ToolFinished) -> None:
+        node.thought.value = thought_of(event)
+        node.out_conversation.value = outcome.conversation
+        node.on_thought.do(ctx)
+
+    try:
+        run(
+            ctx,
+            node.agent_name.value,
+            node.conversation.value,
+            metadata=node.metadata.value,
+            outcome=outcome,
+            on_thought=tell_branch if node.on_thought else None,
+        )
+    finally:
+        node.out_conversation.value = outcome.conversation
+        node.last_response.value = outcome.answer
 
 
 def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
@@ -161,6 +187,7 @@ async def _usable_toolbox(
         return await workflow.stage.run(lambda: tool.call(workflow.ctx, arguments))
 
     drawn = drawn_tools(agent.get("agent_toolbelt") or {})
-    toolbox = AgentToolbox(engine, drawn, servers_in(agent), run_drawn, workflow.failed)
+    memory = agent.get("agent_memory")
+    toolbox = AgentToolbox(engine, drawn, servers_in(agent), run_drawn, workflow.failed, memory)
     failed = await toolbox.wait_until_usable(workflow.show_waiting)
     return toolbox, tuple(str(x) for x in failed.values())

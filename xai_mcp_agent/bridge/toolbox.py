@@ -1,4 +1,4 @@
-"""One agent's tools during one run: those drawn on the canvas, and those of its servers."""
+"""One agent's tools during one run: its memory, those drawn on the canvas, those of servers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
+import anyio.to_thread
 
+from ..agent.memory import MEMORY_TOOLS, Memory, answer_memory_call
 from ..catalog.toolbelt import Offer, Toolbelt
 from ..core.errors import XaiMcpError
 from ..core.names import did_you_mean
@@ -39,6 +41,7 @@ class AgentToolbox:
         servers: tuple[str, ...],
         run_drawn: RunDrawn,
         failed_before: dict[str, XaiMcpError],
+        memory: Memory | None = None,
     ) -> None:
         self._engine = engine
         self._drawn = drawn
@@ -46,7 +49,11 @@ class AgentToolbox:
         self._run_drawn = run_drawn
         self._failed = failed_before
         self._waiting = list(servers)
-        self._toolbelt = Toolbelt(tuple(x.tool() for x in drawn.values()), servers)
+        self._memory = memory
+        remembering = MEMORY_TOOLS if memory is not None else ()
+        taken = {x.key for x in remembering}
+        own = [tool for x in drawn.values() if (tool := x.tool()).key not in taken]
+        self._toolbelt = Toolbelt((*remembering, *own), servers)
 
     async def wait_until_usable(self, tell: Callable[[list[str]], None]) -> dict[str, XaiMcpError]:
         """Wait for all servers at once, each to its own limit; the failed ones with the reason.
@@ -76,6 +83,9 @@ class AgentToolbox:
                 tool.source, tool.name, arguments, on_progress=on_progress, shown_name=shown_name
             )
         self._engine.check_arguments(tool, arguments, shown_name)
+        if self._memory is not None and tool in MEMORY_TOOLS:
+            # In a thread: a memory may ask a service, and the loop has others to serve.
+            return await anyio.to_thread.run_sync(answer_memory_call, self._memory, tool, arguments)
         try:
             return await self._run_drawn(self._drawn[tool.name], arguments)
         except Exception as cause:

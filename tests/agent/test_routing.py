@@ -1,0 +1,102 @@
+"""Routing: a model chooses one of several routes, by function or by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from xai_mcp_agent.agent.routing import NoRoute
+from xai_mcp_agent.bridge.agents import init_agent
+from xai_mcp_agent.bridge.routes import define_route, follow_route
+
+
+@pytest.fixture(autouse=True)
+def _empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+def two_routes() -> dict[str, Any]:
+    """A ctx with a route that leaves its result in ctx, and one that leaves nothing."""
+    ctx: dict[str, Any] = {}
+
+    def billing(run_ctx: Any, conversation: Any) -> None:
+        run_ctx["agent_flow_result"] = f"billed: {conversation}"
+
+    define_route(ctx, "billing", "Questions about invoices and payments.", billing)
+    define_route(
+        ctx, "billing_refunds", "Money back.", lambda c, _: c.update(agent_flow_result="R")
+    )
+    define_route(ctx, "Repairs", "Something is broken.", lambda _c, _v: None)
+    return ctx
+
+
+def route(script: Any, conversation: Any = "Hi.") -> tuple[str, Any, ModelEndpoint]:
+    ctx = two_routes()
+    with model_endpoint(script) as endpoint:
+        init_agent(ctx, "a", provider="openai", model="m", base_url=endpoint.base_url)
+        name, result = follow_route(ctx, "a", conversation, None)
+    return name, result, endpoint
+
+
+@pytest.mark.parametrize(
+    ("reply", "name"),
+    [
+        ("billing", "billing"),
+        ('"Billing".', "billing"),
+        ("**repairs**", "Repairs"),
+        ("The best route is: Repairs!", "Repairs"),
+        ("billing refunds", "billing_refunds"),
+        ("`billing_refunds`", "billing_refunds"),
+        ("TOOL: repairs {}", "Repairs"),
+    ],
+)
+def test_quotes_case_and_punctuation_round_a_name_do_not_matter(reply: str, name: str):
+    assert route([says(reply)])[0] == name
+
+
+def test_a_model_may_call_the_route():
+    name, result, endpoint = route([calls(("billing", {}))], "My invoice?")
+    assert (name, result) == ("billing", "billed: My invoice?")
+    assert [x["function"]["name"] for x in endpoint.requests[0].body["tools"]] == [
+        "billing", "billing_refunds", "Repairs",
+    ]  # fmt: skip
+
+
+def test_a_reply_that_names_no_route_gets_one_more_try():
+    name, _, endpoint = route([says("I am not sure."), says("Repairs")])
+    assert name == "Repairs"
+    assert "one of these names" in endpoint.requests[1].body["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("reply", ["cooking", "", "billing or repairs"])
+def test_a_model_that_names_none_twice_is_an_error_that_quotes_it(reply: str):
+    with pytest.raises(NoRoute, match="The routes are: billing, billing_refunds, Repairs"):
+        route([says(reply), says(reply)])
+
+
+def test_no_routes_at_all_is_told():
+    ctx: dict[str, Any] = {}
+    init_agent(ctx, "a")
+    with pytest.raises(NoRoute, match="AgentDefineRoute"):
+        follow_route(ctx, "a", "Hi.", None)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "name"),
+    [("There is an error in my invoice.", "billing"), ("My tap is broken.", "Repairs")],
+)
+def test_the_offline_model_routes_by_words(request_text: str, name: str):
+    ctx = two_routes()
+    init_agent(ctx, "a")
+    assert follow_route(ctx, "a", request_text, None)[0] == name
+
+
+def test_a_result_of_the_last_run_is_not_taken_for_this_one():
+    ctx = two_routes()
+    ctx["agent_flow_result"] = "old"
+    init_agent(ctx, "a")
+    assert follow_route(ctx, "a", "My tap is broken.", None) == ("Repairs", None)
