@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # A server that accepts no connection within this is as good as down.
 _CONNECT_SECONDS = 10.0
+# Most servers close a connection after five idle seconds; a request at that moment would be lost.
+_IDLE_SECONDS = 4.0
 # An answer above this is broken or hostile, and memory matters more.
 _MAX_ANSWER_BYTES = 64 * 1024 * 1024
 # Only the head of an error page is of use to a reader; more than this is not even read.
@@ -120,8 +122,12 @@ def _http_client(
             except httpx2.RequestError as cause:
                 return _broken_off(request, cause, facts)
 
-    limits = httpx2.Timeout(_CONNECT_SECONDS, read=None)
-    return Client(headers=settings.headers, timeout=limits, verify=trusted)
+    return Client(
+        headers=settings.headers,
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
+        limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+        verify=trusted,
+    )
 
 
 async def _as_the_sdk_can_read_it(
