@@ -71,8 +71,9 @@ class AgentToolbox:
 
     async def offer(self) -> Offer:
         """The tools that exist now. Listings whose time is over are made anew first."""
-        ready = [x.name for x in await self._engine.servers() if x.state == "ready"]
-        await self._engine.pool.ready(name for name in self._servers if name in ready)
+        running = self._engine.pool.running()
+        known = [name for name in self._servers if name in running]
+        await self._engine.pool.ready(name for name in known if running[name].state == "ready")
         return self._toolbelt.offer(self._engine.catalog)
 
     async def call(self, tool: Tool, arguments: JsonObject, on_progress: OnProgress) -> ToolResult:
