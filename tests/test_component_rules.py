@@ -6,7 +6,8 @@ Who decided it: Xircuits 1.19.2, whose own code is asked; and design.md section 
 from __future__ import annotations
 
 import ast
-import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from tinycss2.color4 import parse_color
 from xai_mcp_agent.bridge.freshness import COMPONENT_FILES, installed_components_folder
 from xai_mcp_agent.cli.init import init_folder
 
+from .support.build_docs import COMMAND, NODES_PAGE, README, nodes_page, readme_text
 from .support.component_rules import component_classes, findings
+from .support.components import ComponentClass, PortSpec, canvas_type, our_components
+from .support.docstrings import read_docstring
 from .support.palette import our_palette, palette, ports_at_run_time
 
 # Names that xai-agent's workflows use; it cannot be installed beside this library (README).
@@ -71,18 +75,36 @@ def test_every_colour_is_one_that_css_knows(shown: dict[str, dict[str, Any]]) ->
     assert bad == {}
 
 
-def test_every_docstring_explains_each_port_and_gives_an_example(
-    shown: dict[str, dict[str, Any]],
-) -> None:
+def test_every_docstring_explains_each_port_with_its_type_and_default() -> None:
     """design.md, component rules: the docstring is all that the person on the canvas sees."""
-    assert [line for name, entry in shown.items() for line in _doc_gaps(name, entry)] == []
+    assert [gap for node in our_components().values() for gap in _doc_gaps(node)] == []
 
 
-def _doc_gaps(name: str, entry: dict[str, Any]) -> list[str]:
-    text = entry["docstring"] or ""
-    ports = [port["name"] for port in entry["variables"]]
-    gaps = [f"{name}: {port} is missing" for port in ports if not re.search(rf"\b{port}\b", text)]
-    return gaps if re.search(r"\bexample\b", text, re.IGNORECASE) else [*gaps, f"{name}: example"]
+def _doc_gaps(node: ComponentClass) -> Iterator[str]:
+    said = read_docstring(node.description)
+    explained = [
+        *(PortSpec(x.name, "branch") for x in said.branches),
+        *(PortSpec(x.name, "in", canvas_type(x.type)) for x in said.ins),
+        *(PortSpec(x.name, "out", canvas_type(x.type)) for x in said.outs),
+    ]
+    drawn = [replace(x, kind="in") if x.is_in else x for x in node.ports]
+    if [x for x in drawn if x.kind == "in"] != [x for x in explained if x.kind == "in"]:
+        yield f"{node.name}: its in ports are {drawn}, and it explains {explained}"
+    if {*drawn} != {*explained}:
+        yield f"{node.name}: it has {drawn}, and explains {explained}"
+    optional = {x.name for x in node.ports if x.kind == "in"}
+    for port in said.ins:
+        if (port.name in optional) != ("Default:" in port.text):
+            yield f"{node.name}.{port.name}: a port says its default if it may be left alone"
+    if not said.example or not said.summary.endswith("."):
+        yield f"{node.name}: a docstring begins with a sentence and ends with an example"
+
+
+def test_the_nodes_page_and_the_readme_say_what_the_docstrings_say() -> None:
+    readme = README.read_text(encoding="utf-8")
+    again = f"a docstring or port has changed: run `{COMMAND}` and commit what it writes"
+    assert NODES_PAGE.read_text(encoding="utf-8") == nodes_page(), again
+    assert readme == readme_text(readme), again
 
 
 def test_no_class_name_is_taken_by_another_library(folder: Path) -> None:

@@ -25,16 +25,18 @@ class AgentInit(Component):
     - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: no tools.
     - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
       by base_url), `bedrock` or `vertexai`. Default: `offline`.
-    - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Not for `offline`.
+    - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Default: none;
+      only `offline` needs none.
     - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
-      `{tool_instruction}`, `{metadata}` and `{provided_system}`. Default: none.
+      `{tool_instruction}`, `{memory}`, `{metadata}` and `{provided_system}`. Default: none.
     - agent_memory (any): What it can note things in, from a memory node. Default: none.
     - max_thoughts (int): The most turns of the model in one run; the last one answers. Default: 10.
     - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
       without it), or `auto`. Default: `auto`.
     - base_url (str): Where the model's service is, such as `http://localhost:11434/v1` for
       Ollama. Default: the provider's own.
-    - api_key (secret): The key. Better: set the environment variable OPENAI_API_KEY.
+    - api_key (secret): The key. Default: what the environment variable OPENAI_API_KEY holds;
+      that is the better place, because a key on the canvas is saved in the workflow's file.
     - temperature (float): 0 is steady, 1 is lively. Default: the service's.
     - max_output_tokens (int): The longest answer, in tokens. Default: the service's.
     - reasoning_effort (str): For models that reason: `low`, `medium`, `high`.
@@ -86,20 +88,20 @@ class AgentInit(Component):
 
 @xai_component(color="rgb(0, 105, 180)")
 class AgentUpdate(Component):
-    """Changes an agent that was set up before. What is not wired, or empty, stays as it is.
+    """Changes an agent that AgentInit set up. What is not wired, or empty, stays as it is.
 
     With another provider or base_url the agent talks to another service: the old one's key,
     base_url and extra_body are forgotten, not sent to it.
 
     ##### inPorts:
     - agent_name (str): The agent to change.
-    - new_agent_provider (str): As agent_provider of AgentInit.
-    - new_agent_model (str): As agent_model of AgentInit.
-    - new_system_prompt (str): As system_prompt of AgentInit.
-    - new_max_thoughts (int): As max_thoughts of AgentInit.
-    - new_toolbelt_spec (dict): As toolbelt_spec of AgentInit.
-    - new_base_url (str): As base_url of AgentInit.
-    - new_api_key (secret): As api_key of AgentInit.
+    - new_agent_provider (str): As agent_provider of AgentInit. Default: unchanged.
+    - new_agent_model (str): As agent_model of AgentInit. Default: unchanged.
+    - new_system_prompt (str): As system_prompt of AgentInit. Default: unchanged.
+    - new_max_thoughts (int): As max_thoughts of AgentInit. Default: unchanged.
+    - new_toolbelt_spec (dict): As toolbelt_spec of AgentInit. Default: unchanged.
+    - new_base_url (str): As base_url of AgentInit. Default: unchanged.
+    - new_api_key (secret): As api_key of AgentInit. Default: unchanged.
 
     ##### Example:
     Between two AgentRun nodes: agent_name `helper`, new_system_prompt `Answer in one word.`

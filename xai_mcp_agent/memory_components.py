@@ -18,7 +18,8 @@ class AgentNumpyMemory(Component):
     - embedding_model (str): A model of an embeddings endpoint. Default: none.
     - base_url (str): Where the endpoint is, such as `http://localhost:11434/v1`.
       Default: OpenAI's.
-    - api_key (secret): Its key. Better: set the environment variable OPENAI_API_KEY.
+    - api_key (secret): Its key. Default: what the environment variable OPENAI_API_KEY holds;
+      that is the better place.
 
     ##### outPorts:
     - memory (any): Wire it to `agent_memory` of AgentInit.
@@ -47,7 +48,8 @@ class AgentVectoMemory(Component):
     It needs an account there and a package: `pip install "xai-mcp-agent[vecto]"`.
 
     ##### inPorts:
-    - api_key (secret): The key. Better: set the environment variable VECTO_API_KEY.
+    - api_key (secret): The key. Default: what the environment variable VECTO_API_KEY holds;
+      that is the better place.
     - vector_space (str): The name of the space; it is made if there is none.
     - initialize (bool): Empties the space first. Default: False.
 

@@ -57,6 +57,7 @@ class AgentRouter(Component):
     ##### inPorts:
     - agent_name (str): The agent whose model decides.
     - conversation (any): The request: a text, a chat literal, or an out_conversation.
+      Default: an empty one.
     - final_context_key (str): Where a route may leave its result in `ctx`.
       Default: `agent_flow_result`.
 

@@ -73,6 +73,7 @@ class AgentToolOutput(Component):
 
     ##### inPorts:
     - results (dynalist): The tool's result. Several are given back as a list, in order.
+      Default: nothing.
 
     ##### Example:
     The last node of the chain that starts at AgentDefineTool: wire the value

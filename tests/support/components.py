@@ -122,10 +122,11 @@ def _ports(node: ast.ClassDef, source: str) -> Iterator[PortSpec]:
                 yield PortSpec(line.target.id, "branch")
             case ast.Subscript(ast.Name(name), inner) if name in _KINDS:
                 written = ast.get_source_segment(source, inner) or ""
-                yield PortSpec(line.target.id, _KINDS[name], _canvas_name(written))
+                yield PortSpec(line.target.id, _KINDS[name], canvas_type(written))
             case _:
                 pass
 
 
-def _canvas_name(written: str) -> str:
+def canvas_type(written: str) -> str:
+    """Return the canvas's name for a type as Python writes it."""
     return re.sub(r"\b(?:str|bool)\b", lambda found: _CANVAS_NAMES[found[0]], written)

@@ -1,0 +1,63 @@
+"""A node's docstring, taken apart: what it says first, its ports, its branches, its example."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_HEADING = re.compile(r"^##### (\w+):$", re.MULTILINE)
+_ITEM = re.compile(r"^- (?P<name>\w+)(?: \((?P<type>\w+)\))?: (?P<text>.+)\Z", re.DOTALL)
+_IN, _OUT, _BRANCHES, _EXAMPLE = "inPorts", "outPorts", "Branches", "Example"
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A port or a branch as a docstring explains it; a branch has no type."""
+
+    name: str
+    type: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Docstring:
+    """What a docstring says. `summary` is its first line, `more` the paragraphs after it."""
+
+    summary: str
+    more: tuple[str, ...]
+    branches: tuple[Explained, ...]
+    ins: tuple[Explained, ...]
+    outs: tuple[Explained, ...]
+    example: str
+
+
+def read_docstring(text: str) -> Docstring:
+    """Take a docstring apart.
+
+    Raises:
+        ValueError: it has a heading or an item that is none of ours; says which.
+    """
+    head, *rest = _HEADING.split(text)
+    sections = dict(zip(rest[::2], rest[1::2], strict=True))
+    if strange := sections.keys() - {_IN, _OUT, _BRANCHES, _EXAMPLE}:
+        raise ValueError(f"a docstring has no heading {', '.join(sorted(strange))}")
+    summary, *more = (" ".join(part.split()) for part in head.strip().split("\n\n"))
+    return Docstring(
+        summary=summary,
+        more=tuple(more),
+        branches=_items(sections.get(_BRANCHES, "")),
+        ins=_items(sections.get(_IN, "")),
+        outs=_items(sections.get(_OUT, "")),
+        example=" ".join(sections.get(_EXAMPLE, "").split()),
+    )
+
+
+def _items(section: str) -> tuple[Explained, ...]:
+    return tuple(_item(x) for x in re.split(r"^(?=- )", section.strip(), flags=re.MULTILINE) if x)
+
+
+def _item(text: str) -> Explained:
+    found = _ITEM.match(text.strip())
+    if not found:
+        raise ValueError(f"not of the form `- name (type): text`: {text.strip()!r}")
+    return Explained(found["name"], found["type"] or "", " ".join(found["text"].split()))
