@@ -15,11 +15,17 @@ import pytest
 from tinycss2.color4 import parse_color
 
 from xai_mcp_agent.bridge.freshness import COMPONENT_FILES, installed_components_folder
+from xai_mcp_agent.cli.component_files import (
+    ComponentClass,
+    PortSpec,
+    canvas_type,
+    component_classes,
+    our_components,
+)
 from xai_mcp_agent.cli.init import init_folder
 
 from .support.build_docs import COMMAND, NODES_PAGE, README, nodes_page, readme_text
-from .support.component_rules import component_classes, findings
-from .support.components import ComponentClass, PortSpec, canvas_type, our_components
+from .support.component_rules import findings
 from .support.docstrings import read_docstring
 from .support.palette import our_palette, palette, ports_at_run_time
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.build_examples import quickstart
 from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
-from tests.support.components import our_components
 from tests.support.lab import Canvas, browser, chromium, lab, open_lab
 from tests.support.layout import Box
+from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
 
 pytestmark = [

@@ -14,10 +14,11 @@ import pytest
 
 from tests.support.build_examples import quickstart
 from tests.support.canvas_file import Document, fits, links_of, load, nodes_of, problems
-from tests.support.components import component, our_components
+from tests.support.components import component
 from tests.support.nodes import FLOW, VALUE
 from tests.support.palette import our_palette
 from tests.support.workflows import Argument, Shown, Workflow, WorkflowError, faults
+from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
 
 UNKNOWN = "00000000-0000-0000-0000-000000000000"

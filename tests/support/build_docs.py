@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from .components import ComponentClass, our_components
+from xai_mcp_agent.cli.component_files import ComponentClass, our_components
+
 from .docstrings import Docstring, Explained, read_docstring
 
 ROOT = Path(__file__).parents[2]

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeGuard
 
+from xai_mcp_agent.cli.component_files import component_classes, is_plain_mark
+
 PORT_KINDS = {"InArg", "InCompArg", "OutArg"}
 # Types that the canvas draws and lets people wire.
 PORT_TYPES = {"str", "int", "float", "bool", "list", "dict", "any", "secret", "chat", "dynalist"}
@@ -25,12 +27,6 @@ def findings(file: Path) -> list[str]:
         return [f"{file.name}:{line}: not plain ASCII; Windows reads it in another encoding"]
     tree = ast.parse(source, file.name, feature_version=_OLDEST_PYTHON)
     return [f"{file.name}:{line}: {what}" for line, what in sorted(_all(tree))]
-
-
-def component_classes(tree: ast.Module) -> list[ast.ClassDef]:
-    """Return the classes the palette takes for components."""
-    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    return [node for node in classes if any(_is_plain_mark(d) for d in node.decorator_list)]
 
 
 def _all(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -76,7 +72,7 @@ def _decorators(tree: ast.Module) -> Iterator[tuple[int, str]]:
         for mark in component.decorator_list:
             if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Attribute):
                 yield mark.lineno, "a dotted decorator call; it empties the palette"
-            elif _is_plain_mark(mark):
+            elif is_plain_mark(mark):
                 yield from _mark_arguments(mark)
 
 
@@ -124,11 +120,6 @@ def _is_port(annotation: ast.expr) -> TypeGuard[ast.Subscript]:
         and isinstance(annotation.value, ast.Name)
         and annotation.value.id in PORT_KINDS
     )
-
-
-def _is_plain_mark(decorator: ast.expr) -> bool:
-    name = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return isinstance(name, ast.Name) and name.id == "xai_component"
 
 
 def _mark_name(decorator: ast.expr) -> str:

@@ -23,8 +23,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from xai_mcp_agent.cli.component_files import PortSpec
+
 from .canvas_file import Document, fits, problems
-from .components import PortSpec, component
+from .components import component
 from .layout import Layout
 from .nodes import (
     COMPULSORY_MARK,
