@@ -424,22 +424,6 @@ def test_branch_and_drawn_tools_run_in_the_thread_of_the_workflow() -> None:
     assert threads == [threading.get_ident()] * 2
 
 
-def test_an_agent_can_run_another_in_its_tool() -> None:
-    ctx: dict[str, Any] = {}
-    with (
-        scripted(calls(("ask", {"input": "Who?"})), says("Ada it is.")) as (_, outer),
-        scripted(says("Ada.")) as (inner_endpoint, inner),
-    ):
-        start = make(AgentDefineTool, tool_name="ask", description="Asks the other.")
-        asked = make(AgentRun, agent_name="b", conversation=start.tool_input)
-        tool = [start, asked, make(AgentToolOutput, results=[asked.last_response])]
-        other = make(AgentInit, agent_name="b", **inner)
-        run = make(AgentRun, agent_name="a", conversation="Who is it?")
-        play(ctx, other, *agent_with(**outer), run, tools=[tool])
-    assert inner_endpoint.requests[0].body["messages"][-1]["content"] == "Who?"
-    assert run.last_response.value == "Ada it is."
-
-
 # One tool without the model
 
 

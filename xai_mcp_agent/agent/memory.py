@@ -134,6 +134,17 @@ class NoteStore:
         if self.file is not None and self.file.exists():
             self._load(self.file)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoteStore:
+        """Itself: who copies a `ctx` to work in another thread writes into the same memory."""
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What another process gets: the notes so far, the file, no lock."""
+        return {"file": self.file, "embed": self.embed, "notes": self.notes}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)
+
     def for_agent(self, agent: str) -> AgentMemory:
         """The memory of one agent; the notes of the others are not in it."""
         return AgentMemory(self, agent)

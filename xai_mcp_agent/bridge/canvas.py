@@ -19,6 +19,7 @@ from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import agent_in, spec_of
 from .console import Console, short_arguments
 from .engine import Engine
+from .nesting import nested
 from .ports import as_text, required
 from .runs import busy
 from .stage import Stage
@@ -52,6 +53,7 @@ def run_agent(
     Raises:
         UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a mistake here.
         ModelError, RuntimeError: the model's service; the bridge was closed meanwhile.
+        NestedTooDeep: a tool of the agent runs the agent itself, again and again.
     """
     # First of all: the conversation is not lost, whatever is wrong with the rest.
     outcome.conversation = Conversation(conversation).messages
@@ -73,7 +75,8 @@ def run_agent(
 
     run = AgentRun(spec, outcome.conversation, emit)
     try:
-        outcome.answer = ctx["last_answer"] = workflow.perform(go).answer
+        with nested(name):
+            outcome.answer = ctx["last_answer"] = workflow.perform(go).answer
     finally:
         outcome.conversation = run.conversation.messages
 

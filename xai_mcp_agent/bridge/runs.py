@@ -55,6 +55,10 @@ class Hold:
         """Itself: whoever copies a `ctx` has one run still, and one claim."""
         return self
 
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Nothing: in another process the run takes a claim of its own."""
+        return type(None), ()
+
 
 def bridge_of(ctx: Any) -> Bridge:
     """The bridge for this run; made on first use.

@@ -1,0 +1,219 @@
+"""Several agents in one workflow: side by side, one as a tool of another, in loops, in parallel."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any
+
+import dill
+import pytest
+from xai_components.base import Component
+from xai_components.xai_controlflow.branches import ForEach, LoopComponent
+from xai_components.xai_utils.utils import AwaitFutures, RunParallelThread
+
+from tests.support.canvas import call, chain, make, play
+from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
+from xai_mcp_agent.agent_components import AgentInit, AgentRun
+from xai_mcp_agent.memory_components import AgentNumpyMemory
+from xai_mcp_agent.toolbelt_components import (
+    AgentDefineTool,
+    AgentMakeToolbelt,
+    AgentToolOutput,
+    AgentUseMCPTools,
+)
+
+from .conftest import SERVERS, UseServers
+
+Flow = list[Component]
+Body = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
+    units = {"command": "${python}", "args": [str(SERVERS / "units.py")]}
+    use_servers(library=library, units=units)
+
+
+def agent(name: str, *servers: str, **inputs: Any) -> Flow:
+    """The nodes that set up an agent with a toolbelt of its own name."""
+    belt = make(AgentMakeToolbelt, name=name)
+    use = [make(AgentUseMCPTools, server_name=x, toolbelt_name=name) for x in servers]
+    return [
+        *use,
+        belt,
+        make(AgentInit, agent_name=name, toolbelt_spec=belt.toolbelt_spec, **inputs),
+    ]
+
+
+def asking(name: str, conversation: Any) -> AgentRun:
+    return make(AgentRun, agent_name=name, conversation=conversation)
+
+
+def agent_as_tool(of: str, tool: str, description: str, agent_name: str, asked: str = "{}") -> Flow:
+    """A drawn tool of the toolbelt `of` that has another agent answer."""
+    start = make(AgentDefineTool, tool_name=tool, description=description, for_toolbelt=of)
+    phrase = call(asked.format, start.tool_input)
+    inner = asking(agent_name, phrase.result)
+    return [start, phrase, inner, make(AgentToolOutput, results=[inner.last_response])]
+
+
+def model_at(endpoint: ModelEndpoint) -> dict[str, Any]:
+    return {
+        "agent_provider": "openai",
+        "agent_model": "scripted",
+        "base_url": endpoint.base_url,
+        "api_key": "sk-dummy",
+    }
+
+
+def tools_offered(body: Body) -> list[str]:
+    return [x["function"]["name"] for x in body.get("tools", [])]
+
+
+# Side by side
+
+
+def test_each_agent_has_the_tools_of_its_own_toolbelt() -> None:
+    with model_endpoint([says("one"), says("two")]) as endpoint:
+        first, second = asking("reader", "Hello!"), asking("counter", "Hello!")
+        play(
+            {},
+            *agent("reader", "library", **model_at(endpoint)),
+            *agent("counter", "units", **model_at(endpoint)),
+            first,
+            second,
+        )
+    offered = [{x.split("_")[0] for x in tools_offered(asked.body)} for asked in endpoint.requests]
+    assert offered == [{"library"}, {"units"}]
+    assert [first.last_response.value, second.last_response.value] == ["one", "two"]
+
+
+def test_an_agent_answers_what_another_said() -> None:
+    found = asking("reader", "Find a book about whales.")
+    heard = asking("echo", found.last_response)
+    with model_endpoint(lambda body: says(body["messages"][-1]["content"][:30])) as endpoint:
+        play({}, *agent("reader", "library"), *agent("echo", **model_at(endpoint)), found, heard)
+    assert heard.last_response.value == found.last_response.value[:30]
+
+
+# One as a tool of another
+
+
+def test_an_agent_uses_the_tools_of_another_through_a_drawn_tool() -> None:
+    """Both follow rules; only the inner one has the library."""
+    librarian = ("librarian", "Find a book about {}.")
+    tool = agent_as_tool("boss", "ask_librarian", "Finds books about a topic.", *librarian)
+    run = asking("boss", "Find books about whales.")
+    play({}, *agent("librarian", "library"), *agent("boss"), run, tools=[tool])
+    assert "Moby-Dick" in run.last_response.value
+
+
+def test_agents_in_agents_keep_their_conversations_apart() -> None:
+    """Three deep: each sees what it was asked, and what its own tool answered."""
+
+    def ask_further(body: Body) -> Step:
+        last = body["messages"][-1]
+        if last["role"] == "tool" or not body.get("tools"):
+            return says(f"({last['content']})")
+        return calls((tools_offered(body)[0], {"input": f"{last['content']}!"}))
+
+    with ExitStack() as stack:
+        models = [model_at(stack.enter_context(model_endpoint(ask_further))) for _ in range(3)]
+        names = ["top", "middle", "bottom"]
+        setup = [x for name, it in zip(names, models, strict=True) for x in agent(name, **it)]
+        tools = [
+            agent_as_tool("top", "ask_middle", "Asks.", "middle"),
+            agent_as_tool("middle", "ask_bottom", "Asks.", "bottom"),
+        ]
+        run = asking("top", "Who")
+        play({}, *setup, run, tools=tools)
+    assert run.last_response.value == "(((Who!!)))"
+
+
+def test_an_agent_that_is_a_tool_of_itself_is_stopped_and_told_why() -> None:
+    """It would go on until the money is gone."""
+
+    def always_calls(body: Body) -> Step:
+        last = body["messages"][-1]
+        return says(last["content"]) if last["role"] == "tool" else calls(("again", {"input": "x"}))
+
+    with model_endpoint(always_calls) as endpoint:
+        tool = agent_as_tool("a", "again", "Asks again.", "a")
+        run = asking("a", "Go.")
+        play({}, *agent("a", **model_at(endpoint)), run, tools=[tool])
+    assert "would run inside itself once more (a > a > a > a)" in run.last_response.value
+    assert len(endpoint.requests) == 6
+
+
+# In loops
+
+
+def test_an_agent_in_a_loop_answers_each_item() -> None:
+    each = make(ForEach, items=["whales", "travel"])
+    ask = call(lambda topic: f"Find a book about {topic}.", each.current_item)
+    run = asking("a", ask.result)
+    answers: list[str] = []
+    each.body = chain(ask, run, call(answers.append, run.last_response))
+    play({}, *agent("a", "library"), each)
+    assert ["Moby-Dick" in x for x in answers] == [True, False]
+    assert "Around the World" in answers[1]
+
+
+def test_an_agent_set_up_anew_in_each_round_is_the_one_of_that_round() -> None:
+    each = make(ForEach, items=["one", "two", "three"])
+    with model_endpoint(lambda body: says(body["messages"][0]["content"])) as endpoint:
+        init = make(
+            AgentInit, agent_name="a", system_prompt=each.current_item, **model_at(endpoint)
+        )
+        run = asking("a", "Which round is it?")
+        answers: list[str] = []
+        each.body = chain(init, run, call(answers.append, run.last_response))
+        play({}, each)
+    assert answers == ["one", "two", "three"]
+
+
+def test_a_conversation_goes_round_a_loop_and_grows() -> None:
+    """The out_conversation of a round is the conversation of the next."""
+    kept: list[Any] = ["Count."]
+    with model_endpoint(lambda body: says(str(len(body["messages"])))) as endpoint:
+        last = call(lambda _: kept[-1])
+        run = asking("a", last.result)
+        keep = call(kept.append, run.out_conversation)
+        loop = make(LoopComponent)
+        loop.body = chain(last, run, keep, call(lambda _: setattr(more, "value", len(kept) < 4)))
+        more = loop.condition
+        more.value = True
+        play({}, *agent("a", **model_at(endpoint)), loop)
+    assert [x["role"] for x in kept[-1]] == ["user", *["assistant"] * 3]
+
+
+# In parallel
+
+
+def test_agents_run_in_parallel_by_the_nodes_for_it() -> None:
+    """RunParallelThread copies `ctx` and the nodes, memory and bridge with them."""
+    memory = make(AgentNumpyMemory, file="notes.jsonl")
+    answers: list[str] = []
+    parallel: list[RunParallelThread] = []
+    for topic in ("whales", "travel"):
+        run = asking("a", f"Find a book about {topic}.")
+        node = make(RunParallelThread, n_workers=1)
+        node.body = chain(run, call(answers.append, run.last_response))
+        parallel.append(node)
+    awaiting = [make(AwaitFutures, futures=x.futures) for x in parallel]
+    play({}, memory, *agent("a", "library", agent_memory=memory.memory), *parallel, *awaiting)
+    assert sorted("Moby-Dick" in x for x in answers) == [False, True]
+
+
+def test_an_agent_goes_on_in_another_process() -> None:
+    """RunParallelProcess pickles `ctx`; the bridge there is another, the notes are the same."""
+    ctx: dict[str, Any] = {}
+    memory = make(AgentNumpyMemory)
+    play(ctx, memory, *agent("a", "library", agent_memory=memory.memory))
+    ctx["agent_a"]["agent_memory"].add("", "The dog is called Rex.", {"dog": "Rex"})
+    there = dill.loads(dill.dumps(ctx))
+    del ctx
+    books, dog = asking("a", "Find a book about whales."), asking("a", "Look up my memory: dog")
+    play(there, books, dog)
+    assert "Moby-Dick" in books.last_response.value
+    assert "Rex" in dog.last_response.value
