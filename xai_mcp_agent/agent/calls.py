@@ -87,17 +87,18 @@ class CallRunner:
     async def _answer(self, call: ToolCall, offer: Offer, thought: str) -> ToolFinished:
         started = time.monotonic()
         arguments: JsonObject | None = None
-        name = call.name
+        name, source = call.name, None
         try:
             tool, name = self._find(call.name, offer)
+            source = tool.source
             arguments = parse_arguments(call.arguments, tool.input_schema, tool=name)
         except XaiMcpError as problem:
             result = ToolResult.of_text(str(problem), is_error=True)
         else:
-            await self._emit(ToolStarted(call.id, name, arguments))
+            await self._emit(ToolStarted(call.id, name, arguments, source))
             result = await self._result(call.id, tool, name, arguments)
         seconds = time.monotonic() - started
-        return ToolFinished(call.id, name, arguments, result, seconds, thought)
+        return ToolFinished(call.id, name, arguments, result, seconds, thought, source)
 
     def _find(self, name: str, offer: Offer) -> tuple[Tool, str]:
         """The tool meant; a model may write the tool's own name where that is clear."""

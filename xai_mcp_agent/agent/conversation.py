@@ -43,6 +43,11 @@ class Conversation:
         """The system messages at the start of what was given."""
         return "\n\n".join(text_of(x) for x in self._given[: self._system_count()])
 
+    @property
+    def last_text(self) -> str:
+        """The text of the last message."""
+        return next((text_of(x) for x in reversed([*self._given, *self._said])), "")
+
     def add(self, *messages: Message) -> None:
         """Note what was said."""
         self._said += messages

@@ -18,13 +18,17 @@ ToolProtocol: TypeAlias = Literal["native", "text"]
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins. `left_out` has a line for each source that could not be used."""
+    """A run begins. `left_out` has a line for each source that could not be used.
+
+    `asked` is the text of the last message it was given.
+    """
 
     agent: str
     model: str
     protocol: ToolProtocol
     tool_names: tuple[str, ...]
     left_out: tuple[str, ...] = ()
+    asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +65,12 @@ class ThoughtFinished:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """A tool is being called. `arguments` is None when they could not be read."""
+    """A tool is being called. `source` is where it lives, if there is such a tool."""
 
     call_id: str
     tool: str
     arguments: JsonObject | None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,10 @@ class ToolProgressed:
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool answered, or was answered for: `result.is_error` tells. `thought` led to it."""
+    """A tool answered, or was answered for: `result.is_error` tells. `thought` led to it.
+
+    `arguments` is None when they could not be read, `source` when there is no such tool.
+    """
 
     call_id: str
     tool: str
@@ -89,6 +97,7 @@ class ToolFinished:
     result: ToolResult
     seconds: float
     thought: str
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

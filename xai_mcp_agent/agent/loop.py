@@ -109,8 +109,8 @@ class AgentRun:
         names = tuple(self._offer.names())
         if self._calls.kept.tool_name in names:
             self._calls.kept.tool_name = _OTHER_READ_RESULT
-        model = self._spec.model.name
-        await self._emit(RunStarted(self._spec.name, model, self._protocol, names, left_out))
+        model, asked = self._spec.model.name, self.conversation.last_text
+        await self._emit(RunStarted(self._spec.name, model, self._protocol, names, left_out, asked))
 
     async def _steps(self) -> tuple[str, Stopped, int]:
         for step in range(1, max(self._spec.max_thoughts, 1) + 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +26,7 @@ from .runs import busy
 from .stage import Stage
 from .toolbelts import servers_in
 from .toolbox import AgentToolbox
+from .transcript import recorder
 
 T = TypeVar("T")
 
@@ -57,7 +59,7 @@ def run_agent(
     """
     # First of all: the conversation is not lost, whatever is wrong with the rest.
     outcome.conversation = Conversation(conversation).messages
-    agent, workflow = agent_in(ctx, name, "AgentRun"), _Workflow(ctx, on_thought)
+    agent, workflow = agent_in(ctx, name, "AgentRun"), _Workflow(ctx, {"agent": name}, on_thought)
     spec = spec_of(agent, name, metadata)
 
     async def emit(event: RunEvent) -> None:
@@ -119,7 +121,7 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
     """
     tool = required(tool, "tool_name", "AgentRunTool")
     agent, said = agent_in(ctx, name, "AgentRunTool"), Conversation(conversation)
-    workflow = _Workflow(ctx)
+    workflow = _Workflow(ctx, {"agent": name, "node": "AgentRunTool"})
 
     async def emit(event: RunEvent) -> None:
         workflow.show(event)
@@ -156,25 +158,33 @@ class _Workflow:
     Through those it must not hold the workflow, whose servers close when its `ctx` is gone.
     """
 
-    def __init__(self, ctx: Any, on_thought: Callable[[ToolFinished], None] | None = None) -> None:
+    def __init__(
+        self,
+        ctx: Any,
+        who: Mapping[str, str],
+        on_thought: Callable[[ToolFinished], None] | None = None,
+    ) -> None:
         self.ctx = ctx
         self.on_thought = on_thought
         self.stage = Stage()
         self.failed: dict[str, XaiMcpError] = {}
         self._console = Console()
+        self._who = who
 
     def perform(self, do: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `do` on the bridge's loop and work for it in this thread; then let go of it all."""
         try:
             with busy(self.ctx) as hold:
                 self.failed = hold.failed
+                self._recorder = recorder(self.ctx, hold.bridge, **self._who)
                 return self.stage.perform(hold.bridge, do)
         finally:
             self.ctx = self.on_thought = None
 
     def show(self, event: RunEvent) -> None:
-        """Have an event written on the screen."""
+        """Have an event written on the screen, and in the transcript if there is one."""
         self.stage.post(lambda: self._console.show(event))
+        self.stage.post(partial(self._recorder.event, event, time.time()))
 
     def show_waiting(self, servers: list[str]) -> None:
         """Have it written that these servers are waited for."""

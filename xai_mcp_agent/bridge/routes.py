@@ -11,6 +11,7 @@ from .agents import agent_in, model_of
 from .engine import Engine
 from .runs import busy
 from .stage import Stage
+from .transcript import used
 
 _ROUTES = "registered_agent_routes"
 _CONVERSATION = "current_conversation_for_flow"
@@ -46,7 +47,9 @@ def follow_route(
     """
     routes: dict[str, DrawnRoute] = ctx.get(_ROUTES) or {}
     key = result_key or DEFAULT_RESULT_KEY
-    name = _choose(ctx, agent_name, routes, conversation)
+    with used(ctx, "AgentRouter", agent=agent_name, routes=list(routes)) as (_, tell):
+        name = _choose(ctx, agent_name, routes, conversation)
+        tell(route=name)
     ctx[_CONVERSATION] = conversation
     ctx[key] = ctx["tool_output"] = ctx["last_answer"] = None
     routes[name].run(ctx, conversation)

@@ -15,7 +15,7 @@ from ..core.results import ImagePart, ResourcePart, TextPart, ToolResult, descri
 from ..core.schemas import signature
 from ..core.tools import JsonObject, Tool
 from .ports import as_text, mapping, optional, positive, required
-from .runs import bridge_of
+from .transcript import used
 
 _SERVER = "server_name"
 _DESCRIPTION_CHARS = 100
@@ -24,7 +24,9 @@ _DESCRIPTION_CHARS = 100
 def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
     """The server's tools as dicts, and as text to read."""
     server = required(server, _SERVER, "MCPListTools")
-    tools = bridge_of(ctx).list_tools(server)
+    with used(ctx, "MCPListTools", server=server) as (bridge, tell):
+        tools = bridge.list_tools(server)
+        tell(names=[x.name for x in tools])
     return [tool_as_dict(x) for x in tools], "\n".join(tool_line(x) for x in tools)
 
 
@@ -36,27 +38,39 @@ def call_tool(
     server, tool = required(server, _SERVER, node), required(tool, "tool_name", node)
     limit = positive(timeout_seconds, "timeout_seconds", node)
     given = mapping(arguments, "arguments", node)
-    return bridge_of(ctx).call_tool(server, tool, given, timeout_seconds=limit)
+    with used(ctx, node, server=server, tool=tool, arguments=given) as (bridge, tell):
+        result = bridge.call_tool(server, tool, given, timeout_seconds=limit)
+        tell(text=result.text, is_error=result.is_error)
+    return result
 
 
 def list_resources(ctx: Any, server: str) -> list[JsonObject]:
     """Resources and templates as dicts."""
     server = required(server, _SERVER, "MCPListResources")
-    return [asdict(x) for x in bridge_of(ctx).list_resources(server)]
+    with used(ctx, "MCPListResources", server=server) as (bridge, tell):
+        found = bridge.list_resources(server)
+        tell(names=[x.uri for x in found])
+    return [asdict(x) for x in found]
 
 
 def read_resource(ctx: Any, server: str, uri: str) -> tuple[str, list[JsonObject]]:
     """The text of a resource, and all its contents as dicts."""
     node = "MCPReadResource"
     server, uri = required(server, _SERVER, node), required(uri, "uri", node)
-    contents = bridge_of(ctx).read_resource(server, uri)
-    return "\n".join(describe(x) for x in contents), [asdict(x) for x in contents]
+    with used(ctx, node, server=server, uri=uri) as (bridge, tell):
+        contents = bridge.read_resource(server, uri)
+        text = "\n".join(describe(x) for x in contents)
+        tell(text=text)
+    return text, [asdict(x) for x in contents]
 
 
 def list_prompts(ctx: Any, server: str) -> list[JsonObject]:
     """Prompts as dicts."""
     server = required(server, _SERVER, "MCPListPrompts")
-    return [asdict(x) for x in bridge_of(ctx).list_prompts(server)]
+    with used(ctx, "MCPListPrompts", server=server) as (bridge, tell):
+        found = bridge.list_prompts(server)
+        tell(names=[x.name for x in found])
+    return [asdict(x) for x in found]
 
 
 def get_prompt(
@@ -70,9 +84,11 @@ def get_prompt(
     server, name = required(server, _SERVER, node), required(name, "prompt_name", node)
     given = mapping(arguments, "arguments", node)
     texts = {key: as_text(value) for key, value in given.items()}
-    messages = bridge_of(ctx).get_prompt(server, name, texts)
-    shown = [{"role": x.role, "content": _message_content(x.content)} for x in messages]
-    return shown, "\n".join(describe(x.content) for x in messages)
+    with used(ctx, node, server=server, prompt=name, arguments=texts) as (bridge, tell):
+        messages = bridge.get_prompt(server, name, texts)
+        text = "\n".join(describe(x.content) for x in messages)
+        tell(text=text)
+    return [{"role": x.role, "content": _message_content(x.content)} for x in messages], text
 
 
 def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
@@ -84,23 +100,24 @@ def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
         UnknownServer: the settings have no server of that name.
     """
     server = optional(server, _SERVER, "MCPServerStatus")
-    bridge = bridge_of(ctx)
-    if server in bridge.usable_servers():
-        bridge.connect(server, wait=True)
-    elif server and server not in bridge.settings.problems:
-        bridge.settings.server(server)
-    found = [x for x in bridge.servers() if not server or x.name == server]
+    with used(ctx, "MCPServerStatus", server=server) as (bridge, tell):
+        if server in bridge.usable_servers():
+            bridge.connect(server, wait=True)
+        elif server and server not in bridge.settings.problems:
+            bridge.settings.server(server)
+        found = [x for x in bridge.servers() if not server or x.name == server]
+        tell(states={x.name: x.state for x in found})
     return [asdict(x) for x in found], "\n".join(status_text(x) for x in found)
 
 
 def close(ctx: Any, server: str | None) -> None:
     """Close one server, or all."""
     server = optional(server, _SERVER, "MCPCloseServer")
-    bridge = bridge_of(ctx)
     never_open = ("idle", "disabled")
-    opened = [x.name for x in bridge.servers() if x.state not in never_open]
-    for name in [server] if server else opened:
-        bridge.disconnect(name)
+    with used(ctx, "MCPCloseServer", server=server) as (bridge, _):
+        opened = [x.name for x in bridge.servers() if x.state not in never_open]
+        for name in [server] if server else opened:
+            bridge.disconnect(name)
 
 
 def tool_as_dict(tool: Tool) -> JsonObject:

@@ -1,0 +1,184 @@
+"""A transcript of what really happened: one line of JSON for each event, added to a file.
+
+`XAI_MCP_TRANSCRIPT=<file>` turns it on. Each line has the `time` (seconds since 1970), the `run`
+(the same in all lines of one run of a workflow), the `agent` or the `node` it is about, the
+`event`, and the event's own fields. Runs, threads and processes may share a file: a line
+is one write at its end. Secrets are masked and long values cut. A file that cannot be
+written is told of once, and no run stops for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from ..agent.events import RunEvent, TextArrived
+from ..core.results import ToolResult
+from ..core.tools import JsonObject
+from ..settings.secret_rules import is_secret, secrets_in_env, secrets_in_text
+from ..settings.secrets import MASK, Secret, Secrets
+from ..sources.canvas import CANVAS
+from .bridge import Bridge
+from .runs import bridge_of
+
+ENVIRONMENT_VARIABLE = "XAI_MCP_TRANSCRIPT"
+
+_RUN_KEY = "mcp_run"
+_MOST_CHARS = 4_000  # of one field: what a person reads, not a copy of a book
+# What is cut off is not searched for secrets, but one that begins before the cut is whole in here.
+_SEARCHED_CHARS = _MOST_CHARS + 16_000
+_DEEPEST = 20  # guards against hostile nesting
+_told: set[str] = set()
+
+
+class Recorder:
+    """Writes the events of one agent or node. Holds neither the run's `ctx` nor its bridge.
+
+    `who` is what every line says besides. Without a file it does nothing.
+    """
+
+    def __init__(self, file: str, who: Mapping[str, str], secrets: Iterable[Secrets] = ()) -> None:
+        self._file = file
+        self._who = who
+        self._secrets = [*secrets, Secrets(secrets_in_env(os.environ))] if file else []
+
+    def event(self, event: RunEvent, at: float) -> None:
+        """Write an event of an agent's run that happened at this time.
+
+        Pieces of text are left out: `ThoughtFinished` has it whole, and half a secret is not known.
+        """
+        if self._file and not isinstance(event, TextArrived):
+            self._write(type(event).__name__, _fields_of(event), at)
+
+    def note(self, event: str, **values: Any) -> None:
+        """Write an event that is none of an agent's run."""
+        if self._file:
+            self._write(event, values, time.time())
+
+    def _write(self, event: str, values: Mapping[str, Any], at: float) -> None:
+        line = {"time": round(at, 3), **self._who, "event": event}
+        line |= {name: self._short(self._clean(x, name)) for name, x in values.items()}
+        _append(self._file, json.dumps(line, ensure_ascii=False))
+
+    def _clean(self, value: Any, name: str = "", depth: int = 0) -> Any:
+        """The value as JSON has it, without secrets."""
+        match value:
+            case str():
+                return MASK if is_secret(name, value) else self._clean_text(value)
+            case None | bool() | int() | float():
+                return MASK if value and is_secret(name, str(value)) else value
+            case Mapping() if depth < _DEEPEST:
+                items = cast(Mapping[Any, Any], value).items()
+                return {
+                    self._clean_text(str(k)): self._clean(v, str(k), depth + 1) for k, v in items
+                }
+            case list() | tuple() if depth < _DEEPEST:
+                return [self._clean(x, name, depth + 1) for x in cast(list[Any], value)]
+            case _:
+                return f"<{type(value).__name__}>"
+
+    def _clean_text(self, text: str) -> str:
+        shown = text[:_SEARCHED_CHARS]
+        for known in (*self._secrets, Secrets(secrets_in_text(shown))):
+            shown = known.mask(shown)
+        if len(text) > _SEARCHED_CHARS:  # the end may hold half a secret, wherever masks moved it
+            shown = shown[: _MOST_CHARS - _SEARCHED_CHARS]
+        return _cut(shown, len(text))
+
+    def _short(self, value: Any) -> Any:
+        """The value itself, or the beginning of its JSON when that is long."""
+        text = "" if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return value if len(text) <= _MOST_CHARS else _cut(text, len(text))
+
+
+def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
+    """The recorder for one agent or node of this run; it knows the keys of all agents in it."""
+    file = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
+    if not file:
+        return Recorder("", who)
+    run = ctx.setdefault(_RUN_KEY, uuid.uuid4().hex[:8])
+    agents = [cast(dict[str, Any], x) for x in ctx.values() if isinstance(x, dict)]
+    keys = Secrets(x for agent in agents for x in agent.values() if isinstance(x, Secret))
+    return Recorder(file, {"run": run, **who}, [bridge.settings.secrets, keys])
+
+
+@contextmanager
+def used(ctx: Any, node: str, **asked: Any) -> Generator[tuple[Bridge, Callable[..., None]]]:
+    """The bridge for a node without a model, and a function to tell what came of it.
+
+    Written as `NodeStarted` with what was `asked`, and `NodeFinished` or `NodeFailed`.
+    """
+    bridge, answer, started = bridge_of(ctx), dict[str, Any](), time.monotonic()
+    writing = recorder(ctx, bridge, node=node)
+    writing.note("NodeStarted", **asked)
+    try:
+        yield bridge, answer.update
+    except BaseException as error:
+        words = str(error) or type(error).__name__
+        writing.note("NodeFailed", **asked, error=words, seconds=_since(started))
+        raise
+    writing.note("NodeFinished", **asked, **answer, seconds=_since(started))
+
+
+def read_transcript(file: Path) -> list[JsonObject]:
+    """The lines of a transcript in order; what is no line of one is left out."""
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        values = [_line(x) for x in lines]
+    return [x for x in values if x]
+
+
+def _line(text: str) -> JsonObject:
+    try:
+        value: Any = json.loads(text)
+    except ValueError:  # half a line, of a process that was killed or a disk that was full
+        return {}
+    return cast(JsonObject, value) if isinstance(value, dict) and "event" in value else {}
+
+
+def _since(started: float) -> float:
+    return round(time.monotonic() - started, 3)
+
+
+def _fields_of(event: RunEvent) -> JsonObject:
+    """An event's fields, flat: the result of a tool as its text, not its parts."""
+    values = {x.name: getattr(event, x.name) for x in fields(event)}
+    result = values.pop("result", None)
+    if isinstance(result, ToolResult):
+        values |= {"text": result.text, "is_error": result.is_error, "notes": result.notes}
+    if values.get("source") == CANVAS:
+        values["source"] = "canvas"
+    return {k: asdict(x) if is_dataclass(x) else _rounded(x) for k, x in values.items()}  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def _cut(text: str, length: int) -> str:
+    return text if length <= _MOST_CHARS else f"{text[:_MOST_CHARS]}... ({length} characters)"
+
+
+def _append(file: str, line: str) -> None:
+    # Odd halves of characters, which Python's texts may hold, stay readable as JSON's escapes.
+    data = f"{line}\n".encode("utf-8", "backslashreplace")
+    try:
+        with open(os.path.expanduser(file), "ab", buffering=0) as transcript:
+            transcript.write(data)
+    except (OSError, ValueError) as reason:
+        if file not in _told:
+            _told.add(file)
+            print(
+                f"No transcript is written: {file}: {reason}. {ENVIRONMENT_VARIABLE} names this "
+                "file. The run goes on.",
+                file=sys.stderr,
+            )
