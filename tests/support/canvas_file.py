@@ -10,17 +10,21 @@ import json
 import keyword
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import tinycss2.color4
+
+from xai_mcp_agent.cli.component_files import ComponentClass
 
 from .components import all_components
 from .nodes import COMPULSORY_MARK, DYNAMIC, FLOW, FLOW_LABEL, VALUE
 
 Document: TypeAlias = dict[str, Any]
 Item: TypeAlias = dict[str, Any]
+Classes: TypeAlias = Mapping[str, ComponentClass]
 
 _PORT_KEYS = ("id", "name", "label", "varName", "dataType", "in", "links", "parentNode")
 _LINK_KEYS = ("id", "type", "source", "sourcePort", "target", "targetPort", "points", "color")
@@ -57,13 +61,17 @@ def fits(source: str, target: str) -> bool:
     )
 
 
-def problems(document: Document, name: str) -> list[str]:
-    """Return what is wrong with a file called `<name>.xircuits`, as sentences."""
+def problems(document: Document, name: str, classes: Classes | None = None) -> list[str]:
+    """Return what is wrong with a file called `<name>.xircuits`, as sentences.
+
+    `classes` are those that are installed, by name: ours and Xircuits' by default.
+    """
+    known = all_components() if classes is None else classes
     kinds = [layer["type"] for layer in document["layers"]]
     if kinds != ["diagram-links", "diagram-nodes"]:
         return [f"the layers are {kinds}: the canvas wants links, then nodes"]
     rules: list[Callable[[Document], Iterator[str]]] = [
-        _keys, _identities, _nodes, _ports, _links, _values, _flow,
+        _keys, _identities, partial(_nodes, known), partial(_ports, known), _links, _values, _flow,
     ]  # fmt: skip
     found = [*_file_name(document, name), *_keys(document)]
     return found or [text for rule in rules for text in rule(document)]
@@ -99,18 +107,18 @@ def _identities(document: Document) -> Iterator[str]:
         yield from (f"two {what}s have the id {x}" for x, count in counts.items() if count > 1)
 
 
-def _nodes(document: Document) -> Iterator[str]:
+def _nodes(classes: Classes, document: Document) -> Iterator[str]:
     for node in nodes_of(document):
         color = tinycss2.color4.parse_color(node["color"])
         if color is None:
             yield f"{node['name']}: no colour {node['color']!r}; the canvas would be blank"
         path = node["extras"].get("path")
-        known = all_components().get(node["name"])
+        known = classes.get(node["name"])
         if path and (known is None or known.path != path):
             yield f"{node['name']}: no such component in {path}"
 
 
-def _ports(document: Document) -> Iterator[str]:
+def _ports(classes: Classes, document: Document) -> Iterator[str]:
     for node in nodes_of(document):
         names = Counter(port["name"] for port in node["ports"])
         yield from (f"{node['name']}: two ports {x}" for x, n in names.items() if n > 1)
@@ -125,14 +133,14 @@ def _ports(document: Document) -> Iterator[str]:
                 yield f"{where}: compulsory and not wired"
             if port["in"] and len(port["links"]) > 1 and port["dataType"]:
                 yield f"{where}: more than one value"
-            yield from _port_of_class(node, port)
+            yield from _port_of_class(classes, node, port)
 
 
-def _port_of_class(node: Item, port: Item) -> Iterator[str]:
+def _port_of_class(classes: Classes, node: Item, port: Item) -> Iterator[str]:
     if "path" not in node["extras"] or not port["dataType"]:
         return
     written = port["varName"].removeprefix(COMPULSORY_MARK)
-    known = all_components().get(node["name"])
+    known = classes.get(node["name"])
     specs = {(x.name, x.type, x.is_in) for x in known.ports} if known else set()
     if (written, port["dataType"], port["in"]) not in specs:
         yield f"{node['name']}: its class has no port {written} of type {port['dataType']}"

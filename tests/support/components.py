@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -14,11 +15,11 @@ from xai_mcp_agent.cli.component_files import (
 )
 
 
-def component(name: str) -> ComponentClass:
-    """Return a class of ours or of a plain Xircuits by its name alone, as the palette does."""
-    known = all_components()
+def component(name: str, classes: Mapping[str, ComponentClass] | None = None) -> ComponentClass:
+    """Return a class by its name alone, as the palette does; of ours and Xircuits' by default."""
+    known = all_components() if classes is None else classes
     if name not in known:
-        raise KeyError(f"no component {name!r} in ours and Xircuits' own files")
+        raise KeyError(f"no component {name!r} among {len(known)} classes")
     return known[name]
 
 

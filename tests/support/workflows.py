@@ -18,12 +18,12 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from xai_mcp_agent.cli.component_files import PortSpec
+from xai_mcp_agent.cli.component_files import ComponentClass, PortSpec
 
 from .canvas_file import Document, fits, problems
 from .components import component
@@ -76,10 +76,14 @@ Given: TypeAlias = Any
 
 
 class Workflow:
-    """A workflow under construction; `name` becomes the file's and, compiled, a class's name."""
+    """A workflow under construction; `name` becomes the file's and, compiled, a class's name.
 
-    def __init__(self, name: str) -> None:
+    `classes` are those of its components by name: ours and Xircuits' by default.
+    """
+
+    def __init__(self, name: str, classes: Mapping[str, ComponentClass] | None = None) -> None:
         self.name = name
+        self._classes = classes
         self.nodes: list[Node] = []
         self.links: list[Link] = []
         self._rows: list[list[Node]] = []
@@ -95,7 +99,7 @@ class Workflow:
 
     def node(self, class_name: str, **inputs: Given) -> Node:
         """Add a component and wire its in-ports."""
-        cls = component(class_name)
+        cls = component(class_name, self._classes)
         first, last = cls.lines
         extras = {
             "type": cls.type, "path": cls.path, "description": cls.description,
@@ -166,7 +170,7 @@ class Workflow:
                 self._layer("diagram-nodes", {x.id: _saved_node(x, layout) for x in self.nodes}),
             ],
         }
-        if found := problems(document, self.name):
+        if found := problems(document, self.name, self._classes):
             raise WorkflowError("\n".join(found))
         return document
 

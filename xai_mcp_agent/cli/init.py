@@ -26,6 +26,7 @@ from ..bridge.freshness import (
 )
 from ..bridge.shell import shown_command
 from ..core.errors import XaiMcpError
+from .files import free_backup_name
 from .output import print_json
 
 Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date"]
@@ -181,20 +182,11 @@ def _retire_stale_copies(library: Path, source: Path) -> Iterator[Step]:
         copy = library / file.name
         if not copy.exists() or copy.read_bytes() == file.read_bytes():
             continue
-        backup = _free_backup_name(library.parent, file.name)
+        backup = free_backup_name(library.parent, file.name)
         copy.rename(backup)
         folder = library.parent.parent
         note = f"the old one is now {backup.relative_to(folder).as_posix()}"
         yield Step("replaced", copy.relative_to(folder).as_posix(), note)
-
-
-def _free_backup_name(folder: Path, name: str) -> Path:
-    backup = folder / f"{name}.bak"
-    number = 2
-    while os.path.lexists(backup):
-        backup = folder / f"{name}.{number}.bak"
-        number += 1
-    return backup
 
 
 def _files_of_the_user(library: Path, source: Path) -> list[str]:

@@ -10,6 +10,7 @@ import typer
 
 from ..bridge.freshness import installed_version
 from ..core.errors import XaiMcpError
+from .adopt import adopt
 from .init import init
 from .output import prepare_streams, print_error
 from .servers import call, servers, tools
@@ -28,6 +29,7 @@ app.command("init")(init)
 app.command("servers")(servers)
 app.command("tools")(tools)
 app.command("call")(call)
+app.command("adopt")(adopt)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,266 @@
+"""`xai-mcp-agent adopt` writes beside the original and names what it cannot read."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.canvas_file import load, nodes_of
+from tests.support.xai_agent_workflow import xai_agent_workflow
+from xai_mcp_agent.cli.adopt import FileReport, Target, adopt_file
+from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.cli.workflow_file import WorkflowFileError
+
+TEXT = xai_agent_workflow().text()
+
+
+@pytest.fixture
+def original(tmp_path: Path) -> Path:
+    return named(tmp_path, "clock")
+
+
+def named(folder: Path, stem: str, text: str = TEXT) -> Path:
+    file = folder / f"{stem}.xircuits"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def is_adopted(file: Path) -> bool:
+    paths = [x["extras"].get("path", "") for x in nodes_of(load(file))]
+    return any("xai_mcp_agent" in x for x in paths) and not any("xai_agent/" in x for x in paths)
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Run the command; its exit status, stdout and stderr."""
+    with pytest.raises(SystemExit) as ended:
+        run(["adopt", *words])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+# Where it goes
+
+
+def test_the_original_is_kept_and_the_adopted_one_stands_beside_it(original: Path) -> None:
+    report = adopt_file(original)
+    assert report.written == original.with_name("clock_adopted.xircuits")
+    assert is_adopted(report.written)
+    assert original.read_text(encoding="utf-8") == TEXT
+    assert [x.name for x in original.parent.iterdir() if x.name.startswith(".")] == []
+
+
+def test_in_place_keeps_a_backup_and_the_permissions(original: Path) -> None:
+    original.chmod(0o640)
+    report = adopt_file(original, Target(in_place=True))
+    assert report.backup is not None
+    assert report.backup.read_text(encoding="utf-8") == TEXT
+    assert is_adopted(original)
+    assert stat.S_IMODE(original.stat().st_mode) == 0o640
+    again = adopt_file(original, Target(in_place=True))
+    assert (again.status, again.backup) == ("nothing to do", None)
+
+
+def test_in_place_follows_a_link(tmp_path: Path, original: Path) -> None:
+    link = tmp_path / "link.xircuits"
+    link.symlink_to(original)
+    adopt_file(link, Target(in_place=True))
+    assert link.is_symlink()
+    assert is_adopted(original)
+
+
+def test_another_folder_gets_the_same_name_and_is_made(tmp_path: Path, original: Path) -> None:
+    report = adopt_file(original, Target(folder=tmp_path / "new" / "flows"))
+    assert report.written == tmp_path / "new" / "flows" / "clock.xircuits"
+    assert is_adopted(report.written)
+
+
+def test_a_file_that_is_there_is_replaced_only_when_told(original: Path) -> None:
+    taken = named(original.parent, "clock_adopted", "mine")
+    with pytest.raises(WorkflowFileError, match=r"clock_adopted\.xircuits exists .* --overwrite"):
+        adopt_file(original)
+    assert taken.read_text(encoding="utf-8") == "mine"
+    report = adopt_file(original, Target(overwrite=True))
+    assert report.backup is not None
+    assert report.backup.read_text(encoding="utf-8") == "mine"
+    assert is_adopted(taken)
+
+
+def test_adopting_twice_writes_the_same_and_is_no_error(original: Path) -> None:
+    first = adopt_file(original)
+    assert first.written is not None
+    before = first.written.stat().st_mtime_ns
+    assert adopt_file(original).status == "adopted"
+    assert first.written.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("stem", "adopted"),
+    [
+        ("my-agent", "my-agent_adopted"),
+        ("my agent (2)", "my_agent__2__adopted"),
+        ("01_first", "workflow_01_first_adopted"),
+        ("\u4f60\u597d", "\u4f60\u597d_adopted"),
+        ("x\u00b2", "x__adopted"),
+    ],
+)
+def test_the_new_name_is_one_that_xircuits_can_compile_and_run(
+    tmp_path: Path, stem: str, adopted: str
+) -> None:
+    """reference: Xircuits, section 3: it becomes the name of a class."""
+    report = adopt_file(named(tmp_path, stem))
+    assert report.written == tmp_path / f"{adopted}.xircuits"
+
+
+@pytest.mark.parametrize("stem", ["async", "args", "AgentRun", "Print"])
+def test_a_name_that_could_not_be_compiled_is_not_taken_over(tmp_path: Path, stem: str) -> None:
+    report = adopt_file(named(tmp_path, stem), Target(folder=tmp_path / "out"))
+    assert report.written == tmp_path / "out" / f"workflow_{stem}.xircuits"
+
+
+def test_odd_letters_survive(original: Path) -> None:
+    """Half a character is what a broken paste leaves; UTF-8 has no place for it."""
+    text = TEXT.replace("You are a clock.", "\\ud83d \u65e5\u672c \u2605")
+    report = adopt_file(named(original.parent, "odd", text))
+    assert report.written is not None
+    labels = [x["ports"][0]["label"] for x in nodes_of(load(report.written)) if x["ports"]]
+    assert any(x.startswith("\ud83d \u65e5\u672c \u2605") for x in labels)
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "bom.xircuits").write_text(TEXT, encoding="utf-8-sig")
+    assert adopt_file(tmp_path / "bom.xircuits").status == "adopted"
+
+
+# What cannot be read
+
+LAYERS = '{"layers": [{"type": "diagram-links", "models": {}}, %s]}'
+NODES = '{"type": "diagram-nodes", "models": %s}'
+UNREADABLE = {
+    "empty": ("", "line 1, column 1: this is not JSON"),
+    "a script": ("import sys", "line 1, column 1: this is not JSON"),
+    "cut": (TEXT[:500], "line "),
+    "a list": ("[]", "no list `layers`"),
+    "a notebook": ('{"cells": []}', "no list `layers`"),
+    "no nodes": (LAYERS % "3", "0 of the type diagram-nodes"),
+    "two layers": (LAYERS % ", ".join([NODES % "{}"] * 2), "2 of the type diagram-nodes"),
+    "nodes in a list": (LAYERS % (NODES % "[]"), "diagram-nodes has no object `models`"),
+    "a node that is none": (LAYERS % (NODES % '{"a1": 3}'), "at 'a1'"),
+    "not a number": ('{"zoom": NaN}', "NaN is no number"),
+    "too large a number": ('{"zoom": 1e999}', "1e999 is no number"),
+    "very deep": ("[" * 100_000, "nested too deeply"),
+}
+
+
+@pytest.mark.parametrize(("text", "says"), UNREADABLE.values(), ids=UNREADABLE)
+def test_what_is_no_workflow_is_named_with_the_place(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(WorkflowFileError) as error:
+        adopt_file(named(tmp_path, "bad", text))
+    assert str(tmp_path / "bad.xircuits") in str(error.value)
+    assert says in str(error.value)
+    assert "Name the .xircuits file" in str(error.value)
+
+
+@pytest.mark.parametrize("depth", [500, 960, 990, 2_000, 100_000])
+def test_a_deep_file_is_adopted_whole_or_named(tmp_path: Path, depth: int) -> None:
+    """How deep Python's JSON goes differs from version to version, and reading from writing."""
+    deep = TEXT.replace('"gridSize": 0', f'"gridSize": {"[" * depth}{"]" * depth}')
+    file = named(tmp_path, "deep", deep)
+    try:
+        written = adopt_file(file).written
+    except WorkflowFileError as error:
+        assert re.search(r"deep.*nested too deeply", str(error))  # noqa: PT017
+        assert [x.name for x in tmp_path.iterdir()] == [file.name]
+    else:
+        assert written is not None
+        assert is_adopted(written)
+
+
+def test_a_folder_a_missing_file_and_a_binary_are_named(tmp_path: Path) -> None:
+    (tmp_path / "photo.xircuits").write_bytes(b"\x89PNG\xff")
+    for name, says in {
+        "": "is a folder",
+        "gone.xircuits": "There is no file",
+        "photo.xircuits": "byte 0: this is not text",
+    }.items():
+        with pytest.raises(WorkflowFileError, match=says):
+            adopt_file(tmp_path / name)
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "huge.xircuits").open("wb") as file:
+        file.truncate(60_000_000)  # takes no room on the disk
+    with pytest.raises(WorkflowFileError, match="more than 50 MB"):
+        adopt_file(tmp_path / "huge.xircuits")
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, original: Path) -> None:
+    (tmp_path / "taken").touch()
+    with pytest.raises(WorkflowFileError, match=r"taken/clock\.xircuits cannot be written"):
+        adopt_file(original, Target(folder=tmp_path / "taken"))
+
+
+# The command
+
+
+def test_the_command_tells_in_eighty_columns_what_it_did_and_what_to_do(
+    original: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(original.parent)
+    status, out, _ = command(capsys, original.name)
+    lines = out.splitlines()
+    assert status == 0
+    assert lines[:3] == [
+        "clock.xircuits",
+        "  6 nodes are ours now: AgentDefineTool, AgentInit, AgentMakeToolbelt,",
+        "  AgentNumpyMemory, AgentRun, AgentToolOutput.",
+    ]
+    assert "  Written: clock_adopted.xircuits" in lines
+    assert "environment variable OPENAI_API_KEY" in out
+    assert lines[-1] == "  xircuits compile clock_adopted.xircuits clock_adopted.py"
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_bad_file_does_not_stop_the_others(original: Path, capsys: Any) -> None:
+    bad = named(original.parent, "bad", "{")
+    status, _, err = command(capsys, str(bad), str(original))
+    assert status == 1
+    assert err.startswith(f"error: {bad}, line 1, column 2: this is not JSON")
+    assert is_adopted(original.with_name("clock_adopted.xircuits"))
+
+
+def test_a_file_that_is_adopted_already_has_nothing_to_do(original: Path, capsys: Any) -> None:
+    adopted = adopt_file(original).written
+    status, out, _ = command(capsys, str(adopted))
+    assert (status, "Nothing to do" in out) == (0, True)
+    assert len(list(original.parent.iterdir())) == 2
+
+
+def test_the_command_reports_as_json(original: Path, capsys: Any) -> None:
+    bad = named(original.parent, "bad", "{")
+    status, out, err = command(capsys, str(original), str(bad), "--json")
+    good, failed = json.loads(out)["files"]
+    assert (status, err) == (1, "")
+    assert good["status"] == "adopted"
+    assert good["written"] == str(original.with_name("clock_adopted.xircuits"))
+    assert {x["node"] for x in good["adopted"]} >= {"AgentInit", "AgentRun"}
+    assert good["remarks"][0]["node"] == "OpenAIAuthorize"
+    assert good["remarks"][0]["to_do"]
+    assert (failed["status"], "not JSON" in failed["error"]) == ("failed", True)
+
+
+def test_in_place_and_another_folder_exclude_each_other(original: Path, capsys: Any) -> None:
+    status, _, err = command(capsys, str(original), "--in-place", "--output", "x")
+    assert status == 2
+    assert "--in-place" in err
+
+
+def test_a_report_without_anything_to_do_is_short(tmp_path: Path) -> None:
+    text = LAYERS % (NODES % "{}")
+    assert adopt_file(named(tmp_path, "plain", text)) == FileReport(
+        tmp_path / "plain.xircuits", "nothing to do"
+    )

@@ -1,0 +1,1 @@
+"""Stands in for XpressAI's xai-agent: its class and port names, and nothing behind them."""

@@ -1,0 +1,64 @@
+"""A workflow as people made them with XpressAI's xai-agent, of the shape of its own example.
+
+Its classes are stand-ins of our own, in `other_libraries`: the same names of classes and ports.
+"""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+
+from xai_mcp_agent.cli.component_files import ComponentClass, read_component_file
+
+from .components import all_components
+from .workflows import Argument, Shown, Workflow
+
+OTHER_LIBRARIES = Path(__file__).parent / "other_libraries"
+QUESTION = [{"role": "user", "content": "What time is it?"}]
+PROMPT = "You are a clock. {tool_instruction}\n{tools}"
+
+
+@cache
+def upstream_components() -> dict[str, ComponentClass]:
+    """The classes by name where xai-agent is installed and this library is not."""
+    files = sorted(OTHER_LIBRARIES.glob("*/*_components.py"))
+    found = [x for file in files for x in read_component_file(file, file.parent.name)]
+    return all_components() | {x.name: x for x in found}
+
+
+def xai_agent_workflow(name: str = "clock") -> Workflow:
+    """An agent with a key, a memory and a drawn tool: 23 nodes, 9 of them components."""
+    flow = Workflow(name, upstream_components())
+    key = flow.node("OpenAIAuthorize", api_key=Argument("api_key"))
+    memory = flow.node("AgentNumpyMemory")
+    belt = flow.node("AgentMakeToolbelt", name="default")
+    agent = flow.node(
+        "AgentInit",
+        agent_name="clock",
+        agent_provider="openai",
+        agent_model="gpt-5-mini",
+        agent_memory=memory["memory"],
+        system_prompt=PROMPT,
+        max_thoughts=5,
+        toolbelt_spec=belt["toolbelt_spec"],
+    )
+    run = flow.node("AgentRun", agent_name="clock", conversation=Shown(QUESTION))
+    answer = flow.node("Print", msg=run["last_response"])
+    flow.main(key, memory, belt, agent, run, answer)
+    tool = flow.node(
+        "AgentDefineTool",
+        tool_name="get_current_time",
+        description="Tells the time.",
+        for_toolbelt="default",
+    )
+    time = flow.node("GetCurrentTime")
+    flow.side(tool, time, flow.node("AgentToolOutput", results=[time["time_str"]]))
+    return flow
+
+
+def install(library: str, folder: Path) -> Path:
+    """Put a stand-in library into a working folder, as `xircuits install` does."""
+    place = folder / "xai_components" / library
+    ignored = shutil.ignore_patterns("__pycache__")
+    return shutil.copytree(OTHER_LIBRARIES / library, place, ignore=ignored)

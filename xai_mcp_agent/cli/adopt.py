@@ -1,0 +1,229 @@
+"""`xai-mcp-agent adopt`: workflows made with XpressAI's xai-agent get the nodes of this library.
+
+Exit status: 0 every file is in order, 1 at least one could not be adopted, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from ..bridge.shell import shown_command
+from ..core.errors import XaiMcpError
+from ..core.tools import JsonObject
+from .component_files import our_components
+from .files import replace_text
+from .migration import AdoptedNode, Migration, Remark, migrate
+from .migration_advice import advice
+from .output import echo_json
+from .workflow_file import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
+
+_SUFFIX = ".xircuits"
+_WIDTH = 80  # columns of a plain terminal
+
+Status = Literal["adopted", "nothing to do", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where adopted workflows go: beside the original by default."""
+
+    in_place: bool = False
+    folder: Path | None = None
+    overwrite: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What became of one file. `remarks` that are `to_do` come first."""
+
+    file: Path
+    status: Status
+    written: Path | None = None
+    backup: Path | None = None
+    adopted: tuple[AdoptedNode, ...] = ()
+    remarks: tuple[Remark, ...] = ()
+    error: str = ""
+
+
+def adopt_file(file: Path, target: Target | None = None) -> FileReport:
+    """Rewrite one workflow for the nodes of this library, and say what was done.
+
+    A file that has nothing of xai-agent is left alone. What `target` would overwrite must be
+    told, unless it is just what would be written; the old file is kept beside it.
+
+    Raises:
+        WorkflowFileError: it cannot be read, is no workflow, or its place is taken.
+    """
+    document = read_workflow(file)
+    migration = migrate(document, our_components())
+    remarks = (*migration.remarks, *advice(migration, our_components()))
+    remarks = tuple(sorted(remarks, key=lambda x: not x.to_do))
+    if not migration.adopted:
+        return FileReport(file, "nothing to do", remarks=remarks)
+    place = _place(file, document, target or Target())
+    backup = _write(place, migration, may_replace=_may_replace(target))
+    return FileReport(file, "adopted", place, backup, migration.adopted, remarks)
+
+
+# Where it goes
+
+
+def _may_replace(target: Target | None) -> bool:
+    return target is not None and (target.in_place or target.overwrite)
+
+
+def _place(file: Path, document: JsonObject, target: Target) -> Path:
+    if target.in_place:
+        return file
+    names = {text_of(node, "name") for node in nodes_of(document).values()}
+    if target.folder is None:
+        return file.with_name(f"{_compilable(f'{file.stem}_adopted', names)}{_SUFFIX}")
+    return target.folder / f"{_compilable(file.stem, names)}{_SUFFIX}"
+
+
+def _compilable(stem: str, used: set[str]) -> str:
+    """A file name that Xircuits can compile and run: it becomes the name of a class."""
+    plain = "".join(x if x == "-" or f"_{x}".isidentifier() else "_" for x in stem)
+    name = re.sub(r"\W", "_", plain)
+    fits = name.isidentifier() and not keyword.iskeyword(name) and name not in {*used, "args"}
+    return plain if fits else f"workflow_{plain}"
+
+
+def _write(place: Path, migration: Migration, *, may_replace: bool) -> Path | None:
+    try:
+        text = workflow_text(migration.document)
+        if place.exists() and not may_replace:
+            if place.read_text(encoding="utf-8") == text:
+                return None
+            raise WorkflowFileError(
+                f"{place} exists already and differs. Name another folder with --output, or "
+                "replace it with --overwrite; the old one is then kept as a backup."
+            )
+        place.parent.mkdir(parents=True, exist_ok=True)
+        return replace_text(place, text)
+    except OSError as cause:
+        raise WorkflowFileError(
+            f"{place} cannot be written: {cause.strerror or cause}. "
+            "Name a folder that you may write to with --output."
+        ) from cause
+    except RecursionError as cause:
+        raise WorkflowFileError(f"{place} cannot be written: it is nested too deeply.") from cause
+
+
+# The command
+
+
+def adopt(
+    files: Annotated[list[Path], typer.Argument(help="Workflows made with xai-agent.")],
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Replace each file; the old one is kept as .bak.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(help="Write into this folder, under the same names.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace what is there; it is kept as .bak.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Let workflows that were made with xai-agent use our nodes.
+
+    Each FILE.xircuits is kept; FILE_adopted.xircuits is written beside it. Places, links and
+    values stay. What could not be taken over, and what is left to do, is listed.
+    """
+    if in_place and output:
+        raise typer.BadParameter("--in-place and --output exclude each other")
+    target = Target(in_place, output, overwrite)
+    reports: list[FileReport] = []
+    for file in files:
+        reports.append(_attempt(file, target))
+        if not as_json:
+            _show(reports[-1])
+    if as_json:
+        echo_json({"files": [asdict(x) for x in reports]})
+    else:
+        typer.echo("\n".join(_next_steps(reports)))
+    if any(x.status == "failed" for x in reports):
+        raise typer.Exit(1)
+
+
+def _attempt(file: Path, target: Target) -> FileReport:
+    try:
+        return adopt_file(file, target)
+    except XaiMcpError as error:
+        return FileReport(file, "failed", error=str(error))
+
+
+def _show(report: FileReport) -> None:
+    if report.error:
+        typer.echo(f"error: {report.error}", err=True)
+    else:
+        typer.echo("\n".join(_lines(report)))
+
+
+def _lines(report: FileReport) -> Iterator[str]:
+    yield str(report.file)
+    if not report.adopted:
+        yield "  Nothing to do: it has no node that these nodes could stand in for."
+    else:
+        names = _counted(x.node for x in report.adopted)
+        yield from _wrapped(f"{len(report.adopted)} nodes are ours now: {', '.join(names)}.")
+        yield from _changed_ports(report.adopted)
+        yield f"  Written: {report.written}"
+    if report.backup:
+        yield f"  The old file is kept: {report.backup}"
+    for title, wanted in (("To do:", True), ("To know:", False)):
+        remarks = [x for x in report.remarks if x.to_do is wanted]
+        if remarks:
+            yield f"  {title}"
+        for remark in _distinct(remarks):
+            yield from _wrapped(f"{remark.node}: {remark.text}", mark="- ")
+
+
+def _changed_ports(adopted: Sequence[AdoptedNode]) -> Iterator[str]:
+    changed = [
+        f"{port.name} of {node.node} ({port.old_type or 'none'}, now {port.new_type})"
+        for node in adopted
+        for port in node.changed_ports
+    ]
+    if changed:
+        yield from _wrapped(f"Other types of ports: {', '.join(dict.fromkeys(changed))}.")
+
+
+def _distinct(remarks: Iterable[Remark]) -> list[Remark]:
+    """The same is said once, however many nodes of a class there are."""
+    return list({(x.node, x.text): x for x in remarks}.values())
+
+
+def _counted(names: Iterable[str]) -> list[str]:
+    listed = sorted(names)
+    return [
+        name if listed.count(name) == 1 else f"{name} ({listed.count(name)})"
+        for name in dict.fromkeys(listed)
+    ]
+
+
+def _wrapped(text: str, mark: str = "") -> list[str]:
+    indent = " " * (2 + 2 * bool(mark))
+    return textwrap.wrap(
+        text, _WIDTH, initial_indent=indent + mark, subsequent_indent=indent + " " * len(mark),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def _next_steps(reports: Sequence[FileReport]) -> Iterator[str]:
+    written = [x.written for x in reports if x.written]
+    if not written:
+        return
+    yield ""
+    yield "Next: open it in the lab and press Run, or compile it again:"
+    script = written[0].with_suffix(".py")
+    yield f"  {shown_command('xircuits', 'compile', str(written[0]), str(script))}"

@@ -1,0 +1,125 @@
+"""What a person has to know about an adopted workflow beyond its nodes and ports.
+
+Keys, providers and prompts work differently from xai-agent in a few places, and nodes of other
+libraries still need those libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ..agent.models.registry import PROVIDERS
+from ..agent.prompt import PLACEHOLDERS
+from ..core.names import did_you_mean
+from ..core.tools import JsonObject
+from .component_files import ComponentClass
+from .migration import UPSTREAM, AdoptedNode, Migration, Remark, library_of, path_of
+from .workflow_file import COMPULSORY_MARK, nodes_of, ports_of, text_of, texts_by_port
+
+# They come with Xircuits itself, and need nothing to be installed.
+_BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}
+_PROVIDER_PORTS = {"agent_provider", "new_agent_provider"}
+_PROMPT_PORTS = {"system_prompt", "new_system_prompt"}
+_EXTRAS = {"bedrock": "bedrock", "vertexai": "vertex"}
+_LONGEST_SHOWN = 40  # of a value that should be a provider's name; what is longer is not shown
+# How the nodes that unlock a service are called, and where the agents here find their access.
+_AUTHORIZE = "authori"
+_ACCESS = {
+    "openai": (
+        "Set the environment variable OPENAI_API_KEY before you start, or reload AgentInit and "
+        "wire the key to its port `api_key`."
+    ),
+    "bedrock": "They look for it in AWS's usual places, such as AWS_PROFILE.",
+    "vertex": "They look for it in Google's usual places, such as GOOGLE_CLOUD_PROJECT.",
+}
+_ACCESS_ELSEWHERE = "Give them theirs by the ports of AgentInit or by the environment."
+
+
+def advice(migration: Migration, classes: Mapping[str, ComponentClass]) -> tuple[Remark, ...]:
+    """Return what else to do or to know; nothing if nothing was adopted."""
+    if not migration.adopted:
+        return ()
+    return (
+        *_keys(migration.document, classes),
+        *_values(migration),
+        *_libraries(migration.document, classes),
+    )
+
+
+def _strangers(
+    document: JsonObject, classes: Mapping[str, ComponentClass]
+) -> Iterator[tuple[str, JsonObject]]:
+    """Components that are neither ours nor xai-agent's, nor come with Xircuits."""
+    ours = {cls.path for cls in classes.values()}
+    for node_id, node in nodes_of(document).items():
+        path = path_of(node)
+        if path and path not in ours and UPSTREAM not in path and library_of(path) not in _BUNDLED:
+            yield node_id, node
+
+
+def _keys(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Iterator[Remark]:
+    for node_id, node in _strangers(document, classes):
+        name = text_of(node, "name")
+        if _AUTHORIZE not in name.lower():
+            continue
+        whose = f"{name} {path_of(node)}".lower()
+        access = next((text for key, text in _ACCESS.items() if key in whose), _ACCESS_ELSEWHERE)
+        text = (
+            f"the agents here do not get their key from it. {access} Then remove this node, "
+            "unless a node that is not ours needs it."
+        )
+        yield Remark(name, node_id, text)
+
+
+def _values(migration: Migration) -> Iterator[Remark]:
+    """Look at the texts that are wired to adopted nodes."""
+    texts, nodes = texts_by_port(migration.document), nodes_of(migration.document)
+    for node in migration.adopted:
+        for port in ports_of(nodes[node.node_id]):
+            written = texts.get(text_of(port, "id"))
+            name = text_of(port, "varName").removeprefix(COMPULSORY_MARK)
+            if written is None:
+                continue
+            if name in _PROVIDER_PORTS:
+                yield from _provider(node, name, written)
+            elif name in _PROMPT_PORTS and _has_doubled_braces(written):
+                text = (
+                    f"`{name}` has doubled braces. xai-agent made single ones of them; here "
+                    "braces stay as they are, so write them once."
+                )
+                yield Remark(node.node, node.node_id, text, to_do=False, port=name)
+
+
+def _provider(node: AdoptedNode, port: str, written: str) -> Iterator[Remark]:
+    provider = written.strip().lower()
+    if extra := _EXTRAS.get(provider):
+        text = f'provider {provider} needs a package: pip install "xai-mcp-agent[{extra}]".'
+        yield Remark(node.node, node.node_id, text, to_do=False, port=port)
+    elif provider and provider not in PROVIDERS:
+        shown = repr(written) if len(written) <= _LONGEST_SHOWN else "that long text"
+        known = did_you_mean(provider, PROVIDERS) or f"Known: {', '.join(PROVIDERS)}."
+        text = f"`{port}` is {shown}, which is no provider here. {known}"
+        yield Remark(node.node, node.node_id, text, port=port)
+
+
+def _has_doubled_braces(text: str) -> bool:
+    for name in PLACEHOLDERS:  # doubled, these do become single here as well
+        text = text.replace(f"{{{{{name}}}}}", "")
+    return "{{" in text or "}}" in text
+
+
+def _libraries(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Iterator[Remark]:
+    """One remark for each library that is still needed."""
+    found: dict[str, dict[str, str]] = {}
+    for node_id, node in _strangers(document, classes):
+        found.setdefault(_home(node), {}).setdefault(text_of(node, "name"), node_id)
+    for home, names in found.items():
+        text = f"not changed: the workflow still needs {home}."
+        yield Remark(", ".join(names), next(iter(names.values())), text, to_do=False)
+
+
+def _home(node: JsonObject) -> str:
+    path = path_of(node)
+    if library := library_of(path):
+        return f"the library {library}"
+    return f"{path}, which should be adopted as well if it is a workflow with agents"
