@@ -15,12 +15,14 @@ import pytest
 from tests.support.kernels import Kernel, kernel
 from tests.support.model_endpoint import hangs, model_endpoint
 from tests.support.processes import is_running, pid_in, wait_until
-from tests.support.scripts import compile_workflow
+from tests.support.scripts import compile_workflow, run_script
 from tests.support.workflows import Workflow
 
 from .conftest import SERVERS, workshop_entry
 
 PROMPT_SECONDS = 10.0  # an interrupt is answered within three, and the machine may be busy
+THREADS = "sorted(x.name for x in __import__('threading').enumerate())"
+CHILDREN = "__import__('psutil').Process().children(recursive=True)"
 BRIDGES = "[x.name for x in __import__('threading').enumerate() if x.name == 'xai-mcp-bridge']"
 
 
@@ -35,21 +37,27 @@ def folder(working_folder: Path) -> Path:
     """The working folder, with the scripts that are run here."""
     example = working_folder / "examples" / "quickstart.xircuits"
     compile_workflow(example, working_folder / "quickstart.py")
-    for flow in (adding(), waiting(), failing()):
+    for flow in (adding(), waiting(), failing(), mistaken()):
         compile_workflow(flow.write(working_folder))
     return working_folder
 
 
 @pytest.fixture(scope="module")
-def shell(folder: Path, pid_file: Path) -> Iterator[Kernel]:
-    """One kernel for all tests here, as one Output panel serves many runs."""
-    settings = pid_file.with_name("mcp_settings.json")
+def settings(pid_file: Path) -> Path:
+    """The settings of all runs here."""
+    file = pid_file.with_name("mcp_settings.json")
     library, units = (
         {"command": "${python}", "args": [str(SERVERS / f"{name}.py")]}
         for name in ("library", "units")
     )
     servers = {"library": library, "units": units, "workshop": workshop_entry(pid_file)}
-    settings.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def shell(folder: Path, pid_file: Path, settings: Path) -> Iterator[Kernel]:
+    """One kernel for all tests here, as one Output panel serves many runs."""
     with kernel(folder, XAI_MCP_SETTINGS=str(settings)) as running:
         yield running
         running.run("%run failing.py")
@@ -83,13 +91,24 @@ def failing() -> Workflow:
     return flow
 
 
-def test_the_quickstart_runs_twice_in_one_kernel(shell: Kernel) -> None:
-    for _ in range(2):
-        ran = shell.run("%run quickstart.py")
+def mistaken() -> Workflow:
+    """Raises at once, by a person's mistake."""
+    flow = Workflow("mistaken")
+    flow.main(flow.node("AgentUseMCPTools", server_name="libary"))
+    return flow
+
+
+def test_run_pressed_twice_gives_the_same_answer_twice_and_leaves_nothing(shell: Kernel) -> None:
+    """The second run waits for the first: the kernel does one thing after the other."""
+    before = shell.value(THREADS)
+    both = shell.run_all("%run quickstart.py", "%run quickstart.py")
+    for ran in both:
         assert (ran.error, ran.errors) == ("", "")
         assert "*** Around the World in Eighty Days ***" in ran.output
         assert ran.output.endswith("Finished Executing\n")
-        assert shell.value(BRIDGES) == "[]"
+    first, second = (ran.output.split("Executing: Print")[1] for ran in both)
+    assert first == second
+    assert (shell.value(THREADS), shell.value(CHILDREN)) == (before, "[]")
 
 
 def test_a_server_ends_with_its_run(shell: Kernel, pid_file: Path) -> None:
@@ -135,6 +154,24 @@ def test_an_interrupt_ends_the_wait_for_a_model(shell: Kernel, folder: Path) -> 
         ran = shell.interrupt_once(lambda: bool(endpoint.requests), "%run thinking.py")
     assert ran.error == "KeyboardInterrupt"
     assert ran.seconds < PROMPT_SECONDS
+
+
+def test_a_persons_mistake_is_told_in_a_few_lines(shell: Kernel) -> None:
+    """Of a long traceback the panel shows the end, and the message is its last line."""
+    ran = shell.run("%run mistaken.py")
+    title, _, *message = ran.traceback.splitlines()
+    assert title == "The workflow stopped at AgentUseMCPTools (UnknownServer):"
+    assert len(message) < 6
+    text = " ".join(line.strip() for line in message)
+    assert "No MCP server 'libary' in " in text
+    assert "Known: library, units, workshop." in text
+
+
+def test_outside_of_the_lab_the_whole_traceback_is_kept(folder: Path, settings: Path) -> None:
+    done = run_script(folder / "mistaken.py", XAI_MCP_SETTINGS=str(settings))
+    assert done.status == 1
+    assert done.errors.startswith("Traceback (most recent call last):")
+    assert done.errors.strip().splitlines()[-1].endswith("or add it under `mcpServers`.")
 
 
 def test_what_a_failed_run_leaves_is_closed_by_the_next(shell: Kernel, pid_file: Path) -> None:

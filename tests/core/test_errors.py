@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
-from xai_mcp_agent.core.errors import InvalidArguments, ServerError, SettingsError, SourceClosed
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent.core.errors import (
+    InvalidArguments,
+    ServerError,
+    SettingsError,
+    SourceClosed,
+    XaiMcpError,
+)
+
+
+class AgentOfThisTest:
+    """Raises where nodes raise."""
+
+    def execute(self, ctx: Any) -> None:
+        raise ctx
+
+
+class Flow:
+    """Runs a node, as the class of a compiled workflow does."""
+
+    def execute(self, ctx: Any) -> None:
+        AgentOfThisTest().execute(ctx)
+
+
+def shown_in_the_panel(error: XaiMcpError) -> list[str]:
+    """The lines that IPython shows when a node raises this."""
+    with pytest.raises(XaiMcpError):
+        Flow().execute(error)
+    return error._render_traceback_()
 
 
 def test_an_error_about_a_source_quotes_its_last_words_and_the_next_step():
@@ -37,3 +68,27 @@ def test_an_error_in_the_settings_names_the_place_and_the_fix():
     error = SettingsError("s.json", "mcpServers.db", "no command.", "Add one.")
     assert str(error) == "s.json, at mcpServers.db: no command. Add one."
     assert str(SettingsError("s.json", "", "not JSON.", "Mend it.")) == "s.json: not JSON. Mend it."
+
+
+def test_the_panel_names_the_node_and_tells_the_message_without_a_traceback():
+    """IPython asks an exception for `_render_traceback_` before it writes one of its own."""
+    assert shown_in_the_panel(SettingsError("s.json", "", "not JSON.", "Mend it.")) == [
+        "The workflow stopped at AgentOfThisTest (SettingsError):",
+        "",
+        "  s.json: not JSON. Mend it.",
+    ]
+
+
+def test_the_panel_breaks_long_lines_between_words_and_keeps_the_shape_of_the_rest():
+    error = SourceClosed("db", "it is gone. " * 10, "Try again.", ["a\x1b[2Jb"])
+    lines = "\n".join(shown_in_the_panel(error)).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert " ".join(" ".join(lines).split()).count("it is gone.") == 10
+    assert lines[-2:] == ["      a?[2Jb", "    Next step: Try again."]
+
+
+def test_an_error_that_no_node_raised_is_shown_as_python_does():
+    """Who writes Python in a notebook wants to see where."""
+    with pytest.raises(XaiMcpError) as raised:
+        raise XaiMcpError("no")
+    assert not hasattr(raised.value, "_render_traceback_")

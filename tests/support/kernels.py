@@ -23,12 +23,13 @@ _LOOK_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a piece of code. `error` is the name of an exception, or empty."""
+    """What came of a piece of code; `error` is an exception's name, `traceback` what is shown."""
 
     output: str
     errors: str
     error: str
     seconds: float
+    traceback: str = ""
 
 
 class Kernel:
@@ -41,6 +42,10 @@ class Kernel:
     def run(self, code: str) -> Ran:
         """Run code to its end."""
         return self._collect(self._client.execute(code))
+
+    def run_all(self, *codes: str) -> list[Ran]:
+        """Ask for all of these at once; they run one after the other, in this order."""
+        return [self._collect(asked) for asked in [self._client.execute(x) for x in codes]]
 
     def value(self, expression: str) -> str:
         """The `repr` of an expression."""
@@ -55,7 +60,7 @@ class Kernel:
 
     def _collect(self, asked: str) -> Ran:
         began = time.monotonic()
-        texts, error = {"stdout": "", "stderr": ""}, ""
+        texts, error, traceback = {"stdout": "", "stderr": ""}, "", ""
         while True:
             message = self._next(began)
             if message["parent_header"].get("msg_id") != asked:
@@ -65,10 +70,10 @@ class Kernel:
                 case "stream":
                     texts[content["name"]] += content["text"]
                 case "error":
-                    error = content["ename"]
+                    error, traceback = content["ename"], "\n".join(content["traceback"])
                 case "status" if content["execution_state"] == "idle":
                     seconds = time.monotonic() - began
-                    return Ran(texts["stdout"], texts["stderr"], error, seconds)
+                    return Ran(texts["stdout"], texts["stderr"], error, seconds, traceback)
                 case _:
                     pass
 

@@ -8,11 +8,49 @@ edits something), `InvalidArguments`, `UnknownTool` (the model tries again),
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, TracebackType
+
+_WIDTH = 80  # the lab's panel breaks longer lines in the middle of a word
+_INDENT = "  "
+_NODE_METHOD = re.compile(r"(\w+)\.(?:execute|init)$")
+# Foreign words in a message must not move a terminal's cursor.
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 class XaiMcpError(Exception):
     """Base of all errors of this library; `str(error)` is the whole message for a person."""
+
+    @property
+    def _render_traceback_(self) -> Callable[[], list[str]]:
+        """IPython, and so the lab's output panel, shows these lines in place of a traceback.
+
+        Only when a node raised it: who writes Python wants to see where. A compiled script that
+        Python runs ends with the whole traceback.
+
+        Raises:
+            AttributeError: no node raised it; IPython then shows what it always does.
+        """
+        node = _node_in(self.__traceback__)
+        if node is None:
+            raise AttributeError("_render_traceback_")
+        return lambda: [
+            f"The workflow stopped at {node} ({type(self).__name__}):",
+            "",
+            *self._lines(),
+        ]
+
+    def _lines(self) -> Iterator[str]:
+        """The message, indented and short enough for the panel."""
+        for line in _CONTROLS.sub("?", str(self)).splitlines():
+            text = line.lstrip()
+            before = _INDENT + line[: len(line) - len(text)]
+            yield textwrap.fill(
+                text, _WIDTH, initial_indent=before, subsequent_indent=before,
+                break_long_words=False, break_on_hyphens=False,
+            )  # fmt: skip
 
 
 class SettingsError(XaiMcpError):
@@ -130,3 +168,18 @@ class ModelCannotCallFunctions(ModelError):
 
 class ModelUnreachable(ModelError):
     """The service cannot be reached, or answered with something that is not a model's reply."""
+
+
+def _node_in(traceback: TracebackType | None) -> str | None:
+    """The class of the node that a traceback leads to, the innermost one; None without any."""
+    node = None
+    while traceback is not None:
+        node = _node_of(traceback.tb_frame.f_code) or node
+        traceback = traceback.tb_next
+    return node
+
+
+def _node_of(code: CodeType) -> str | None:
+    """The class, if this is the code of a node: its `execute` or `init`, which take `ctx`."""
+    found = _NODE_METHOD.search(code.co_qualname)
+    return found[1] if found and code.co_varnames[:2] == ("self", "ctx") else None
