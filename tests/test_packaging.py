@@ -6,8 +6,6 @@ never initialised, initialised before the package came, initialised after it.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tarfile
 import tomllib
 import zipfile
@@ -15,12 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from .support.environments import Environment, make_environment
+from .support.environments import Environment, build_package, make_environment
 from .support.palette import our_palette
 
 ROOT = Path(__file__).parents[1]
 LIBRARY = "xai_components/xai_mcp_agent"
-BUILD_SECONDS = 120
 
 COMPONENT_FILES = {file.name for file in (ROOT / "xai_mcp_agent").glob("*_components.py")}
 
@@ -39,25 +36,10 @@ print("made", len(made), "nodes")
 """
 
 
-def build(source: Path, target: Path, *options: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "--directory", str(target), *options],
-        cwd=source, capture_output=True, text=True, timeout=BUILD_SECONDS,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    build(ROOT, folder, "--target", "wheel")
-    return next(folder.glob("*.whl"))
-
-
 @pytest.fixture(scope="module")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sdist")
-    build(ROOT, folder, "--target", "sdist")
+    build_package(ROOT, folder, "--target", "sdist")
     return next(folder.glob("*.tar.gz"))
 
 
@@ -110,7 +92,7 @@ def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
 def test_the_wheel_from_the_sdist_is_the_same(wheel: Path, sdist: Path, tmp_path: Path) -> None:
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
-    build(next(tmp_path.glob("xai_mcp_agent-*")), tmp_path / "out", "--target", "wheel")
+    build_package(next(tmp_path.glob("xai_mcp_agent-*")), tmp_path / "out", "--target", "wheel")
     again = next((tmp_path / "out").glob("*.whl"))
     assert again.read_bytes() == wheel.read_bytes()
 

@@ -9,13 +9,23 @@ import sys
 import sysconfig
 import venv
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 _COMMAND_SECONDS = 120
+_BUILD_SECONDS = 120
 # Xircuits finds its components by a path beside its own files, and installing ours adds to
 # them: these are real copies. All else is linked.
 _COPIED = ("xircuits", "xai_components")
 _OURS = "xai_mcp_agent"
+# Where Jupyter looks for what packages bring along.
+_DATA = ("share/jupyter", "etc/jupyter")
+_COMMAND = """\
+#!{python}
+import sys
+from {module} import {name}
+sys.exit({attribute}())
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +45,15 @@ class Environment:
         pip = [sys.executable, "-m", "pip", "--python", self.python, "install"]
         self.run(Path.cwd(), *pip, *offline, *arguments)
 
-    def run(self, folder: Path, *command: str) -> str:
-        """Run a command in `folder` and return what it printed; its failure fails the test."""
+    def variables(self, **more: str) -> dict[str, str]:
+        """What a process in this environment sees: it is activated, and has a home of its own."""
         path = f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        environment = {**os.environ, "PATH": path, "HOME": str(self.root)}
+        return {**os.environ, "PATH": path, "HOME": str(self.root), **more}
+
+    def run(self, folder: Path, *command: str, **variables: str) -> str:
+        """Run a command in `folder` and return what it printed; its failure fails the test."""
         done = subprocess.run(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+            command, cwd=folder, env=self.variables(**variables), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=_COMMAND_SECONDS,
         )  # fmt: skip
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
@@ -65,4 +78,38 @@ def make_environment(root: Path) -> Environment:
             shutil.copytree(entry, target / entry.name, ignore=ignore)
         else:
             (target / entry.name).symlink_to(entry)
+    _link_data(root)
+    _write_commands(root)
     return Environment(root)
+
+
+def build_package(source: Path, target: Path, *options: str) -> None:
+    """Build what `options` say from the checkout or sdist in `source` into the folder `target`."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "--directory", str(target), *options],
+        cwd=source, capture_output=True, text=True, timeout=_BUILD_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+
+
+def _link_data(root: Path) -> None:
+    for data in _DATA:
+        if (Path(sys.prefix) / data).is_dir():
+            (root / data).parent.mkdir(exist_ok=True)
+            (root / data).symlink_to(Path(sys.prefix) / data)
+
+
+def _write_commands(root: Path) -> None:
+    """Every command of the linked packages, run by this environment's Python."""
+    for command in entry_points(group="console_scripts"):
+        if not command.module.startswith(_OURS):
+            file = root / "bin" / command.name
+            file.write_text(_command_text(root, command), encoding="utf-8")
+            file.chmod(0o755)
+
+
+def _command_text(root: Path, command: EntryPoint) -> str:
+    name = command.attr.partition(".")[0]
+    return _COMMAND.format(
+        python=root / "bin" / "python", module=command.module, name=name, attribute=command.attr
+    )

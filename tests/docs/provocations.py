@@ -1,0 +1,267 @@
+"""Does what people do wrong, and gives what the software then says, word for word.
+
+Everything here really happens: files are read, servers are started, a model's service answers.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from tests.support.fault_server import entry
+from tests.support.mcp_servers import serving
+from tests.support.model_endpoint import Step, fails, hangs, html, model_endpoint
+from tests.support.processes import free_port
+from xai_mcp_agent import Bridge, bridge
+from xai_mcp_agent.agent.models.base import FunctionSpec, ModelRequest, ModelSettings
+from xai_mcp_agent.agent.models.offline.model import OfflineModel
+from xai_mcp_agent.agent.models.openai import OpenAIModel
+from xai_mcp_agent.agent.models.registry import model_for
+from xai_mcp_agent.bridge.canvas import CanvasRun
+from xai_mcp_agent.bridge.freshness import warn_if_stale
+from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.core.errors import XaiMcpError
+from xai_mcp_agent.settings.load import load_settings, settings_from
+from xai_mcp_agent.settings.models import Settings
+
+_CHILD_SECONDS = 30
+# What would let a person's own settings decide about what is said.
+_FOREIGN = (
+    "XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL",
+    "GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION",
+)  # fmt: skip
+_UNITS = Path(__file__).parents[2] / "examples" / "servers" / "units.py"
+
+
+def _said_by(do: Callable[[], Any]) -> str:
+    """What the error says that this raises."""
+    with pytest.raises(XaiMcpError) as raised:
+        do()
+    return str(raised.value)
+
+
+# Before a workflow begins
+
+
+def installation(folder: Path) -> Iterator[str]:
+    """The command and the nodes are not where they are looked for."""
+    nowhere = {"PATH": str(folder)}
+    yield _stderr_of(["/bin/bash", "-c", "xai-mcp-agent init"], folder, nowhere)
+    (folder / "xai_components").mkdir()
+    (folder / "xai_components" / "__init__.py").touch()
+    code = "import xai_components.xai_mcp_agent.agent_components"
+    yield _stderr_of([sys.executable, "-c", code], folder, {"PYTHONPATH": str(folder)})
+    old = folder / "xai_components" / "xai_mcp_agent" / "agent_components.py"
+    old.parent.mkdir()
+    old.write_text("# of an older version\n", encoding="ascii")
+    yield warn_if_stale(str(old)) or ""
+    yield _said_by(lambda: init_folder(old))
+
+
+def _stderr_of(command: Sequence[str], folder: Path, variables: dict[str, str]) -> str:
+    done = subprocess.run(
+        command, cwd=folder, env={"HOME": str(folder), **variables}, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, timeout=_CHILD_SECONDS,
+    )  # fmt: skip
+    assert done.returncode != 0
+    return done.stderr
+
+
+# The settings
+
+
+def settings(folder: Path) -> Iterator[str]:
+    """The settings file is missing, broken, or wrong in one entry."""
+    file = folder / "mcp_settings.json"
+    yield _said_by(lambda: load_settings(start=folder, environ={}).server("library"))
+    named = {"XAI_MCP_SETTINGS": str(folder / "my_settings.json")}
+    yield _said_by(lambda: load_settings(environ=named))
+    file.write_text('{"mcpServers": {"library": {"command": "x" "args": []}}}', encoding="utf-8")
+    yield _said_by(lambda: load_settings(file))
+    known = _settings_of({"library": {"command": "x"}, "units": {"command": "x"}})
+    yield _said_by(lambda: known.server("libary"))
+    yield from map(_entry_problem, _WRONG_ENTRIES)
+    misspelled = _settings_of({"library": {"command": "x", "argz": []}})
+    yield misspelled.notes[0]
+
+
+_WRONG_ENTRIES: list[dict[str, Any]] = [
+    {"url": "https://example.org/mcp", "headers": {"Authorization": "Bearer ${SEARCH_TOKEN}"}},
+    {"cmd": "python"},
+    {"command": "x", "url": "https://example.org/mcp"},
+    {"command": "x", "timeout": 60000},
+    {"command": "x", "args": "--verbose"},
+]
+
+
+def _settings_of(servers: dict[str, Any]) -> Settings:
+    return settings_from({"mcpServers": servers}, file="mcp_settings.json", environ={})
+
+
+def _entry_problem(wrong: dict[str, Any]) -> str:
+    return str(_settings_of({"search": wrong}).problems["search"])
+
+
+# Servers that cannot be used
+
+
+def starting(folder: Path) -> Iterator[str]:
+    """Servers that do not come up, all at once."""
+    crash = "import sys; print('no licence found', file=sys.stderr); sys.exit(3)"
+    with _refusing_service() as url:
+        servers: dict[str, dict[str, Any]] = {
+            "files": {"command": "npx", "args": ["-y", "x"], "env": {"PATH": str(folder)}},
+            "notes": {"command": sys.executable, "args": ["-c", crash]},
+            "slow": entry(hang=True, startTimeout=0.5),
+            "lost": {"command": sys.executable, "cwd": str(folder / "gone")},
+            "older": entry(era="legacy", mode="2026-07-28"),
+            "down": {"url": f"http://127.0.0.1:{free_port()}/mcp"},
+            "closed": {"url": f"{url}/closed"},
+            "moved": {"url": f"{url}/moved"},
+            "plain": {"url": f"{url}/mcp".replace("http:", "https:")},
+        }
+        with Bridge({"mcpServers": servers}) as made:
+            made.connect(wait=True)
+            yield from (_said_by(lambda name=name: made.list_tools(name)) for name in servers)
+
+
+@contextmanager
+def _refusing_service() -> Generator[str]:
+    async def refuse(_request: Any) -> PlainTextResponse:
+        return PlainTextResponse("no token", 401)
+
+    with serving(Starlette(routes=[Route("/closed", refuse, methods=["POST"])])) as url:
+        yield url
+
+
+def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What a run shows of a server that its agent cannot use."""
+    file = folder / "mcp_settings.json"
+    servers = {"files": {"command": "npx", "env": {"PATH": str(folder)}}}
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
+    ctx: dict[str, Any] = {}
+    spec = {"standard_tools": {}, "mcp_servers": ["files"]}
+    bridge.init_agent(ctx, "helper", toolbelt_spec=spec)
+    with redirect_stdout(io.StringIO()) as screen:
+        bridge.run_agent(ctx, "helper", "Hello", outcome=CanvasRun())
+    return screen.getvalue()
+
+
+# Calls
+
+
+def calling() -> Iterator[str]:
+    """Calls that are wrong, too slow, or lose their server."""
+    servers = {
+        "units": {"command": sys.executable, "args": [str(_UNITS)]},
+        "notes": entry(timeout=0.5),
+    }
+    with Bridge({"mcpServers": servers}) as made:
+        call = made.call_tool
+        yield _said_by(lambda: call("units", "convert_units", {"value": 5}))
+        yield _said_by(lambda: call("units", "convert_unit", {}))
+        yield _said_by(lambda: call("notes", "never", {}))
+        yield _said_by(lambda: call("notes", "die", {}))
+
+
+# Nodes
+
+
+def nodes(folder: Path) -> Iterator[str]:
+    """Ports that are empty or wrong, and names that nothing has."""
+    ctx: dict[str, Any] = {}
+    bridge.init_agent(ctx, "helper")
+    outcome = CanvasRun()
+    run = bridge.run_agent
+    yield _said_by(lambda: run(ctx, "helpr", "Hello", outcome=outcome))
+    yield _said_by(lambda: run(ctx, "", "Hello", outcome=outcome))
+    yield _said_by(lambda: run(ctx, "helper", 5, outcome=outcome))
+    yield _said_by(lambda: bridge.init_agent(ctx, "other", provider="opnai"))
+    yield _said_by(lambda: bridge.init_agent(ctx, "other", max_thoughts="many"))
+    yield _said_by(lambda: bridge.init_agent(ctx, "other", memory="notes.jsonl"))
+    yield _said_by(lambda: bridge.init_agent(ctx, "other", toolbelt_spec="default"))
+    bridge.define_tool(ctx, None, "shout", "Says it loudly.", print)
+    yield _said_by(lambda: bridge.define_tool(ctx, None, "shout", "Says it loudly.", repr))
+    yield _said_by(lambda: bridge.follow_route(ctx, "helper", "My invoice is wrong.", None))
+    yield _said_by(lambda: bridge.local_memory(str(folder), None, None, None))
+
+
+# Models
+
+
+def models() -> Iterator[str]:
+    """Services that refuse, and settings that lead to none."""
+    yield _said_by(lambda: model_for("openai"))
+    yield _asked(OpenAIModel("gpt-5-mini"))
+    yield _asked(OpenAIModel("qwen3", base_url=f"http://127.0.0.1:{free_port()}/v1"))
+    yield _asked(OpenAIModel("qwen3", base_url="localhost:11434"))
+    yield _asked(OpenAIModel("qwen3", provider="vertexai"))
+    with model_endpoint(_REFUSALS) as endpoint:
+        for step in _REFUSALS:
+            limit = ModelSettings(timeout_seconds=0.5) if step.kind == "hangs" else None
+            yield _asked(OpenAIModel("qwen3", base_url=endpoint.base_url, settings=limit))
+
+
+_RETRY_NEVER = {"x-should-retry": "false"}
+_REFUSALS: list[Step] = [
+    fails(401, {"message": "bad key"}),
+    fails(404, {"message": "model 'qwen3' not found"}),
+    fails(429, {"message": "slow down"}, headers=_RETRY_NEVER),
+    fails(429, {"message": "pay first", "code": "insufficient_quota"}),
+    fails(400, {"message": "the prompt exceeds the context length"}),
+    fails(400, {"message": "qwen3 does not support tools"}),
+    fails(503, {"message": "loading"}, headers=_RETRY_NEVER),
+    html(200),
+    hangs(),
+]
+
+
+def _asked(model: OpenAIModel) -> str:
+    tool = FunctionSpec("add", "Adds.", {"type": "object", "properties": {}})
+    request = ModelRequest(({"role": "user", "content": "Hello"},), (tool,))
+
+    async def ask() -> None:
+        try:
+            await model.reply(request, _hear)
+        finally:
+            await model.aclose()
+
+    return _said_by(lambda: anyio.run(ask))
+
+
+def offline() -> Iterator[str]:
+    """What the offline model says when no tool fits."""
+    tool = FunctionSpec("add", "Adds two numbers.", {"type": "object", "properties": {}})
+    request = ModelRequest(({"role": "user", "content": "Why is the sky blue?"},), (tool,))
+    yield anyio.run(OfflineModel().reply, request, _hear).text
+
+
+async def _hear(_text: str) -> None:
+    """Nobody reads along."""
+
+
+def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """All of them. `folder` is empty."""
+    for variable in _FOREIGN:
+        monkeypatch.delenv(variable, raising=False)
+    for name, provoke in (("a", installation), ("b", settings), ("c", starting), ("d", nodes)):
+        place = folder / name
+        place.mkdir()
+        yield from provoke(place)
+    yield from calling()
+    yield from models()
+    yield from offline()
+    yield left_out(folder, monkeypatch)

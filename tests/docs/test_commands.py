@@ -1,0 +1,281 @@
+"""Does what the pages tell a reader to type, word for word, in the order of the page.
+
+Each line of a `sh` block must be known to `COMMANDS`: a new kind of command has to be taught to
+it, or the test fails. A few are not run as they stand; the table says how and why.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from os import killpg
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.environments import Environment, make_environment
+from tests.support.pages import PAGES, ROOT, Block, blocks_of, codes_of
+from tests.support.processes import free_port, wait_until
+from tests.support.workflows import Workflow
+from xai_mcp_agent.cli.main import app, run
+
+LANGUAGES = {"sh", "json", "jsonl", "python", "text", "plan"}
+# What would let a person's own settings decide about a test.
+FOREIGN = ("XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "XIRCUITS_COMPONENTS_DIR")
+# The parts of a checkout that its commands need.
+PARTS = (
+    "xai_mcp_agent", "packaging", "examples", "tests", "docs", "Makefile", "pyproject.toml",
+    "README.md", "CHANGELOG.md", "LICENSE", "mcp_settings.json.example",
+)  # fmt: skip
+_START_SECONDS = 60.0  # JupyterLab on a busy machine
+_END_SECONDS = 30.0
+
+
+@dataclass
+class Reader:
+    """Somebody who follows the pages: where they are, and the environments they have."""
+
+    installed: Environment
+    folder: Path
+    checkout: Path
+    own: Environment
+    wheels: Path
+    done: dict[str, str] = field(default_factory=dict[str, str])
+
+    def type(self, line: str) -> str:
+        """Do what one line of a page says, once; what was printed."""
+        command = re.sub(r"\s+# .*", "", line).strip()
+        if command not in self.done:
+            self.done[command] = how_to(command)(self, command)
+        return self.done[command]
+
+    def in_folder(self, command: str) -> str:
+        """As it stands, in the reader's folder."""
+        offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels)}
+        return self.installed.run(self.folder, "bash", "-c", command, **offline)
+
+    def in_checkout(self, command: str, **variables: str) -> str:
+        """As it stands, in a clone that is set up."""
+        return self.own.run(self.checkout, "bash", "-c", command, **variables)
+
+
+Do = Callable[[Reader, str], str]
+
+
+def as_it_stands(reader: Reader, command: str) -> str:
+    """Type just that."""
+    return reader.in_folder(command)
+
+
+def change_folder(reader: Reader, command: str) -> str:
+    """Go where it says; the shell of each line is another one."""
+    reader.folder = reader.folder / command.removeprefix("cd ")
+    assert reader.folder.is_dir()
+    return ""
+
+
+def start_the_lab(reader: Reader, command: str) -> str:
+    """With what a machine without a screen needs; ended once it answers."""
+    port = free_port()
+    options = f"--no-browser --allow-root --port={port} --IdentityProvider.token=for-tests"
+    log = reader.folder.parent / "lab.log"
+    with log.open("w", encoding="utf-8") as output:
+        lab = subprocess.Popen(
+            ["bash", "-c", f"exec {command} {options}"],
+            cwd=reader.folder, env=reader.installed.variables(), stdin=subprocess.DEVNULL,
+            stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
+        )  # fmt: skip
+        try:
+            address = f"http://127.0.0.1:{port}/xircuits/components/?token=for-tests"
+            wait_until(lambda: bool(_answer(address)), "the lab answers", _START_SECONDS)
+            return _answer(address)
+        finally:
+            # Xircuits starts Jupyter through a shell: its group, which is ours alone, is ended.
+            killpg(lab.pid, signal.SIGTERM)
+            lab.wait(_END_SECONDS)
+
+
+def _answer(address: str) -> str:
+    with suppress(OSError), urllib.request.urlopen(address, timeout=5.0) as answer:
+        return answer.read().decode()
+    return ""
+
+
+def compile_the_drawn_one(reader: Reader, command: str) -> str:
+    """What the steps above it draw with the mouse is put there first."""
+    my_agent().write(reader.folder)
+    return reader.in_folder(command)
+
+
+def my_agent() -> Workflow:
+    """The workflow of the README's five steps."""
+    flow = Workflow("my_agent")
+    server = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node("AgentInit", agent_name="helper", toolbelt_spec=belt["toolbelt_spec"])
+    question = "Which books do you have about the sea?"
+    flow.main(
+        server, belt, agent, flow.node("AgentRun", agent_name="helper", conversation=question)
+    )
+    return flow
+
+
+def in_the_checkout(reader: Reader, command: str) -> str:
+    """Type just that in a clone; it is set up already, because that needs the network."""
+    return reader.in_checkout(command)
+
+
+def one_fast_file(reader: Reader, command: str) -> str:
+    """Only one file of tests: this is one of them."""
+    return reader.in_checkout(command, ARGS="-q tests/core/test_names.py")
+
+
+def look_only(reader: Reader, command: str) -> str:
+    """Say what it would do: it takes minutes, or does not end, and is used every day."""
+    return reader.in_checkout(command.replace("make", "make --dry-run", 1))
+
+
+def load_only(reader: Reader, command: str) -> str:
+    """Load it: it needs a browser, and makes other pictures each time."""
+    return reader.in_checkout(command.replace("python -m", "python -c 'import", 1) + "'")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A kind of command: what it looks like, how it is done, what is then to be seen."""
+
+    pattern: str
+    do: Do
+    shows: str = ""
+
+
+COMMANDS = [
+    Known(r"make demo", in_the_checkout, "Finished Executing"),
+    Known(r"make test", one_fast_file, " passed"),
+    Known(r"make (check|bench|lab)", look_only),
+    Known(r"python -m tests\.support\.build_(docs|examples)", in_the_checkout),
+    Known(r"python -m tests\.support\.take_pictures", load_only),
+    Known(r"python -m hatchling build", in_the_checkout),
+    Known(r"pip install xai-mcp-agent xircuits", as_it_stands, "Successfully installed"),
+    Known(r"xai-mcp-agent init my-agents", as_it_stands, "xircuits start"),
+    Known(r"cd my-agents", change_folder),
+    Known(r"xircuits start", start_the_lab, "AgentUseMCPTools"),
+    Known(r"xircuits compile my_agent\.xircuits my_agent\.py", compile_the_drawn_one),
+    Known(r"python my_agent\.py", as_it_stands, "library_search_books"),
+    Known(r"xai-mcp-agent servers", as_it_stands, "library: ready"),
+    Known(r"xai-mcp-agent tools( library)?", as_it_stands, "search_books"),
+    Known(r"xai-mcp-agent call units .*", as_it_stands, "8.04672"),
+]
+
+
+def known(command: str) -> Known | None:
+    """What is known of a command."""
+    return next((x for x in COMMANDS if re.fullmatch(x.pattern, command)), None)
+
+
+def how_to(command: str) -> Do:
+    """How a command is followed, and a check of what it shows."""
+    found = known(command)
+    assert found is not None, f"nobody has taught this test to follow: {command}"
+
+    def do(reader: Reader, command: str) -> str:
+        shown = found.do(reader, command)
+        assert found.shows in shown, f"{command} shows no {found.shows!r}:\n{shown}"
+        return shown
+
+    return do
+
+
+@pytest.fixture(scope="module")
+def reader(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+    """A newcomer with an empty folder and a fresh environment, who also has a clone."""
+    home = tmp_path_factory.mktemp("newcomer")
+    checkout = home / "clone"
+    checkout.mkdir()
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copyfile(source, checkout / part)
+    own = make_environment(checkout / ".venv")
+    own.install("--editable", str(checkout))
+    for stamp in (".package-installed", ".tools-installed"):
+        (own.root / stamp).touch()
+    (home / "work").mkdir()
+    fresh = make_environment(home / "fresh")
+    return Reader(fresh, home / "work", checkout, own, wheel.parent)
+
+
+def blocks_with_commands() -> list[Block]:
+    """Every block of commands of every page; the README, which makes the folder, is first."""
+    return [x for page in PAGES for x in blocks_of(page) if x.language == "sh"]
+
+
+@pytest.mark.parametrize("block", blocks_with_commands(), ids=str)
+def test_the_commands_of_a_page_do_what_it_says(
+    block: Block, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in FOREIGN:
+        monkeypatch.delenv(name, raising=False)
+    for line in block.text.splitlines():
+        reader.type(line)
+
+
+def test_what_the_pages_are_made_of_is_the_same_when_it_is_made_again(reader: Reader) -> None:
+    """It was made again by the commands above."""
+    for made in ("docs/nodes.md", "README.md", "examples/quickstart.xircuits"):
+        assert (reader.checkout / made).read_bytes() == (ROOT / made).read_bytes()
+
+
+def test_every_block_says_what_it_holds() -> None:
+    """One without a language would escape the tests of commands, settings and messages."""
+    blocks = [x for page in PAGES for x in blocks_of(page)]
+    assert [str(x) for x in blocks if x.language not in LANGUAGES] == []
+
+
+def test_a_command_that_nobody_taught_is_noticed() -> None:
+    assert known("xai-mcp-agent call units list_units") is not None
+    assert known("xai-mcp-agent dance") is None
+    assert known("make test ARGS=-x") is None
+
+
+def mentioned() -> dict[str, set[str]]:
+    """The subcommands of ours that the pages mention, each with its options."""
+    lines = [line for block in blocks_with_commands() for line in block.text.splitlines()]
+    found: dict[str, set[str]] = {}
+    for line in [*lines, *(code for page in PAGES for code in codes_of(page))]:
+        for command, rest in re.findall(r"^xai-mcp-agent ([a-z][a-z-]*)(.*)", line):
+            found.setdefault(command, set()).update(re.findall(r"--[a-z-]+", rest))
+    return found
+
+
+@pytest.mark.parametrize(("command", "options"), mentioned().items())
+def test_every_command_that_is_mentioned_has_help_and_its_options(
+    command: str, options: set[str], capsys: Any
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run([command, "--help"])
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert [x for x in options if x not in shown] == []
+
+
+def test_every_command_of_ours_is_mentioned() -> None:
+    assert {x.name for x in app.registered_commands} == {*mentioned()}
+
+
+def test_every_make_target_that_is_mentioned_is_there() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    lines = [line for block in blocks_with_commands() for line in block.text.splitlines()]
+    codes = [code for page in PAGES for code in codes_of(page)]
+    targets = {x for line in [*lines, *codes] for x in re.findall(r"^make ([a-z]+)", line)}
+    assert targets
+    assert [x for x in targets if not re.search(rf"^{x}:", makefile, re.MULTILINE)] == []

@@ -1,0 +1,158 @@
+"""What the pages say of the code is so, and what they link to is there."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import xai_mcp_agent
+from tests.support.components import our_components
+from tests.support.pages import (
+    PAGES,
+    ROOT,
+    Row,
+    blocks_of,
+    codes_of,
+    headings_of,
+    links_of,
+    rows_of,
+    text_of,
+)
+from tests.test_house import ARROWS, may_import
+from xai_mcp_agent.agent.loop import ProtocolChoice
+from xai_mcp_agent.agent.models.base import ModelSettings
+from xai_mcp_agent.agent.models.openai_access import Access
+from xai_mcp_agent.agent.models.registry import PROVIDERS
+from xai_mcp_agent.agent.prompt import PLACEHOLDERS
+from xai_mcp_agent.core.errors import ModelError
+
+PACKAGE = Path(xai_mcp_agent.__file__).parent
+HOUSE, MODELS = ROOT / "docs" / "how_it_is_built.md", ROOT / "docs" / "models.md"
+FOREIGN_KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+
+# Links
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_what_a_page_links_to_is_there(page: Path) -> None:
+    """Also in the table that is written from the nodes."""
+    missing: list[str] = []
+    for link in links_of(page):
+        if link.startswith(("https://", "http://")):
+            continue
+        name, _, heading = link.partition("#")
+        target = page.parent / name if name else page
+        if not target.exists() or (heading and heading not in headings_of(target)):
+            missing.append(link)
+    assert missing == []
+
+
+def test_every_page_and_every_picture_is_linked_from_somewhere() -> None:
+    linked = {
+        (page.parent / link.partition("#")[0]).resolve()
+        for page in PAGES
+        for link in links_of(page)
+    }
+    shown = [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs" / "images").iterdir()]
+    assert [x.name for x in shown if x.resolve() not in linked] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    """What looks like a path in the repository or the package."""
+    paths = [
+        x
+        for x in codes_of(page)
+        if re.fullmatch(r"[\w./-]+/[\w.-]*\.(?:py|md|xircuits)|[\w/]+/", x)
+    ]
+    places = (ROOT, PACKAGE, ROOT / "docs")
+    assert [x for x in paths if not any((place / x).exists() for place in places)] == []
+
+
+# How it is built
+
+
+def _plan() -> list[str]:
+    """The packages in the plan of the house, by their path."""
+    plan = next(x.text for x in blocks_of(HOUSE) if x.language == "plan")
+    found: list[str] = []
+    for indent, name in re.findall(r"^( +)(\w+)/ ", plan, re.MULTILINE):
+        found.append(f"{found[-1].partition('/')[0]}/{name}" if len(indent) > 2 else name)
+    return found
+
+
+def test_the_plan_of_the_house_has_every_package() -> None:
+    packages = {x.parent.relative_to(PACKAGE).as_posix() for x in PACKAGE.rglob("__init__.py")}
+    inner = {x for x in packages - {"."} if not x.startswith("agent/models/")}
+    assert set(_plan()) == inner
+
+
+def test_the_arrows_on_the_page_are_those_that_are_tested() -> None:
+    """tests/test_house.py has them as design decides them, also for parts that are yet to come."""
+    (drawn,) = (x.text for x in blocks_of(HOUSE) if "->" in x.text)
+    chain, *more = re.split(r"\n|\s{4,}", drawn.strip())
+    steps = [re.split(r", ", step) for step in chain.split(" -> ")]
+    pairs = {(a, b) for left, right in itertools.pairwise(steps) for a in left for b in right}
+    pairs |= {(a, b) for arrow in more for a, b in [arrow.split(" -> ")]}
+    assert {(a, b) for a, b in pairs if b not in may_import(a)} == set()
+    there = {*_plan(), "components"}
+    direct = {(a, b) for a, bs in ARROWS.items() for b in bs if {a, b} <= there}
+    assert direct <= pairs
+
+
+# Models
+
+
+def _model_rows(column: str) -> list[Row]:
+    return [row for row in rows_of(MODELS) if column in row.cells]
+
+
+def test_every_provider_and_protocol_is_on_the_page() -> None:
+    providers = [x for r in _model_rows("what it asks") for x in r.codes("`agent_provider`")]
+    assert providers == list(PROVIDERS)
+    assert [x for r in _model_rows("what happens") for x in r.codes("value")] == list(
+        get_args(ProtocolChoice)
+    )
+
+
+def test_every_setting_of_a_model_is_on_the_page_and_a_port() -> None:
+    said = {x for r in _model_rows("port of AgentInit") for x in r.codes("port of AgentInit")}
+    assert said == {*(x.name for x in fields(ModelSettings)), "max_thoughts"}
+    assert said <= {port.name for port in our_components()["AgentInit"].ports}
+
+
+def test_every_placeholder_of_a_prompt_is_on_the_page() -> None:
+    assert [x for x in PLACEHOLDERS if f"`{{{x}}}`" not in text_of(MODELS)] == []
+
+
+@pytest.mark.parametrize("row", _model_rows("service"), ids=lambda row: row.cells["service"])
+def test_a_recipe_that_names_no_key_needs_none(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in FOREIGN_KEYS:
+        monkeypatch.delenv(name, raising=False)
+    (provider,) = row.codes("`agent_provider`")
+    assert provider in PROVIDERS
+    if provider != "openai":
+        return
+    address = next((x for x in row.codes("`base_url`") if x.startswith("http")), None)
+    access = Access("openai", "any", address, None)
+    if row.cells["key"].startswith("none"):
+        access.open(1.0)
+    else:
+        with pytest.raises(ModelError, match="no API key"):
+            access.open(1.0)
+
+
+# The README
+
+
+def test_every_example_is_in_the_readme() -> None:
+    listed = [
+        x for r in rows_of(ROOT / "README.md") if "example" in r.cells for x in r.codes("example")
+    ]
+    assert sorted(listed) == sorted(x.name for x in (ROOT / "examples").glob("*.xircuits"))

@@ -1,0 +1,124 @@
+"""docs/python.md is true: its examples run, its calls fit, and nothing public is left out."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+from dataclasses import fields
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.support.pages import ROOT, Block, blocks_of, codes_of, text_of
+from tests.support.scripts import run_script
+from xai_mcp_agent import AioBridge, Bridge
+from xai_mcp_agent.agent.events import RunEvent
+from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.core import errors, results
+from xai_mcp_agent.core.events import SourceState, SourceStatus
+from xai_mcp_agent.core.tools import Tool
+
+PAGE = ROOT / "docs" / "python.md"
+EXAMPLES = [x for x in blocks_of(PAGE) if x.language == "python"]
+CODES = codes_of(PAGE)
+# For our own parts of the package, which have the bridge's event loop to run things on.
+FOR_US = {"run", "submit", "do", "is_own_loop"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as `xai-mcp-agent init` makes it."""
+    return init_folder(tmp_path_factory.mktemp("python")).folder
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_an_example_runs_in_a_prepared_folder(example: Block, folder: Path) -> None:
+    script = folder / f"example_{example.line}.py"
+    script.write_text(example.text, encoding="utf-8")
+    done = run_script(script)
+    assert (done.status, done.errors) == (0, "")
+    assert done.output
+
+
+def test_every_call_on_the_page_fits_the_method() -> None:
+    shown = [
+        ast.parse(x.replace("...", "None"), mode="eval").body
+        for x in CODES
+        if x.startswith("bridge.")
+    ]
+    calls = [x for x in shown if isinstance(x, ast.Call)]
+    assert calls
+    for call in calls:
+        assert isinstance(call.func, ast.Attribute)
+        arguments = [None] * len(call.args), {x.arg or "": None for x in call.keywords}
+        inspect.signature(getattr(Bridge, call.func.attr)).bind(None, *arguments[0], **arguments[1])
+
+
+def test_every_public_method_is_on_the_page() -> None:
+    public = {name for name in vars(Bridge) if not name.startswith("_")} - FOR_US
+    assert [
+        x
+        for x in sorted(public)
+        if not any(f"{owner}.{x}" in text_of(PAGE) for owner in ("bridge", "Bridge"))
+    ] == []
+
+
+def test_the_coroutines_have_the_names_and_parameters_of_the_methods() -> None:
+    for name, coroutine in vars(AioBridge).items():
+        if not name.startswith("_"):
+            assert (
+                inspect.signature(coroutine).parameters.keys()
+                == inspect.signature(getattr(Bridge, name)).parameters.keys()
+            )
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [x.name for x in fields(SourceStatus)],
+        [x.name for x in fields(Tool)],
+        list(get_args(SourceState)),
+        [x.name for x in fields(results.ToolResult)],
+        [x.__name__ for x in get_args(results.ResultPart)],
+    ],
+    ids=["status", "tool", "states", "result", "parts"],
+)
+def test_every_field_of_what_comes_back_is_on_the_page(names: list[str]) -> None:
+    assert [x for x in names if x not in CODES] == []
+
+
+def test_every_error_of_a_bridge_is_on_the_page_with_its_facts() -> None:
+    """Those of agents and models cannot happen here."""
+    raised = [
+        errors.SettingsError,
+        errors.UnknownServer,
+        errors.UnknownTool,
+        errors.InvalidArguments,
+        errors.SourceFailed,
+        errors.SourceClosed,
+        errors.ToolTimeout,
+        errors.ServerError,
+    ]
+    assert [x.__name__ for x in raised if x.__name__ not in CODES] == []
+    assert {
+        "file",
+        "key_path",
+        "problem",
+        "fix",
+        "server",
+        "known",
+        "problems",
+        "code",
+        "source",
+        "next_step",
+        "stderr_tail",
+    } <= {*CODES}
+
+
+def test_the_line_of_a_transcript_is_json_about_an_event_that_there_is() -> None:
+    (line,) = (x.text for x in blocks_of(PAGE) if x.language == "jsonl")
+    event = json.loads(line)["event"]
+    assert event in {x.__name__ for x in get_args(RunEvent)}
+    assert [x.__name__ for x in get_args(RunEvent) if x.__name__ not in CODES] == ["TextArrived"]

@@ -1,0 +1,127 @@
+"""docs/settings.md says what the settings really are: every key, type, default and variable."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import xai_mcp_agent
+from tests.support.pages import PAGES, ROOT, Block, blocks_of, rows_of, text_of
+from xai_mcp_agent.settings.document import Place
+from xai_mcp_agent.settings.load import FILE_NAME, settings_from
+from xai_mcp_agent.settings.written import Written, notes_on
+
+PAGE = ROOT / "docs" / "settings.md"
+PACKAGE = Path(xai_mcp_agent.__file__).parent
+KINDS = {
+    "string": "text", "array": "list of texts", "object": "object of texts",
+    "number": "seconds", "boolean": "true or false",
+}  # fmt: skip
+# These are put together from parts where they are read.
+JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"}
+BY_ITSELF = "by itself"
+
+
+def documented() -> dict[str, tuple[str, str]]:
+    """The type and the default that the page gives for each key."""
+    rows = [row for row in rows_of(PAGE) if "key" in row.cells]
+    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes("key")}
+
+
+def accepted() -> dict[str, tuple[str, str]]:
+    """The type and the default of every key that is read."""
+    shapes = Written.model_json_schema(by_alias=False)["properties"]
+    found: dict[str, tuple[str, str]] = {}
+    for name, field in Written.model_fields.items():
+        alias = field.validation_alias
+        keys = [str(x) for x in alias.choices] if hasattr(alias, "choices") else [alias or name]
+        found |= {str(key): (_kind(shapes[name]), _default(field.default)) for key in keys}
+    return found
+
+
+def _kind(shape: dict[str, Any]) -> str:
+    shapes = [x for x in shape.get("anyOf", [shape]) if x.get("type") != "null"]
+    return KINDS[shapes[0]["type"]]
+
+
+def _default(value: Any) -> str:
+    if value is None:
+        return "none"
+    return f"`{json.dumps(int(value) if isinstance(value, float) else value)}`"
+
+
+def test_every_key_of_a_server_is_on_the_page_with_its_type_and_default() -> None:
+    said = {key: (kind, default) for key, (kind, default) in documented().items()}
+    by_itself = {key for key, (_, default) in said.items() if default == BY_ITSELF}
+    assert by_itself == {"type", "transport"}
+    wanted = {k: (kind, BY_ITSELF if k in by_itself else d) for k, (kind, d) in accepted().items()}
+    assert said == wanted
+
+
+def test_the_keys_for_people_are_those_that_cause_no_note() -> None:
+    said = re.search(r"ignored without a word: (.+?)\.\n", text_of(PAGE), re.DOTALL)
+    assert said is not None
+    keys = re.findall(r"`([^`]+)`", said[1])
+    entry = {"command": "x", **dict.fromkeys(keys, "y")}
+    assert notes_on(entry, Place("file")) == []
+    assert notes_on({**entry, "unheard_of": 1}, Place("file")) != []
+
+
+def _environment_names() -> Iterator[str]:
+    """Texts that look like names of variables, in files that read the environment."""
+    for file in PACKAGE.rglob("*.py"):
+        source = file.read_text(encoding="utf-8")
+        if "environ" in source:
+            for node in ast.walk(ast.parse(source)):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield from re.findall(r"\A[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\Z", node.value)
+
+
+def test_every_environment_variable_that_is_read_is_on_the_page() -> None:
+    said = {x for r in rows_of(PAGE) if "variable" in r.cells for x in r.codes("variable")}
+    assert said == {*_environment_names(), *JOINED}
+
+
+def _settings_blocks() -> list[Block]:
+    found = [x for page in PAGES for x in blocks_of(page) if x.language == "json"]
+    assert found, "no page shows settings"
+    return found
+
+
+@pytest.mark.parametrize("block", _settings_blocks(), ids=str)
+def test_a_json_block_on_a_page_is_valid_settings(
+    block: Block, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in re.findall(r"\$\{([A-Z_]+)\}", block.text):
+        monkeypatch.setenv(name, "a-value")
+    read = settings_from(json.loads(block.text), folder=ROOT)
+    assert read.problems == {}
+    assert read.notes == ()
+    assert read.servers
+
+
+def test_the_examples_in_the_tables_are_values_of_their_keys() -> None:
+    for row in rows_of(PAGE):
+        if "example" not in row.cells:
+            continue
+        for key in row.codes("key"):
+            for example in row.codes("example"):
+                value = json.loads(example)
+                server = {"command": "x", key: value}
+                if key in ("url", "serverUrl", "httpUrl", "headers") or value == "sse":
+                    server = {"url": "https://example.org/mcp", key: value}
+                read = settings_from(
+                    {"mcpServers": {"it": server}},
+                    environ={"TOKEN": "a-value", "MY_TOKEN": "a-value"},
+                )
+                assert (read.problems, read.notes) == ({}, ()), (key, example)
+
+
+def test_the_example_that_init_writes_is_named_like_the_file_that_is_looked_for() -> None:
+    assert (ROOT / f"{FILE_NAME}.example").is_file()
