@@ -21,3 +21,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     build_package(Path(__file__).parents[1], folder, "--target", "wheel")
     return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(autouse=True)
+def _usual_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs print does not depend on what the person likes who runs the tests."""
+    for name in ("XAI_MCP_SHOW", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)

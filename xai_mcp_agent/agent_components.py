@@ -143,6 +143,8 @@ class AgentRun(Component):
     - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
     - conversation (any): What to answer: a text, a chat literal, or the out_conversation of an
       earlier run. It is not changed.
+    - show (str): How much is printed: `quiet` (only what went wrong), `normal` or `verbose`.
+      Default: what the environment variable XAI_MCP_SHOW says, else `normal`.
 
     ##### outPorts:
     - out_conversation (list): The conversation with everything that was said and done. After an
@@ -160,6 +162,7 @@ class AgentRun(Component):
     agent_name: InCompArg[str]
     metadata: InArg[dict]
     conversation: InCompArg[any]
+    show: InArg[str]
 
     out_conversation: OutArg[list]
     last_response: OutArg[str]
@@ -221,6 +224,7 @@ class AgentLearn(Component):
     - agent_name (str): The agent; it needs a memory.
     - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
     - conversation (any): The conversation to learn from, such as the out_conversation of AgentRun.
+    - show (str): How much is printed, as in AgentRun. Default: as there.
 
     ##### outPorts:
     - out_conversation (list): The conversation with what was learned.
@@ -236,6 +240,7 @@ class AgentLearn(Component):
     agent_name: InCompArg[str]
     metadata: InArg[dict]
     conversation: InCompArg[any]
+    show: InArg[str]
 
     out_conversation: OutArg[list]
     last_response: OutArg[str]

@@ -18,7 +18,7 @@ from ..catalog.toolbelt import Offer, OfferedTool
 from ..core.errors import UnknownTool, XaiMcpError
 from ..core.results import OnProgress, ToolResult
 from ..core.tools import JsonObject, Tool
-from .events import Emit, ToolFinished, ToolProgressed, ToolStarted
+from .events import Emit, ToolFinished, ToolProgressed, ToolReturned, ToolStarted
 from .models.base import ToolCall
 from .results import READ_RESULT, KeptResults
 from .text_protocol import parse_arguments
@@ -97,6 +97,7 @@ class CallRunner:
         else:
             await self._emit(ToolStarted(call.id, name, arguments, source))
             result = await self._result(call.id, tool, name, arguments)
+            await self._emit(ToolReturned(call.id))
         seconds = time.monotonic() - started
         return ToolFinished(call.id, name, arguments, result, seconds, thought, source)
 

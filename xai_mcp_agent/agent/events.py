@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
-from .models.base import Usage
+from .models.base import ModelRequest, Usage
 
 ToolProtocol: TypeAlias = Literal["native", "text"]
 
@@ -44,6 +44,14 @@ class ToolsChanged:
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAsked:
+    """The model is asked for its next turn, or again for the same one: the run waits for it."""
+
+    step: int
+    request: ModelRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +93,13 @@ class ToolProgressed:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolReturned:
+    """A started call has ended; `ToolFinished` follows when all calls of the turn have."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolFinished:
     """A tool answered, or was answered for: `result.is_error` tells. `thought` led to it.
 
@@ -123,10 +138,12 @@ RunEvent: TypeAlias = (
     RunStarted
     | ProtocolChanged
     | ToolsChanged
+    | ModelAsked
     | TextArrived
     | ThoughtFinished
     | ToolStarted
     | ToolProgressed
+    | ToolReturned
     | ToolFinished
     | RunFinished
     | RunFailed

@@ -16,6 +16,7 @@ from .calls import Answered, CallRunner, Toolbox
 from .conversation import Conversation, call_message, result_messages
 from .events import (
     Emit,
+    ModelAsked,
     ProtocolChanged,
     RunFailed,
     RunFinished,
@@ -126,13 +127,13 @@ class AgentRun:
 
     async def _think(self, step: int, *, is_last: bool) -> ModelReply:
         """One turn of the model; an empty one is asked for once more."""
-        reply = await self._ask(is_last=is_last)
+        reply = await self._ask(step, is_last=is_last)
         if not reply.text and not reply.calls and not reply.refusal and reply.finish == "stop":
             self._failures += 1
-            reply = await self._ask(is_last=is_last)
+            reply = await self._ask(step, is_last=is_last)
         if is_last and reply.calls and not reply.text and not self._in_text:
             # It was told to call nothing and did; without functions it can only answer.
-            answer = await self._spec.model.reply(self._request_for_words(), self._on_text)
+            answer = await self._reply(step, self._request_for_words())
             self._usage += answer.usage
             reply = replace(answer, calls=reply.calls)
         if reply.finish == "content_filter":
@@ -143,18 +144,22 @@ class AgentRun:
         await self._emit(ThoughtFinished(step, reply.text, len(reply.calls), reply.usage))
         return reply
 
-    async def _ask(self, *, is_last: bool) -> ModelReply:
+    async def _ask(self, step: int, *, is_last: bool) -> ModelReply:
         try:
-            reply = await self._spec.model.reply(self._request(is_last), self._on_text)
+            reply = await self._reply(step, self._request(is_last))
         except ModelCannotCallFunctions:
             if self._spec.protocol != "auto" or self._protocol == "text":
                 raise
             self._protocol = "text"
             await self._emit(ProtocolChanged("text"))
-            reply = await self._spec.model.reply(self._request(is_last), self._on_text)
+            reply = await self._reply(step, self._request(is_last))
         self._usage += reply.usage
         speaks_of_tools = bool(self._offer.tools or self._calls.count)
         return self._read(reply) if self._in_text and speaks_of_tools else reply
+
+    async def _reply(self, step: int, request: ModelRequest) -> ModelReply:
+        await self._emit(ModelAsked(step, request))
+        return await self._spec.model.reply(request, self._on_text)
 
     def _request(self, is_last: bool) -> ModelRequest:
         functions = self._functions()

@@ -18,11 +18,12 @@ from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import agent_in, spec_of
-from .console import Console, short_arguments
 from .engine import Engine
 from .nesting import nested
 from .ports import as_text, required
 from .runs import busy
+from .screen.console import Console
+from .screen.values import short_arguments
 from .stage import Stage
 from .toolbelts import servers_in
 from .toolbox import AgentToolbox
@@ -47,10 +48,12 @@ def run_agent(
     metadata: Mapping[str, Any] | None = None,
     outcome: CanvasRun,
     on_thought: Callable[[ToolFinished], None] | None = None,
+    show: Any = None,
 ) -> None:
     """Run an agent to its answer; `outcome` is filled as it goes, up to an error too.
 
     `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
+    `show` is how much is printed, as a person may have written it: see `Console`.
 
     Raises:
         UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a mistake here.
@@ -59,14 +62,15 @@ def run_agent(
     """
     # First of all: the conversation is not lost, whatever is wrong with the rest.
     outcome.conversation = Conversation(conversation).messages
-    agent, workflow = agent_in(ctx, name, "AgentRun"), _Workflow(ctx, {"agent": name}, on_thought)
+    agent = agent_in(ctx, name, "AgentRun")
+    workflow = _Workflow(ctx, {"agent": name}, Console(name, show), on_thought)
     spec = spec_of(agent, name, metadata)
 
     async def emit(event: RunEvent) -> None:
         workflow.show(event)
         if isinstance(event, ToolFinished) and workflow.on_thought:
             outcome.conversation = run.conversation.messages
-            await workflow.stage.run(partial(workflow.on_thought, event))
+            await workflow.run_nodes(partial(workflow.on_thought, event))
 
     async def go(engine: Engine) -> RunFinished:
         try:
@@ -103,6 +107,7 @@ def run_node(node: Any, ctx: Any, run: Callable[..., None]) -> None:
             metadata=node.metadata.value,
             outcome=outcome,
             on_thought=tell_branch if node.on_thought else None,
+            show=node.show.value,
         )
     finally:
         node.out_conversation.value = outcome.conversation
@@ -121,7 +126,7 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
     """
     tool = required(tool, "tool_name", "AgentRunTool")
     agent, said = agent_in(ctx, name, "AgentRunTool"), Conversation(conversation)
-    workflow = _Workflow(ctx, {"agent": name, "node": "AgentRunTool"})
+    workflow = _Workflow(ctx, {"agent": name, "node": "AgentRunTool"}, Console(name))
 
     async def emit(event: RunEvent) -> None:
         workflow.show(event)
@@ -162,19 +167,20 @@ class _Workflow:
         self,
         ctx: Any,
         who: Mapping[str, str],
+        console: Console,
         on_thought: Callable[[ToolFinished], None] | None = None,
     ) -> None:
         self.ctx = ctx
         self.on_thought = on_thought
-        self.stage = Stage()
+        self.stage = Stage(console.tick)
         self.failed: dict[str, XaiMcpError] = {}
-        self._console = Console()
+        self._console = console
         self._who = who
 
     def perform(self, do: Callable[[Engine], Awaitable[T]]) -> T:
         """Run `do` on the bridge's loop and work for it in this thread; then let go of it all."""
         try:
-            with busy(self.ctx) as hold:
+            with busy(self.ctx) as hold, self._console:
                 self.failed = hold.failed
                 self._recorder = recorder(self.ctx, hold.bridge, **self._who)
                 return self.stage.perform(hold.bridge, do)
@@ -186,9 +192,13 @@ class _Workflow:
         self.stage.post(lambda: self._console.show(event))
         self.stage.post(partial(self._recorder.event, event, time.time()))
 
-    def show_waiting(self, servers: list[str]) -> None:
-        """Have it written that these servers are waited for."""
-        self.stage.post(lambda: self._console.waiting(servers))
+    def show_waiting(self, servers: tuple[str, ...]) -> None:
+        """Have it known that these servers are waited for."""
+        self.stage.post(lambda: self._console.servers_awaited(servers))
+
+    async def run_nodes(self, do: Callable[[], T]) -> T:
+        """Run a person's nodes in the workflow's thread, and wait for them."""
+        return await self.stage.run(lambda: self._console.aside(do))
 
 
 async def _usable_toolbox(
@@ -197,7 +207,7 @@ async def _usable_toolbox(
     """The agent's tools, as far as its servers can be used, and what is left out and why."""
 
     async def run_drawn(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
-        return await workflow.stage.run(lambda: tool.call(workflow.ctx, arguments))
+        return await workflow.run_nodes(lambda: tool.call(workflow.ctx, arguments))
 
     drawn = drawn_tools(agent.get("agent_toolbelt") or {})
     memory = agent.get("agent_memory")

@@ -21,17 +21,22 @@ from .portal import closed_meanwhile
 
 T = TypeVar("T")
 
-# How often a waiting thread makes sure that the loop it waits for still lives.
-_CHECK_SECONDS = 1.0
+# How often a waiting thread makes sure that the loop it waits for still lives, and tells a
+# person what it waits for: seconds that count up by one.
+_CHECK_SECONDS = 0.5
 
 # After an interrupt: long enough for calls in flight to be cancelled at their servers.
 _UNWIND_SECONDS = 3.0
 
 
 class Stage:
-    """Made in the workflow's thread, which then waits in `perform`."""
+    """Made in the workflow's thread, which then waits in `perform`.
 
-    def __init__(self) -> None:
+    `tick` is called there now and then while there is nothing to do.
+    """
+
+    def __init__(self, tick: Callable[[], None] | None = None) -> None:
+        self._tick = tick or _nothing
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
     async def run(self, do: Callable[[], T]) -> T:
@@ -88,7 +93,7 @@ class Stage:
         try:
             return self._work.get(timeout=_CHECK_SECONDS)
         except queue.Empty:
-            return _nothing
+            return self._tick
 
 
 def _work(do: Callable[[], T], done: Future[T]) -> None:

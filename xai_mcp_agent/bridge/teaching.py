@@ -30,6 +30,7 @@ def learn(
     metadata: Mapping[str, Any] | None,
     outcome: CanvasRun,
     on_thought: Callable[[ToolFinished], None] | None,
+    show: Any = None,
 ) -> None:
     """Have an agent note what is worth keeping of a conversation; its answer says what it learned.
 
@@ -44,7 +45,9 @@ def learn(
         )
     given = Conversation(conversation).messages
     asked: list[Message] = [*given, {"role": "user", "content": _LEARN}]
-    run_agent(ctx, name, asked, metadata=metadata, outcome=outcome, on_thought=on_thought)
+    run_agent(
+        ctx, name, asked, metadata=metadata, outcome=outcome, on_thought=on_thought, show=show
+    )
 
 
 def merge_system(system_prompt: str, conversation: Any) -> list[Message]:

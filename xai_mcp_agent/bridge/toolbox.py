@@ -23,8 +23,6 @@ RunDrawn = Callable[[DrawnTool, JsonObject], Awaitable[ToolResult]]
 # A server that failed before gets this long at each run: one that was mended is there by then,
 # and one that hangs does not cost its whole limit again.
 _SECOND_CHANCE_SECONDS = 1.0
-# Then a person wonders what is going on.
-_PATIENCE_SECONDS = 1.2
 
 
 class AgentToolbox:
@@ -48,25 +46,31 @@ class AgentToolbox:
         self._servers = servers
         self._run_drawn = run_drawn
         self._failed = failed_before
-        self._waiting = list(servers)
         self._memory = memory
         remembering = MEMORY_TOOLS if memory is not None else ()
         taken = {x.key for x in remembering}
         own = [tool for x in drawn.values() if (tool := x.tool()).key not in taken]
         self._toolbelt = Toolbelt((*remembering, *own), servers)
 
-    async def wait_until_usable(self, tell: Callable[[list[str]], None]) -> dict[str, XaiMcpError]:
+    async def wait_until_usable(
+        self, tell: Callable[[tuple[str, ...]], None]
+    ) -> dict[str, XaiMcpError]:
         """Wait for all servers at once, each to its own limit; the failed ones with the reason.
 
         One that failed before gets a moment only; it joins whenever it is ready. `tell` is given
-        the names of those still missing, once, when the waiting takes long.
+        the names of those still missing, at first and whenever there are fewer.
         """
-        async with anyio.create_task_group() as telling:
-            telling.start_soon(self._tell_if_slow, tell)
-            async with anyio.create_task_group() as connecting:
-                for name in self._servers:
-                    connecting.start_soon(self._connect, name)
-            telling.cancel_scope.cancel()
+        waiting = list(self._servers)
+
+        async def connect(name: str) -> None:
+            await self._connect(name)
+            waiting.remove(name)
+            tell(tuple(waiting))
+
+        tell(tuple(waiting))
+        async with anyio.create_task_group() as connecting:
+            for name in self._servers:
+                connecting.start_soon(connect, name)
         return self._left_out()
 
     async def offer(self) -> Offer:
@@ -119,11 +123,6 @@ class AgentToolbox:
             if reason is not None:
                 # Without the frames it came through, which must not live as long as the workflow.
                 self._failed[name] = reason.with_traceback(None)
-        self._waiting.remove(name)
-
-    async def _tell_if_slow(self, tell: Callable[[list[str]], None]) -> None:
-        await anyio.sleep(_PATIENCE_SECONDS)
-        tell(list(self._waiting))
 
     def _offers(self, server: str, shown_name: str) -> bool:
         own_name = shown_name.removeprefix(f"{server}_")

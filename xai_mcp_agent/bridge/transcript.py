@@ -20,7 +20,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ..agent.events import RunEvent, TextArrived
+from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from ..settings.secret_rules import is_secret, secrets_in_env, secrets_in_text
@@ -54,8 +54,9 @@ class Recorder:
         """Write an event of an agent's run that happened at this time.
 
         Pieces of text are left out: `ThoughtFinished` has it whole, and half a secret is not known.
+        So is what only tells that something is waited for.
         """
-        if self._file and not isinstance(event, TextArrived):
+        if self._file and not isinstance(event, TextArrived | ModelAsked | ToolReturned):
             self._write(type(event).__name__, _fields_of(event), at)
 
     def note(self, event: str, **values: Any) -> None:

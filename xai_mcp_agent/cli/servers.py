@@ -17,8 +17,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from ..bridge.bridge import Bridge
-from ..bridge.console import progress_text
 from ..bridge.engine import Engine
+from ..bridge.screen.values import progress_text
 from ..bridge.servers import parts_as_dicts, status_text, tool_as_dict, tool_line
 from ..core.errors import InvalidArguments, XaiMcpError
 from ..core.events import SourceStatus

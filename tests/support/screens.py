@@ -1,0 +1,64 @@
+"""Screens for tests: what is written on them is kept, and time passes when a test says so.
+
+paper = Paper("terminal")
+with paper.console("helper") as console:
+    console.show(event)
+    paper.pass_time(2.0, console)
+assert paper.lines == [...]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xai_mcp_agent.agent.events import RunEvent, RunStarted
+from xai_mcp_agent.bridge.screen.console import Console
+from xai_mcp_agent.bridge.screen.screen import Screen
+from xai_mcp_agent.bridge.screen.surface import Kind, Surface
+
+TICK_SECONDS = 0.5
+STARTED = RunStarted("helper", "offline rules", "native", ("add",))
+
+
+class Paper:
+    """One screen and its clock. `written` is every character, `lines` what a person sees."""
+
+    def __init__(self, kind: Kind = "plain", *, colours: bool = False) -> None:
+        self.written = ""
+        self.now = 100.0
+        self.screen = Screen(self._write, Surface(kind, colours))
+
+    def console(self, name: str = "helper", show: Any = None) -> Console:
+        """A console for a run on this screen."""
+        return Console(name, show, screen=self.screen, clock=lambda: self.now)
+
+    def pass_time(self, seconds: float, *consoles: Console) -> None:
+        """Let time pass, with the ticks that a waiting run gets."""
+        for _ in range(round(seconds / TICK_SECONDS)):
+            self.now += TICK_SECONDS
+            for console in consoles:
+                console.tick()
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines as a terminal shows them: what comes after a `\\r` is written over the line."""
+        return [_overwritten(x) for x in self.written.removesuffix("\n").split("\n")]
+
+    def _write(self, text: str, *, at_once: bool) -> None:
+        self.written += text
+
+
+def shown(*events: RunEvent, show: Any = None, kind: Kind = "plain", colours: bool = False) -> str:
+    """What the events of one run look like when it is over."""
+    paper = Paper(kind, colours=colours)
+    with paper.console(show=show) as console:
+        for event in events:
+            console.show(event)
+    return "\n".join(paper.lines)
+
+
+def _overwritten(line: str) -> str:
+    seen = ""
+    for part in line.split("\r"):
+        seen = part + seen[len(part) :]
+    return seen.rstrip()

@@ -1,0 +1,363 @@
+"""A run on the screen: its turns, tool calls with their results, waits, errors, totals."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ...agent.events import (
+    ModelAsked,
+    ProtocolChanged,
+    RunEvent,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextArrived,
+    ThoughtFinished,
+    ToolFinished,
+    ToolProgressed,
+    ToolReturned,
+    ToolsChanged,
+    ToolStarted,
+)
+from ...agent.models.base import ModelRequest
+from ...core.results import ToolResult
+from ...core.schemas import signature
+from .detail import Detail, detail_of_environment, detail_on
+from .screen import SCREEN, Line, Screen, Style, Voice
+from .text import Flow, clean, columns, wrap
+from .values import (
+    MOST_CHARS,
+    Excerpt,
+    compact_json,
+    count,
+    excerpt,
+    progress_text,
+    short_arguments,
+    spread_json,
+    tokens_text,
+    whole_arguments,
+)
+from .waiting import Clock, Waiting
+
+T = TypeVar("T")
+
+_BODY = "    "
+_RESULT_LINES = 6
+_ERROR_LINES = 20  # the next step stands at the end
+_MODEL, _SERVERS = "model", "servers"
+_STOPPED = {
+    "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
+    "length": "cut off at the output limit: raise `max_output_tokens` of AgentInit",
+    "refused": "refused by the model",
+}
+_MARKS: dict[str, Style] = {
+    "==": "bold", "->": "cyan", "<-": "green", "++": "blue", "--": "blue", "..": "faint",
+    "!!": "red",
+}  # fmt: skip
+_told_faults: set[str] = set()  # about the environment, which is the same for all runs
+
+
+class Console:
+    """Shows one run, in the thread of its workflow and within a `with` block.
+
+    `show` is how much, as a person wrote it on a port; else as the run that this one is part of;
+    else as the environment says.
+
+    Raises:
+        BadSetting: `show` is none of the choices.
+    """
+
+    _voice: Voice
+
+    def __init__(
+        self, name: str, show: Any = None, *, screen: Screen = SCREEN, clock: Clock = time.monotonic
+    ) -> None:
+        self._name = clean(name)
+        self._detail = detail_on(show)
+        self._screen = screen
+        self._clock = clock
+        self._waiting = Waiting(clock)
+        self._flow: Flow | None = None  # of the text that is being streamed
+        self._streams = False
+        self._gutter = self._body = ""  # before the next line, before all further ones
+        self._model = ""
+        self._step = 0
+        self._asked_at = 0.0
+
+    def __enter__(self) -> Console:
+        around = self._screen.current()
+        detail, fault = self._detail, ""
+        if detail is None and around is not None:
+            detail = around.detail
+        if detail is None:
+            detail, fault = detail_of_environment()
+        self._voice = self._screen.enter(self._name, detail)
+        if fault and fault not in _told_faults:
+            _told_faults.add(fault)
+            self._say("!!", fault)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end_speech()
+        self._voice.leave()
+
+    def show(self, event: RunEvent) -> None:
+        """Write one event."""
+        if self._voice.detail == Detail.QUIET:
+            self._show_trouble(event)
+            return
+        match event:
+            case TextArrived(text):
+                self._stream(text)
+            case RunStarted():
+                self._started(event)
+            case ModelAsked():
+                self._asked(event)
+            case ThoughtFinished():
+                self._thought(event)
+            case ToolStarted():
+                self._started_tool(event)
+            case ToolProgressed():
+                self._progress(event)
+            case ToolReturned(call_id):
+                self._waiting.end(call_id)
+            case ToolFinished():
+                self._finished_tool(event)
+            case ProtocolChanged(protocol):
+                self._streams = protocol == "native"
+                self._say("--", f"the service takes no functions; {protocol} protocol from here")
+            case ToolsChanged(added, removed):
+                self._changed(added, removed)
+            case RunFinished():
+                self._finished(event)
+            case RunFailed(error):
+                self._waiting.end_all()
+                self._failed(f"{self._name} stopped: {error}")
+
+    def servers_awaited(self, names: Sequence[str]) -> None:
+        """These servers are waited for from now on; none: they are there."""
+        if not names:
+            self._waiting.end(_SERVERS)
+            return
+        what = f"the server{'s' if len(names) > 1 else ''} {', '.join(names)}"
+        if self._waiting.has(_SERVERS):
+            self._waiting.rename(_SERVERS, what)
+        else:
+            self._waiting.begin(_SERVERS, what)
+
+    def tick(self) -> None:
+        """Tell what is waited for, if it is time to; called whenever nothing else happens."""
+        if self._voice.detail == Detail.QUIET:
+            return
+        if self._flow is not None:
+            self._voice.stream(self._flow.rest())
+            self._voice.let_others()
+        rewrites = self._voice.can_rewrite
+        text = self._waiting.to_rewrite() if rewrites else self._waiting.to_add()
+        if not text:
+            return
+        if self._flow is not None:  # it has stopped for long; it goes on below
+            self._voice.end_line()
+            self._flow = Flow(self._voice.width, self._body, self._body)
+        if rewrites:
+            self._voice.status(_marked("..", f"{self._body}.. {clean(text)}"))
+        else:
+            self._say("..", text, in_body=True)
+
+    def aside(self, do: Callable[[], T]) -> T:
+        """Run a person's nodes, which may print what they like."""
+        self._end_speech()
+        self._voice.end_line()
+        return do()
+
+    def note(self, mark: str, text: str) -> None:
+        """Write a line of the normal amount."""
+        if self._voice.detail != Detail.QUIET:
+            self._say(mark, text)
+
+    def trouble(self, text: str) -> None:
+        """Write what went wrong; never left out."""
+        self._failed(text)
+
+    def _show_trouble(self, event: RunEvent) -> None:
+        """All that is said when only what went wrong is wanted."""
+        match event:
+            case RunStarted(left_out=left_out):
+                for reason in left_out:
+                    self._failed(f"{self._name}, left out: {reason}")
+            case ToolFinished(tool=tool, result=result) if result.is_error:
+                self._failed(f"{self._name}, {tool}: {self._short_error(result)}")
+            case RunFinished(stopped=stopped) if stopped in _STOPPED:
+                self._failed(f"{self._name} ended {_STOPPED[stopped]}")
+            case RunFailed(error):
+                self._failed(f"{self._name} stopped: {error}")
+            case _:
+                pass
+
+    def _started(self, event: RunStarted) -> None:
+        self._waiting.end_all()
+        # In the text protocol the calls stand in the text; it is shown when they are taken out.
+        self._streams = event.protocol == "native"
+        self._model = event.model
+        tools = count(len(event.tool_names), "tool")
+        title = f"== {event.agent}: {event.model}, {tools}, {event.protocol} protocol"
+        lines = wrap(clean(title), self._voice.width, "", "   ")
+        self._voice.lines(*(Line(x, "bold") for x in lines))
+        self._gutter = self._body = _BODY
+        for reason in event.left_out:
+            self._failed(f"left out: {reason}")
+
+    def _asked(self, event: ModelAsked) -> None:
+        self._asked_at = self._clock()
+        self._waiting.begin(_MODEL, f"the model {self._model}".rstrip())
+        if event.step == self._step:
+            return
+        self._step = event.step
+        if event.step == 1 and self._voice.detail == Detail.VERBOSE:
+            self._show_request(event.request)
+        self._gutter = f"{event.step:2}. "
+
+    def _stream(self, text: str) -> None:
+        if not self._streams:
+            return
+        self._waiting.begin(_MODEL, f"the model {self._model} to go on", in_speech=True)
+        text = clean(text)
+        if self._flow is None:
+            text = text.lstrip()
+            if not text:
+                return
+            self._flow = Flow(self._voice.width, self._take_gutter(), self._body)
+        self._voice.stream(self._flow.feed(text))
+
+    def _thought(self, event: ThoughtFinished) -> None:
+        self._waiting.end(_MODEL)
+        if self._flow is not None:
+            self._end_speech()
+        elif event.text.strip():
+            text = _joined(excerpt(event.text.strip(), self._voice.width - len(_BODY), None))
+            lines = wrap(text, self._voice.width, self._take_gutter(), self._body)
+            self._voice.lines(*(Line(x) for x in lines))
+        if self._voice.detail == Detail.VERBOSE:
+            took = f"took {self._clock() - self._asked_at:.1f} s"
+            self._say("--", ", ".join(x for x in (took, tokens_text(event.usage)) if x))
+
+    def _started_tool(self, event: ToolStarted) -> None:
+        is_whole = self._voice.detail == Detail.VERBOSE
+        arguments = (whole_arguments if is_whole else short_arguments)(event.arguments)
+        self._say("->", f"{event.tool}({arguments})")
+        self._waiting.begin(event.call_id, event.tool)
+
+    def _progress(self, event: ToolProgressed) -> None:
+        told = progress_text(event.done, event.total, event.message)
+        self._waiting.tell(f"{event.tool} {told}")
+        self.tick()
+
+    def _finished_tool(self, event: ToolFinished) -> None:
+        self._waiting.end(event.call_id)
+        title = f"{event.tool} ({event.seconds:.2f} s)"
+        if event.result.is_error:
+            self._failed(f"{title}: {self._short_error(event.result)}")
+            return
+        text = event.result.text.strip() or "(nothing)"
+        is_whole = self._voice.detail == Detail.VERBOSE
+        self._show_text("<-", title, text if is_whole else compact_json(text))
+        for note in event.result.notes:
+            self._say("  ", f"note: {note}")
+
+    def _show_text(self, mark: str, title: str, text: str) -> None:
+        """A long text under its title, or a short one beside it; in the lab the rest is folded."""
+        voice, first, after = self._voice, self._take_gutter(), f"{self._body}   "
+        line = clean(f"{mark} {title}: {text[: voice.width]}")
+        if "\n" not in text and columns(line) + len(first) <= voice.width:
+            voice.lines(_marked(mark, first + line))
+            return
+        is_whole = voice.detail == Detail.VERBOSE and voice.surface.kind != "lab"
+        shown = excerpt(text, voice.width - len(after), None if is_whole else _RESULT_LINES)
+        voice.lines(
+            _marked(mark, f"{first}{mark} {clean(title)}"),
+            *(Line(f"{after}{x}".rstrip()) for x in shown.lines),
+        )
+        if shown.more:
+            self._show_rest(shown.more, text, len(after))
+
+    def _show_rest(self, more: str, text: str, indent: int) -> None:
+        if self._voice.surface.kind == "lab":
+            whole = excerpt(spread_json(text), MOST_CHARS, None)
+            self._voice.fold(more, _joined(whole), indent)
+        else:
+            self._voice.lines(Line(" " * indent + more, "faint"))
+
+    def _show_request(self, request: ModelRequest) -> None:
+        """What the model is told before anything was said."""
+        for message in request.messages[:1]:
+            if message.get("role") == "system":
+                self._show_text("--", "system prompt", str(message.get("content")))
+        tools = [
+            f"{x.name}({signature(x.parameters)}): {' '.join(x.description.split())}"
+            for x in request.functions
+        ]
+        if tools:
+            self._show_text("--", count(len(tools), "tool"), "\n".join(tools))
+
+    def _changed(self, added: tuple[str, ...], removed: tuple[str, ...]) -> None:
+        if added:
+            self._say("++", f"new tools: {', '.join(added)}")
+        if removed:
+            self._say("--", f"gone: {', '.join(removed)}")
+
+    def _finished(self, event: RunFinished) -> None:
+        self._waiting.end_all()
+        parts = [
+            count(event.steps, "turn"),
+            count(event.tool_calls, "tool call"),
+            f"{event.seconds:.1f} s",
+            tokens_text(event.usage),
+        ]
+        if event.stopped in _STOPPED:
+            self._failed(_STOPPED[event.stopped])
+        self._gutter = self._body = ""
+        text = f"{self._name} is done: {', '.join(x for x in parts if x)}"
+        self._voice.lines(*(Line(x, "bold") for x in wrap(f"== {text}", self._voice.width)))
+
+    def _failed(self, text: str) -> None:
+        self._say("!!", text, style="red")
+
+    def _short_error(self, result: ToolResult) -> str:
+        text = result.text.strip() or "it failed and did not say why."
+        return _joined(excerpt(text, self._voice.width - len(_BODY), _ERROR_LINES))
+
+    def _say(self, mark: str, text: str, *, style: Style = "", in_body: bool = False) -> None:
+        """Lines that begin with a mark; further lines of the text keep their own indents."""
+        self._end_speech()
+        first = self._body if in_body else self._take_gutter()
+        head, *rest = clean(text).split("\n")
+        after = f"{self._body}   "
+        lines = wrap(head, self._voice.width, f"{first}{mark} ", after)
+        for line in rest:
+            own = after + " " * (len(line) - len(line.lstrip()))
+            lines += wrap(line.lstrip(), self._voice.width, own, f"{own}  ")
+        opening = Line(lines[0], style, len(first) + len(mark), _MARKS.get(mark, ""))
+        self._voice.lines(opening, *(Line(x, style) for x in lines[1:]))
+
+    def _end_speech(self) -> None:
+        """End what was streamed, finished or broken off."""
+        if self._flow is not None:
+            self._voice.stream(self._flow.rest())
+            self._flow = None
+            self._voice.end_line()
+
+    def _take_gutter(self) -> str:
+        """What stands before the next line: the number of the turn, once."""
+        gutter, self._gutter = self._gutter, self._body
+        return gutter
+
+
+def _joined(shown: Excerpt) -> str:
+    return "\n".join([*shown.lines, *([shown.more] if shown.more else [])])
+
+
+def _marked(mark: str, text: str) -> Line:
+    place = text.index(mark) + len(mark)
+    return Line(text, "", place, _MARKS.get(mark, ""))

@@ -1,0 +1,110 @@
+"""What a run's text ends up on: a terminal, the lab's output panel, or a file or pipe."""
+
+from __future__ import annotations
+
+import html
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["terminal", "lab", "plain"]
+
+_USUAL_WIDTH = 80
+_LEAST_WIDTH = 40  # below, one word a line; a terminal's own breaking reads better then
+_MOST_WIDTH = 100  # longer lines are hard to read
+_FOLD = (
+    '<details style="margin:0 0 0 {indent}ch;font-family:var(--jp-code-font-family,monospace);'
+    'font-size:var(--jp-code-font-size,13px)"><summary style="cursor:pointer">{title}</summary>'
+    '<pre style="white-space:pre-wrap;overflow-wrap:anywhere;max-height:40em;overflow:auto">'
+    "{text}</pre></details>"
+)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What can be done on it. A `file` number is given for a terminal that knows its width."""
+
+    kind: Kind = "plain"
+    has_colours: bool = False
+    file: int | None = None
+
+    @property
+    def width(self) -> int:
+        """How many columns a line may have, at this moment."""
+        if self.file is None:
+            return _USUAL_WIDTH
+        try:
+            found = os.get_terminal_size(self.file).columns
+        except OSError:
+            return _USUAL_WIDTH
+        return min(max(found, _LEAST_WIDTH), _MOST_WIDTH) if found else _USUAL_WIDTH
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the last line can be written again."""
+        return self.kind != "plain"
+
+
+def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surface:
+    """What this stream is, colours as the person wants them (`NO_COLOR`, `FORCE_COLOR`)."""
+    is_simple = environment.get("TERM") == "dumb"
+    kind: Kind = "plain"
+    if _is_of_a_kernel(stream):
+        kind = "lab"
+    elif _is_terminal(stream) and not is_simple:
+        kind = "terminal"
+    colours = kind == "lab" or (kind == "terminal" and _knows_colours(environment))
+    if environment.get("FORCE_COLOR"):
+        colours = environment["FORCE_COLOR"] != "0"
+    if environment.get("NO_COLOR"):
+        colours = False
+    return Surface(kind, colours, _file_number(stream) if kind == "terminal" else None)
+
+
+def write_to_stdout(text: str, *, at_once: bool) -> None:
+    """Write to where `print` writes; `at_once` if a person should see it before the line ends."""
+    stream = sys.stdout
+    if stream is None:  # pyright: ignore[reportUnnecessaryComparison] - a windowed Python
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    # Servers may say what a terminal's encoding cannot; that must not end the run.
+    stream.write(text.encode(encoding, "replace").decode(encoding))
+    # A kernel sends what it has a few times a second; to ask for it would cost a wait each time.
+    if at_once and not _is_of_a_kernel(stream):
+        stream.flush()
+
+
+def show_fold(title: str, text: str, indent: int) -> None:
+    """In the lab: a line that a click unfolds to a text; that is shown as it is, never rendered."""
+    # Here: only a kernel needs it, and has it already.
+    from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
+    safe = text.encode("utf-8", "replace").decode()
+    page = _FOLD.format(indent=indent, title=html.escape(title), text=html.escape(safe))
+    display({"text/html": page, "text/plain": f"{' ' * indent}{title}"}, raw=True)
+
+
+def _is_of_a_kernel(stream: Any) -> bool:
+    """Whether what is written becomes a cell's output; not so where a person captures it."""
+    return type(stream).__module__.startswith("ipykernel.")
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):  # none, or closed
+        return False
+
+
+def _knows_colours(environment: Mapping[str, str]) -> bool:
+    # The console of old Windows shows the codes; those that do not say so.
+    return os.name != "nt" or any(x in environment for x in ("WT_SESSION", "TERM_PROGRAM", "TERM"))
+
+
+def _file_number(stream: Any) -> int | None:
+    try:
+        return stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None
