@@ -216,8 +216,8 @@ def test_the_command_tells_in_eighty_columns_what_it_did_and_what_to_do(
     assert status == 0
     assert lines[:3] == [
         "clock.xircuits",
-        "  6 nodes are ours now: AgentDefineTool, AgentInit, AgentMakeToolbelt,",
-        "  AgentNumpyMemory, AgentRun, AgentToolOutput.",
+        "  6 nodes now come from xai_mcp_agent: AgentDefineTool, AgentInit,",
+        "  AgentMakeToolbelt, AgentNumpyMemory, AgentRun, AgentToolOutput.",
     ]
     assert "  Written: clock_adopted.xircuits" in lines
     assert "environment variable OPENAI_API_KEY" in out
@@ -236,7 +236,8 @@ def test_a_bad_file_does_not_stop_the_others(original: Path, capsys: Any) -> Non
 def test_a_file_that_is_adopted_already_has_nothing_to_do(original: Path, capsys: Any) -> None:
     adopted = adopt_file(original).written
     status, out, _ = command(capsys, str(adopted))
-    assert (status, "Nothing to do" in out) == (0, True)
+    assert status == 0
+    assert out == f"{adopted}\n  Nothing to do: it has no node of xai-agent.\n"
     assert len(list(original.parent.iterdir())) == 2
 
 
@@ -257,6 +258,30 @@ def test_in_place_and_another_folder_exclude_each_other(original: Path, capsys: 
     status, _, err = command(capsys, str(original), "--in-place", "--output", "x")
     assert status == 2
     assert "--in-place" in err
+
+
+def test_a_file_with_nothing_but_nodes_that_have_no_counterpart_says_so(
+    tmp_path: Path, capsys: Any
+) -> None:
+    node = {"name": "AgentMeditate", "extras": {"path": "xai_components/xai_agent/a.py"}}
+    file = named(tmp_path, "calm", LAYERS % (NODES % json.dumps({"m": node})))
+    status, out, _ = command(capsys, str(file))
+    assert status == 0
+    assert out.splitlines()[1:4] == [
+        "  Nothing could be adopted.",
+        "  To do:",
+        "    - AgentMeditate: there is no such node here. It stays as it is, needs",
+    ]
+
+
+def test_several_nodes_of_a_class_are_counted(tmp_path: Path, capsys: Any) -> None:
+    nodes = {
+        str(x): {"name": "AgentToolOutput", "extras": {"path": "xai_components/xai_agent/a.py"}}
+        for x in range(3)
+    }
+    file = named(tmp_path, "three", LAYERS % (NODES % json.dumps(nodes)))
+    _, out, _ = command(capsys, str(file))
+    assert "3 nodes now come from xai_mcp_agent: AgentToolOutput (3)." in out
 
 
 def test_a_report_without_anything_to_do_is_short(tmp_path: Path) -> None:

@@ -206,8 +206,8 @@ def test_a_port_that_ours_lacks_is_reported(original: Document, wired: bool, say
     (text,) = [x for x in said if "`dialogue`" in x]
     assert says in text
     assert said[text] is wired
-    (lacks,) = [x for x in said if "needs `conversation`" in x]
-    assert "Reload the node" in lacks
+    (lacks,) = [x for x in said if "wire `conversation`" in x]
+    assert "Reload Node" in lacks
 
 
 @pytest.mark.parametrize(

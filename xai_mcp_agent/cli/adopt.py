@@ -15,9 +15,11 @@ from typing import Annotated, Literal
 
 import typer
 
+from ..bridge.freshness import LIBRARY
 from ..bridge.shell import shown_command
 from ..core.errors import XaiMcpError
 from ..core.tools import JsonObject
+from .clashes import Clash, clash_lines, find_clashes
 from .component_files import our_components
 from .files import replace_text
 from .migration import AdoptedNode, Migration, Remark, migrate
@@ -122,7 +124,9 @@ def _write(place: Path, migration: Migration, *, may_replace: bool) -> Path | No
 
 
 def adopt(
-    files: Annotated[list[Path], typer.Argument(help="Workflows made with xai-agent.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Workflows made with xai-agent.")
+    ],
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Replace each file; the old one is kept as .bak.")
     ] = False,
@@ -147,10 +151,13 @@ def adopt(
         reports.append(_attempt(file, target))
         if not as_json:
             _show(reports[-1])
+    clashes = find_clashes(Path())
     if as_json:
-        echo_json({"files": [asdict(x) for x in reports]})
+        shown = [asdict(x) for x in reports]
+        echo_json({"files": shown, "clashes": [asdict(x) for x in clashes]})
     else:
-        typer.echo("\n".join(_next_steps(reports)))
+        for line in _next_steps(reports, clashes):
+            typer.echo(line)
     if any(x.status == "failed" for x in reports):
         raise typer.Exit(1)
 
@@ -172,10 +179,12 @@ def _show(report: FileReport) -> None:
 def _lines(report: FileReport) -> Iterator[str]:
     yield str(report.file)
     if not report.adopted:
-        yield "  Nothing to do: it has no node that these nodes could stand in for."
+        lacks = "Nothing to do: it has no node of xai-agent."
+        yield f"  {'Nothing could be adopted.' if report.remarks else lacks}"
     else:
-        names = _counted(x.node for x in report.adopted)
-        yield from _wrapped(f"{len(report.adopted)} nodes are ours now: {', '.join(names)}.")
+        names, one = _counted(x.node for x in report.adopted), len(report.adopted) == 1
+        said = "1 node now comes" if one else f"{len(report.adopted)} nodes now come"
+        yield from _wrapped(f"{said} from {LIBRARY}: {', '.join(names)}.")
         yield from _changed_ports(report.adopted)
         yield f"  Written: {report.written}"
     if report.backup:
@@ -219,11 +228,14 @@ def _wrapped(text: str, mark: str = "") -> list[str]:
     )  # fmt: skip
 
 
-def _next_steps(reports: Sequence[FileReport]) -> Iterator[str]:
+def _next_steps(reports: Sequence[FileReport], clashes: Sequence[Clash]) -> Iterator[str]:
     written = [x.written for x in reports if x.written]
     if not written:
         return
+    script = written[0].with_suffix(".py")
     yield ""
     yield "Next: open it in the lab and press Run, or compile it again:"
-    script = written[0].with_suffix(".py")
     yield f"  {shown_command('xircuits', 'compile', str(written[0]), str(script))}"
+    if clashes:
+        yield ""
+        yield from clash_lines(clashes)

@@ -25,7 +25,7 @@ def replace_text(file: Path, text: str) -> Path | None:
     Raises:
         OSError: it cannot be written; the old file is then untouched.
     """
-    target = file.resolve()
+    target = file.resolve() if file.is_symlink() else file
     fresh = target.with_name(f".{target.name}.part")
     backup = None
     try:

@@ -26,6 +26,7 @@ from ..bridge.freshness import (
 )
 from ..bridge.shell import shown_command
 from ..core.errors import XaiMcpError
+from .clashes import Clash, clash_lines, find_clashes
 from .files import free_backup_name
 from .output import print_json
 
@@ -54,10 +55,11 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class InitReport:
-    """What `init_folder` did, in order."""
+    """What `init_folder` did, in order, and which other libraries have nodes of our names."""
 
     folder: Path
     steps: tuple[Step, ...]
+    clashes: tuple[Clash, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -78,7 +80,7 @@ def init_folder(folder: Path, *, link: bool = True) -> InitReport:
     """
     folder = folder.expanduser().absolute()
     try:
-        return InitReport(folder, tuple(_prepare(folder, link)))
+        return InitReport(folder, tuple(_prepare(folder, link)), find_clashes(folder))
     except OSError as error:
         where = error.filename or folder
         raise InitError(
@@ -291,6 +293,9 @@ def _lines(report: InitReport, folder: Path) -> Iterator[str]:
     if not report.changed:
         rest = "Everything else" if shown else "Everything"
         yield f"  {rest} is up to date."
+    if report.clashes:
+        yield ""
+        yield from clash_lines(report.clashes)
     yield from _next_steps(folder)
 
 

@@ -169,7 +169,7 @@ def _port_remarks(node_id: str, cls: ComponentClass, ports: _Ports) -> Iterator[
         text += "Remove its link: the run would stop there." if wired else "Nothing is wired to it."
         yield Remark(cls.name, node_id, text, to_do=wired, port=name)
     for name in ports.missing:
-        text = f"it needs `{name}`, a port it does not have yet. Reload the node, then wire it."
+        text = f"it needs a port it does not have yet: right-click it, Reload Node, wire `{name}`."
         yield Remark(cls.name, node_id, text, port=name)
 
 

@@ -26,8 +26,8 @@ _LONGEST_SHOWN = 40  # of a value that should be a provider's name; what is long
 _AUTHORIZE = "authori"
 _ACCESS = {
     "openai": (
-        "Set the environment variable OPENAI_API_KEY before you start, or reload AgentInit and "
-        "wire the key to its port `api_key`."
+        "Set the environment variable OPENAI_API_KEY before you start. Or right-click AgentInit, "
+        "Reload Node, and wire the key to its new port `api_key`."
     ),
     "bedrock": "They look for it in AWS's usual places, such as AWS_PROFILE.",
     "vertex": "They look for it in Google's usual places, such as GOOGLE_CLOUD_PROJECT.",

@@ -25,6 +25,7 @@ from ..core.events import SourceStatus
 from ..core.names import did_you_mean
 from ..core.schemas import properties, signature, value_from_text
 from ..core.tools import JsonObject, Tool
+from .clashes import clash_lines, find_clashes
 from .output import echo_json
 
 _TOOL_FAILED = 3
@@ -43,8 +44,7 @@ def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
         if not as_json:
             typer.echo(f"Servers in {bridge.settings.file}:")
         found = _connected(bridge, quiet=as_json)
-        if as_json:
-            echo_json({"settings": bridge.settings.file, "servers": [asdict(x) for x in found]})
+        _tell(bridge, found, as_json=as_json)
     if any(x.error for x in found):
         raise typer.Exit(1)
 
@@ -168,9 +168,21 @@ def _connected(bridge: Bridge, *, quiet: bool) -> list[SourceStatus]:
     found = bridge.servers()
     if not quiet:
         _print_statuses(x for x in found if x.name not in shown)
-        for note in bridge.settings.notes:
-            typer.echo(f"note: {note}")
     return found
+
+
+def _tell(bridge: Bridge, found: Sequence[SourceStatus], *, as_json: bool) -> None:
+    """Say what is not about one server, or everything as JSON."""
+    settings = bridge.settings.file
+    clashes = find_clashes(Path(), Path(settings).parent)
+    if as_json:
+        statuses, known = [asdict(x) for x in found], [asdict(x) for x in clashes]
+        echo_json({"settings": settings, "servers": statuses, "clashes": known})
+        return
+    for note in bridge.settings.notes:
+        typer.echo(f"note: {note}")
+    for line in clash_lines(clashes):
+        typer.echo(line)
 
 
 def _print_statuses(found: Iterable[SourceStatus]) -> None:

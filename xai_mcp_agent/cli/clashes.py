@@ -1,0 +1,121 @@
+"""Other libraries that have nodes of our names: found and explained, never imported.
+
+Xircuits' palette knows a node by the name of its class alone. Of two libraries that have an
+`AgentRun` it shows one, and Reload on the canvas gives any `AgentRun` that one's file. XpressAI's
+xai-agent is such a library: its names are ours, so that its workflows can be adopted.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import logging
+import os
+import textwrap
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..bridge.freshness import COMPONENTS, LIBRARY
+from .component_files import component_classes, our_components
+
+logger = logging.getLogger(__name__)
+
+_WIDTH = 80  # columns of a plain terminal
+_SHOWN = 3  # enough to know what it is about
+_EFFECT = (
+    "The palette shows only one node of a name, and Reload on the canvas can give a node to the "
+    "other library. Workflows run all the same."
+)
+_STEP = "Next step: run `xai-mcp-agent adopt` on workflows made with it, then remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Clash:
+    """A library the palette reads that has component classes with names of ours."""
+
+    library: str
+    folders: tuple[Path, ...]
+    classes: tuple[str, ...]
+    explanation: str
+
+
+def find_clashes(*folders: Path) -> tuple[Clash, ...]:
+    """Return the libraries that clash with ours in a lab started in one of `folders`.
+
+    What cannot be read is left out: the lab itself complains of it.
+    """
+    places: dict[str, list[Path]] = {}
+    classes: dict[str, set[str]] = {}
+    for library in _libraries(folders):
+        if names := _our_names_in(library):
+            places.setdefault(library.name, []).append(library)
+            classes.setdefault(library.name, set()).update(names)
+    return tuple(_clash(name, places[name], sorted(classes[name])) for name in places)
+
+
+def clash_lines(clashes: Iterable[Clash]) -> Iterator[str]:
+    """Explain clashes for a terminal."""
+    for clash in clashes:
+        yield from textwrap.wrap(
+            f"note: {clash.explanation}", _WIDTH, subsequent_indent="  ",
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+
+
+def _clash(library: str, folders: Sequence[Path], names: Sequence[str]) -> Clash:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    explanation = (
+        f"the library {library} has nodes with the names of ours: "
+        f"{', '.join(names[:_SHOWN])}{more}. {_EFFECT} {_STEP} {' and '.join(map(str, folders))}."
+    )
+    return Clash(library, tuple(folders), tuple(names), explanation)
+
+
+def _libraries(folders: Iterable[Path]) -> Iterator[Path]:
+    """The library folders that the palette reads, but for ours."""
+    seen: set[str] = set()
+    for place in _places(folders):
+        for library in _entries(place):
+            real = os.path.realpath(library)
+            if real not in seen and library.name.startswith("xai_") and library.name != LIBRARY:
+                seen.add(real)
+                yield library
+
+
+def _places(folders: Iterable[Path]) -> Iterator[Path]:
+    """Where the palette looks: beside Xircuits, in the folder, at home, where a variable says."""
+    xircuits = importlib.util.find_spec("xircuits")
+    if xircuits and xircuits.origin:
+        yield Path(xircuits.origin).parents[1] / COMPONENTS
+    yield from (folder / COMPONENTS for folder in folders)
+    yield Path(os.path.expanduser("~")) / COMPONENTS
+    if more := os.environ.get("XIRCUITS_COMPONENTS_DIR"):
+        yield Path(more)
+
+
+def _entries(place: Path) -> list[Path]:
+    try:
+        return sorted(place.iterdir())
+    except OSError:
+        return []  # most of the places are not there
+
+
+def _our_names_in(library: Path) -> set[str]:
+    files = [x for x in _entries(library) if x.suffix == ".py" and not x.name.startswith(".")]
+    return {name for file in files for name in _names_in(file)} & set(our_components())
+
+
+def _names_in(file: Path) -> list[str]:
+    try:
+        source = file.read_bytes() if file.is_file() else b""
+        # Most files of most libraries need not be parsed.
+        if not any(name.encode() in source for name in our_components()):
+            return []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a foreign file's own making
+            return [cls.name for cls in component_classes(ast.parse(source))]
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as reason:
+        logger.debug("%s was not read: %s", file, reason)
+        return []
