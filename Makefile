@@ -1,5 +1,6 @@
 # Everything a contributor does, from a bare clone with Python 3.11 to 3.13 and make.
 #   make demo                       make test ARGS="-k settings -x"
+#   make test PARALLEL= (one process: for a debugger, and for output as it comes)
 #   make check PYTHON=python3.12    make lab ARGS="--no-browser --port=9999"
 
 VENV ?= .venv
@@ -10,6 +11,8 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11 python; d
 	2>/dev/null && { echo $$name; break; }; done)
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 ARGS ?=
+# Several processes, each with whole files, in the order that tests/conftest.py gives them.
+PARALLEL ?= --numprocesses=auto --maxprocesses=4 --no-loadscope-reorder
 
 # A stamp is newer than pyproject.toml when what it stands for is installed.
 PACKAGE := $(VENV)/.package-installed
@@ -61,7 +64,7 @@ lab: $(PACKAGE)
 	  PATH="$$OLDPWD/$(BIN):$$PATH" xircuits start $$root $(ARGS)
 
 test: $(TOOLS)
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 check: $(TOOLS)
 	@echo "==> ruff format"

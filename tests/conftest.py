@@ -1,12 +1,19 @@
-"""Fixtures shared by all tests."""
+"""Fixtures shared by all tests, and which of them stay together when they run in parallel."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from .support.environments import build_package
+
+# What takes long begins first, so that the processes end at about the same time.
+_LONGEST_FIRST = ("test_lab", "test_packaging", "test_commands", "test_kernel", "test_real_servers")
+# Tests that share something costly, such as the lab and its browser: files whose names begin so.
+_TOGETHER = {"test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel"}
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +35,28 @@ def _usual_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs print does not depend on what the person likes who runs the tests."""
     for name in ("XAI_MCP_SHOW", "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
+
+
+class _ByFile(LoadScopeScheduling):
+    """Gives whole files to a process, and those that share something to the same."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        name = file.rpartition("/")[2]
+        shared = (what for start, what in _TOGETHER.items() if name.startswith(start))
+        return next(shared, file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """How tests are dealt out to the processes of a parallel run."""
+    return _ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A stable sort: the order within a file stays."""
+    items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    ranks = [rank for rank, x in enumerate(_LONGEST_FIRST) if item.path.name.startswith(x)]
+    return ranks[0] if ranks else len(_LONGEST_FIRST)

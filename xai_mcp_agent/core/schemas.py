@@ -6,6 +6,7 @@ Nothing a schema points to is ever fetched: a `$ref` that leaves its document is
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -176,9 +177,17 @@ def _shown(value: Any) -> str:
 
 def _json_or_text(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
         return text
+
+
+def _finite(text: str) -> float:
+    """A number that JSON can hold: `NaN` and `1e999`, which Python would read, are none."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is no number of JSON")
+    return number
 
 
 def _fits(value: Any, wanted: Sequence[str]) -> bool:

@@ -146,7 +146,9 @@ def test_arguments_are_checked_before_anything_is_sent():
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
-    "value", [float("nan"), float("inf"), "\ud800", {1, 2}, b"bytes", object()], ids=ascii
+    "value",
+    [float("nan"), float("inf"), "\ud800", {1, 2}, b"bytes", object()],
+    ids=["nan", "inf", "surrogate", "set", "bytes", "object"],
 )
 def test_arguments_that_cannot_be_json_are_refused_and_harm_nothing(era: str, value: Any):
     with bridge_with(it=entry(era=era)) as bridge:
