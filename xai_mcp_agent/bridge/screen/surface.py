@@ -55,7 +55,8 @@ def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surf
         kind = "lab"
     elif _is_terminal(stream) and not is_simple:
         kind = "terminal"
-    colours = kind == "lab" or (kind == "terminal" and _knows_colours(environment))
+    # A console of Windows may show the codes instead; nothing tells which do.
+    colours = kind == "lab" or (kind == "terminal" and os.name != "nt")
     if environment.get("FORCE_COLOR"):
         colours = environment["FORCE_COLOR"] != "0"
     if environment.get("NO_COLOR"):
@@ -96,11 +97,6 @@ def _is_terminal(stream: Any) -> bool:
         return bool(stream.isatty())
     except (AttributeError, ValueError):  # none, or closed
         return False
-
-
-def _knows_colours(environment: Mapping[str, str]) -> bool:
-    # The console of old Windows shows the codes; those that do not say so.
-    return os.name != "nt" or any(x in environment for x in ("WT_SESSION", "TERM_PROGRAM", "TERM"))
 
 
 def _file_number(stream: Any) -> int | None:
