@@ -9,16 +9,19 @@ import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
 
+from tests.support.canvas_file import links_of, load
 from tests.support.model_endpoint import ModelAsked, calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
 from tests.support.xai_agent_workflow import install, xai_agent_workflow
 from xai_mcp_agent.cli.adopt import adopt_file
 
 KEY = "sk-dummy-0123456789"
+TEMPLATE = Path(str(distribution("xircuits").locate_file("examples/AgentTemplate.xircuits")))
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +100,19 @@ def test_the_key_of_its_argument_does_not_reach_the_agent(adopted: Path) -> None
     done = run_script(compile_workflow(adopted), OPENAI_BASE_URL="https://example.invalid/v1")
     assert done.status == 1
     assert "OPENAI_API_KEY" in done.errors
+
+
+@pytest.mark.skipif(not TEMPLATE.is_file(), reason="this Xircuits ships no such template")
+def test_the_agent_template_of_xircuits_is_adopted_whole(working_folder: Path) -> None:
+    """What the card Agent of the lab's launcher opens: a real workflow of xai-agent."""
+    file = working_folder / TEMPLATE.name
+    shutil.copyfile(TEMPLATE, file)
+    report = adopt_file(file)
+    assert report.written is not None
+    assert len(report.adopted) == 6
+    assert [x.node for x in report.remarks if x.to_do] == ["OpenAIAuthorize"]
+    before, after = load(file), load(report.written)
+    assert links_of(after) == links_of(before)
+    script = compile_workflow(report.written).read_text(encoding="utf-8")
+    assert "xai_components.xai_agent" not in script
+    assert ".agent_memory.connect(" in script

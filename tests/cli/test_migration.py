@@ -241,6 +241,35 @@ def test_doubled_braces_in_a_prompt_are_mentioned(prompt: str, count: int) -> No
     assert len(said) == count
 
 
+def test_a_drawn_tool_that_takes_arguments_is_mentioned() -> None:
+    flow = Workflow("weather", upstream_components())
+    tool = flow.node("AgentDefineTool", tool_name="t", description="Tells the weather.")
+    flow.main(flow.node("Print", msg="x"))
+    flow.side(tool, flow.node("Print", msg=tool["tool_args"]))
+    (text,) = [x for x in remarks(flow.document()) if "tool_args" in x]
+    assert "`parameters`" in text
+
+
+def without_types(document: Document) -> None:
+    for x in nodes_of(document):
+        for port in x["ports"]:
+            del port["varName"], port["dataType"]
+
+
+def test_ports_of_an_old_xircuits_get_what_they_lack(
+    original: Document, migration: Migration
+) -> None:
+    """Its files name the type in the port's name alone; seen in workflows of 2022."""
+    old = edited(original, without_types)
+    again = migrate(old, our_components())
+    assert [x.changed_ports for x in again.adopted] == [x.changed_ports for x in migration.adopted]
+    agent = node(again.document, "AgentInit")
+    values = [x for x in agent["ports"] if x["name"].startswith("parameter-")]
+    assert all(x["dataType"] and x["varName"] for x in values)
+    (text,) = [x for x in remarks(old) if "old Xircuits" in x]
+    assert "save it once" in text
+
+
 def other_library(document: Document) -> None:
     for x in nodes_of(document):
         if "xai_agent" in x["extras"].get("path", ""):

@@ -30,6 +30,7 @@ from .workflow_file import (
 UPSTREAM = "xai_agent"
 
 _INDEX = re.compile(r"\[\d+\]$")  # of the further parts of a port that takes several values
+_TYPE = re.compile(rf"{VALUE_PORT}(?:out-)?(.+?)-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +184,7 @@ def _fitted_ports(node: JsonObject, cls: ComponentClass, wired: set[str]) -> _Po
     for port in ports_of(node):
         key = _key(port)
         fitted = _fitted(port, ours[key]) if key in ours else None
-        again = key in found and text_of(port, "dataType") not in DYNAMIC
+        again = key in found and _type_of(port) not in DYNAMIC
         renamed = fitted is not None and text_of(fitted, "name") != text_of(port, "name")
         # The canvas shows an empty page when two ports of a node have the same name.
         if fitted is None or again or (renamed and text_of(fitted, "name") in names):
@@ -192,9 +193,8 @@ def _fitted_ports(node: JsonObject, cls: ComponentClass, wired: set[str]) -> _Po
             continue
         found.add(key)
         result.ports.append(fitted)
-        if fitted.get("dataType") != port.get("dataType"):
-            old, new = text_of(port, "dataType"), text_of(fitted, "dataType")
-            result.changed.append(ChangedPort(key[1], old, new))
+        if _type_of(fitted) != _type_of(port):
+            result.changed.append(ChangedPort(key[1], _type_of(port), _type_of(fitted)))
     compulsory = [x.name for x in cls.ports if x.kind == "compulsory"]
     result.missing += [name for name in compulsory if (True, name) not in found]
     return result
@@ -217,11 +217,17 @@ def _key(port: JsonObject) -> tuple[bool, str]:
     return is_in, _INDEX.sub("", written).removeprefix(COMPULSORY_MARK)
 
 
+def _type_of(port: JsonObject) -> str:
+    """The type; of a port that an old Xircuits wrote, from its name."""
+    named = _TYPE.match(text_of(port, "name"))
+    return text_of(port, "dataType") or (named[1] if named else "")
+
+
 def _fitted(port: JsonObject, ours: PortSpec | None) -> JsonObject | None:
     """The port as our class has it; None if one value cannot become several, or the reverse."""
     if ours is None:
         return port
-    old = text_of(port, "dataType")
+    old = _type_of(port)
     if old in DYNAMIC or ours.type in DYNAMIC:
         return port if old == ours.type else None
     prefix = VALUE_PORT if ours.is_in else f"{VALUE_PORT}out-"

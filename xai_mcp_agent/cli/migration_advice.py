@@ -41,7 +41,9 @@ def advice(migration: Migration, classes: Mapping[str, ComponentClass]) -> tuple
         return ()
     return (
         *_keys(migration.document, classes),
+        *_old_file(migration.document),
         *_values(migration),
+        *_tools(migration),
         *_libraries(migration.document, classes),
     )
 
@@ -69,6 +71,31 @@ def _keys(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Iterat
             "unless a node that is not ours needs it."
         )
         yield Remark(name, node_id, text)
+
+
+def _old_file(document: JsonObject) -> Iterator[Remark]:
+    """The canvas adds what ports of an old Xircuits lack; the compiler stumbles over it."""
+    for node_id, node in nodes_of(document).items():
+        if any(port.get("links") and "varName" not in port for port in ports_of(node)):
+            text = (
+                "it was drawn with an old Xircuits, and so were others maybe. Open the workflow "
+                "in the lab and save it once before you compile it."
+            )
+            yield Remark(text_of(node, "name"), node_id, text)
+            return
+
+
+def _tools(migration: Migration) -> Iterator[Remark]:
+    nodes = nodes_of(migration.document)
+    for node in migration.adopted:
+        for port in ports_of(nodes[node.node_id]):
+            if text_of(port, "label") == "tool_args" and port.get("links"):
+                text = (
+                    "its `tool_args` is used. So that the model knows what to fill in, right-click "
+                    "it, Reload Node, and give its new port `parameters` names and types, such as "
+                    '`"city": "string"`.'
+                )
+                yield Remark(node.node, node.node_id, text, to_do=False, port="parameters")
 
 
 def _values(migration: Migration) -> Iterator[Remark]:

@@ -31,6 +31,7 @@ class AgentDefineTool(Component):
     for_toolbelt: InArg[str]
 
     tool_input: OutArg[str]
+    tool_args: OutArg[dict]
 
 
 @xai_component(color="red")
