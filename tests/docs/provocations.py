@@ -31,6 +31,7 @@ from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.bridge.canvas import CanvasRun
 from xai_mcp_agent.bridge.freshness import warn_if_stale
+from xai_mcp_agent.cli.clashes import find_clashes
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.settings.load import load_settings, settings_from
@@ -68,6 +69,18 @@ def installation(folder: Path) -> Iterator[str]:
     old.write_text("# of an older version\n", encoding="ascii")
     yield warn_if_stale(str(old)) or ""
     yield _said_by(lambda: init_folder(old))
+    theirs = folder / "xai_components" / "xai_agent" / "agent_components.py"
+    theirs.parent.mkdir()
+    theirs.write_text(_THEIRS, encoding="ascii")
+    yield from (f"note: {clash.explanation}" for clash in find_clashes(folder))
+
+
+_THEIRS = """
+@xai_component
+class AgentInit(Component): ...
+@xai_component
+class AgentRun(Component): ...
+"""
 
 
 def _stderr_of(command: Sequence[str], folder: Path, variables: dict[str, str]) -> str:
@@ -191,6 +204,7 @@ def nodes(folder: Path) -> Iterator[str]:
     yield _said_by(lambda: run(ctx, "helper", 5, outcome=outcome))
     yield _said_by(lambda: bridge.init_agent(ctx, "other", provider="opnai"))
     yield _said_by(lambda: bridge.init_agent(ctx, "other", max_thoughts="many"))
+    yield _said_by(lambda: run(ctx, "helper", "Hello", outcome=outcome, show="loud"))
     yield _said_by(lambda: bridge.init_agent(ctx, "other", memory="notes.jsonl"))
     yield _said_by(lambda: bridge.init_agent(ctx, "other", toolbelt_spec="default"))
     bridge.define_tool(ctx, None, "shout", "Says it loudly.", print)

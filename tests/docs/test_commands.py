@@ -133,8 +133,8 @@ def in_the_checkout(reader: Reader, command: str) -> str:
 
 
 def one_fast_file(reader: Reader, command: str) -> str:
-    """Only one file of tests: this is one of them."""
-    return reader.in_checkout(command, ARGS="-q tests/core/test_names.py")
+    """Only one file, in one process: this test is one of those that it would run."""
+    return reader.in_checkout(command, ARGS="-q -n 0 tests/core/test_names.py")
 
 
 def look_only(reader: Reader, command: str) -> str:

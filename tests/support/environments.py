@@ -48,7 +48,9 @@ class Environment:
     def variables(self, **more: str) -> dict[str, str]:
         """What a process in this environment sees: it is activated, and has a home of its own."""
         path = f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}"
-        return {**os.environ, "PATH": path, "HOME": str(self.root), **more}
+        # A test run in there must not take itself for a part of the one that is going on.
+        kept = {name: x for name, x in os.environ.items() if not name.startswith("PYTEST_")}
+        return {**kept, "PATH": path, "HOME": str(self.root), **more}
 
     def run(self, folder: Path, *command: str, **variables: str) -> str:
         """Run a command in `folder` and return what it printed; its failure fails the test."""
