@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, FloatRect, Locator
 from xai_mcp_agent.cli.init import init_folder
 
 from .lab import browser, lab, open_lab
+from .lab_palette import Palette
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 _EXAMPLE = "examples/quickstart.xircuits"
@@ -22,11 +23,6 @@ _SCALE = 1.5  # sharp on fine screens, and still small files
 _SHOWN = ".tray-item, #sidebar-tooltip"
 _PALETTE_PIXELS = 900  # as wide as the palette and the longest line of a tip
 _HEADING_PIXELS, _MARGIN_PIXELS = 64, 12
-# What is scrolled is somewhere inside of the panel.
-_SHOW_THE_END = """() => {
-  const panel = document.querySelector('#xircuit-output-panel');
-  [panel, ...panel.querySelectorAll('*')].forEach(x => { x.scrollTop = x.scrollHeight; });
-}"""
 
 
 def take_quickstart(running: Browser, address: str) -> Path:
@@ -35,8 +31,7 @@ def take_quickstart(running: Browser, address: str) -> Path:
     canvas.command("application:toggle-left-area")
     canvas.open_workflow(_EXAMPLE)
     canvas.page.set_default_timeout(_RUN_MILLISECONDS)
-    canvas.run("quickstart")
-    canvas.page.evaluate(_SHOW_THE_END)
+    canvas.run()
     canvas.fit(margin=28)
     file = IMAGES / "quickstart.png"
     canvas.page.screenshot(path=file)
@@ -48,8 +43,7 @@ def take_palette(running: Browser, address: str) -> Path:
     canvas = open_lab(running, address, width=1000, height=1480, scale=_SCALE)
     canvas.open_workflow(_EXAMPLE)
     canvas.command("xircuits-sidebar:toggle-display-nodes-in-library")
-    canvas.show_palette()
-    canvas.hover_entry("AgentUseMCPTools")
+    Palette(canvas).explain("AgentUseMCPTools")
     file = IMAGES / "palette.png"
     canvas.page.screenshot(path=file, clip=_around(canvas.page.locator(_SHOWN).all()))
     return file

@@ -1,0 +1,77 @@
+"""One lab, one browser, one window for all tests here; each test begins without open workflows."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.canvas.conftest import workshop_entry
+from tests.support.build_examples import BASE_URL
+from tests.support.lab import browser, chromium, lab, open_lab
+from tests.support.lab_canvas import Canvas
+from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from xai_mcp_agent.cli.init import init_folder
+
+MODEL_ANSWER = "Around the World in Eighty Days goes round the world."
+
+
+@pytest.fixture(scope="session")
+def artefacts() -> Path:
+    """Where pictures of what the tests saw are kept, to be looked at by a person."""
+    return Path(
+        os.environ.get("XAI_TEST_ARTEFACTS") or Path(__file__).parents[3] / "test-artefacts"
+    )
+
+
+# The browser's driver runs an event loop in this thread, which other tests must not find there:
+# so these fixtures end with this folder.
+@pytest.fixture(scope="package")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A working folder as `init` makes it, with one more server, and a model for its examples."""
+    made = init_folder(tmp_path_factory.mktemp("browser") / "lab").folder
+    settings = made / "mcp_settings.json"
+    known = json.loads(settings.read_text(encoding="utf-8"))
+    known["mcpServers"]["workshop"] = workshop_entry(made / "workshop.pid")
+    settings.write_text(json.dumps(known, indent=2), encoding="utf-8")
+    with model_endpoint(librarian) as endpoint:
+        for file in (made / "examples").glob("*.xircuits"):
+            text = file.read_text(encoding="utf-8").replace(BASE_URL, endpoint.base_url)
+            file.write_text(text, encoding="utf-8")
+        yield made
+
+
+@pytest.fixture(scope="package")
+def address(folder: Path) -> Iterator[str]:
+    """Where the lab of this folder is."""
+    if chromium() is None:
+        pytest.skip("no Chromium on this machine")
+    with lab(folder) as address:
+        yield address
+
+
+@pytest.fixture(scope="package")
+def window(address: str) -> Iterator[Canvas]:
+    """The one window."""
+    with browser() as running:
+        yield open_lab(running, address)
+
+
+@pytest.fixture
+def canvas(window: Canvas, request: pytest.FixtureRequest, artefacts: Path) -> Iterator[Canvas]:
+    """The window with nothing open in it; a picture is kept of a test's end."""
+    window.close_all()
+    yield window
+    window.picture(artefacts / f"{request.node.name}.png")
+
+
+def librarian(body: dict[str, Any]) -> Step:
+    """A language model that looks for a book once, if it can, and then answers."""
+    tools = {tool["function"]["name"] for tool in body.get("tools", [])}
+    if "library_search_books" in tools and body["messages"][-1]["role"] != "tool":
+        return calls(("library_search_books", {"query": "travel"}))
+    return says(MODEL_ANSWER)

@@ -1,0 +1,51 @@
+"""Every example in the lab: opened, measured, compiled and run as a learner does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.build_examples import all_examples
+from tests.support.lab_canvas import Canvas
+from tests.support.lab_drawing import measure
+from tests.support.workflows import Workflow
+
+from .conftest import MODEL_ANSWER
+
+pytestmark = pytest.mark.browser
+
+WITH_RUN_BUTTON = "quickstart"  # its questions are the same for all; the others are run without
+# What an example must tell at its end; all others must tell something.
+ANSWERS = {
+    "quickstart": "*** Around the World in Eighty Days ***",
+    "openai_compatible": MODEL_ANSWER,
+    "mcp_without_a_model": "A loan lasts 21 days.",
+}
+
+
+@pytest.mark.parametrize("flow", all_examples(), ids=lambda flow: flow.name)
+def test_an_example_is_good_to_see_and_runs(
+    canvas: Canvas, flow: Workflow, artefacts: Path
+) -> None:
+    path = f"examples/{flow.name}"
+    canvas.open_workflow(f"{path}.xircuits")
+    drawing = measure(canvas)
+    assert {x.id for x in canvas.drawn()} == {node.id for node in flow.nodes}
+    assert len(drawing.boxes) == sum(node.is_drawn for node in flow.nodes)
+    assert len(drawing.lines) == sum(link.is_drawn for link in flow.links)
+    assert drawing.faults() == []
+    canvas.picture(artefacts / f"example-{flow.name}.png")
+    canvas.compile()
+    text = canvas.run() if flow.name == WITH_RUN_BUTTON else canvas.run_script(f"{path}.py")
+    assert text.strip().endswith("Finished Executing"), text
+    assert "!!" not in text, text
+    assert answer_in(text, ANSWERS.get(flow.name, "")), text
+    assert canvas.errors() == []
+
+
+def answer_in(text: str, wanted: str) -> bool:
+    """Whether one of the Print nodes printed something, and what is wanted."""
+    told = text.partition("Executing: Print")[2].replace("Executing: Print", "")
+    told = told.partition("Finished Executing")[0].partition("Executing:")[0]
+    return bool(told.strip()) and wanted in text.partition("Executing: Print")[2]

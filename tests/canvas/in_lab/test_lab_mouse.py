@@ -1,0 +1,63 @@
+"""A newcomer's first workflow, drawn with the mouse on an empty canvas as the README says."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.support.canvas_file import load, problems
+from tests.support.lab_canvas import Canvas
+from tests.support.lab_drawing import measure
+from tests.support.lab_mouse import Mouse
+from tests.support.lab_palette import Palette
+
+pytestmark = pytest.mark.browser
+
+NAME = "my_agent"
+FLOW = ["Start", "AgentUseMCPTools", "AgentMakeToolbelt", "AgentInit", "AgentRun", "Finish"]
+QUESTION = "Which books do you have about the sea?"
+
+
+def test_a_newcomer_draws_an_agent_and_it_answers(
+    canvas: Canvas, folder: Path, artefacts: Path
+) -> None:
+    """Each step as the README has it: menus, the palette, arrows, boxes for texts, Save, Run."""
+    canvas.new_workflow()
+    canvas.rename(f"{NAME}.xircuits")
+    mouse = Mouse(canvas, Palette(canvas))
+    place_nodes(mouse)
+    for source, target in pairwise(FLOW):
+        mouse.join(source, target)
+    # Xircuits joins ports of the same name by itself.
+    assert "AgentMakeToolbelt.parameter-out-dict-toolbelt_spec" in " ".join(mouse.links())
+    write_texts(mouse)
+    assert measure(canvas).faults() == []
+    canvas.picture(artefacts / "drawn-with-the-mouse.png")
+    canvas.save()
+    assert problems(load(folder / f"{NAME}.xircuits"), NAME) == []
+    text = canvas.run()
+    assert "-> library_search_books" in text
+    assert "Moby-Dick" in text.split("<- library_search_books")[1]
+    assert text.strip().endswith("Finished Executing")
+    assert canvas.errors() == []
+
+
+def place_nodes(mouse: Mouse) -> None:
+    """Put all nodes side by side, with room between them."""
+    # Both are selected in an empty workflow, and would be moved together.
+    mouse.click(400, 500)
+    mouse.move("Start", 20, 60)
+    mouse.move("Finish", 1060, 60)
+    for name, x in zip(FLOW[1:-1], (180, 390, 600, 810), strict=True):
+        mouse.drop(name, x, 60)
+
+
+def write_texts(mouse: Mouse) -> None:
+    """Give the ports that have a star their texts."""
+    mouse.write("AgentUseMCPTools", "parameter-string-server_name", "library", -60, 110)
+    mouse.write("AgentInit", "parameter-string-agent_name", "helper", -110, 60)
+    mouse.write("AgentRun", "parameter-string-agent_name", "helper", -20, 115)
+    # Without the quotation mark the box would ask again.
+    mouse.write("AgentRun", "parameter-any-conversation", f'"{QUESTION}', 0, 130)

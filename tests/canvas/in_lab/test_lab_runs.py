@@ -1,0 +1,44 @@
+"""Running, interrupting and running again in the lab; more of it in `test_kernel.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.lab import interrupt_kernels
+from tests.support.lab_canvas import Canvas
+from tests.support.processes import is_running, pid_in, wait_until
+from tests.support.scripts import compile_workflow
+from tests.support.workflows import Workflow
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def scripts(folder: Path) -> Path:
+    """The working folder, with a script that ends at once and one that never does."""
+    for name, tool, arguments in (
+        ("adding", "add", {"a": 20, "b": 22}),
+        ("waiting", "wait", {"seconds": 600.0}),
+    ):
+        flow = Workflow(name)
+        node = flow.node("MCPCallTool", server_name="workshop", tool_name=tool, arguments=arguments)
+        flow.main(node, flow.node("Print", msg=node["text"]))
+        compile_workflow(flow.write(folder))
+    return folder
+
+
+def test_an_interrupted_workflow_ends_and_the_next_run_works(
+    canvas: Canvas, scripts: Path, address: str
+) -> None:
+    """The panel has no button to stop, but the lab's Kernel menu and its interface have."""
+    pid, began = scripts / "workshop.pid", scripts / "workshop.pid.waiting"
+    canvas.start_script("waiting.py")
+    wait_until(began.exists, "the workflow waits for its tool")
+    interrupted = pid_in(pid)
+    interrupt_kernels(address)
+    assert "KeyboardInterrupt" in canvas.wait_for_output("Finished Executing")
+    assert "42" in canvas.run_script("adding.py").split("Executing: Print")[1]
+    assert not is_running(interrupted)
+    assert not is_running(pid_in(pid))

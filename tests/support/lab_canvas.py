@@ -1,0 +1,268 @@
+"""A window of the lab: workflows that are open in it, its buttons, and the output panel.
+
+Its buttons act on the workflow that is in front, and return before the work is done: each method
+here waits for the effect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import ConsoleMessage, FloatRect, Locator, Page
+
+from .processes import wait_until
+
+FRONT = ".jp-Document:not(.lm-mod-hidden)"
+"""The document in front, in the page's selectors: those behind it stay in the page."""
+
+_PANEL = "#xircuit-output-panel"
+_DIALOG = ".jp-Dialog"
+_LAUNCHER_TAB = ".lm-TabBar-tab:has-text('Launcher')"
+_NOT_OURS = (
+    # The lab asks for things outside of this machine.
+    "net::ERR_NAME_NOT_RESOLVED", "net::ERR_INTERNET_DISCONNECTED",
+    # After a run Xircuits writes what was printed into its log, and stumbles over rich output.
+    "reading 'split'",
+)  # fmt: skip
+
+_MODEL = "window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine().getModel()"
+_GEOMETRY = f"""() => {_MODEL}.getNodes().map(node => ({{
+  id: node.getID(), name: node.getOptions().name, x: node.getX(), y: node.getY(),
+  width: node.width, height: node.height, held: Boolean(node.extras.attached)}}))"""
+# Before the file is read an empty workflow stands in its place.
+_IS_DRAWN = f"""path => {{
+  const front = window.jupyterapp.shell.currentWidget;
+  if (!front?.content?.xircuitsApp || (path && front.context?.path !== path)) return false;
+  const nodes = ({_GEOMETRY})(), text = front.context.model.toString();
+  const saved = path ? text && Object.keys(JSON.parse(text).layers[1].models).length : 2;
+  return nodes.length === saved && nodes.every(node => node.held || node.height > 0);
+}}"""
+_CLOSE_ALL = """() => {
+  for (const widget of [...window.jupyterapp.shell.widgets('main')]) {
+    if (!widget.context) continue;
+    widget.context.model.dirty = false;
+    widget.close();
+  }
+}"""
+_LOOK_AT = """([zoom, x, y]) => {
+  const app = window.jupyterapp.shell.currentWidget.content.xircuitsApp;
+  const engine = app.getDiagramEngine();
+  engine.getModel().setZoomLevel(zoom * 100);
+  engine.getModel().setOffset(x, y);
+  engine.repaintCanvas();
+}"""
+_AREA = """() => {
+  const area = window.jupyterapp.shell.currentWidget.content.node.getBoundingClientRect();
+  return {x: area.x, y: area.y, width: area.width, height: area.height};
+}"""
+# What is on the page already is not what a button brings.
+_MARK_OLD = "selector => document.querySelectorAll(selector).forEach(x => x.dataset.old = 'yes')"
+_OUTPUT = f"{_PANEL} .jp-OutputArea-child"
+_NOTICE = ".Toastify__toast"
+_ENDED = f"""([end, error]) => {{
+  const panel = document.querySelector('{_PANEL}');
+  return panel?.querySelector(error) || panel?.innerText.includes(end);
+}}"""
+_KERNEL_CHOICE = f"{_DIALOG} select"
+_BEGUN = f"""() => document.querySelector('{_KERNEL_CHOICE}')
+  || [...document.querySelectorAll('{_OUTPUT}:not([data-old])')].some(x => x.innerText.trim())"""
+_ERROR_OUTPUT = '[data-mime-type="application/vnd.jupyter.error"], [data-mime-type$="stderr"]'
+_END = "Finished Executing"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A node as the browser drew it, in the canvas's own pixels.
+
+    A literal that is `held` in its port has no size.
+    """
+
+    id: str
+    name: str
+    x: float
+    y: float
+    width: float
+    height: float
+    held: bool
+
+
+class Canvas:
+    """One window of the lab; `page` is Playwright's."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._console: list[str] = []
+        page.on("console", self._listen)
+        page.on("pageerror", lambda error: self._console.append(str(error)))
+
+    # Workflows
+
+    def command(self, name: str, **arguments: Any) -> None:
+        """Execute one of the lab's commands."""
+        script = "([id, args]) => window.jupyterapp.commands.execute(id, args).then(() => null)"
+        self.page.evaluate(script, [name, arguments])
+
+    def open_workflow(self, path: str) -> None:
+        """Open a workflow and wait until its nodes are drawn."""
+        self.command("docmanager:open", path=path)
+        self.page.wait_for_function(_IS_DRAWN, arg=path)
+
+    def new_workflow(self) -> None:
+        """Press the launcher's card for an empty workflow, and wait until it is drawn."""
+        self.page.locator(_LAUNCHER_TAB).first.click()
+        self.page.locator(".jp-LauncherCard", has_text="New Xircuits File").click()
+        self.page.wait_for_function(_IS_DRAWN, arg="")
+
+    def rename(self, name: str) -> None:
+        """Give the workflow in front another name, by the File menu."""
+        self.page.locator(".lm-MenuBar-item", has_text="File").click()
+        self.page.locator(".lm-Menu-item", has_text="Rename Xircuits").click()
+        self.page.locator(f"{_DIALOG} input").fill(name)
+        self.page.click(f"{_DIALOG} .jp-mod-accept")
+        self.page.wait_for_function(
+            "name => window.jupyterapp.shell.currentWidget.context.path === name", arg=name
+        )
+
+    def close_all(self) -> None:
+        """Close all workflows without saving them, and whatever dialog is open.
+
+        The launcher stays, so that the output panel keeps its place below.
+        """
+        while self.page.locator(_DIALOG).count():
+            self.page.keyboard.press("Escape")
+        if not self.page.locator(_LAUNCHER_TAB).count():
+            self.command("launcher:create")
+        self.page.evaluate(_CLOSE_ALL)
+        self.page.evaluate(_MARK_OLD, _NOTICE)
+        self._console.clear()
+
+    # What is drawn
+
+    def drawn(self) -> list[Drawn]:
+        """Every node of the workflow in front."""
+        return [Drawn(**node) for node in self.page.evaluate(_GEOMETRY)]
+
+    def area(self) -> FloatRect:
+        """Where on the page the workflow in front is shown."""
+        return self.page.evaluate(_AREA)
+
+    def fit(self, margin: float) -> None:
+        """Show the whole workflow, as large as it fits."""
+        area = self.area()
+        boxes = [x for x in self.drawn() if not x.held]
+        left, top = min(x.x for x in boxes), min(x.y for x in boxes)
+        width = max(x.x + x.width for x in boxes) - left
+        height = max(x.y + x.height for x in boxes) - top
+        room = area["width"] - 2 * margin, area["height"] - 2 * margin
+        self.look_at(min(room[0] / width, room[1] / height), left, top, margin)
+
+    def look_at(self, zoom: float, left: float, top: float, margin: float) -> None:
+        """Show this place of the canvas in the upper left corner."""
+        self.page.evaluate(_LOOK_AT, [zoom, margin - left * zoom, margin - top * zoom])
+
+    def node(self, name: str) -> Locator:
+        """The box of a node by its name; the first, if there are several."""
+        return self.page.locator(f'{FRONT} div.node[data-default-node-name="{name}"]').first
+
+    def explain(self, name: str) -> Locator:
+        """Press the i of a node; its description."""
+        self.node(name).locator(".react-toggle.description").click()
+        panel = self.page.locator(f"{FRONT} .description-tooltip")
+        panel.wait_for()
+        return panel
+
+    # The buttons
+
+    def touch(self) -> None:
+        """Make the document count as changed, so that it is really saved."""
+        self.page.evaluate(
+            "() => { window.jupyterapp.shell.currentWidget.context.model.dirty = true; }"
+        )
+
+    def save(self) -> None:
+        """Press Save and wait until nothing is unsaved."""
+        self._press("save")
+        self.page.wait_for_function(
+            "() => !window.jupyterapp.shell.currentWidget.context.model.dirty"
+        )
+
+    def reload_all(self, name: str) -> None:
+        """Press Reload All Nodes and wait until it is done; there is one node of that `name`."""
+        (before,) = self._ids(name)
+        self._press("reload-all")
+        wait_until(lambda: self._ids(name) not in ([before], []), f"{name} was reloaded")
+        # Old and new stand side by side until all are made.
+        wait_until(lambda: len(self._ids(name)) == 1, "the old nodes were removed")
+
+    def compile(self) -> None:
+        """Press Compile and wait for the lab's word that it succeeded."""
+        self.page.evaluate(_MARK_OLD, _NOTICE)
+        self._press("compile")
+        notice = self.page.locator(f"{_NOTICE}:not([data-old])")
+        notice.first.wait_for()
+        assert "compiled successfully" in notice.first.inner_text()
+
+    def run(self) -> str:
+        """Press Run, answer its questions, wait for the end; the panel's text."""
+        self.page.evaluate(_MARK_OLD, _OUTPUT)
+        self._press("run")
+        self.accept("Execute Workflow")
+        return self._run_to_end()
+
+    def run_script(self, path: str) -> str:
+        """Run a compiled workflow in the panel as Run does, without its questions."""
+        self.start_script(path)
+        return self._run_to_end()
+
+    def start_script(self, path: str) -> None:
+        """Begin to run a compiled workflow in the panel."""
+        self.page.evaluate(_MARK_OLD, _OUTPUT)
+        self.command("Xircuit-output-panel:execute", code=f"%run {path}")
+
+    def wait_for_output(self, text: str) -> str:
+        """Wait until this text or an error is in the panel; everything that is there."""
+        self.page.locator(f"{_OUTPUT}[data-old]").first.wait_for(state="detached")
+        self.page.wait_for_function(_ENDED, arg=[text, _ERROR_OUTPUT])
+        self.page.locator(_OUTPUT).last.evaluate("end => end.scrollIntoView({block: 'end'})")
+        # The browser has spaces there that do not break.
+        return self.page.locator(_PANEL).inner_text().replace("\xa0", " ")
+
+    # What it says
+
+    def accept(self, title: str) -> None:
+        """Press the button to go on of the dialog with this title."""
+        dialog = self.page.locator(_DIALOG, has_text=title)
+        dialog.wait_for()
+        dialog.locator(".jp-mod-accept").click()
+        dialog.wait_for(state="detached")
+
+    def errors(self) -> list[str]:
+        """The texts of all dialogs and error notices, and what went wrong in the page."""
+        notices = f"{_DIALOG}, {_NOTICE}--error:not([data-old])"
+        return [*self.page.locator(notices).all_inner_texts(), *self._console]
+
+    def picture(self, file: Path) -> None:
+        """Keep what is to be seen now."""
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self.page.screenshot(path=file)
+
+    def _run_to_end(self) -> str:
+        self.page.wait_for_function(_BEGUN)
+        if self.page.locator(_KERNEL_CHOICE).count():
+            self.page.wait_for_function(
+                f"() => document.querySelector('{_KERNEL_CHOICE}')?.value.includes('python3')"
+            )
+            self.page.click(f"{_DIALOG} .jp-mod-accept")
+        return self.wait_for_output(_END)
+
+    def _ids(self, name: str) -> list[str]:
+        return [x.id for x in self.drawn() if x.name == name]
+
+    def _press(self, button: str) -> None:
+        self.page.click(f'{FRONT} [data-jp-item-name="xircuits-add-{button}"]')
+
+    def _listen(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and not any(x in message.text for x in _NOT_OURS):
+            self._console.append(message.text)

@@ -1,0 +1,96 @@
+"""Drawing a workflow with the mouse, as a person does; each step waits for what it brings.
+
+A node is found by its name: draw one of each. Places are in pixels of the canvas's window.
+"""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator
+
+from .lab_canvas import Canvas
+from .lab_palette import Palette
+from .processes import wait_until
+
+_STEPS = 5  # of the mouse on its way; the canvas follows moves, not jumps
+_GRIP = 12.0  # where a node is taken: in its title
+_LINKS = """() => window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine()
+  .getModel().getLinks().filter(link => link.getTargetPort()).map(link =>
+    [link.getSourcePort(), link.getTargetPort()].map(port =>
+      `${port.getParent().getOptions().name}.${port.getOptions().name}`).join(' -> '))"""
+
+
+class Mouse:
+    """The mouse in a window of the lab."""
+
+    def __init__(self, canvas: Canvas, palette: Palette) -> None:
+        self._canvas = canvas
+        self._palette = palette
+        self._page = canvas.page
+
+    def links(self) -> list[str]:
+        """All links that are there, such as `Start.out-0 -> AgentRun.in-0`."""
+        return self._page.evaluate(_LINKS)
+
+    def click(self, x: float, y: float) -> None:
+        """Click a place of the canvas."""
+        area = self._canvas.area()
+        self._page.mouse.click(area["x"] + x, area["y"] + y)
+
+    def move(self, name: str, x: float, y: float) -> None:
+        """Drag a node to this place."""
+        self._drag(_grip(self._canvas.node(name)), self._at(x + _GRIP, y + _GRIP))
+
+    def drop(self, name: str, x: float, y: float) -> None:
+        """Drag a node from the palette to this place."""
+        entry = self._palette.entry(name)
+        entry.scroll_into_view_if_needed()
+        self._drag(_grip(entry), self._at(x, y))
+        self._canvas.node(name).wait_for()
+
+    def join(self, source: str, target: str) -> None:
+        """Draw the white arrow from one node to the next."""
+        self._drag(_middle(self._port(source, "out-0")), _middle(self._port(target, "in-0")))
+        link = f"{source}.out-0 -> {target}.in-0"
+        wait_until(lambda: link in self.links(), f"{link} is drawn")
+
+    def pull(self, node: str, port: str, dx: float, dy: float) -> Locator:
+        """Pull a line from an in-port into empty space; the box for the text that appears."""
+        x, y = _middle(self._port(node, port))
+        self._drag((x, y), (x + dx, y + dy))
+        box = self._page.locator(".jp-Dialog textarea, .jp-Dialog input")
+        box.wait_for()
+        return box
+
+    def write(self, node: str, port: str, text: str, dx: float, dy: float) -> None:
+        """Give a port a text, as `pull` and the keyboard do."""
+        self.pull(node, port, dx, dy).click()
+        self._page.keyboard.type(text)
+        self._page.click(".jp-Dialog .jp-mod-accept")
+        self._page.locator(".jp-Dialog").wait_for(state="detached")
+        link = f"-> {node}.{port}"
+        wait_until(lambda: any(x.endswith(link) for x in self.links()), f"{link} is drawn")
+
+    def _port(self, node: str, port: str) -> Locator:
+        return self._canvas.node(node).locator(f'div.port[data-name="{port}"]')
+
+    def _at(self, x: float, y: float) -> tuple[float, float]:
+        area = self._canvas.area()
+        return area["x"] + x, area["y"] + y
+
+    def _drag(self, start: tuple[float, float], end: tuple[float, float]) -> None:
+        self._page.mouse.move(*start)
+        self._page.mouse.down()
+        self._page.mouse.move(*end, steps=_STEPS)
+        self._page.mouse.up()
+
+
+def _grip(thing: Locator) -> tuple[float, float]:
+    box = thing.bounding_box()
+    assert box is not None
+    return box["x"] + 2 * _GRIP, box["y"] + _GRIP
+
+
+def _middle(thing: Locator) -> tuple[float, float]:
+    box = thing.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -1,0 +1,85 @@
+"""The component library in the lab's left sidebar: its entries, and what they tell about a node."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from playwright.sync_api import FloatRect, Locator
+
+from .lab_canvas import Canvas
+
+_SIDEBAR = "xircuits-component-sidebar"
+_TIP = "#sidebar-tooltip"
+# The tip fades in; a picture of it waits until it is there.
+_TIP_SHOWN = f"() => getComputedStyle(document.querySelector('{_TIP}')).opacity > 0.85"
+# It waits a third of a second before it comes, which is long for all nodes.
+_AT_ONCE = "items => items.forEach(x => x.setAttribute('data-delay-show', '1'))"
+
+
+@dataclass(frozen=True)
+class Tip:
+    """What is shown about a node. `text` has single spaces, `place` is on the page."""
+
+    text: str
+    headings: list[str]
+    place: FloatRect
+
+
+class Palette:
+    """The component library of a window, opened, with our nodes unfolded."""
+
+    def __init__(self, canvas: Canvas) -> None:
+        self.page = canvas.page
+        self.page.evaluate("id => window.jupyterapp.shell.activateById(id)", _SIDEBAR)
+        if not self.entry("AgentRun").is_visible():
+            heading = self.page.locator(f"#{_SIDEBAR} .accordion__button", has_text="MCP_AGENT")
+            heading.first.click()
+        self.entry("AgentRun").wait_for()
+
+    def names(self) -> list[str]:
+        """The titles of all entries that are unfolded."""
+        return self.page.locator(f"#{_SIDEBAR} .tray-item").all_inner_texts()
+
+    def entry(self, name: str) -> Locator:
+        """The entry of a node."""
+        items = self.page.locator(f"#{_SIDEBAR} .tray-item")
+        return items.filter(has=self.page.get_by_text(name, exact=True))
+
+    def hurry(self) -> None:
+        """Have tips come at once, as long as the entries stay unfolded."""
+        self.page.locator(f"#{_SIDEBAR} .tray-item").evaluate_all(_AT_ONCE)
+
+    def explain(self, name: str) -> Tip:
+        """Rest the mouse on an entry until its tip is shown."""
+        entry = self.entry(name)
+        tip = self.page.locator(f"{_TIP}.show")
+        # The tip of the entry before would be taken for this one's.
+        self.page.mouse.move(0, 0)
+        tip.wait_for(state="detached")
+        # In the middle, as a person would who sees half of a tip.
+        entry.evaluate("item => item.scrollIntoView({block: 'center'})")
+        entry.hover()
+        tip.wait_for()
+        self.page.wait_for_function(_TIP_SHOWN)
+        return tip_of(tip)
+
+
+def tip_of(shown: Locator) -> Tip:
+    """Read the text that the page shows there."""
+    place = shown.bounding_box()
+    assert place is not None
+    headings = shown.locator("h5").all_inner_texts()
+    return Tip(in_one_line(shown.inner_text()), headings, place)
+
+
+def in_one_line(text: str) -> str:
+    """The text with single spaces."""
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def as_read(description: str) -> str:
+    """A description as a reader should see it: without the marks of Markdown, in one line."""
+    return in_one_line(
+        re.sub(r"^(##### |- )", "", description, flags=re.MULTILINE).replace("`", "")
+    )
