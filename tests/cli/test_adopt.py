@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
 from pathlib import Path
@@ -88,6 +89,13 @@ def test_a_file_that_is_there_is_replaced_only_when_told(original: Path) -> None
     assert report.backup is not None
     assert report.backup.read_text(encoding="utf-8") == "mine"
     assert is_adopted(taken)
+
+
+def test_a_file_that_is_no_text_is_not_replaced_either(original: Path) -> None:
+    taken = original.with_name("clock_adopted.xircuits")
+    taken.write_bytes(b"\xff\xfe")
+    with pytest.raises(WorkflowFileError, match="exists already"):
+        adopt_file(original)
 
 
 def test_adopting_twice_writes_the_same_and_is_no_error(original: Path) -> None:
@@ -191,6 +199,12 @@ def test_a_folder_a_missing_file_and_a_binary_are_named(tmp_path: Path) -> None:
             adopt_file(tmp_path / name)
 
 
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.xircuits")
+    with pytest.raises(WorkflowFileError, match="no ordinary file"):
+        adopt_file(tmp_path / "pipe.xircuits")
+
+
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "huge.xircuits").open("wb") as file:
         file.truncate(60_000_000)  # takes no room on the disk
@@ -272,6 +286,17 @@ def test_a_file_with_nothing_but_nodes_that_have_no_counterpart_says_so(
         "  To do:",
         "    - AgentMeditate: there is no such node here. It stays as it is, needs",
     ]
+
+
+def test_what_a_file_says_does_not_reach_the_terminal_as_it_is(tmp_path: Path, capsys: Any) -> None:
+    """A workflow may come from a stranger; control codes move the cursor and hide lines."""
+    extras = {"path": "xai_components/xai_agent/a.py"}
+    node = {"name": "\x1b[2JAgent\n" + "x" * 100_000, "extras": extras}
+    file = named(tmp_path, "odd", LAYERS % (NODES % json.dumps({"m": node})))
+    _, out, _ = command(capsys, str(file))
+    assert "?[2JAgent" in out
+    assert "\x1b" not in out
+    assert len(out) < 1_000
 
 
 def test_several_nodes_of_a_class_are_counted(tmp_path: Path, capsys: Any) -> None:

@@ -24,6 +24,7 @@ from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
 from tests.support.model_endpoint import Step, fails, hangs, html, model_endpoint
 from tests.support.processes import free_port
+from tests.support.xai_agent_workflow import xai_agent_workflow
 from xai_mcp_agent import Bridge, bridge
 from xai_mcp_agent.agent.models.base import FunctionSpec, ModelRequest, ModelSettings
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
@@ -31,6 +32,7 @@ from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.bridge.canvas import CanvasRun
 from xai_mcp_agent.bridge.freshness import warn_if_stale
+from xai_mcp_agent.cli.adopt import adopt_file
 from xai_mcp_agent.cli.clashes import find_clashes
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.core.errors import XaiMcpError
@@ -73,6 +75,12 @@ def installation(folder: Path) -> Iterator[str]:
     theirs.parent.mkdir()
     theirs.write_text(_THEIRS, encoding="ascii")
     yield from (f"note: {clash.explanation}" for clash in find_clashes(folder))
+    made = xai_agent_workflow().write(folder)
+    adopted = adopt_file(made).written
+    assert adopted is not None
+    adopted.write_text("{}", encoding="ascii")
+    yield _said_by(lambda: adopt_file(made))
+    yield _said_by(lambda: adopt_file(adopted))
 
 
 _THEIRS = """

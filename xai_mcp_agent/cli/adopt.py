@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 import typer
 
 from ..bridge.freshness import LIBRARY
+from ..bridge.screen.text import clean, cut
 from ..bridge.shell import shown_command
 from ..core.errors import XaiMcpError
 from ..core.tools import JsonObject
@@ -29,6 +30,7 @@ from .workflow_file import WorkflowFileError, nodes_of, read_workflow, text_of, 
 
 _SUFFIX = ".xircuits"
 _WIDTH = 80  # columns of a plain terminal
+_NAME_COLUMNS = 200  # of nodes: all those of a library, and no megabyte of a broken file
 
 Status = Literal["adopted", "nothing to do", "failed"]
 
@@ -58,8 +60,8 @@ class FileReport:
 def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     """Rewrite one workflow for the nodes of this library, and say what was done.
 
-    A file that has nothing of xai-agent is left alone. What `target` would overwrite must be
-    told, unless it is just what would be written; the old file is kept beside it.
+    A file that has nothing of xai-agent is left alone. A file that is in the way is replaced
+    only if `target` says so, and kept beside it as a backup.
 
     Raises:
         WorkflowFileError: it cannot be read, is no workflow, or its place is taken.
@@ -103,7 +105,7 @@ def _write(place: Path, migration: Migration, *, may_replace: bool) -> Path | No
     try:
         text = workflow_text(migration.document)
         if place.exists() and not may_replace:
-            if place.read_text(encoding="utf-8") == text:
+            if place.read_bytes() == text.encode():
                 return None
             raise WorkflowFileError(
                 f"{place} exists already and differs. Name another folder with --output, or "
@@ -194,7 +196,8 @@ def _lines(report: FileReport) -> Iterator[str]:
         if remarks:
             yield f"  {title}"
         for remark in _distinct(remarks):
-            yield from _wrapped(f"{remark.node}: {remark.text}", mark="- ")
+            name = cut(clean(remark.node), _NAME_COLUMNS)
+            yield from _wrapped(f"{name}: {remark.text}", mark="- ")
 
 
 def _changed_ports(adopted: Sequence[AdoptedNode]) -> Iterator[str]:
@@ -221,9 +224,9 @@ def _counted(names: Iterable[str]) -> list[str]:
 
 
 def _wrapped(text: str, mark: str = "") -> list[str]:
-    indent = " " * (2 + 2 * bool(mark))
+    first = " " * (2 + len(mark)) + mark
     return textwrap.wrap(
-        text, _WIDTH, initial_indent=indent + mark, subsequent_indent=indent + " " * len(mark),
+        clean(text), _WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
 

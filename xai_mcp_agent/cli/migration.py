@@ -27,8 +27,7 @@ from .workflow_file import (
     with_nodes,
 )
 
-UPSTREAM = "xai_agent"
-
+_UPSTREAM = "xai_agent"  # the folder of xai-agent; some people renamed it, xai_agent_old say
 _INDEX = re.compile(r"\[\d+\]$")  # of the further parts of a port that takes several values
 _TYPE = re.compile(rf"{VALUE_PORT}(?:out-)?(.+?)-")
 
@@ -110,7 +109,7 @@ def migrate(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Migr
         ports = _fitted_ports(node, cls, wired)
         if path == cls.path and not ports.changed:
             continue
-        if UPSTREAM not in path and path != cls.path and not ports.is_safe:
+        if path != cls.path and not is_upstream(path) and not ports.is_safe:
             remarks.append(_left(node_id, node, ports))
             continue
         nodes[node_id] = _rewritten(node, cls, ports)
@@ -122,6 +121,11 @@ def migrate(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Migr
 def path_of(node: JsonObject) -> str:
     """Return where a component's class is, as the canvas writes it; empty for other nodes."""
     return text_of(extras_of(node), "path").strip().replace("\\", "/")
+
+
+def is_upstream(path: str) -> bool:
+    """Whether a class's path is in xai-agent's folder."""
+    return any(_UPSTREAM in folder for folder in path.split("/")[:-1])
 
 
 def library_of(path: str) -> str:
@@ -149,7 +153,7 @@ def _rewritten(node: JsonObject, cls: ComponentClass, ports: _Ports) -> JsonObje
 
 
 def _unknown_node(node_id: str, node: JsonObject) -> Iterator[Remark]:
-    if UPSTREAM in path_of(node):
+    if is_upstream(path_of(node)):
         text = (
             "there is no such node here. It stays as it is, needs xai-agent to be installed, "
             "and knows nothing of the agents of these nodes: find another way to do its work."

@@ -13,7 +13,7 @@ from ..agent.prompt import PLACEHOLDERS
 from ..core.names import did_you_mean
 from ..core.tools import JsonObject
 from .component_files import ComponentClass
-from .migration import UPSTREAM, AdoptedNode, Migration, Remark, library_of, path_of
+from .migration import AdoptedNode, Migration, Remark, is_upstream, library_of, path_of
 from .workflow_file import COMPULSORY_MARK, nodes_of, ports_of, text_of, texts_by_port
 
 # They come with Xircuits itself, and need nothing to be installed.
@@ -21,7 +21,7 @@ _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}
 _PROVIDER_PORTS = {"agent_provider", "new_agent_provider"}
 _PROMPT_PORTS = {"system_prompt", "new_system_prompt"}
 _EXTRAS = {"bedrock": "bedrock", "vertexai": "vertex"}
-_LONGEST_SHOWN = 40  # of a value that should be a provider's name; what is longer is not shown
+_LONGEST_SHOWN = 20  # of what should be a provider's name; what is longer may be a key
 # How the nodes that unlock a service are called, and where the agents here find their access.
 _AUTHORIZE = "authori"
 _ACCESS = {
@@ -55,7 +55,8 @@ def _strangers(
     ours = {cls.path for cls in classes.values()}
     for node_id, node in nodes_of(document).items():
         path = path_of(node)
-        if path and path not in ours and UPSTREAM not in path and library_of(path) not in _BUNDLED:
+        known = path in ours or is_upstream(path) or library_of(path) in _BUNDLED
+        if path and not known:
             yield node_id, node
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -25,6 +26,7 @@ Items: TypeAlias = Mapping[str, JsonObject]
 _NODES, _LINKS = "diagram-nodes", "diagram-links"
 _LARGEST_BYTES = 50_000_000  # a drawing of ten thousand nodes; what is larger is something else
 _LARGEST_TEXT = f"{_LARGEST_BYTES // 1_000_000} MB"
+_HINT = " Name the .xircuits file that the canvas opens."
 
 
 class WorkflowFileError(XaiMcpError):
@@ -53,9 +55,6 @@ def read_workflow(file: Path) -> JsonObject:
     if problem := _problem(document):
         raise WorkflowFileError(f"{file} is not a workflow: {problem}.{_HINT}")
     return document
-
-
-_HINT = " Name the .xircuits file that the canvas opens."
 
 
 def workflow_text(document: JsonObject) -> str:
@@ -121,7 +120,10 @@ def _text(file: Path) -> str:
     try:
         if file.is_dir():
             raise WorkflowFileError(f"{file} is a folder. Name the .xircuits files in it.")
-        if file.stat().st_size > _LARGEST_BYTES:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe may never end
+            raise WorkflowFileError(f"{file} is no ordinary file.{_HINT}")
+        if status.st_size > _LARGEST_BYTES:
             raise WorkflowFileError(
                 f"{file} has more than {_LARGEST_TEXT}: no workflow is so large."
             )
@@ -165,8 +167,5 @@ def _layer(document: JsonObject, kind: str) -> JsonObject:
 
 
 def _objects(value: Any) -> list[JsonObject]:
-    return (
-        [x for x in cast(list[Any], value) if isinstance(x, dict)]
-        if isinstance(value, list)
-        else []
-    )
+    found = cast(list[Any], value) if isinstance(value, list) else []
+    return [x for x in found if isinstance(x, dict)]
