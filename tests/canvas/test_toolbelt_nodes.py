@@ -60,6 +60,15 @@ def test_a_drawn_tool_with_parameters_gets_them_as_a_dict() -> None:
     assert use(tool, {"name": "Ada"}).tool_output.value == "Hello Ada!"
 
 
+def test_names_that_a_model_has_from_the_description_reach_a_tool_without_parameters() -> None:
+    """As tools of xai-agent's workflows are described; without this it got an empty text."""
+    tool = drawn("time", call(lambda given: given["time_zone"]))
+    tool[1].value.connect(tool[0].tool_args)
+    assert use(tool, {"time_zone": "Asia/Tokyo"}).tool_output.value == "Asia/Tokyo"
+    text = drawn("time", call(str))
+    assert use(text, {"time_zone": "Asia/Tokyo"}).tool_output.value == '{"time_zone": "Asia/Tokyo"}'
+
+
 def test_wrong_arguments_of_a_drawn_tool_are_told_and_its_nodes_do_not_run() -> None:
     ran: list[Any] = []
     node = use(drawn("greet", call(ran.append), parameters={"name": "string"}), {"nam": "Ada"})

@@ -44,7 +44,9 @@ class DrawnTool:
         if self.parameters:
             text = json.dumps(arguments, ensure_ascii=False)
             return result_of(self.run(ctx, text, arguments))
-        given = arguments.get("input", "")
+        # A model may take the names of arguments from the description, where workflows of
+        # xai-agent have them: it is given what it wrote, not an empty text.
+        given = arguments.get("input", arguments or "")
         text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
         return result_of(self.run(ctx, text, _object_in(text)))
 
