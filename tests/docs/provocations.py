@@ -20,6 +20,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from tests.support.canvas import make, play
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
 from tests.support.model_endpoint import Step, fails, hangs, html, model_endpoint
@@ -30,6 +31,7 @@ from xai_mcp_agent.agent.models.base import FunctionSpec, ModelRequest, ModelSet
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
 from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import model_for
+from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.bridge.canvas import CanvasRun
 from xai_mcp_agent.bridge.freshness import warn_if_stale
 from xai_mcp_agent.cli.adopt import adopt_file
@@ -207,6 +209,7 @@ def nodes(folder: Path) -> Iterator[str]:
     bridge.init_agent(ctx, "helper")
     outcome = CanvasRun()
     run = bridge.run_agent
+    yield _shown_in_the_lab(make(AgentInit, agent_name="helper", agent_provider="opnai"))
     yield _said_by(lambda: run(ctx, "helpr", "Hello", outcome=outcome))
     yield _said_by(lambda: run(ctx, "", "Hello", outcome=outcome))
     yield _said_by(lambda: run(ctx, "helper", 5, outcome=outcome))
@@ -219,6 +222,12 @@ def nodes(folder: Path) -> Iterator[str]:
     yield _said_by(lambda: bridge.define_tool(ctx, None, "shout", "Says it loudly.", repr))
     yield _said_by(lambda: bridge.follow_route(ctx, "helper", "My invoice is wrong.", None))
     yield _said_by(lambda: bridge.local_memory(str(folder), None, None, None))
+
+
+def _shown_in_the_lab(node: Any) -> str:
+    with pytest.raises(XaiMcpError) as raised:
+        play({}, node)
+    return "\n".join(raised.value._render_traceback_())
 
 
 # Models

@@ -30,6 +30,7 @@ from xai_mcp_agent.agent.models.openai_access import Access
 from xai_mcp_agent.agent.models.registry import PROVIDERS
 from xai_mcp_agent.agent.prompt import PLACEHOLDERS
 from xai_mcp_agent.core.errors import ModelError
+from xai_mcp_agent.sources.mcp import process, source
 
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 HOUSE, MODELS = ROOT / "docs" / "how_it_is_built.md", ROOT / "docs" / "models.md"
@@ -104,6 +105,14 @@ def test_the_arrows_on_the_page_are_those_that_are_tested() -> None:
     there = {*_plan(), "components"}
     direct = {(a, b) for a, bs in ARROWS.items() for b in bs if {a, b} <= there}
     assert direct <= pairs
+
+
+def test_the_limits_on_the_page_are_those_of_the_code() -> None:
+    said = " ".join(text_of(HOUSE).split())
+    ending = process._STOP_GRACE_SECONDS, process._TERM_GRACE_SECONDS
+    assert "after {:g} seconds SIGTERM; after {:g} more SIGKILL".format(*ending) in said
+    assert f"growing pauses up to {source._LONGEST_PAUSE_SECONDS:g} seconds" in said
+    assert f"after {source._MAX_TRIES_IN_A_ROW} tries in a row" in said
 
 
 # Models
