@@ -142,6 +142,11 @@ def look_only(reader: Reader, command: str) -> str:
     return reader.in_checkout(command.replace("make", "make --dry-run", 1))
 
 
+def with_unmet_goals(reader: Reader, command: str) -> str:
+    """An untouched lesson is not done, and the exit status says so."""
+    return reader.in_folder(f"{command}; test $? = 1")
+
+
 def load_only(reader: Reader, command: str) -> str:
     """Load it: it needs a browser, and makes other pictures each time."""
     return reader.in_checkout(command.replace("python -m", "python -c 'import", 1) + "'")
@@ -160,10 +165,14 @@ COMMANDS = [
     Known(r"make demo", in_the_checkout, "Finished Executing"),
     Known(r"make test", one_fast_file, " passed"),
     Known(r"make (check|bench|lab)", look_only),
-    Known(r"python -m tests\.support\.build_(docs|examples)", in_the_checkout),
+    Known(r"python -m tests\.support\.build_(docs|examples|lessons)", in_the_checkout),
     Known(r"python -m tests\.support\.take_pictures", load_only),
     Known(r"python -m hatchling build", in_the_checkout),
     Known(r"pip install xai-mcp-agent xircuits", as_it_stands, "Successfully installed"),
+    Known(r"xai-mcp-agent init --workshop learner", as_it_stands, "workshop/README.md"),
+    Known(r"xai-mcp-agent check-lessons learner 1", with_unmet_goals, "(2 of 4 goals"),
+    Known(r"xai-mcp-agent lesson-solution 1 learner", as_it_stands, "_solution.xircuits"),
+    Known(r"xai-mcp-agent reset-lesson 1 learner", as_it_stands, "is as it was"),
     Known(r"xai-mcp-agent init my-agents", as_it_stands, "xircuits start"),
     Known(r"cd my-agents", change_folder),
     Known(r"xircuits start", start_the_lab, "AgentUseMCPTools"),

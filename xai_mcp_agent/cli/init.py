@@ -34,6 +34,8 @@ Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date"
 
 SETTINGS_FILE = "mcp_settings.json"
 FIRST_EXAMPLE = "examples/quickstart.xircuits"
+WORKSHOP = "workshop"
+SOLUTIONS = "solutions"
 
 _XIRCUITS = ".xircuits"
 _INIT_PY = '"""The component files of xai_mcp_agent, copied by `xai-mcp-agent init`."""\n'
@@ -67,20 +69,20 @@ class InitReport:
         return any(step.action not in ("kept", "up to date") for step in self.steps)
 
 
-def init_folder(folder: Path, *, link: bool = True) -> InitReport:
+def init_folder(folder: Path, *, link: bool = True, workshop: bool = False) -> InitReport:
     """Make `folder` a ready Xircuits working folder, and say what was done.
 
     Running it again repairs what is missing or stale and changes nothing
     else. With `link=False`, or where links cannot be made, the component files are
-    copied. The process's working directory is changed for a moment, because
-    Xircuits initialises the current directory.
+    copied. With `workshop` the lessons are provided too. The process's working
+    directory is changed for a moment, because Xircuits initialises the current one.
 
     Raises:
         InitError: `folder` is a file, or something in it cannot be written.
     """
     folder = folder.expanduser().absolute()
     try:
-        return InitReport(folder, tuple(_prepare(folder, link)), find_clashes(folder))
+        return InitReport(folder, tuple(_prepare(folder, link, workshop)), find_clashes(folder))
     except OSError as error:
         where = error.filename or folder
         raise InitError(
@@ -89,13 +91,15 @@ def init_folder(folder: Path, *, link: bool = True) -> InitReport:
         ) from error
 
 
-def _prepare(folder: Path, link: bool) -> Iterator[Step]:
+def _prepare(folder: Path, link: bool, workshop: bool) -> Iterator[Step]:
     _require_writable(folder)
     steps = [*_initialise(folder), *_provide_components(folder, link)]
     if any(step.action != "up to date" for step in steps):
         _list_libraries(folder)
     yield from steps
     yield from _provide_starter_files(folder)
+    if workshop:
+        yield from _provide_lessons(folder)
 
 
 def _require_writable(folder: Path) -> None:
@@ -229,17 +233,26 @@ def _copy_missing(library: Path, source: Path) -> bool:
 
 
 def _provide_starter_files(folder: Path) -> Iterator[Step]:
-    starter = _starter_folder()
+    starter = starter_folder()
     settings = starter / f"{SETTINGS_FILE}.example"
     yield _provide_file(settings, folder, SETTINGS_FILE)
     for file in sorted((starter / "examples").rglob("*")):
         path = file.relative_to(starter)
-        if _is_starter_file(file, path):
+        if _is_starter_file(file, path) and WORKSHOP not in path.parts:
             yield _provide_file(file, folder, path.as_posix())
 
 
-def _starter_folder() -> Path:
-    """A wheel carries the files inside the engine; in a checkout they are at its root."""
+def _provide_lessons(folder: Path) -> Iterator[Step]:
+    """All but the solutions, which a learner asks for."""
+    examples = starter_folder() / "examples"
+    for file in sorted((examples / WORKSHOP).rglob("*")):
+        path = file.relative_to(examples)
+        if _is_starter_file(file, path) and SOLUTIONS not in path.parts:
+            yield _provide_file(file, folder, path.as_posix())
+
+
+def starter_folder() -> Path:
+    """Where the files to start from are: in a wheel in the engine, in a checkout at its root."""
     engine = Path(__file__).resolve().parents[1]
     packaged = engine / "starter"
     return packaged if packaged.is_dir() else engine.parent
@@ -270,20 +283,23 @@ def init(
     copy: Annotated[
         bool, typer.Option("--copy", help="Copy the component files, for a folder that will move.")
     ] = False,
+    workshop: Annotated[
+        bool, typer.Option("--workshop", help="Add the five lessons of the workshop.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Make a folder ready for Xircuits with our components, settings and examples.
 
     Safe to run again: it repairs what is missing or stale and never overwrites a file of yours.
     """
-    report = init_folder(folder, link=not copy)
+    report = init_folder(folder, link=not copy, workshop=workshop)
     if as_json:
         print_json(report)
     else:
-        typer.echo("\n".join(_lines(report, folder)))
+        typer.echo("\n".join(_lines(report, folder, workshop)))
 
 
-def _lines(report: InitReport, folder: Path) -> Iterator[str]:
+def _lines(report: InitReport, folder: Path, workshop: bool) -> Iterator[str]:
     shown = [step for step in report.steps if step.action != "up to date"]
     yield f"Xircuits working folder {report.folder}"
     for step in shown:
@@ -296,14 +312,18 @@ def _lines(report: InitReport, folder: Path) -> Iterator[str]:
     if report.clashes:
         yield ""
         yield from clash_lines(report.clashes)
-    yield from _next_steps(folder)
+    yield from _next_steps(folder, workshop)
 
 
-def _next_steps(folder: Path) -> Iterator[str]:
+def _next_steps(folder: Path, workshop: bool) -> Iterator[str]:
     yield ""
     yield "Next:"
     if folder.absolute() != Path.cwd():
         yield f"  {shown_command('cd', str(folder))}"
     yield "  xircuits start           (or: jupyter lab)"
+    if workshop:
+        yield f"      then open {WORKSHOP}/README.md: five lessons"
+        yield "  xai-mcp-agent check-lessons .    shows which goals are met"
+        return
     yield f"      then open {FIRST_EXAMPLE} and press Run"
     yield "  xai-mcp-agent servers    shows the MCP servers this folder knows"

@@ -14,6 +14,7 @@ from .adopt import adopt
 from .init import init
 from .output import prepare_streams, print_error
 from .servers import call, servers, tools
+from .workshop import check_lessons, lesson_solution, reset_lesson
 
 app = typer.Typer(
     name="xai-mcp-agent",
@@ -30,6 +31,9 @@ app.command("servers")(servers)
 app.command("tools")(tools)
 app.command("call")(call)
 app.command("adopt")(adopt)
+app.command("check-lessons")(check_lessons)
+app.command("reset-lesson")(reset_lesson)
+app.command("lesson-solution")(lesson_solution)
 
 
 def _print_version(wanted: bool) -> None:

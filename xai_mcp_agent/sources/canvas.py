@@ -13,6 +13,9 @@ from ..core.tools import JsonObject, Tool, ToolKey
 CANVAS = ""
 """The name of the canvas as a source: drawn tools are shown under their own names alone."""
 
+NOTHING_GIVEN = "The tool ran and gave back nothing."
+"""What a model reads when a drawn tool ended without a result."""
+
 # Not required: many a drawn tool needs no input, such as one that tells the time.
 _TEXT_INPUT: JsonObject = {
     "type": "object",
@@ -61,7 +64,7 @@ def result_of(value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
         return value
     if value is None:
-        return ToolResult.of_text("The tool ran and gave back nothing.")
+        return ToolResult.of_text(NOTHING_GIVEN)
     if isinstance(value, str):
         return ToolResult.of_text(value)
     if isinstance(value, dict | list | tuple | int | float | bool):

@@ -1,0 +1,200 @@
+"""The lessons: what is shipped is in order, an untouched one is not done, a solution is.
+
+Every lesson is run here as a learner finds it and as its solution, once for all tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from tests.support.build_lessons import WORKSHOP, all_lessons, solution_of, start_of
+from tests.support.canvas_file import load, nodes_of, problems
+from tests.support.components import all_components
+from tests.support.scripts import child_environment
+from tests.support.workflows import Workflow, faults
+from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.cli.lesson_runs import Checked, check_lesson
+from xai_mcp_agent.cli.lessons import LESSONS, Lesson, lesson_called
+
+REBUILD = "Rebuild them with: python -m tests.support.build_lessons"
+# Words in READMEs that look like ports and are none: tools, servers, values, files.
+NO_PORTS = re.compile(r"[/.<>'\" ]|^(library|units|calendar|find|about|books|name|make_badge)$")
+
+Checks: TypeAlias = dict[str, Checked]
+each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.name)
+each_workflow = pytest.mark.parametrize(
+    ("flow", "home"), all_lessons(), ids=[flow.name for flow, _ in all_lessons()]
+)
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A learner's folder as the teacher hands it out."""
+    return init_folder(tmp_path_factory.mktemp("start") / "lab", workshop=True).folder
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with every lesson done."""
+    folder = init_folder(tmp_path_factory.mktemp("done") / "lab", workshop=True).folder
+    for lesson in LESSONS:
+        text = solution_of(lesson).text()
+        (folder / "workshop" / lesson.folder / lesson.workflow).write_text(text, encoding="utf-8")
+    return folder
+
+
+def checked(folder: Path) -> Checks:
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
+        patch.setattr(os, "environ", child_environment(folder))
+        found = pool.map(lambda lesson: check_lesson(folder, lesson), LESSONS)
+        return {x.lesson: x for x in found}
+
+
+@pytest.fixture(scope="module")
+def starts(started: Path) -> Checks:
+    return checked(started)
+
+
+@pytest.fixture(scope="module")
+def solutions(solved: Path) -> Checks:
+    return checked(solved)
+
+
+# What is shipped
+
+
+def without_line_numbers(text: str) -> object:
+    return [{**x, "extras": {**x["extras"], "lineNo": 0}} for x in nodes_of(json.loads(text))]
+
+
+@each_workflow
+def test_a_lesson_is_what_its_description_makes(flow: Workflow, home: Path) -> None:
+    shipped = (home / f"{flow.name}.xircuits").read_text(encoding="utf-8")
+    assert without_line_numbers(shipped) == without_line_numbers(flow.text()), REBUILD
+
+
+def test_every_workflow_of_the_workshop_has_a_description() -> None:
+    described = {home / f"{flow.name}.xircuits" for flow, home in all_lessons()}
+    assert set(WORKSHOP.rglob("*.xircuits")) == described
+
+
+@each_workflow
+def test_a_lesson_keeps_the_rules_of_canvas_and_compiler(flow: Workflow, home: Path) -> None:
+    assert problems(load(home / f"{flow.name}.xircuits"), flow.name) == []
+
+
+@each_workflow
+def test_nothing_in_a_lesson_covers_or_crosses_anything(flow: Workflow, home: Path) -> None:
+    assert faults(flow) == []
+
+
+@each_lesson
+def test_a_lesson_tells_on_the_canvas_what_to_do(lesson: Lesson) -> None:
+    notes = [node for node in start_of(lesson).nodes if node.is_note]
+    assert len(notes) >= 3
+    assert all(node.extras["commentInput"].isascii() for node in notes)
+
+
+@each_lesson
+def test_a_learner_gets_the_lesson_and_not_its_solution(lesson: Lesson, started: Path) -> None:
+    names = {x.name for x in (started / "workshop" / lesson.folder).iterdir()}
+    assert names == {"README.md", lesson.workflow}
+    assert not list(started.rglob("*solution*"))
+
+
+def test_lessons_are_found_by_number_name_and_folder() -> None:
+    for name in ("3", "draw_a_tool", "3_draw_a_tool", "3_draw_a_tool/"):
+        assert lesson_called(name).number == 3
+
+
+# What happens in them
+
+
+@each_lesson
+def test_an_untouched_lesson_runs_and_is_not_done(lesson: Lesson, starts: Checks) -> None:
+    """The learner has something real to do, and sees a workflow run before that."""
+    found = starts[lesson.folder]
+    assert found.problem is None
+    assert found.met_count < len(found.goals)
+
+
+@each_lesson
+def test_each_goal_that_is_not_met_says_what_to_do_next(lesson: Lesson, starts: Checks) -> None:
+    unmet = [x for x in starts[lesson.folder].goals if not x.is_met]
+    assert all(re.search(r"\w{3}.*[.:`]$|\.\.\.$", x.missing) for x in unmet), unmet
+    assert not any(x.missing for x in starts[lesson.folder].goals if x.is_met)
+
+
+@each_lesson
+def test_the_solution_of_a_lesson_meets_its_goals(lesson: Lesson, solutions: Checks) -> None:
+    found = solutions[lesson.folder]
+    assert [x for x in found.goals if not x.is_met] == []
+    assert found.is_done
+    assert (found.problem, found.notes) == (None, ())
+
+
+@each_lesson
+def test_what_was_printed_and_what_happened_are_kept(lesson: Lesson, solutions: Checks) -> None:
+    output = Path(solutions[lesson.folder].output or "")
+    assert output.read_text(encoding="utf-8").rstrip().endswith("Finished Executing")
+    lines = output.with_suffix(".jsonl").read_text(encoding="utf-8").splitlines()
+    assert all(json.loads(line)["run"] for line in lines)
+
+
+# The READMEs
+
+
+def readme(lesson: Lesson) -> str:
+    return (WORKSHOP / lesson.folder / "README.md").read_text(encoding="utf-8")
+
+
+def shown_in(text: str) -> list[str]:
+    """The lines that a README says one should see."""
+    section = text.partition("## What you should see")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"```\n(.*?)```", section, re.DOTALL)
+    return block.splitlines()
+
+
+@each_lesson
+def test_a_readme_has_a_page_with_all_its_parts(lesson: Lesson) -> None:
+    text = readme(lesson)
+    heads = re.findall(r"^## (.*)", text, re.MULTILINE)
+    assert heads == ["Steps", "What you should see", "What to try next", "Common mistakes"]
+    assert text.startswith(f"# {lesson.number}. {lesson.title}\n")
+    assert "**Goal:**" in text
+    assert lesson.workflow in text
+    assert len(text.splitlines()) <= 70
+
+
+@each_lesson
+def test_what_one_should_see_is_printed_by_the_solution(lesson: Lesson, solutions: Checks) -> None:
+    printed = Path(solutions[lesson.folder].output or "").read_text(encoding="utf-8")
+    assert [line for line in shown_in(readme(lesson)) if line not in printed] == []
+
+
+def words_of(text: str) -> Iterator[str]:
+    without_blocks = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    yield from re.findall(r"`([^`\n]+)`", without_blocks)
+
+
+@each_lesson
+def test_the_nodes_and_ports_that_a_readme_names_exist(lesson: Lesson) -> None:
+    ports = {port.name for x in all_components().values() for port in x.ports}
+    for word in words_of(readme(lesson)):
+        if re.fullmatch(r"[A-Z]\w*", word) and word != "None":
+            assert word in all_components()
+        elif re.fullmatch(r"[a-z_]+", word) and not NO_PORTS.search(word):
+            assert word in ports | {"offline"}
+
+
+def test_the_first_page_leads_to_every_lesson() -> None:
+    text = (WORKSHOP / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\((.*?)\)", text) == [f"{x.folder}/README.md" for x in LESSONS]

@@ -1,0 +1,313 @@
+"""Checking, resetting and solving lessons, whatever a learner did to the workflow."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.build_lessons import start_of
+from tests.support.canvas_file import Document, links_of, nodes_of
+from tests.support.scripts import child_environment
+from tests.support.workflows import Shown, Workflow
+from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.cli.lesson_errors import why_not_compiled, why_stopped
+from xai_mcp_agent.cli.lesson_runs import Checked, check_lesson, find_workflow
+from xai_mcp_agent.cli.lessons import LESSONS
+from xai_mcp_agent.cli.main import run
+
+FIRST = LESSONS[0]
+HOME = f"workshop/{FIRST.folder}"
+WIDTH = 80
+CIRCLE_SECONDS = 4.0  # long enough to start on a busy machine, and what this test costs
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A learner's folder, on which `init --workshop` was run."""
+    monkeypatch.setattr(os, "environ", child_environment(tmp_path))
+    return init_folder(tmp_path / "lab", workshop=True).folder
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """The lessons alone, where no process can be run: for what is found without one."""
+    home = tmp_path / HOME
+    home.mkdir(parents=True)
+    start_of(FIRST).write(home)
+    return tmp_path
+
+
+def save(folder: Path, document: Document | Workflow) -> None:
+    text = document.text() if isinstance(document, Workflow) else json.dumps(document)
+    (folder / HOME / FIRST.workflow).write_text(text, encoding="utf-8")
+
+
+def exit_status(*words: str) -> int | str | None:
+    with pytest.raises(SystemExit) as left:
+        run(words)
+    return left.value.code
+
+
+def problem_of(found: Checked) -> str:
+    assert found.problem is not None
+    assert not found.is_done
+    assert found.goals[0].missing == found.problem.sentence
+    assert not any(x.missing for x in found.goals[1:]), "first things first"
+    return found.problem.sentence
+
+
+def calling(**inputs: object) -> Workflow:
+    """The first lesson's workflow with other values."""
+    flow = Workflow(FIRST.name)
+    values = {"server_name": "units", "tool_name": "convert_units", **inputs}
+    call = flow.node("MCPCallTool", **values)
+    flow.main(call, flow.node("Print", msg=call["text"]))
+    return flow
+
+
+# Workflows that do not come to their end; each is a process
+
+
+def test_a_workflow_that_does_not_compile_says_where_to_look(folder: Path) -> None:
+    document = start_of(FIRST).document()
+    finish = next(x for x in nodes_of(document) if x["name"] == "Finish")
+    (link,) = [x["id"] for x in links_of(document) if x["target"] == finish["id"]]
+    del document["layers"][0]["models"][link]
+    for node in nodes_of(document):
+        for port in node["ports"]:
+            port["links"] = [x for x in port["links"] if x != link]
+    save(folder, document)
+    found = check_lesson(folder, FIRST)
+    assert "do not lead from Start to Finish" in problem_of(found)
+    assert found.problem
+    assert found.problem.lines[-1] == "IndexError: list index out of range"
+
+
+def test_a_workflow_that_stops_with_our_error_says_it_in_our_words(folder: Path) -> None:
+    save(folder, calling(server_name="unit"))
+    found = check_lesson(folder, FIRST)
+    assert problem_of(found).startswith("No MCP server 'unit' in ")
+
+
+def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path) -> None:
+    """A dashed line back to an earlier node; Xircuits runs it for ever."""
+    flow = Workflow(FIRST.name)
+    first, second = flow.node("Print", msg="round"), flow.node("SleepComponent", sleep_timer=0.2)
+    flow.main(first, second)
+    document = flow.document()
+    nodes = {x["name"]: x for x in nodes_of(document)}
+    back = nodes["Print"]["ports"][0]
+    (link,) = [x for x in links_of(document) if x["target"] == nodes["SleepComponent"]["id"]
+               and x["source"] == nodes["Print"]["id"]]  # fmt: skip
+    again = {**link, "id": "back", "source": nodes["SleepComponent"]["id"],
+             "sourcePort": _out_flow(nodes["SleepComponent"]), "target": nodes["Print"]["id"],
+             "targetPort": back["id"]}  # fmt: skip
+    document["layers"][0]["models"]["back"] = again
+    back["links"].append("back")
+    next(p for p in nodes["SleepComponent"]["ports"] if p["name"] == "out-0")["links"].append(
+        "back"
+    )
+    save(folder, document)
+    found = check_lesson(folder, FIRST, seconds=CIRCLE_SECONDS)
+    assert "it was not finished after 4 s" in problem_of(found)
+    assert "dashed line that leads back" in problem_of(found)
+
+
+def _out_flow(node: dict[str, object]) -> object:
+    ports = node["ports"]
+    assert isinstance(ports, list)
+    return next(x["id"] for x in ports if x["name"] == "out-0")
+
+
+# What is found without running anything
+
+
+def test_a_folder_without_our_nodes_is_told_to_run_init(bare: Path) -> None:
+    sentence = problem_of(check_lesson(bare, FIRST))
+    assert f"xai-mcp-agent init --workshop {bare}" in sentence
+
+
+def test_a_deleted_workflow_is_missed_and_the_way_back_told(folder: Path) -> None:
+    (folder / HOME / FIRST.workflow).unlink()
+    sentence = problem_of(check_lesson(folder, FIRST))
+    assert f"There is no {HOME}/call_a_tool.xircuits" in sentence
+    assert f"xai-mcp-agent reset-lesson 1 {folder}" in sentence
+
+
+def test_an_empty_workflow_is_told_of(folder: Path) -> None:
+    (folder / HOME / FIRST.workflow).write_bytes(b"")
+    assert "call_a_tool.xircuits is empty" in problem_of(check_lesson(folder, FIRST))
+
+
+def test_a_workflow_saved_under_another_name_is_found_and_named(bare: Path) -> None:
+    other = bare / HOME / "mine.xircuits"
+    other.write_text(calling().text(), encoding="utf-8")
+    (bare / HOME / "call_a_tool_before_reset.xircuits").write_text("{}", encoding="utf-8")
+    (bare / HOME / "call_a_tool_solution.xircuits").write_text("{}", encoding="utf-8")
+    found, notes = find_workflow(bare, FIRST)
+    assert found == other
+    assert notes == [
+        f"call_a_tool.xircuits is as it was; {HOME}/mine.xircuits was checked, under another name."
+    ]
+    (bare / HOME / FIRST.workflow).unlink()
+    found, (note,) = find_workflow(bare, FIRST)
+    assert (found, "is not there" in note) == (other, True)
+
+
+def test_a_copy_in_the_top_folder_is_found_too(bare: Path) -> None:
+    copy = bare / "call_a_tool-Copy1.xircuits"
+    copy.write_text(calling().text(), encoding="utf-8")
+    assert find_workflow(bare, FIRST)[0] == copy
+
+
+def test_a_changed_workflow_counts_whatever_lies_beside_it(bare: Path) -> None:
+    save(bare, calling())
+    (bare / HOME / "mine.xircuits").write_text("{}", encoding="utf-8")
+    assert find_workflow(bare, FIRST) == (bare / HOME / FIRST.workflow, [])
+
+
+COMPILER_SAYS = {
+    'finish_node = [n for n in nodes if n.name == "Finish"][0]\nIndexError: x': "from Start to",
+    "in _get_value_from_literal_port\njson.decoder.JSONDecodeError: x": "value box",
+    "self.graph[0].ports[0].target.id\nKeyError: 'x'": "straight to Finish",
+    "json.decoder.JSONDecodeError: Expecting value": "no workflow",
+    "KeyError: 'layers'": "no workflow",
+    "OSError: x": "could not compile",
+}
+
+
+@pytest.mark.parametrize(("errors", "says"), COMPILER_SAYS.items())
+def test_what_the_compiler_says_becomes_a_sentence(errors: str, says: str) -> None:
+    assert says in why_not_compiled(errors)
+
+
+PYTHON_SAYS = {
+    "ModuleNotFoundError: No module named 'xai_components.xai_mcp_agent'": "xai-mcp-agent init",
+    "ModuleNotFoundError: No module named 'pytz'": "Python package 'pytz'",
+    "KeyError: 'name'": "FormatString looked for 'name'",
+    "TypeError: unsupported operand: 'NoneType' and 'str'": "FormatString was given nothing",
+    "ZeroDivisionError: x": "FormatString stopped with an error",
+    "xai_mcp_agent.core.errors.UnknownAgent: No agent\n  'a'.": "No agent 'a'.",
+}
+
+
+@pytest.mark.parametrize(("errors", "says"), PYTHON_SAYS.items())
+def test_what_python_says_becomes_a_sentence(errors: str, says: str) -> None:
+    assert says in why_stopped(
+        f"Traceback\n{errors}\n", "Executing: Print\nExecuting: FormatString\n"
+    )
+
+
+# The commands
+
+
+def test_check_lessons_shows_goals_and_the_next_steps_in_eighty_columns(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    save(folder, calling(arguments=Shown({"value": 26.2, "from_unit": "mile", "to_unit": "km"})))
+    assert exit_status("check-lessons", ".", "1") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("1_call_a_tool: Call a tool (4 of 4 goals, ")
+    assert lines[1:5] == [f"  [x] {x.sentence}" for x in FIRST.all_goals]
+    assert lines[-1] == "1 of 1 lesson done."
+    (folder / HOME / FIRST.workflow).unlink()
+    assert exit_status("check-lessons", "call_a_tool") == 1, "the current folder"
+    shown = capsys.readouterr().out
+    assert "  [ ] The workflow ran to its end." in shown
+    assert "Stuck? A solution: xai-mcp-agent lesson-solution 1" in shown
+    assert max(len(line) for line in (*lines, *shown.splitlines())) <= WIDTH
+
+
+def test_several_folders_are_shown_in_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A teacher with thirty learners."""
+    monkeypatch.chdir(tmp_path)
+    names = ["anna", "ben", "a-learner-with-a-very-long-name-for-a-folder"]
+    for name in names:
+        (tmp_path / name).mkdir()
+    assert exit_status("check-lessons", *names) == 1
+    lines = capsys.readouterr().out.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("folder "))
+    assert lines[start].split() == ["folder", "1", "2", "3", "4", "5"]
+    assert lines[start + 1].split() == ["anna", "0/4", "0/5", "0/5", "0/5", "0/5"]
+    assert lines[start + 3].startswith("...ith-a-very-long-name-for-a-folder ")
+    assert max(map(len, lines)) <= WIDTH
+    assert lines[0].startswith("anna ")
+
+
+def test_the_check_is_given_as_json(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert exit_status("check-lessons", str(bare / "workshop"), "1", "--json") == 1
+    (found,) = json.loads(capsys.readouterr().out)["checked"]
+    assert (found["folder"], found["lesson"], found["is_done"]) == (str(bare), FIRST.folder, False)
+    assert found["goals"][0]["sentence"] == "The workflow ran to its end."
+
+
+@pytest.mark.parametrize("words", [("nobody",), (".", "6"), ("nobody", "1")])
+def test_a_name_that_is_neither_folder_nor_lesson_is_refused(
+    words: tuple[str, ...], capsys: pytest.CaptureFixture[str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    assert exit_status("check-lessons", *words) == 1
+    assert "is neither a folder nor a lesson. Lessons: 1_call_a_tool, " in capsys.readouterr().err
+
+
+def test_a_reset_restores_the_lesson_and_keeps_everything_of_the_learner(
+    bare: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, start = bare / HOME, start_of(FIRST).text()
+    (home / "notes.txt").write_text("mine", encoding="utf-8")
+    for text in ("first try", "second try"):
+        (home / FIRST.workflow).write_text(text, encoding="utf-8")
+        assert exit_status("reset-lesson", "1", str(bare)) == 0
+    assert (home / FIRST.workflow).read_text(encoding="utf-8") == start
+    assert (home / "README.md").is_file()
+    kept = {x.name: x.read_text(encoding="utf-8") for x in home.glob("*before_reset*")}
+    assert kept == {
+        "call_a_tool_before_reset.xircuits": "first try",
+        "call_a_tool_before_reset_2.xircuits": "second try",
+    }
+    assert (home / "notes.txt").read_text(encoding="utf-8") == "mine"
+    assert "before_reset_2.xircuits  (yours, under a new name)" in capsys.readouterr().out
+
+
+def test_a_reset_of_what_is_in_order_changes_nothing(
+    bare: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        assert exit_status("reset-lesson", "call_a_tool", str(bare), "--json") == 0
+        report = json.loads(capsys.readouterr().out)
+    assert report == {"lesson": FIRST.folder, "restored": [], "kept": []}
+    assert {x.name for x in (bare / HOME).iterdir()} == {FIRST.workflow, "README.md"}
+
+
+def test_an_unknown_lesson_is_refused_with_the_known_ones(
+    bare: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_status("reset-lesson", "9", str(bare)) == 1
+    assert "There is no lesson '9'. The lessons are: 1_call_a_tool" in capsys.readouterr().err
+
+
+def test_a_solution_is_put_beside_the_lesson(
+    bare: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        assert exit_status("lesson-solution", "1", str(bare)) == 0
+    solution = bare / HOME / "call_a_tool_solution.xircuits"
+    assert str(solution) in capsys.readouterr().out
+    assert {x.name for x in (bare / HOME).iterdir()} == {FIRST.workflow, solution.name}
+    assert find_workflow(bare, FIRST) == (bare / HOME / FIRST.workflow, [])
+
+
+def test_init_tells_the_way_into_the_workshop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_status("init", "--workshop", str(tmp_path / "lab")) == 0
+    assert "then open workshop/README.md" in capsys.readouterr().out
+    assert exit_status("init", str(tmp_path / "plain")) == 0
+    assert not list((tmp_path / "plain").rglob("*workshop*"))

@@ -1,0 +1,136 @@
+"""Goals as values, judged by what happened in a run.
+
+A goal is met by events of the run's transcript, not by what stands in the workflow's file: there
+are many ways to draw the same. Besides the events of `bridge/transcript.py` there are `Executed`
+(a node ran: `node`, and the `text` printed until the next), `WorkflowFinished`, `WorkflowFailed`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+from ..core.tools import JsonObject
+
+_MOST_QUOTED = 160  # characters of a text that a hint quotes: two lines
+_WHOLE = ("problem", "error", "left_out")  # they end with what to do, and are not cut
+
+
+@dataclass(frozen=True)
+class Like:
+    """A text in which this pattern is found, in any case; `^` and `$` are the ends of a line."""
+
+    pattern: str
+
+
+@dataclass(frozen=True)
+class Other:
+    """Something, and none of these."""
+
+    than: tuple[Any, ...]
+
+
+Wanted: TypeAlias = Like | Other | str | int | float | bool | list[Any]
+"""What a field must be: the same value, or what `Like` and `Other` say."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An event of this kind whose fields are as wanted; `a__b` is `b` in the field `a`."""
+
+    event: str
+    fields: tuple[tuple[str, Wanted], ...]
+
+    def fits(self, event: JsonObject) -> bool:
+        """Whether this is such an event."""
+        return event.get("event") == self.event and all(
+            _is(_field(event, name), wanted) for name, wanted in self.fields
+        )
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What to say when a goal is not met and `when` was seen; `{field}` quotes that event."""
+
+    say: str
+    when: Seen | None = None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A goal: the sentence that is true when all of `needs` were seen; else the first hint fits."""
+
+    sentence: str
+    needs: tuple[Seen, ...]
+    hints: tuple[Hint, ...]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A goal after a run; `missing` says what to do next when it is not met."""
+
+    sentence: str
+    is_met: bool
+    missing: str = ""
+
+
+def seen(event: str, **fields: Wanted) -> Seen:
+    """An event of this kind with these fields."""
+    return Seen(event, tuple(fields.items()))
+
+
+def judge(goals: Sequence[Goal], events: Sequence[JsonObject]) -> list[Judged]:
+    """Say of each goal whether it is met by what happened, in order."""
+    return [_judge(goal, events) for goal in goals]
+
+
+def _judge(goal: Goal, events: Sequence[JsonObject]) -> Judged:
+    if all(any(need.fits(event) for event in events) for need in goal.needs):
+        return Judged(goal.sentence, True)
+    return Judged(goal.sentence, False, next(_hints(goal, events), ""))
+
+
+def _hints(goal: Goal, events: Sequence[JsonObject]) -> Iterator[str]:
+    for hint in goal.hints:
+        if hint.when is None:
+            yield hint.say
+        elif found := next((x for x in events if hint.when.fits(x)), None):
+            yield _filled(hint.say, found)
+
+
+def _filled(say: str, event: JsonObject) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: _quoted(event, found[1]), say)
+
+
+def _quoted(event: JsonObject, name: str) -> str:
+    text = " ".join(_as_text(_field(event, name)).split())
+    is_short = len(text) <= _MOST_QUOTED or name in _WHOLE
+    return text if is_short else f"{text[:_MOST_QUOTED]}..."
+
+
+def _field(event: JsonObject, name: str) -> Any:
+    value: Any = event
+    for part in name.split("__"):
+        value = cast(Mapping[str, Any], value).get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _is(value: Any, wanted: Wanted) -> bool:
+    match wanted:
+        case Like(pattern):
+            return re.search(pattern, _as_text(value), re.IGNORECASE | re.MULTILINE) is not None
+        case Other(than):
+            return bool(_as_text(value).strip()) and value not in than
+        case _:
+            return value == wanted
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(_as_text(x) for x in cast(list[Any], value))
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)

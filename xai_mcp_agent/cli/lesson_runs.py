@@ -1,0 +1,295 @@
+"""Finds a learner's workflow of a lesson, runs it in a process of its own, and judges the run."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..bridge.freshness import COMPONENTS, LIBRARY
+from ..bridge.shell import shown_command
+from ..bridge.transcript import ENVIRONMENT_VARIABLE, read_transcript
+from ..core.tools import JsonObject
+from .goals import Judged, judge
+from .init import SOLUTIONS, WORKSHOP, starter_folder
+from .lesson_child import NOT_COMPILED
+from .lesson_errors import last_lines, why_not_compiled, why_stopped
+from .lessons import Lesson
+
+KEPT = "before_reset"
+"""What a file that was put aside has in its name."""
+
+DEFAULT_SECONDS = 60.0  # a lesson takes two or three; thirty of them share a teacher's machine
+_CHECKED = "checked"
+_LOOK_SECONDS = 0.1
+_END_SECONDS = 5.0  # for a process that was told to end
+_MOST_BYTES = 2_000_000  # of what a run prints; a workflow in a circle prints for ever
+_EXECUTED = re.compile(r"^Executing: (\w+)$", re.MULTILINE)
+_FINISHED = "Finished Executing"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a run did not come to its end: a sentence for a learner, and the original last lines."""
+
+    sentence: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A lesson that was checked. `notes` tell which file it was; `output` is what it printed."""
+
+    folder: str
+    lesson: str
+    workflow: str | None
+    goals: tuple[Judged, ...]
+    problem: Problem | None = None
+    notes: tuple[str, ...] = ()
+    output: str | None = None
+    seconds: float = 0.0
+
+    @property
+    def met_count(self) -> int:
+        """How many goals are met."""
+        return sum(x.is_met for x in self.goals)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all are."""
+        return self.met_count == len(self.goals)
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """A process that came to its end; `cut_short` says why it was stopped."""
+
+    status: int
+    output: str
+    errors: str
+    cut_short: str = ""
+
+
+def check_lesson(
+    folder: Path,
+    lesson: Lesson,
+    *,
+    seconds: float = DEFAULT_SECONDS,
+    stop: threading.Event | None = None,
+) -> Checked:
+    """Run the learner's workflow of this lesson and say which goals are met.
+
+    Never raises for what a learner did. What was printed and what happened are kept in
+    `workshop/checked`. Setting `stop` ends the process soon.
+    """
+    started = time.monotonic()
+    workflow, notes = find_workflow(folder, lesson)
+    problem = _not_to_be_run(folder, lesson, workflow)
+    events: list[JsonObject] = []
+    output = None
+    if workflow and not problem:
+        with tempfile.TemporaryDirectory(prefix="xai-lesson-") as scratch:
+            ended = _run(folder, lesson, workflow, Path(scratch), seconds, stop)
+            events = read_transcript(Path(scratch) / "transcript.jsonl")
+            problem = _problem_of(ended, events, seconds)
+            output, complaint = _keep(folder, lesson, ended, Path(scratch))
+            notes = [*notes, *complaint]
+        events += _executed(ended.output)
+    events.append(
+        {"event": "WorkflowFailed", "problem": problem.sentence}
+        if problem
+        else {"event": "WorkflowFinished"}
+    )
+    goals = judge(lesson.all_goals, events)
+    if problem:  # first things first: what else is missing shows when it runs
+        goals = [goals[0], *(replace(x, missing="") for x in goals[1:])]
+    return Checked(
+        str(folder), lesson.folder, str(workflow) if workflow else None, tuple(goals), problem,
+        tuple(notes), output, round(time.monotonic() - started, 1),
+    )  # fmt: skip
+
+
+def find_workflow(folder: Path, lesson: Lesson) -> tuple[Path | None, list[str]]:
+    """The learner's workflow, and notes when it is not where it was.
+
+    A newer one beside an untouched lesson is taken for theirs: it was saved under another name.
+    """
+    home = folder / WORKSHOP / lesson.folder
+    expected = home / lesson.workflow
+    others = _others(folder, home, lesson)
+    if expected.is_file() and not (others and _is_untouched(expected, lesson)):
+        return expected, []
+    if not others:
+        return None, []
+    other = max(others, key=lambda file: file.stat().st_mtime)
+    where = other.relative_to(folder).as_posix()
+    is_there = "is as it was" if expected.is_file() else "is not there"
+    note = f"{lesson.workflow} {is_there}; {where} was checked, under another name."
+    return other, [note]
+
+
+def _others(folder: Path, home: Path, lesson: Lesson) -> list[Path]:
+    """Workflows in the lesson's folder, and those with its name in the folders above."""
+    found = list(home.glob("*.xircuits"))
+    for place in (folder / WORKSHOP, folder):
+        found += place.glob(f"{lesson.name}*.xircuits")
+    ours = (lesson.workflow, lesson.solution)
+    mine = [x for x in found if x.is_file() and not (x.parent == home and x.name in ours)]
+    return [x for x in mine if x.name != lesson.solution and KEPT not in x.name]
+
+
+def shipped_lesson(lesson: Lesson) -> Path:
+    """The folder with the lesson as it is shipped."""
+    return starter_folder() / "examples" / WORKSHOP / lesson.folder
+
+
+def shipped_solution(lesson: Lesson) -> Path:
+    """The file with its solution."""
+    return starter_folder() / "examples" / WORKSHOP / SOLUTIONS / lesson.solution
+
+
+def _is_untouched(file: Path, lesson: Lesson) -> bool:
+    shipped = shipped_lesson(lesson) / lesson.workflow
+    return shipped.is_file() and shipped.read_bytes() == file.read_bytes()
+
+
+def _not_to_be_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Problem | None:
+    if not (folder / COMPONENTS / LIBRARY).is_dir():
+        command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
+        return Problem(f"This is no working folder with our nodes. Run: {command}")
+    if workflow is None:
+        command = shown_command("xai-mcp-agent", "reset-lesson", str(lesson.number), str(folder))
+        return Problem(
+            f"There is no {WORKSHOP}/{lesson.folder}/{lesson.workflow}. To get it back, run: "
+            f"{command}"
+        )
+    if workflow.stat().st_size == 0:
+        return Problem(f"{workflow.name} is empty. Save it again from the canvas, or reset it.")
+    return None
+
+
+def _run(
+    folder: Path,
+    lesson: Lesson,
+    workflow: Path,
+    scratch: Path,
+    seconds: float,
+    stop: threading.Event | None,
+) -> _Ended:
+    # By the lesson's own name: the compiler makes a class of it, and not every name can be one.
+    script = scratch / f"{lesson.name}.py"
+    command = [
+        sys.executable,
+        "-m",
+        f"{__package__}.lesson_child",
+        str(workflow.absolute()),
+        str(script),
+    ]
+    out, err = scratch / "out.txt", scratch / "err.txt"
+    with out.open("wb") as output, err.open("wb") as errors:
+        process = subprocess.Popen(
+            command, cwd=folder, env=_environment(folder, scratch), stdin=subprocess.DEVNULL,
+            stdout=output, stderr=errors,
+            # An interrupt of the teacher's terminal is for the check, which ends its children.
+            start_new_session=True,
+        )  # fmt: skip
+        cut_short = _watch(process, (out, err), seconds, stop)
+    return _Ended(process.returncode, _text(out), _text(err), cut_short)
+
+
+def _environment(folder: Path, scratch: Path) -> dict[str, str]:
+    paths = [str(folder.absolute()), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join(x for x in paths if x),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONIOENCODING": "utf-8",
+        ENVIRONMENT_VARIABLE: str(scratch / "transcript.jsonl"),
+    }
+
+
+def _watch(
+    process: subprocess.Popen[bytes],
+    files: tuple[Path, Path],
+    seconds: float,
+    stop: threading.Event | None,
+) -> str:
+    """Wait for the end, or see to it; why it was stopped, if it was."""
+    deadline, reason = time.monotonic() + seconds, ""
+    while not reason:
+        try:
+            process.wait(_LOOK_SECONDS)
+            return ""
+        except subprocess.TimeoutExpired:
+            if time.monotonic() > deadline:
+                reason = f"it was not finished after {seconds:g} s"
+            elif any(x.stat().st_size > _MOST_BYTES for x in files):
+                reason = "it printed without an end"
+            elif stop and stop.is_set():
+                reason = "the check was stopped"
+    process.terminate()
+    try:
+        process.wait(_END_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    return reason
+
+
+def _problem_of(ended: _Ended, events: list[JsonObject], seconds: float) -> Problem | None:
+    lines = last_lines(ended.errors)
+    if ended.cut_short:
+        return Problem(f"The workflow was stopped: {ended.cut_short}.{_where(events)}", lines)
+    if ended.status == NOT_COMPILED:
+        return Problem(why_not_compiled(ended.errors), lines)
+    if ended.status:
+        return Problem(why_stopped(ended.errors, ended.output), lines)
+    return None
+
+
+def _where(events: list[JsonObject]) -> str:
+    """What was going on last, for a run that did not end by itself."""
+    last = events[-1] if events else {}
+    match last.get("event"):
+        case "NodeStarted":
+            return f" {last['node']} was still waiting for its server."
+        case "ToolStarted":
+            return f" The tool {last['tool']} was still running."
+        case _:
+            return " Look for a dashed line that leads back to an earlier node."
+
+
+def _executed(output: str) -> Iterator[JsonObject]:
+    """An event for every node that ran, with what was printed from then on."""
+    pieces = _EXECUTED.split(output)[1:]
+    for node, text in zip(pieces[::2], pieces[1::2], strict=True):
+        shown = text.partition(f"\n{_FINISHED}")[0].strip()
+        yield {"event": "Executed", "node": node, "text": shown}
+
+
+def _keep(
+    folder: Path, lesson: Lesson, ended: _Ended, scratch: Path
+) -> tuple[str | None, list[str]]:
+    """Keep what was printed and what happened where the learner finds it; where, and complaints."""
+    kept = folder / WORKSHOP / _CHECKED / f"{lesson.folder}.txt"
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(f"{ended.output}\n{ended.errors}".strip() + "\n", encoding="utf-8")
+        transcript = scratch / "transcript.jsonl"
+        if transcript.is_file():
+            shutil.copyfile(transcript, kept.with_suffix(".jsonl"))
+    except OSError as reason:
+        return None, [f"What it printed could not be kept in {kept}: {reason.strerror or reason}."]
+    return str(kept), []
+
+
+def _text(file: Path) -> str:
+    with file.open("rb") as data:
+        return data.read(_MOST_BYTES).decode("utf-8", "replace").replace("\r\n", "\n")
