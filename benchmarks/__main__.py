@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("calls", "ready", "imports", "first_call")
+NAMES = ("calls", "ready", "imports", "first_call", "screen")
 
 
 def main(wanted: list[str]) -> int:

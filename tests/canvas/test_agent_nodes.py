@@ -388,7 +388,7 @@ def test_the_branch_runs_after_each_use_with_thought_and_conversation() -> None:
         play({}, *agent_with(**model), run, tools=[shout()])
     assert seen == [
         ("First I shout.", ["user", "assistant", "tool"]),
-        (f'Using shout(input="\u65e5\u672c{"!" * 57}...).', ["user", *["assistant", "tool"] * 2]),
+        (f'Using shout(input="\u65e5\u672c{"!" * 58}"...).', ["user", *["assistant", "tool"] * 2]),
     ]
 
 

@@ -183,3 +183,27 @@ def test_a_closed_server_is_connected_again_when_it_is_needed() -> None:
     again = make(MCPListTools, server_name="library")
     play(ctx, again)
     assert again.tools.value
+
+
+def test_a_call_and_what_came_of_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    node = make(MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": 14})
+    play({}, make(MCPListTools, server_name="library"), node)
+    printed = capsys.readouterr().out
+    assert "-- library: 6 tools\n" in printed
+    assert "-> library.get_book(book_id=14)\n<- library.get_book (" in printed
+
+
+def test_the_nodes_are_quiet_when_only_what_went_wrong_is_wanted(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XAI_MCP_SHOW", "quiet")
+    found = make(
+        MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": 14}
+    )
+    missing = make(
+        MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": 999}
+    )
+    play({}, make(MCPListTools, server_name="library"), found, missing)
+    lines = [x for x in capsys.readouterr().out.splitlines() if x and "Executing:" not in x]
+    assert lines[0].startswith("!! library, library.get_book: ")
+    assert len("\n".join(lines).split("!!")) == 2

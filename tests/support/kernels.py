@@ -23,13 +23,17 @@ _LOOK_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of a piece of code; `error` is an exception's name, `traceback` what is shown."""
+    """What came of a piece of code; `error` is an exception's name, `traceback` what is shown.
+
+    `displayed` has the richer outputs, by their kind.
+    """
 
     output: str
     errors: str
     error: str
     seconds: float
     traceback: str = ""
+    displayed: tuple[dict[str, str], ...] = ()
 
 
 class Kernel:
@@ -61,6 +65,7 @@ class Kernel:
     def _collect(self, asked: str) -> Ran:
         began = time.monotonic()
         texts, error, traceback = {"stdout": "", "stderr": ""}, "", ""
+        displayed: list[dict[str, str]] = []
         while True:
             message = self._next(began)
             if message["parent_header"].get("msg_id") != asked:
@@ -71,9 +76,14 @@ class Kernel:
                     texts[content["name"]] += content["text"]
                 case "error":
                     error, traceback = content["ename"], "\n".join(content["traceback"])
+                case "display_data":
+                    displayed.append(content["data"])
                 case "status" if content["execution_state"] == "idle":
                     seconds = time.monotonic() - began
-                    return Ran(texts["stdout"], texts["stderr"], error, seconds, traceback)
+                    return Ran(
+                        texts["stdout"], texts["stderr"], error, seconds, traceback,
+                        tuple(displayed),
+                    )  # fmt: skip
                 case _:
                     pass
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from ..agent.routing import NoRoute, Route, choose_route
 from .agents import agent_in, model_of
+from .asking import ask
 from .engine import Engine
 from .runs import busy
-from .stage import Stage
 from .transcript import used
 
 _ROUTES = "registered_agent_routes"
@@ -68,4 +68,8 @@ def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversati
             await model.aclose()
 
     with busy(ctx) as hold:
-        return Stage().perform(hold.bridge, choose)
+        return ask(
+            hold.bridge, agent_name, choose,
+            awaited=f"the model {model.name} to choose a route",
+            tell=lambda route: f"takes the route {route}",
+        )  # fmt: skip

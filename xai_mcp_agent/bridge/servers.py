@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from ..core.events import SourceStatus
 from ..core.results import ImagePart, ResourcePart, TextPart, ToolResult, describe
 from ..core.schemas import signature
 from ..core.tools import JsonObject, Tool
+from .asking import ask, call
+from .engine import Engine
 from .ports import as_text, mapping, optional, positive, required
+from .screen.values import count
 from .transcript import used
 
 _SERVER = "server_name"
@@ -25,7 +29,10 @@ def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
     """The server's tools as dicts, and as text to read."""
     server = required(server, _SERVER, "MCPListTools")
     with used(ctx, "MCPListTools", server=server) as (bridge, tell):
-        tools = bridge.list_tools(server)
+        tools = ask(
+            bridge, server, lambda engine: engine.list_tools(server),
+            awaited=_awaited(server), tell=lambda found: count(len(found), "tool"),
+        )  # fmt: skip
         tell(names=[x.name for x in tools])
     return [tool_as_dict(x) for x in tools], "\n".join(tool_line(x) for x in tools)
 
@@ -39,7 +46,7 @@ def call_tool(
     limit = positive(timeout_seconds, "timeout_seconds", node)
     given = mapping(arguments, "arguments", node)
     with used(ctx, node, server=server, tool=tool, arguments=given) as (bridge, tell):
-        result = bridge.call_tool(server, tool, given, timeout_seconds=limit)
+        result = call(bridge, server, tool, given, limit)
         tell(text=result.text, is_error=result.is_error)
     return result
 
@@ -48,7 +55,10 @@ def list_resources(ctx: Any, server: str) -> list[JsonObject]:
     """Resources and templates as dicts."""
     server = required(server, _SERVER, "MCPListResources")
     with used(ctx, "MCPListResources", server=server) as (bridge, tell):
-        found = bridge.list_resources(server)
+        found = ask(
+            bridge, server, lambda engine: engine.list_resources(server),
+            awaited=_awaited(server), tell=lambda found: count(len(found), "resource"),
+        )  # fmt: skip
         tell(names=[x.uri for x in found])
     return [asdict(x) for x in found]
 
@@ -58,7 +68,10 @@ def read_resource(ctx: Any, server: str, uri: str) -> tuple[str, list[JsonObject
     node = "MCPReadResource"
     server, uri = required(server, _SERVER, node), required(uri, "uri", node)
     with used(ctx, node, server=server, uri=uri) as (bridge, tell):
-        contents = bridge.read_resource(server, uri)
+        contents = ask(
+            bridge, server, lambda engine: engine.read_resource(server, uri),
+            awaited=f"{_awaited(server)} to read {uri}", tell=lambda found: f"read {uri}",
+        )  # fmt: skip
         text = "\n".join(describe(x) for x in contents)
         tell(text=text)
     return text, [asdict(x) for x in contents]
@@ -68,7 +81,10 @@ def list_prompts(ctx: Any, server: str) -> list[JsonObject]:
     """Prompts as dicts."""
     server = required(server, _SERVER, "MCPListPrompts")
     with used(ctx, "MCPListPrompts", server=server) as (bridge, tell):
-        found = bridge.list_prompts(server)
+        found = ask(
+            bridge, server, lambda engine: engine.list_prompts(server),
+            awaited=_awaited(server), tell=lambda found: count(len(found), "prompt"),
+        )  # fmt: skip
         tell(names=[x.name for x in found])
     return [asdict(x) for x in found]
 
@@ -85,7 +101,11 @@ def get_prompt(
     given = mapping(arguments, "arguments", node)
     texts = {key: as_text(value) for key, value in given.items()}
     with used(ctx, node, server=server, prompt=name, arguments=texts) as (bridge, tell):
-        messages = bridge.get_prompt(server, name, texts)
+        messages = ask(
+            bridge, server, lambda engine: engine.get_prompt(server, name, texts),
+            awaited=f"{_awaited(server)} to fill in {name}",
+            tell=lambda found: f"prompt {name}, {count(len(found), 'message')}",
+        )  # fmt: skip
         text = "\n".join(describe(x.content) for x in messages)
         tell(text=text)
     return [{"role": x.role, "content": _message_content(x.content)} for x in messages], text
@@ -102,7 +122,10 @@ def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
     server = optional(server, _SERVER, "MCPServerStatus")
     with used(ctx, "MCPServerStatus", server=server) as (bridge, tell):
         if server in bridge.usable_servers():
-            bridge.connect(server, wait=True)
+            ask(
+                bridge, server, lambda engine: engine.connect([server]),
+                awaited=_awaited(server), tell=lambda failed: _state(server, failed),
+            )  # fmt: skip
         elif server and server not in bridge.settings.problems:
             bridge.settings.server(server)
         found = [x for x in bridge.servers() if not server or x.name == server]
@@ -117,7 +140,18 @@ def close(ctx: Any, server: str | None) -> None:
     with used(ctx, "MCPCloseServer", server=server) as (bridge, _):
         opened = [x.name for x in bridge.servers() if x.state not in never_open]
         for name in [server] if server else opened:
-            bridge.disconnect(name)
+            ask(
+                bridge, name, partial(Engine.disconnect, server=name),
+                awaited=f"{_awaited(name)} to end", tell=lambda _: "closed",
+            )  # fmt: skip
+
+
+def _awaited(server: str) -> str:
+    return f"the server {server}"
+
+
+def _state(server: str, failed: Mapping[str, object]) -> str:
+    return "cannot be used" if server in failed else "ready"
 
 
 def tool_as_dict(tool: Tool) -> JsonObject:

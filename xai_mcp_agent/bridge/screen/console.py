@@ -33,6 +33,7 @@ from .values import (
     compact_json,
     count,
     excerpt,
+    opening,
     progress_text,
     short_arguments,
     spread_json,
@@ -45,7 +46,7 @@ T = TypeVar("T")
 
 _BODY = "    "
 _RESULT_LINES = 6
-_ERROR_LINES = 20  # the next step stands at the end
+_ERROR_LINES, _ERROR_CHARS = 20, 2_000  # the next step stands at the end
 _MODEL, _SERVERS = "model", "servers"
 _STOPPED = {
     "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
@@ -147,6 +148,10 @@ class Console:
         else:
             self._waiting.begin(_SERVERS, what)
 
+    def wait_for(self, what: str) -> None:
+        """This is waited for from now on, to the end of the run."""
+        self._waiting.begin(what, what)
+
     def tick(self) -> None:
         """Tell what is waited for, if it is time to; called whenever nothing else happens."""
         if self._voice.detail == Detail.QUIET:
@@ -162,7 +167,7 @@ class Console:
             self._voice.end_line()
             self._flow = Flow(self._voice.width, self._body, self._body)
         if rewrites:
-            self._voice.status(_marked("..", f"{self._body}.. {clean(text)}"))
+            self._voice.status(f"{self._body}.. {clean(text)}")
         else:
             self._say("..", text, in_body=True)
 
@@ -173,13 +178,9 @@ class Console:
         return do()
 
     def note(self, mark: str, text: str) -> None:
-        """Write a line of the normal amount."""
+        """Write a line, unless only what went wrong is wanted."""
         if self._voice.detail != Detail.QUIET:
             self._say(mark, text)
-
-    def trouble(self, text: str) -> None:
-        """Write what went wrong; never left out."""
-        self._failed(text)
 
     def _show_trouble(self, event: RunEvent) -> None:
         """All that is said when only what went wrong is wanted."""
@@ -188,7 +189,7 @@ class Console:
                 for reason in left_out:
                     self._failed(f"{self._name}, left out: {reason}")
             case ToolFinished(tool=tool, result=result) if result.is_error:
-                self._failed(f"{self._name}, {tool}: {self._short_error(result)}")
+                self._failed(f"{self._name}, {tool}: {_short_error(result)}")
             case RunFinished(stopped=stopped) if stopped in _STOPPED:
                 self._failed(f"{self._name} ended {_STOPPED[stopped]}")
             case RunFailed(error):
@@ -258,7 +259,7 @@ class Console:
         self._waiting.end(event.call_id)
         title = f"{event.tool} ({event.seconds:.2f} s)"
         if event.result.is_error:
-            self._failed(f"{title}: {self._short_error(event.result)}")
+            self._failed(f"{title}: {_short_error(event.result)}")
             return
         text = event.result.text.strip() or "(nothing)"
         is_whole = self._voice.detail == Detail.VERBOSE
@@ -324,10 +325,6 @@ class Console:
     def _failed(self, text: str) -> None:
         self._say("!!", text, style="red")
 
-    def _short_error(self, result: ToolResult) -> str:
-        text = result.text.strip() or "it failed and did not say why."
-        return _joined(excerpt(text, self._voice.width - len(_BODY), _ERROR_LINES))
-
     def _say(self, mark: str, text: str, *, style: Style = "", in_body: bool = False) -> None:
         """Lines that begin with a mark; further lines of the text keep their own indents."""
         self._end_speech()
@@ -352,6 +349,11 @@ class Console:
         """What stands before the next line: the number of the turn, once."""
         gutter, self._gutter = self._gutter, self._body
         return gutter
+
+
+def _short_error(result: ToolResult) -> str:
+    text = result.text.strip() or "it failed and did not say why."
+    return opening(text, _ERROR_LINES, _ERROR_CHARS)
 
 
 def _joined(shown: Excerpt) -> str:

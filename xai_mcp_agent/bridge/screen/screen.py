@@ -128,16 +128,15 @@ class Screen:
         """Whether a line can be written again now: not where others write theirs below it."""
         return voice.surface.rewrites and len(self._roots) <= 1
 
-    def show_status(self, voice: Voice, line: Line) -> bool:
+    def show_status(self, voice: Voice, text: str) -> bool:
         """Write a line that the next one takes the place of; False if that cannot be done now."""
         with self._lock:
             if not self.can_rewrite(voice) or self._open is not None:
                 return False
-            text = cut_line(line, voice.surface.width - 1 - columns(voice.prefix))
-            size = columns(voice.prefix + text.text)
-            shown = text.painted() if voice.surface.has_colours else text.text
-            padding = " " * (self._status_columns - size)
-            self._write(f"\r{voice.prefix}{shown}{padding}", at_once=True)
+            shown = voice.prefix + cut_line(text, voice.surface.width - 1 - columns(voice.prefix))
+            # Without colours: the lab writes over their codes as if they were letters.
+            size = columns(shown) if voice.surface.kind == "terminal" else _units(shown)
+            self._write(f"\r{shown}{' ' * (self._status_columns - size)}", at_once=True)
             self._status_columns = size
             return True
 
@@ -228,9 +227,9 @@ class Voice:
         """Tell that nothing came for a while."""
         self._screen.let_others(self)
 
-    def status(self, line: Line) -> bool:
+    def status(self, text: str) -> bool:
         """Write a line that the next one takes the place of; False if that cannot be done now."""
-        return self._screen.show_status(self, line)
+        return self._screen.show_status(self, text)
 
     def fold(self, title: str, text: str, indent: int) -> None:
         """In the lab: a line that unfolds to a text."""
@@ -243,11 +242,15 @@ class Voice:
         self._screen.leave(self)
 
 
-def cut_line(line: Line, width: int) -> Line:
+def cut_line(text: str, width: int) -> str:
     """The line with at most so many columns; its indent stays."""
-    start = _leading(line.text)
-    text = line.text[:start] + cut(line.text[start:], width - start)
-    return Line(text, line.style, line.mark_columns, line.mark_style)
+    start = _leading(text)
+    return text[:start] + cut(text[start:], width - start)
+
+
+def _units(text: str) -> int:
+    """How many places a browser counts, which is at least as many as there are columns."""
+    return max(columns(text), len(text.encode("utf-16-le", "replace")) // 2)
 
 
 def _leading(text: str) -> int:

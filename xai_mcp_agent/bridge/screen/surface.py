@@ -14,11 +14,10 @@ Kind: TypeAlias = Literal["terminal", "lab", "plain"]
 _USUAL_WIDTH = 80
 _LEAST_WIDTH = 40  # below, one word a line; a terminal's own breaking reads better then
 _MOST_WIDTH = 100  # longer lines are hard to read
+_EM_PER_COLUMN = 0.6  # of the lab's letters for code; its sanitizer takes no finer unit
 _FOLD = (
-    '<details style="margin:0 0 0 {indent}ch;font-family:var(--jp-code-font-family,monospace);'
-    'font-size:var(--jp-code-font-size,13px)"><summary style="cursor:pointer">{title}</summary>'
-    '<pre style="white-space:pre-wrap;overflow-wrap:anywhere;max-height:40em;overflow:auto">'
-    "{text}</pre></details>"
+    '<details style="margin-left:{margin:.1f}em"><summary>{title}</summary>'
+    '<pre style="max-height:40em;overflow:auto">{text}</pre></details>'
 )
 
 
@@ -57,7 +56,8 @@ def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surf
         kind = "terminal"
     # A console of Windows may show the codes instead; nothing tells which do.
     colours = kind == "lab" or (kind == "terminal" and os.name != "nt")
-    if environment.get("FORCE_COLOR"):
+    # A kernel sets it for its children; what a person captures there is for a program to read.
+    if environment.get("FORCE_COLOR") and not _is_in_kernel():
         colours = environment["FORCE_COLOR"] != "0"
     if environment.get("NO_COLOR"):
         colours = False
@@ -83,13 +83,19 @@ def show_fold(title: str, text: str, indent: int) -> None:
     from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
     safe = text.encode("utf-8", "replace").decode()
-    page = _FOLD.format(indent=indent, title=html.escape(title), text=html.escape(safe))
+    margin = indent * _EM_PER_COLUMN
+    page = _FOLD.format(margin=margin, title=html.escape(title), text=html.escape(safe))
     display({"text/html": page, "text/plain": f"{' ' * indent}{title}"}, raw=True)
 
 
 def _is_of_a_kernel(stream: Any) -> bool:
     """Whether what is written becomes a cell's output; not so where a person captures it."""
     return type(stream).__module__.startswith("ipykernel.")
+
+
+def _is_in_kernel() -> bool:
+    shell = sys.modules.get("IPython")
+    return shell is not None and hasattr(shell.get_ipython(), "kernel")
 
 
 def _is_terminal(stream: Any) -> bool:

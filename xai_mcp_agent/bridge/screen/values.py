@@ -46,6 +46,13 @@ def excerpt(text: str, width: int, most_lines: int | None) -> Excerpt:
     return Excerpt(lines, f"... {count(max(len(text) - seen, 1), 'more character')}")
 
 
+def opening(text: str, most_lines: int, most_chars: int) -> str:
+    """The beginning of a text, and how much more there is."""
+    kept = "\n".join(text[:most_chars].split("\n")[:most_lines])
+    left = len(text) - len(kept)
+    return f"{kept}\n... {count(left, 'more character')}" if left else kept
+
+
 def short_arguments(arguments: JsonObject | None) -> str:
     """Arguments in one line to read; long values are cut."""
     return _arguments(arguments, _ARGUMENT_CHARS)
@@ -91,8 +98,8 @@ def _arguments(arguments: JsonObject | None, most_chars: int) -> str:
 
 
 def _value(value: Any, most_chars: int) -> str:
-    if isinstance(value, str):
-        value = value[: most_chars + 1]
+    if isinstance(value, str) and len(value) > most_chars:
+        return f"{json.dumps(value[:most_chars], ensure_ascii=False)}..."
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= most_chars else f"{text[:most_chars]}..."
 

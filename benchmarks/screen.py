@@ -1,0 +1,33 @@
+"""What the screen costs while a model's text streams: a run that prints against a quiet one."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+
+from tests.support.model_endpoint import model_endpoint, says
+from xai_mcp_agent.bridge.agents import init_agent
+from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent
+
+from .rows import Row, ratio
+
+_ROUNDS = 9
+_TARGET = 1.2
+_TEXT = "many short words of a text that streams, " * 300  # some two thousand pieces
+
+
+def rows() -> Iterator[Row]:
+    """Measure with a real service on loopback; what is printed goes into memory."""
+    with model_endpoint(lambda _: says(_TEXT)) as endpoint:
+
+        def run(show: str) -> None:
+            ctx: dict[str, object] = {}
+            init_agent(
+                ctx, "a", provider="openai", model="m", base_url=endpoint.base_url, api_key="k"
+            )
+            with redirect_stdout(io.StringIO()):
+                run_agent(ctx, "a", "Go on.", outcome=CanvasRun(), show=show)
+
+        value, spread = ratio(lambda: run("normal"), lambda: run("quiet"), _ROUNDS)
+    yield Row("a streamed answer on the screen / without one", value, "x", _TARGET, spread)

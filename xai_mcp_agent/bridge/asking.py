@@ -1,0 +1,77 @@
+"""A node without a model that waits for something: what for, and what came of it, on the screen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from ..agent.events import RunEvent, ToolFinished, ToolProgressed, ToolStarted
+from ..core.results import ToolResult
+from ..core.tools import JsonObject
+from .bridge import Bridge
+from .engine import Engine
+from .screen.console import Console
+from .stage import Stage
+
+T = TypeVar("T")
+
+_CALL = "call"  # a node makes one
+
+
+def ask(
+    bridge: Bridge,
+    name: str,
+    do: Callable[[Engine], Awaitable[T]],
+    *,
+    awaited: str,
+    tell: Callable[[T], str],
+) -> T:
+    """Run `do` on the bridge's loop and wait for it; then `tell` in a line of `name` what came.
+
+    `awaited` says what is waited for, should it take long.
+
+    Raises:
+        RuntimeError: the bridge is closed, or was closed meanwhile. And what `do` raises.
+    """
+    with Console(name) as console:
+        console.wait_for(awaited)
+        found = Stage(console.tick).perform(bridge, do)
+        console.note("--", f"{name}: {tell(found)}")
+    return found
+
+
+def call(
+    bridge: Bridge,
+    server: str,
+    tool: str,
+    arguments: JsonObject,
+    timeout_seconds: float | None,
+) -> ToolResult:
+    """Call a tool of a server and show it as a call of an agent is shown.
+
+    Raises:
+        XaiMcpError: see `Engine.call_tool`.
+        RuntimeError: the bridge is closed, or was closed meanwhile.
+    """
+    name = f"{server}.{tool}"
+    with Console(server) as console:
+        stage = Stage(console.tick)
+
+        def show(event: RunEvent) -> None:
+            stage.post(lambda: console.show(event))
+
+        async def on_progress(done: float, total: float | None, message: str) -> None:
+            show(ToolProgressed(_CALL, name, done, total, message))
+
+        async def do(engine: Engine) -> ToolResult:
+            show(ToolStarted(_CALL, name, arguments, server))
+            started = time.monotonic()
+            result = await engine.call_tool(
+                server, tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
+            )
+            seconds = time.monotonic() - started
+            show(ToolFinished(_CALL, name, arguments, result, seconds, "", server))
+            return result
+
+        return stage.perform(bridge, do)
