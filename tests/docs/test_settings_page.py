@@ -14,7 +14,7 @@ import pytest
 import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, Block, blocks_of, rows_of, text_of
 from xai_mcp_agent.settings.document import Place
-from xai_mcp_agent.settings.load import FILE_NAME, settings_from
+from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.settings.written import Written, notes_on
 
 PAGE = ROOT / "docs" / "settings.md"
@@ -121,7 +121,3 @@ def test_the_examples_in_the_tables_are_values_of_their_keys() -> None:
                     environ={"TOKEN": "a-value", "MY_TOKEN": "a-value"},
                 )
                 assert (read.problems, read.notes) == ({}, ()), (key, example)
-
-
-def test_the_example_that_init_writes_is_named_like_the_file_that_is_looked_for() -> None:
-    assert (ROOT / f"{FILE_NAME}.example").is_file()
