@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..bridge.freshness import COMPONENTS, LIBRARY
+from ..bridge.screen.text import clean
 from .component_files import component_classes, our_components
 
 logger = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ def clash_lines(clashes: Iterable[Clash]) -> Iterator[str]:
     """Explain clashes for a terminal."""
     for clash in clashes:
         yield from textwrap.wrap(
-            f"note: {clash.explanation}", _WIDTH, subsequent_indent="  ",
+            clean(f"note: {clash.explanation}"), _WIDTH, subsequent_indent="  ",
             break_long_words=False, break_on_hyphens=False,
         )  # fmt: skip
 
