@@ -92,7 +92,7 @@ def open_lab(
 
 
 def interrupt_kernels(address: str) -> None:
-    """Interrupt what runs in the lab, as its Kernel menu does; the output panel has no button."""
+    """Interrupt what runs in the lab; the output panel has no button, and no part in the menu."""
     for kernel in _ask(f"{address}/api/kernels"):
         _ask(f"{address}/api/kernels/{kernel['id']}/interrupt", "POST")
 

@@ -209,17 +209,19 @@ class Canvas:
         self.page.evaluate(_MARK_OLD, _OUTPUT)
         self._press("run")
         self.accept("Execute Workflow")
-        return self._run_to_end()
+        self._choose_kernel()
+        return self.wait_for_output(_END)
 
     def run_script(self, path: str) -> str:
         """Run a compiled workflow in the panel as Run does, without its questions."""
         self.start_script(path)
-        return self._run_to_end()
+        return self.wait_for_output(_END)
 
     def start_script(self, path: str) -> None:
-        """Begin to run a compiled workflow in the panel."""
+        """Begin to run a compiled workflow in the panel, and wait until it prints."""
         self.page.evaluate(_MARK_OLD, _OUTPUT)
         self.command("Xircuit-output-panel:execute", code=f"%run {path}")
+        self._choose_kernel()
 
     def wait_for_output(self, text: str) -> str:
         """Wait until this text or an error is in the panel; everything that is there."""
@@ -248,14 +250,15 @@ class Canvas:
         file.parent.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=file)
 
-    def _run_to_end(self) -> str:
+    def _choose_kernel(self) -> None:
+        """Answer the question that the first run in a window asks; wait for the first output."""
         self.page.wait_for_function(_BEGUN)
         if self.page.locator(_KERNEL_CHOICE).count():
             self.page.wait_for_function(
                 f"() => document.querySelector('{_KERNEL_CHOICE}')?.value.includes('python3')"
             )
-            self.page.click(f"{_DIALOG} .jp-mod-accept")
-        return self.wait_for_output(_END)
+            self.accept("Select Kernel")
+            self.page.wait_for_function(_BEGUN)
 
     def _ids(self, name: str) -> list[str]:
         return [x.id for x in self.drawn() if x.name == name]

@@ -13,6 +13,7 @@ from .processes import wait_until
 
 _STEPS = 5  # of the mouse on its way; the canvas follows moves, not jumps
 _GRIP = 12.0  # where a node is taken: in its title
+_BOX = ".jp-Dialog textarea, .jp-Dialog input"
 _LINKS = """() => window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine()
   .getModel().getLinks().filter(link => link.getTargetPort()).map(link =>
     [link.getSourcePort(), link.getTargetPort()].map(port =>
@@ -26,6 +27,7 @@ class Mouse:
         self._canvas = canvas
         self._palette = palette
         self._page = canvas.page
+        self._box = canvas.page.locator(_BOX)
 
     def links(self) -> list[str]:
         """All links that are there, such as `Start.out-0 -> AgentRun.in-0`."""
@@ -57,16 +59,20 @@ class Mouse:
         """Pull a line from an in-port into empty space; the box for the text that appears."""
         x, y = _middle(self._port(node, port))
         self._drag((x, y), (x + dx, y + dy))
-        box = self._page.locator(".jp-Dialog textarea, .jp-Dialog input")
-        box.wait_for()
-        return box
+        self._box.wait_for()
+        return self._box
 
-    def write(self, node: str, port: str, text: str, dx: float, dy: float) -> None:
-        """Give a port a text, as `pull` and the keyboard do."""
-        self.pull(node, port, dx, dy).click()
+    def submit(self, text: str) -> None:
+        """Type into the box and press Submit; the box is gone, or comes back empty."""
+        self._box.click()
         self._page.keyboard.type(text)
         self._page.click(".jp-Dialog .jp-mod-accept")
-        self._page.locator(".jp-Dialog").wait_for(state="detached")
+        self._page.wait_for_function(f"() => !document.querySelector('{_BOX}')?.value")
+
+    def write(self, node: str, port: str, text: str, dx: float, dy: float) -> None:
+        """Give a port a text: pull a line, type, submit."""
+        self.pull(node, port, dx, dy)
+        self.submit(text)
         link = f"-> {node}.{port}"
         wait_until(lambda: any(x.endswith(link) for x in self.links()), f"{link} is drawn")
 

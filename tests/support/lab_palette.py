@@ -37,10 +37,6 @@ class Palette:
             heading.first.click()
         self.entry("AgentRun").wait_for()
 
-    def names(self) -> list[str]:
-        """The titles of all entries that are unfolded."""
-        return self.page.locator(f"#{_SIDEBAR} .tray-item").all_inner_texts()
-
     def entry(self, name: str) -> Locator:
         """The entry of a node."""
         items = self.page.locator(f"#{_SIDEBAR} .tray-item")

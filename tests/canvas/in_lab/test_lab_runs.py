@@ -32,7 +32,7 @@ def scripts(folder: Path) -> Path:
 def test_an_interrupted_workflow_ends_and_the_next_run_works(
     canvas: Canvas, scripts: Path, address: str
 ) -> None:
-    """The panel has no button to stop, but the lab's Kernel menu and its interface have."""
+    """The panel has no button to stop, and no part in the Kernel menu: the REST interface has."""
     pid, began = scripts / "workshop.pid", scripts / "workshop.pid.waiting"
     canvas.start_script("waiting.py")
     wait_until(began.exists, "the workflow waits for its tool")
