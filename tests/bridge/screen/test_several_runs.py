@@ -5,6 +5,7 @@ Who decided it: a person who watches two agents wants to know which of them says
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from tests.support.screens import STARTED, Paper
 from xai_mcp_agent.agent.events import ModelAsked, RunFailed, RunStarted, TextArrived, ToolStarted
 from xai_mcp_agent.agent.models.base import ModelRequest
 from xai_mcp_agent.agent_components import AgentInit, AgentRun
+from xai_mcp_agent.bridge.screen.detail import Detail
+from xai_mcp_agent.bridge.screen.screen import SCREEN
 from xai_mcp_agent.toolbelt_components import (
     AgentDefineTool,
     AgentMakeToolbelt,
@@ -218,3 +221,16 @@ def test_a_nested_agent_alone_reads_as_part_of_the_other(
     assert shown[2].startswith("    == clerk: openai m, 0 tools")
     assert shown[3].startswith("     1. many short words")
     assert shown[-1].startswith("== boss is done: 2 turns, 1 tool call")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks there")
+def test_a_fork_begins_with_an_empty_screen() -> None:
+    """A person's node may fork while another thread writes."""
+    voice = SCREEN.enter("boss", Detail.QUIET)
+    try:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if SCREEN.current() is None else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        voice.leave()

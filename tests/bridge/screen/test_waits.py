@@ -8,11 +8,12 @@ from tests.support.screens import STARTED, Paper
 from xai_mcp_agent.agent.events import (
     ModelAsked,
     TextArrived,
+    ThoughtFinished,
     ToolProgressed,
     ToolReturned,
     ToolStarted,
 )
-from xai_mcp_agent.agent.models.base import ModelRequest
+from xai_mcp_agent.agent.models.base import ModelRequest, Usage
 
 ASKED = ModelAsked(1, ModelRequest(()))
 
@@ -127,6 +128,21 @@ def test_a_text_that_stops_for_long_is_told_of_and_goes_on_below() -> None:
         assert paper.lines[-1] == "    .. waiting for the model offline rules to go on: 4 s"
         console.show(TextArrived("it up. "))
     assert paper.lines[1:] == [" 1. I look", "    it up."]
+
+
+def test_a_text_is_not_shown_again_when_its_end_was_waited_for() -> None:
+    """The model writes long arguments for a tool after it has said what it does."""
+    paper = Paper("plain")
+    with paper.console() as console:
+        console.show(STARTED)
+        console.show(ASKED)
+        console.show(TextArrived("I look it up."))
+        paper.pass_time(5, console)
+        console.show(ThoughtFinished(1, "I look it up.", 1, Usage()))
+    assert paper.lines[1:] == [
+        " 1. I look it up.",
+        "    .. waiting for the model offline rules to go on: 3 s",
+    ]
 
 
 def test_quiet_runs_wait_in_silence() -> None:

@@ -81,7 +81,7 @@ class Console:
         self._clock = clock
         self._waiting = Waiting(clock)
         self._flow: Flow | None = None  # of the text that is being streamed
-        self._streams = False
+        self._streams = self._has_spoken = False  # at all; in this turn
         self._gutter = self._body = ""  # before the next line, before all further ones
         self._model = ""
         self._step = 0
@@ -230,13 +230,14 @@ class Console:
             if not text:
                 return
             self._flow = Flow(self._voice.width, self._take_gutter(), self._body)
+            self._has_spoken = True
         self._voice.stream(self._flow.feed(text))
 
     def _thought(self, event: ThoughtFinished) -> None:
         self._waiting.end(_MODEL)
-        if self._flow is not None:
-            self._end_speech()
-        elif event.text.strip():
+        self._end_speech()
+        has_spoken, self._has_spoken = self._has_spoken, False
+        if event.text.strip() and not has_spoken:
             text = _joined(excerpt(event.text.strip(), self._voice.width - len(_BODY), None))
             lines = wrap(text, self._voice.width, self._take_gutter(), self._body)
             self._voice.lines(*(Line(x) for x in lines))
@@ -320,7 +321,8 @@ class Console:
             self._failed(_STOPPED[event.stopped])
         self._gutter = self._body = ""
         text = f"{self._name} is done: {', '.join(x for x in parts if x)}"
-        self._voice.lines(*(Line(x, "bold") for x in wrap(f"== {text}", self._voice.width)))
+        lines = wrap(f"== {text}", self._voice.width, "", "   ")
+        self._voice.lines(*(Line(x, "bold") for x in lines))
 
     def _failed(self, text: str) -> None:
         self._say("!!", text, style="red")

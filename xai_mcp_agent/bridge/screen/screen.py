@@ -7,6 +7,7 @@ other, which waits for it. Where a run is alone its text appears as it comes, pi
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -54,6 +55,10 @@ class Screen:
     def __init__(self, write: Write = write_to_stdout, surface: Surface | None = None) -> None:
         self._write = write
         self._surface = surface
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget all runs: in a fork of the process, none of them goes on."""
         self._lock = threading.RLock()
         self._here = threading.local()
         self._roots: list[Voice] = []
@@ -274,3 +279,6 @@ def _nothing() -> None:
 
 
 SCREEN = Screen()
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no forks
+    # Another thread may have held the lock, and will never let it go in there.
+    os.register_at_fork(after_in_child=SCREEN.begin_anew)
