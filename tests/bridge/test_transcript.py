@@ -6,6 +6,8 @@ Who decided it: design.md section 6, the transcript file reads `RunEvent`s.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.fault_server import entry
+from tests.support.scripts import child_environment
 from xai_mcp_agent.agent.events import TextArrived, ToolFinished
 from xai_mcp_agent.bridge import servers
 from xai_mcp_agent.bridge.agents import init_agent
@@ -205,6 +208,26 @@ def test_lines_of_many_threads_do_not_mix(file: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join(_THREAD_SECONDS)
+    lines = read_transcript(file)
+    assert len(lines) == 300
+    assert all(set(x["text"]) == {x["run"]} for x in lines)
+
+
+WRITER = """
+import sys
+from xai_mcp_agent.bridge.transcript import Recorder
+name = sys.argv[2]
+for number in range(100):
+    Recorder(sys.argv[1], {"run": name}).note("Noted", text=name * 3_000)
+"""
+
+
+def test_lines_of_several_processes_do_not_mix(file: Path) -> None:
+    """A whole workshop may write to one file."""
+    command = [sys.executable, "-c", WRITER, str(file)]
+    environment = child_environment(file.parent)
+    children = [subprocess.Popen([*command, name], env=environment) for name in "abc"]
+    assert [child.wait(_THREAD_SECONDS) for child in children] == [0, 0, 0]
     lines = read_transcript(file)
     assert len(lines) == 300
     assert all(set(x["text"]) == {x["run"]} for x in lines)

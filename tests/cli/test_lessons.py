@@ -24,7 +24,7 @@ from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.lesson_runs import Checked, check_lesson
 from xai_mcp_agent.cli.lessons import LESSONS, Lesson, lesson_called
 
-REBUILD = "Rebuild them with: python -m tests.support.build_lessons"
+REBUILD = "Rebuild them with: python -m tests.support.build_examples"
 # Words in READMEs that look like ports and are none: tools, servers, values, files.
 NO_PORTS = re.compile(r"[/.<>'\" ]|^(library|units|calendar|find|about|books|name|make_badge)$")
 

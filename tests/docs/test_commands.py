@@ -165,7 +165,7 @@ COMMANDS = [
     Known(r"make demo", in_the_checkout, "Finished Executing"),
     Known(r"make test", one_fast_file, " passed"),
     Known(r"make (check|bench|lab)", look_only),
-    Known(r"python -m tests\.support\.build_(docs|examples|lessons)", in_the_checkout),
+    Known(r"python -m tests\.support\.build_(docs|examples)", in_the_checkout),
     Known(r"python -m tests\.support\.take_pictures", load_only),
     Known(r"python -m hatchling build", in_the_checkout),
     Known(r"pip install xai-mcp-agent xircuits", as_it_stands, "Successfully installed"),

@@ -148,7 +148,10 @@ def _drawn_tool(flow: Workflow) -> None:
 
 
 def main() -> None:
-    """Write all examples into the repository's `examples` folder."""
+    """Write all examples, and the lessons of the workshop, into the `examples` folder."""
+    from .build_lessons import write_lessons  # which starts from this file's folder
+
+    write_lessons()
     for flow in all_examples():
         print(flow.write(EXAMPLES))
 

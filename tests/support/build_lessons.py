@@ -1,8 +1,7 @@
-"""The workflows of the workshop, described; `python -m tests.support.build_lessons` writes them.
+"""The workflows of the workshop, described; `python -m tests.support.build_examples` writes them.
 
 Each lesson is drawn twice: as a learner finds it, and as it may look when its goals are
-met. What both share is described once; `done` says which of the two it is. Run it after a change
-of a component's ports or docstring.
+met. What both share is described once; `done` says which of the two it is.
 """
 
 from __future__ import annotations
@@ -207,6 +206,13 @@ def all_lessons() -> list[tuple[Workflow, Path]]:
     return [*starts, *((solution_of(x), WORKSHOP / SOLUTIONS) for x in LESSONS)]
 
 
+def write_lessons() -> None:
+    """Write all lessons and solutions into the repository's `examples/workshop`."""
+    for flow, folder in all_lessons():
+        folder.mkdir(parents=True, exist_ok=True)
+        print(flow.write(folder))
+
+
 def _run(flow: Workflow, question: str) -> tuple[Node, Node]:
     run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(question))
     return run, flow.node("Print", msg=run["last_response"])
@@ -221,14 +227,3 @@ def _badge(flow: Workflow, **more: Any) -> tuple[Node, Node]:
     )
     text = flow.node("FormatString", format_str="*** {name} ***", args=tool["tool_args"], **more)
     return tool, text
-
-
-def main() -> None:
-    """Write all lessons and solutions into the repository's `examples/workshop`."""
-    for flow, folder in all_lessons():
-        folder.mkdir(parents=True, exist_ok=True)
-        print(flow.write(folder))
-
-
-if __name__ == "__main__":
-    main()

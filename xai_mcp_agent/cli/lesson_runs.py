@@ -263,7 +263,10 @@ def _where(events: list[JsonObject]) -> str:
         case "ToolStarted":
             return f" The tool {last['tool']} was still running."
         case _:
-            return " Look for a dashed line that leads back to an earlier node."
+            return (
+                " Is there a dashed line that leads back to an earlier node? If not, and this "
+                "machine is slow, give it more time: --seconds 120."
+            )
 
 
 def _executed(output: str) -> Iterator[JsonObject]:

@@ -201,8 +201,10 @@ def _lines(checked: Checked, many: bool) -> Iterator[str]:
     if many:
         name = _short(Path(checked.folder).name or checked.folder)
         unmet = next((x.sentence for x in checked.goals if not x.is_met), "")
+        why = checked.problem.sentence if checked.problem else unmet
         yield f"{name:{_NAME_WIDTH}} {checked.lesson:20} {score}"
-        yield from _indented(f"not yet: {unmet}", 2) if unmet else ()
+        yield from _indented(f"not yet: {why}", 2) if why else ()
+        yield from (line for note in checked.notes for line in _indented(f"Note: {note}", 2))
         return
     yield f"{checked.lesson}: {lesson.title} ({score} goals, {checked.seconds:.1f} s)"
     for goal in checked.goals:
