@@ -43,7 +43,7 @@ def take_palette(running: Browser, address: str) -> Path:
     canvas = open_lab(running, address, width=1000, height=1480, scale=_SCALE)
     canvas.open_workflow(_EXAMPLE)
     canvas.command("xircuits-sidebar:toggle-display-nodes-in-library")
-    Palette(canvas).explain("AgentUseMCPTools")
+    Palette(canvas).explain("AgentRun")
     file = IMAGES / "palette.png"
     canvas.page.screenshot(path=file, clip=_around(canvas.page.locator(_SHOWN).all()))
     return file
