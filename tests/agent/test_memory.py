@@ -13,14 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.offline_talk import first_calls
 from xai_mcp_agent.agent.memory import (
     CREATE_MEMORY,
     LOOKUP_MEMORY,
+    MEMORY_TOOLS,
     MemoryFailed,
     NoteStore,
     answer_memory_call,
     memory_for,
 )
+from xai_mcp_agent.agent.models.base import FunctionSpec
 from xai_mcp_agent.agent.similarity import rank
 from xai_mcp_agent.bridge.agents import init_agent
 from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent
@@ -201,3 +204,31 @@ def test_the_vecto_memory_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch):
         remote_memory("space")
     with pytest.raises(MemoryFailed, match=r"xai-mcp-agent\[vecto\]"):
         remote_memory("space", "key-that-is-long")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("request_", "call"),
+    [
+        ("Remember that my dog is called Rex.", {"summary": "my dog is called Rex"}),
+        (
+            "Note that the door code is on the fridge.",
+            {"summary": "the door code is on the fridge"},
+        ),
+        ("Please keep in mind that I like tea.", {"summary": "I like tea"}),
+        ("What is my dog called?", {"query": "What is my dog called"}),
+        ("Where do I live?", {"query": "Where do I live"}),
+    ],
+)
+async def test_the_offline_model_notes_and_recalls(request_: str, call: dict[str, Any]):
+    """A question about the one who asks is looked up before it is said that nothing fits."""
+    functions = [FunctionSpec(x.name, x.description, x.input_schema) for x in MEMORY_TOOLS]
+    assert [x for _, x in await first_calls(request_, functions)] == [call]
+
+
+def test_the_same_note_is_kept_once(tmp_path: Path):
+    file = tmp_path / "notes.jsonl"
+    for _ in range(2):
+        NoteStore(file).for_agent("a").add("", "It rains.", {"summary": "It rains."})
+    NoteStore(file).for_agent("b").add("", "It rains.", {"summary": "It rains."})
+    assert len(file.read_text().splitlines()) == 2

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support.build_examples import BASE_URL, MODEL, QUESTION, openai_compatible
+from tests.support.build_examples import all_examples
+from tests.support.example_agents import BASE_URL, MODEL, QUESTION, openai_compatible
 from tests.support.model_endpoint import ModelAsked, calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
 from tests.support.workflows import Workflow
@@ -16,39 +18,77 @@ from tests.support.workflows import Workflow
 DUMMY_KEY = "sk-dummy-0123456789"
 
 
+# What the run of each example shows, in this order; the one for language models has tests below.
+SHOWN = {
+    "quickstart": ['-> library_search_books(query="sea")', "Executing: Print", "Moby-Dick"],
+    "two_servers_and_a_drawn_tool": [
+        '-> units_convert_units(value=80, from_unit="days", to_unit="weeks")',
+        '-> library_search_books(query="travel")',
+        '-> make_poster(title="Around the World in Eighty Days")',
+        "Executing: Print",
+        "80 d = 11.42857143 wk",
+        "*** Around the World in Eighty Days ***",
+    ],
+    "native_and_text": [
+        "native protocol",
+        "-> units_convert_units",
+        "Executing: Print\n26.2 mi = 42.1648128 km",
+        "text protocol",
+        "-> units_convert_units",
+        "Executing: Print\n26.2 mi = 42.1648128 km",
+    ],
+    "memory_of_an_agent": [
+        '-> create_memory(summary="my dog is called Rex")',
+        "-> lookup_memory",
+        "Executing: Print\nmy dog is called Rex.",
+    ],
+    "progress_of_an_agent": [
+        "-> library_search_books",
+        "Executing: Print\nI will use library_search_books",
+        '-> library_borrow_book(reader="Ada", book_id=4)',
+        "Executing: Print\nI will use library_borrow_book",
+        "-> library_list_loans",
+        "Executing: Print\nI will use library_list_loans",
+    ],
+    "router_with_two_routes": [
+        "Executing: AgentRouter",
+        "Executing: MCPReadResource",
+        "Executing: Print\n# Rules of the library",
+    ],
+    "agent_as_a_tool": [
+        '-> ask_librarian(topic="whales")',
+        '-> library_search_books(query="whales")',
+        "Executing: Print\nMoby-Dick",
+    ],
+    "mcp_without_a_model": ["search_books(query", "Moby-Dick", "A loan lasts 21 days."],
+}
+
+
 @pytest.fixture(scope="module")
-def quickstart(working_folder: Path) -> Finished:
-    """The quickstart as `init` put it there, compiled and run."""
-    example = working_folder / "examples" / "quickstart.xircuits"
-    return run_script(compile_workflow(example, working_folder / "quickstart.py"))
+def finished(working_folder: Path) -> dict[str, Finished]:
+    """Every example that needs no model, as `init` put it there, compiled and run."""
+    examples = [working_folder / "examples" / f"{name}.xircuits" for name in SHOWN]
+    scripts = [compile_workflow(x, working_folder / f"{x.stem}.py") for x in examples]
+    # One after the other each would wait for its servers alone.
+    with ThreadPoolExecutor(4) as pool:
+        return dict(zip(SHOWN, pool.map(run_script, scripts), strict=True))
 
 
-def test_the_quickstart_runs_to_its_end_without_a_key(quickstart: Finished) -> None:
-    assert (quickstart.status, quickstart.errors) == (0, "")
-    assert quickstart.output.endswith("\nFinished Executing\n")
+def test_every_example_is_run_here() -> None:
+    assert {flow.name for flow in all_examples()} == {*SHOWN, openai_compatible().name}
 
 
-def test_the_quickstart_uses_two_servers_and_the_drawn_tool(quickstart: Finished) -> None:
-    shown = [line.strip() for line in quickstart.output.splitlines()]
-    assert '-> units_convert_units(value=80, from_unit="days", to_unit="weeks")' in shown
-    assert '-> library_search_books(query="travel")' in shown
-    assert '-> make_poster(title="Around the World in Eighty Days")' in shown
-
-
-def test_the_quickstart_prints_the_answer(quickstart: Finished) -> None:
-    answer = quickstart.output.split("Executing: Print")[-1]
-    assert "80 d = 11.42857143 wk" in answer
-    assert "*** Around the World in Eighty Days ***" in answer
-
-
-def test_servers_without_a_model_are_listed_called_and_read(working_folder: Path) -> None:
-    example = working_folder / "examples" / "mcp_without_a_model.xircuits"
-    done = run_script(compile_workflow(example, working_folder / "mcp_without_a_model.py"))
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_example_does_what_it_teaches_without_a_key(
+    finished: dict[str, Finished], name: str
+) -> None:
+    done = finished[name]
     assert (done.status, done.errors) == (0, "")
-    _, tools, books, rules = done.output.split("Executing: Print")
-    assert "search_books(query" in tools
-    assert "Moby-Dick" in books
-    assert "A loan lasts 21 days." in rules
+    assert done.output.endswith("\nFinished Executing\n")
+    rest = done.output
+    for wanted in SHOWN[name]:
+        assert wanted in rest, done.output
+        rest = rest.partition(wanted)[2]
 
 
 @dataclass(frozen=True)

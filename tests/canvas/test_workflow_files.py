@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.build_examples import quickstart
 from tests.support.canvas_file import Document, fits, links_of, load, nodes_of, problems
 from tests.support.components import component
+from tests.support.example_agents import two_servers_and_a_drawn_tool
 from tests.support.nodes import FLOW, VALUE
 from tests.support.palette import our_palette
 from tests.support.workflows import Argument, Shown, Workflow, WorkflowError, faults
@@ -27,7 +27,7 @@ UNKNOWN = "00000000-0000-0000-0000-000000000000"
 @pytest.fixture(scope="module")
 def whole() -> Document:
     """A file in order."""
-    return quickstart().document()
+    return two_servers_and_a_drawn_tool().document()
 
 
 def greeting(name: str = "greeting", **inputs: Any) -> Workflow:
@@ -145,12 +145,12 @@ def test_what_breaks_a_file_is_found(
 ) -> None:
     broken = copy.deepcopy(whole)
     harm(broken)
-    found = problems(broken, "quickstart")
+    found = problems(broken, "broken")
     assert any(says in text for text in found), found
 
 
 def test_a_file_in_order_has_no_problems(whole: Document) -> None:
-    assert problems(whole, "quickstart") == []
+    assert problems(whole, "whole") == []
 
 
 @pytest.mark.parametrize("name", ["async", "01_first", "args", "AgentRun", "two words"])

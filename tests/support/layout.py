@@ -1,7 +1,8 @@
 """Where everything stands on the canvas, and whether anything covers or crosses anything.
 
 A row runs from left to right; its literals stand below and to the left of the ports they are
-for. A later row moves up into the space that is left.
+for. A branch begins to the right of the node it belongs to. A later row moves up into the space
+that is left.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .nodes import Link, Node, Note
+from .nodes import Link, Node, Note, Row
 from .sizes import Point, port_point, size_of
 
 _GAP = 46.0  # between nodes of a row: room for a link to be seen
@@ -68,15 +69,14 @@ class View:
 class Layout:
     """The places of all nodes of a workflow. `boxes` has every one that is drawn."""
 
-    def __init__(
-        self, rows: Sequence[Sequence[Node]], notes: Sequence[Note], links: Sequence[Link]
-    ) -> None:
+    def __init__(self, rows: Sequence[Row], notes: Sequence[Note], links: Sequence[Link]) -> None:
         self.boxes: dict[Node, Box] = {}
         self._links = [link for link in links if link.is_drawn]
         self._holders = {link.source: link for link in links if not link.is_drawn}
         for row in rows:
-            over = [note for note in notes if note.above in row]
-            self._settle(_row_boxes(row, over))
+            over = [note for note in notes if note.above in row.nodes]
+            right = self.boxes[row.after].right + _GAP if row.after else None
+            self._settle(_row_boxes(row.nodes, over, right))
         for note in notes:
             if note.below is not None:
                 self._put_below(note.node, note.below)
@@ -151,10 +151,15 @@ class Layout:
         )
 
 
-def _row_boxes(row: Sequence[Node], notes: Sequence[Note]) -> dict[Node, Box]:
-    """The boxes of a row as if it stood alone, the upper edge of its nodes at 0."""
+def _row_boxes(
+    row: Sequence[Node], notes: Sequence[Note], begins_at: float | None
+) -> dict[Node, Box]:
+    """The boxes of a row as if it stood alone, the upper edge of its nodes at 0.
+
+    Its first node stands at `begins_at`; without that, everything is as far left as it can be.
+    """
     boxes: dict[Node, Box] = {}
-    x = 0.0
+    x = begins_at or 0.0
     for node in row:
         width, height = size_of(node)
         boxes[node] = Box(x, 0.0, width, height)
@@ -165,7 +170,7 @@ def _row_boxes(row: Sequence[Node], notes: Sequence[Note]) -> dict[Node, Box]:
         assert note.above is not None
         width, height = size_of(note.node)
         boxes[note.node] = Box(boxes[note.above].x, -height - _NOTE_GAP, width, height)
-    left = min(box.x for box in boxes.values())
+    left = min(box.x for box in boxes.values()) if begins_at is None else 0.0
     return {node: replace(box, x=box.x - left) for node, box in boxes.items()}
 
 

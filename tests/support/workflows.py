@@ -39,6 +39,7 @@ from .nodes import (
     Note,
     Output,
     Port,
+    Row,
     stable_id,
 )
 from .sizes import Point, note_text_width, port_point, widest_note_text
@@ -86,7 +87,7 @@ class Workflow:
         self._classes = classes
         self.nodes: list[Node] = []
         self.links: list[Link] = []
-        self._rows: list[list[Node]] = []
+        self._rows: list[Row] = []
         self._notes: list[Note] = []
         self._counts: Counter[str] = Counter()
         self.start = self._add("Start", _TERMINAL_COLOR, {"type": "Start"})
@@ -126,9 +127,9 @@ class Workflow:
         self._row(*nodes)
 
     def branch(self, node: Node, name: str, *nodes: Node) -> None:
-        """Draw the flow of a branch of `node` as one more row."""
+        """Draw the flow of a branch of `node` as one more row, which begins to its right."""
         self._link(node, node.port(f"out-flow-{name}"), nodes[0], nodes[0].port("in-0"), FLOW)
-        self._row(*nodes)
+        self._row(*nodes, after=node)
 
     def outputs(self, *values: Output) -> None:
         """Wire these to Finish; a compiled script prints them at its end."""
@@ -195,10 +196,10 @@ class Workflow:
         self.nodes.append(node)
         return node
 
-    def _row(self, *nodes: Node) -> None:
+    def _row(self, *nodes: Node, after: Node | None = None) -> None:
         for source, target in itertools.pairwise(nodes):
             self._link(source, source.port("out-0"), target, target.port("in-0"), FLOW)
-        self._rows.append(list(nodes))
+        self._rows.append(Row(list(nodes), after))
 
     def _give(self, node: Node, name: str, given: Given) -> None:
         first = next(x for x in node.ports if x.is_in and x.variable == name)

@@ -150,9 +150,14 @@ class NoteStore:
         return AgentMemory(self, agent)
 
     def add(self, agent: str, id: str, text: str, metadata: Any) -> None:
-        """Keep a note, in the file first: what was promised to be remembered is not lost."""
+        """Keep a note, in the file first: what was promised to be remembered is not lost.
+
+        The same note again changes nothing: a workflow that is run daily does not fill the file.
+        """
         vectors = self._vectors([text])
         with self._lock:
+            if any((x.agent, x.text, x.metadata) == (agent, text, metadata) for x in self.notes):
+                return
             stored = _Stored(agent, id or f"note-{len(self.notes) + 1}", text, metadata)
             stored.vector = vectors[0] if vectors else None
             self._append(stored)
@@ -279,8 +284,17 @@ def answer_memory_call(memory: Memory, tool: Tool, arguments: JsonObject) -> Too
 def _found(found: Sequence[Any]) -> ToolResult:
     if not found:
         return ToolResult.of_text("Nothing is remembered about this.")
-    shown = [getattr(x, "attributes", x) for x in found]
+    shown = [_told(getattr(x, "attributes", x)) for x in found]
     return ToolResult.of_text(json.dumps(shown, ensure_ascii=False, default=str))
+
+
+def _told(attributes: Any) -> Any:
+    """What was remembered; a note that has nothing but its summary is that text."""
+    match attributes:
+        case {"summary": summary, **others} if not others:
+            return summary
+        case _:
+            return attributes
 
 
 def _cosine(one: Vector, other: Vector) -> float:

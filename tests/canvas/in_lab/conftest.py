@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.canvas.conftest import workshop_entry
-from tests.support.build_examples import BASE_URL
+from tests.support.example_agents import BASE_URL
 from tests.support.lab import browser, chromium, lab, open_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.model_endpoint import Step, calls, model_endpoint, says

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.build_examples import quickstart
 from tests.support.canvas_file import Document, links_of, load, nodes_of, problems
+from tests.support.example_agents import quickstart
 from tests.support.lab_canvas import Canvas
 
 pytestmark = pytest.mark.browser

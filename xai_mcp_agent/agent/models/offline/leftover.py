@@ -18,6 +18,8 @@ _TOPIC_LEAD = re.compile(
     r"titled|called|named|for|by|of|with)\s+(?:(?:the|a|an)\s+)?",
     re.IGNORECASE,
 )
+# "Remember that my dog is called Rex": all that follows is the text, small words too.
+_CLAUSE = re.compile(r"\bthat\s+(?=\S+\s+\S)", re.IGNORECASE)
 _LONGEST_NAME_WORDS = 4
 # Never what a search or a name is about.
 _SURE = ("path", "url", "email", "zone", "date", "time", "datetime")
@@ -26,7 +28,7 @@ _BY_NAME = re.compile(r"\s+by\s+(?=[A-Z])")
 _STILL_ASKING = stem_set(
     """
     the a an this that following text please to for of me with what is are how do you can could
-    would will i my about tell let us in on want need like
+    would will i my about tell let us in on want need like mind
     """
 )
 # Led to a value that is taken already: "HEAD in" /some/path.
@@ -115,6 +117,9 @@ def _trimmed(
     if not kept:
         return start, start
     first = kept[0].start
+    clause = _CLAUSE.search(text, start) if verbatim else None
+    if clause and clause.start() <= first:
+        first = clause.end()
     if not verbatim and (lead := _TOPIC_LEAD.search(text, start, kept[-1].start)):
         first = max(first, lead.end())
     # Signs before the first word, such as a bracket or a minus, belong to a text.

@@ -1,7 +1,10 @@
-"""Finding the number of a thing that a request calls by its name: search first, then act."""
+"""Searches that nobody asked for in words: for the number of a thing that is called by its name,
+and in a memory for what nothing else can tell.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
@@ -14,6 +17,9 @@ from .parts import Part
 from .results import data_in, leaves, main_items
 from .words import name_words, words
 
+_MEMORY = frozenset(name_words("memory_memories_note_notes"))
+_ABOUT_ONESELF = re.compile(r"\b(?:my|mine|me|i|our|we)\b", re.IGNORECASE)
+_QUESTION = re.compile(r"wh\w+\b|how\b|.*\?\s*$", re.IGNORECASE | re.DOTALL)
 _ID_WORDS = frozenset(name_words("id_key_code_number_no"))
 
 
@@ -39,6 +45,18 @@ def lookup(
     if named is None or all(x.stem in things for x in words(named.value)):
         return None
     return searching, Filled(({query.name: named.value},), is_guess=True), named.value
+
+
+def recall(part: Part, tools: Sequence[OfferedTool]) -> tuple[OfferedTool, Filled] | None:
+    """A search of what is remembered, for a question about the one who asks: "what is my name?"."""
+    if not (_ABOUT_ONESELF.search(part.text) and _QUESTION.match(part.text)):
+        return None
+    remembering = (x for x in tools if _MEMORY & x.name_stems and _searches(x))
+    searching = next(remembering, None)
+    if searching is None:
+        return None
+    query = next(x for x in searching.parameters if x.is_wanted)
+    return searching, Filled(({query.name: part.text.strip(" ?!.")},), is_guess=True)
 
 
 def found_id(parameter: Parameter, text: str, name: str) -> Any:

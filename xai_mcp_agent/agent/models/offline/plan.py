@@ -11,7 +11,7 @@ from ..base import FunctionSpec
 from .arguments import Filled, fill_arguments
 from .candidates import path_suits
 from .hints import changes_unit, hints_in
-from .lookup import lookup
+from .lookup import lookup, recall
 from .matching import Match, OfferedTool, ToolMatcher
 from .mentions import Mention, find_mentions
 from .parts import Part, begins_request, part_of, split_parts
@@ -118,7 +118,7 @@ class _Planner:
                 steps[-1] = self._also_asked(steps[-1], part)
                 continue
             step = self._step(part, fitting, context, steps) if fitting else None
-            step = step or self._again(part, tool, steps)
+            step = step or self._again(part, tool, steps) or self._recalled(part, steps)
             if step:
                 steps += self._with_lookup(step)
                 tool = step.tool
@@ -180,6 +180,11 @@ class _Planner:
         if not filled.used or all(x in said_before for x in filled.calls):
             return None
         return Step(part, tool, filled, self._waits(part, steps))
+
+    def _recalled(self, part: Part, steps: Sequence[Step]) -> Step | None:
+        """`What is my name?`: no tool for that, but perhaps it was remembered."""
+        found = recall(part, self._matcher.tools) if part.asks else None
+        return Step(part, *found, self._waits(part, steps)) if found else None
 
     def _also_asked(self, step: Step, part: Part) -> Step:
         text = self._asked[step.part.start : part.end]

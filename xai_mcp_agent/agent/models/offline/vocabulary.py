@@ -235,6 +235,7 @@ PHRASES = (
     ("return", r"\b(?:give|bring|take|send)\b.{1,40}\bback\b"),
     ("borrow", r"\b(?:take|check)(?:s|ing)? (?:\S+ ){0,4}out\b"),
     ("search", r"\blook(?:s|ing)? (?:\S+ ){0,4}up\b|\b(?:do you have|have you got|is there) any"),
+    ("remember", r"\b(?:keep in mind|make a note|note (?:that|down))\b"),
     ("delete", r"\bget rid of\b|\bthrow (?:\S+ ){0,4}away\b"),
     ("distance", r"\bhow far\b"),
     ("duration", r"\bhow long\b"),

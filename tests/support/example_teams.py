@@ -1,0 +1,94 @@
+"""The examples in which parts of a workflow work for each other: routes, an agent as a tool."""
+
+from __future__ import annotations
+
+from .workflows import Shown, Workflow
+
+
+def agent_as_a_tool() -> Workflow:
+    """One agent asks another, which has the tools."""
+    flow = Workflow("agent_as_a_tool")
+    library = flow.node("AgentUseMCPTools", server_name="library", toolbelt_name="books")
+    books = flow.node("AgentMakeToolbelt", name="books")
+    librarian = flow.node("AgentInit", agent_name="librarian", toolbelt_spec=books["toolbelt_spec"])
+    belt = flow.node("AgentMakeToolbelt")
+    host = flow.node("AgentInit", agent_name="host", toolbelt_spec=belt["toolbelt_spec"])
+    run = flow.node(
+        "AgentRun",
+        agent_name="host",
+        conversation=Shown("Ask the librarian to find a book about whales."),
+    )
+    flow.main(
+        library, books, librarian, belt, host, run, flow.node("Print", msg=run["last_response"])
+    )
+    tool = flow.node(
+        "AgentDefineTool",
+        tool_name="ask_librarian",
+        description="Asks the librarian, who finds books about a topic.",
+        parameters={"topic": "string"},
+    )
+    text = flow.node(
+        "FormatString", format_str="Find a book about {topic}.", args=tool["tool_args"]
+    )
+    inner = flow.node("AgentRun", agent_name="librarian", conversation=text["out_str"])
+    flow.side(tool, text, inner, flow.node("AgentToolOutput", results=[inner["last_response"]]))
+    flow.note(
+        "1. An agent with tools",
+        "Its toolbelt `books` has the server's tools.",
+        above=library,
+    )
+    flow.note(
+        "2. An agent that asks it",
+        "Its toolbelt, the `default` one, has only\nthe tool that is drawn below.",
+        above=belt,
+    )
+    flow.note(
+        "3. The first agent as a tool of the second",
+        "Each time the host uses ask_librarian, the librarian runs\n"
+        "and its answer goes back to the host.",
+        above=tool,
+    )
+    return flow
+
+
+def router_with_two_routes() -> Workflow:
+    """An agent's model decides which part of the workflow handles a request."""
+    flow = Workflow("router_with_two_routes")
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node("AgentInit", agent_name="desk", toolbelt_spec=belt["toolbelt_spec"])
+    router = flow.node(
+        "AgentRouter", agent_name="desk", conversation=Shown("What are the rules for loans?")
+    )
+    flow.main(library, belt, agent, router, flow.node("Print", msg=router["result"]))
+    search = flow.node(
+        "AgentDefineRoute",
+        agent_flow_name="books",
+        description="Finding books about a topic or by an author.",
+    )
+    flow.side(search, flow.node("AgentRun", agent_name="desk", conversation=search["conversation"]))
+    rules = flow.node(
+        "AgentDefineRoute",
+        agent_flow_name="rules",
+        description="The rules of the library: loans, fees, opening hours.",
+    )
+    read = flow.node("MCPReadResource", server_name="library", uri="library://rules")
+    flow.side(rules, read, flow.node("AgentToolOutput", results=[read["text"]]))
+    flow.note(
+        "1. A request comes in",
+        "The model reads the descriptions of the\n"
+        "routes below and chooses one. Try:\n"
+        "Find a book about whales.",
+        above=router,
+    )
+    flow.note(
+        "2. A route with an agent",
+        "What its AgentRun answers is the result.",
+        above=search,
+    )
+    flow.note(
+        "3. A route without any model",
+        "What AgentToolOutput is given is the result.",
+        above=rules,
+    )
+    return flow
