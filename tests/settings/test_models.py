@@ -8,6 +8,7 @@ import dataclasses
 import pytest
 
 from xai_mcp_agent.core.errors import SettingsError, UnknownServer
+from xai_mcp_agent.core.shell import shown_command
 from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.settings.models import ServerSettings, Settings
 from xai_mcp_agent.settings.secrets import Secrets
@@ -39,8 +40,13 @@ def test_a_remote_server_never_shows_its_secrets_either() -> None:
 
 def test_a_server_shows_what_helps_to_recognise_it() -> None:
     shown = repr(SERVER)
-    for part in ("'x'", "npx -y server --token ***", "ANYTHING", "Accept", "auto"):
+    for part in ("'x'", "npx -y server --token", "ANYTHING", "Accept", "auto"):
         assert part in shown
+
+
+def test_a_command_can_be_pasted_into_a_shell() -> None:
+    settings = settings_from({"x": {"command": "my tool", "args": ["--title", "two words"]}})
+    assert settings.server("x").target == shown_command("my tool", "--title", "two words")
 
 
 def test_secrets_of_the_file_are_hidden_wherever_they_ended_up() -> None:

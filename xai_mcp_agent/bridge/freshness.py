@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from .shell import shown_command
+from ..core.shell import shown_command
 
 LIBRARY = "xai_mcp_agent"
 COMPONENTS = "xai_components"

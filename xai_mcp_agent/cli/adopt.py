@@ -17,8 +17,8 @@ import typer
 
 from ..bridge.freshness import LIBRARY
 from ..bridge.screen.text import clean, cut
-from ..bridge.shell import shown_command
 from ..core.errors import XaiMcpError
+from ..core.shell import shown_command
 from ..core.tools import JsonObject
 from .clashes import Clash, clash_lines, find_clashes
 from .component_files import our_components

@@ -24,8 +24,8 @@ from ..bridge.freshness import (
     LIBRARY,
     installed_components_folder,
 )
-from ..bridge.shell import shown_command
 from ..core.errors import XaiMcpError
+from ..core.shell import shown_command
 from .clashes import Clash, clash_lines, find_clashes
 from .files import free_backup_name
 from .output import print_json

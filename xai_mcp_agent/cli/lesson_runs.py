@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..bridge.freshness import COMPONENTS, LIBRARY
-from ..bridge.shell import shown_command
 from ..bridge.transcript import ENVIRONMENT_VARIABLE, read_transcript
+from ..core.shell import shown_command
 from ..core.tools import JsonObject
 from .goals import Judged, judge
 from .init import SOLUTIONS, WORKSHOP, starter_folder

@@ -15,8 +15,8 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.shell import shown_command
 from ..core.errors import XaiMcpError
+from ..core.shell import shown_command
 from .init import WORKSHOP
 from .lesson_runs import (
     DEFAULT_SECONDS,

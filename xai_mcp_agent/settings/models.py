@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from ..core.errors import SettingsError, UnknownServer
 from ..core.names import nearest
+from ..core.shell import shown_command
 from .secret_rules import masked_args, masked_url, secrets_in_text
 from .secrets import MASK, Secrets
 
@@ -60,10 +61,10 @@ class ServerSettings:
 
     @property
     def target(self) -> str:
-        """The command line or the URL, for a person to read: without secrets."""
+        """The command line or the URL, for a person to read and paste: without secrets."""
         if self.transport != "stdio":
             return self.secrets.mask(masked_url(self.url))
-        return " ".join([self._shown(self.command), *masked_args(self.args, self.secrets)])
+        return shown_command(self._shown(self.command), *masked_args(self.args, self.secrets))
 
     def __repr__(self) -> str:
         shown = {

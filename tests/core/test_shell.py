@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xai_mcp_agent.bridge.shell import shown_command
+from xai_mcp_agent.core.shell import shown_command
 
 
 def test_a_path_with_a_space_is_quoted_as_the_shell_wants_it():
