@@ -304,6 +304,31 @@ def test_a_solution_is_put_beside_the_lesson(
     assert find_workflow(bare, FIRST) == (bare / HOME / FIRST.workflow, [])
 
 
+@pytest.mark.parametrize("inside", ["workshop", HOME])
+@pytest.mark.parametrize("command", ["reset-lesson", "lesson-solution"])
+def test_a_command_given_inside_the_workshop_means_the_folder_around_it(
+    bare: Path, monkeypatch: pytest.MonkeyPatch, inside: str, command: str
+) -> None:
+    """The lab opens a terminal where its file browser is."""
+    monkeypatch.chdir(bare / inside)
+    (bare / HOME / FIRST.workflow).write_text("mine", encoding="utf-8")
+    assert exit_status(command, "1") == 0
+    assert [x.name for x in bare.iterdir()] == ["workshop"]
+    assert [x.name for x in (bare / "workshop").iterdir()] == [FIRST.folder]
+    assert len(list((bare / HOME).glob("*.xircuits"))) == 2
+    assert exit_status("check-lessons", ".", "1") == 1
+    assert not (bare / "workshop" / "workshop").exists()
+
+
+@pytest.mark.parametrize("command", ["reset-lesson", "lesson-solution"])
+def test_a_wrong_name_of_a_folder_makes_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert exit_status(command, "1", str(tmp_path / "lerner")) == 1
+    assert "xai-mcp-agent init --workshop" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_init_tells_the_way_into_the_workshop(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from ..bridge.freshness import COMPONENTS
 from ..core.errors import XaiMcpError
 from ..core.shell import shown_command
 from .init import WORKSHOP
@@ -85,7 +86,8 @@ def check_lessons(
 
 def reset_lesson(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = False) -> None:
     """Put a lesson back as it was. A changed workflow is kept beside it; nothing else changes."""
-    done = restore(folder, lesson_called(lesson))
+    wanted = lesson_called(lesson)
+    done = restore(_learners_folder(folder), wanted)
     if as_json:
         print_json(done)
         return
@@ -102,7 +104,7 @@ def reset_lesson(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = 
 def lesson_solution(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = False) -> None:
     """Put a solution beside a lesson's workflow, to be opened and compared."""
     wanted = lesson_called(lesson)
-    target = folder / WORKSHOP / wanted.folder / wanted.solution
+    target = _learners_folder(folder) / WORKSHOP / wanted.folder / wanted.solution
     with _explained():
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.is_file() and target.read_bytes() != shipped_solution(wanted).read_bytes():
@@ -171,10 +173,30 @@ def _read_names(names: Sequence[str]) -> tuple[list[Path], Sequence[Lesson]]:
 
 
 def _working_folder(folder: Path) -> Path:
-    """The folder itself, or the one above it when somebody named its `workshop`."""
-    if folder.resolve().name == WORKSHOP and not (folder / WORKSHOP).is_dir():
-        return folder.parent if folder.name == WORKSHOP else folder.resolve().parent
-    return folder
+    """The folder itself, or the one above when somebody named its `workshop` or a lesson in it."""
+    if _is_learners(folder):
+        return folder
+    if folder.name == WORKSHOP:  # the shortest way to say it
+        return folder.parent
+    here = folder.resolve()  # a terminal of the lab opens where the file browser is
+    workshop = next((x for x in (here, here.parent) if x.name == WORKSHOP), None)
+    return workshop.parent if workshop else folder
+
+
+def _learners_folder(folder: Path) -> Path:
+    """The learner's folder, where files may be written; a wrong name makes no new folder."""
+    found = _working_folder(folder)
+    if not _is_learners(found):
+        command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
+        raise LessonFileError(
+            f"{folder} is no folder with the lessons. Name a learner's folder, or make this "
+            f"one: {command}"
+        )
+    return found
+
+
+def _is_learners(folder: Path) -> bool:
+    return any((folder / name).is_dir() for name in (WORKSHOP, COMPONENTS))
 
 
 def _check_all(wanted: Sequence[tuple[Path, Lesson]], seconds: float) -> Iterator[Checked]:
