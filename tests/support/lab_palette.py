@@ -11,8 +11,12 @@ from .lab_canvas import Canvas
 
 _SIDEBAR = "xircuits-component-sidebar"
 _TIP = "#sidebar-tooltip"
-# The tip fades in; a picture of it waits until it is there.
-_TIP_SHOWN = f"() => getComputedStyle(document.querySelector('{_TIP}')).opacity > 0.85"
+# The tip of the entry before may still be there, and a tip fades in; both are waited for.
+_TIP_SHOWN = f"""told => {{
+  const tip = document.querySelector('{_TIP}.show'), first = tip?.querySelector('p')?.innerText;
+  const description = JSON.parse(told).model.docstring.replaceAll('`', '').replace(/\\s+/g, ' ');
+  return first && description.startsWith(first) && getComputedStyle(tip).opacity > 0.85;
+}}"""
 # It waits a third of a second before it comes, which is long for all nodes.
 _AT_ONCE = "items => items.forEach(x => x.setAttribute('data-delay-show', '1'))"
 
@@ -49,16 +53,11 @@ class Palette:
     def explain(self, name: str) -> Tip:
         """Rest the mouse on an entry until its tip is shown."""
         entry = self.entry(name)
-        tip = self.page.locator(f"{_TIP}.show")
-        # The tip of the entry before would be taken for this one's.
-        self.page.mouse.move(0, 0)
-        tip.wait_for(state="detached")
         # In the middle, as a person would who sees half of a tip.
         entry.evaluate("item => item.scrollIntoView({block: 'center'})")
         entry.hover()
-        tip.wait_for()
-        self.page.wait_for_function(_TIP_SHOWN)
-        return tip_of(tip)
+        self.page.wait_for_function(_TIP_SHOWN, arg=entry.get_attribute("data-tip"))
+        return tip_of(self.page.locator(_TIP))
 
 
 def tip_of(shown: Locator) -> Tip:
