@@ -21,6 +21,12 @@ ANSWERS = {
     "quickstart": "Moby-Dick",
     "openai_compatible": MODEL_ANSWER,
     "mcp_without_a_model": "A loan lasts 21 days.",
+    "two_servers_and_a_drawn_tool": "*** Around the World in Eighty Days ***",
+    "native_and_text": "42.16",
+    "router_with_two_routes": "A loan lasts 21 days.",
+    "memory_of_an_agent": "my dog is called Rex.",
+    "agent_as_a_tool": "Moby-Dick by Herman Melville",
+    "progress_of_an_agent": "I will use library_list_loans",
 }
 
 
