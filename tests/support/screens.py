@@ -26,6 +26,7 @@ class Paper:
     def __init__(self, kind: Kind = "plain", *, colours: bool = False) -> None:
         self.written = ""
         self.now = 100.0
+        self.is_interrupted = False  # whatever is written then
         self.screen = Screen(self._write, Surface(kind, colours))
 
     def console(self, name: str = "helper", show: Any = None) -> Console:
@@ -45,6 +46,8 @@ class Paper:
         return [_overwritten(x) for x in self.written.removesuffix("\n").split("\n")]
 
     def _write(self, text: str, *, at_once: bool) -> None:
+        if self.is_interrupted:
+            raise KeyboardInterrupt
         self.written += text
 
 

@@ -223,6 +223,23 @@ def test_a_nested_agent_alone_reads_as_part_of_the_other(
     assert shown[-1].startswith("== boss is done: 2 turns, 1 tool call")
 
 
+def test_a_run_that_is_interrupted_while_it_writes_is_not_on_the_screen_for_ever() -> None:
+    """Else all later runs would be a part of it: moved to the right, as quiet, or held back."""
+    paper = Paper()
+    first = paper.console("first").__enter__()
+    first.show(STARTED)
+    first.show(TextArrived("the beginning of "))
+    paper.is_interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        first.__exit__(None, None, None)
+    paper.is_interrupted = False
+    assert paper.screen.current() is None
+    with paper.console("second") as second:
+        second.note("--", "once")
+        second.note("--", "and again")
+    assert paper.lines[-1] == "-- and again"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks there")
 def test_a_fork_begins_with_an_empty_screen() -> None:
     """A person's node may fork while another thread writes."""

@@ -11,6 +11,7 @@ from typing import IO, Any
 
 import pytest
 
+from xai_mcp_agent.bridge.screen import surface
 from xai_mcp_agent.bridge.screen.surface import Surface, surface_of, write_to_stdout
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no pseudo terminals there")
@@ -89,3 +90,22 @@ def test_what_an_encoding_cannot_say_does_not_end_a_run(monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.stdout", stream)
     write_to_stdout("日本 ok\n", at_once=True)
     assert stream.buffer.getvalue() == b"?? ok\n"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_reader_that_is_gone_does_not_end_a_run_and_is_told_of_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(surface, "_told_reasons", set())
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "wb", buffering=0) as raw:
+        stream = io.TextIOWrapper(raw, write_through=True)
+        monkeypatch.setattr("sys.stdout", stream)
+        for _ in range(3):
+            write_to_stdout("line\n", at_once=True)
+    write_to_stdout("it is closed now\n", at_once=True)
+    told = "What runs print is not shown: {}. They go on."
+    assert caplog.messages == [
+        told.format("[Errno 32] Broken pipe"),
+        told.format("I/O operation on closed file"),
+    ]

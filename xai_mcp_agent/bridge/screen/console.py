@@ -101,8 +101,10 @@ class Console:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._end_speech()
-        self._voice.leave()
+        try:
+            self._end_speech()
+        finally:
+            self._voice.leave()
 
     def show(self, event: RunEvent) -> None:
         """Write one event."""

@@ -78,13 +78,17 @@ class Screen:
         return voice
 
     def leave(self, voice: Voice) -> None:
-        """The run is over: nothing of it is left unwritten."""
+        """The run is over: nothing of it is left unwritten, unless that is interrupted."""
         with self._lock:
-            self.end_line(voice)
-            self._wipe()
-            self._here.voice = voice.parent
-            if voice in self._roots:
-                self._roots.remove(voice)
+            try:
+                self.end_line(voice)
+                self._wipe()
+            finally:  # a run that stays would be the one that all later ones are a part of
+                self._here.voice = voice.parent
+                if voice in self._roots:
+                    self._roots.remove(voice)
+                if self._open is voice:
+                    self._open = None
 
     def current(self) -> Voice | None:
         """The innermost run of this thread."""
@@ -98,6 +102,7 @@ class Screen:
                 self._held.append(do)
                 return
             self._wipe()
+            self._write_held()
             do()
 
     def stream(self, voice: Voice, text: str) -> None:
@@ -116,9 +121,7 @@ class Screen:
             if self._open is voice:
                 self._open = None
                 self._write("\n", at_once=True)
-                held, self._held = self._held, []
-                for do in held:
-                    do()
+                self._write_held()
             elif voice.begun is not None:
                 line, voice.begun = voice.begun, None
                 self.put(voice, lambda: self.write_line(voice, Line(line)))
@@ -159,6 +162,11 @@ class Screen:
             self._write(voice.prefix + text, at_once=voice.surface.rewrites)
         else:
             voice.begun = (voice.begun or "") + text
+
+    def _write_held(self) -> None:
+        """Write what waited for the end of a line, or was left when that was interrupted."""
+        while self._held:
+            self._held.pop(0)()
 
     def _wipe(self) -> None:
         """Take away the line that was to be written again."""

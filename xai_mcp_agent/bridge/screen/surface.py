@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import html
+import logging
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
+
+logger = logging.getLogger(__name__)
 
 Kind: TypeAlias = Literal["terminal", "lab", "plain"]
 
@@ -15,6 +18,7 @@ _USUAL_WIDTH = 80
 _LEAST_WIDTH = 40  # below, one word a line; a terminal's own breaking reads better then
 _MOST_WIDTH = 100  # longer lines are hard to read
 _EM_PER_COLUMN = 0.6  # of the lab's letters for code; its sanitizer takes no finer unit
+_told_reasons: set[type[Exception]] = set()
 _FOLD = (
     '<details style="margin-left:{margin:.1f}em"><summary>{title}</summary>'
     '<pre style="max-height:40em;overflow:auto">{text}</pre></details>'
@@ -65,16 +69,23 @@ def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surf
 
 
 def write_to_stdout(text: str, *, at_once: bool) -> None:
-    """Write to where `print` writes; `at_once` if a person should see it before the line ends."""
+    """Write to where `print` writes; `at_once` if a person should see it before the line ends.
+
+    Where nothing can be written any more (whoever read the pipe is gone, the disk is full) that
+    is logged once: the tools a run has used must not be for nothing.
+    """
     stream = sys.stdout
     if stream is None:  # pyright: ignore[reportUnnecessaryComparison] - a windowed Python
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    # Servers may say what a terminal's encoding cannot; that must not end the run.
-    stream.write(text.encode(encoding, "replace").decode(encoding))
-    # A kernel sends what it has a few times a second; to ask for it would cost a wait each time.
-    if at_once and not _is_of_a_kernel(stream):
-        stream.flush()
+    try:
+        # Servers may say what a terminal's encoding cannot; that must not end the run.
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+        # A kernel sends what it has a few times a second; asking for it would cost a wait each.
+        if at_once and not _is_of_a_kernel(stream):
+            stream.flush()
+    except (OSError, ValueError) as reason:  # ValueError: it was closed
+        _tell_once(reason)
 
 
 def show_fold(title: str, text: str, indent: int) -> None:
@@ -86,6 +97,12 @@ def show_fold(title: str, text: str, indent: int) -> None:
     margin = indent * _EM_PER_COLUMN
     page = _FOLD.format(margin=margin, title=html.escape(title), text=html.escape(safe))
     display({"text/html": page, "text/plain": f"{' ' * indent}{title}"}, raw=True)
+
+
+def _tell_once(reason: Exception) -> None:
+    if type(reason) not in _told_reasons:
+        _told_reasons.add(type(reason))
+        logger.warning("What runs print is not shown: %s. They go on.", str(reason).rstrip("."))
 
 
 def _is_of_a_kernel(stream: Any) -> bool:
