@@ -11,6 +11,7 @@ from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from .bridge import Bridge
 from .engine import Engine
+from .masking import mask_of
 from .screen.console import Console
 from .stage import Stage
 
@@ -35,6 +36,7 @@ def ask(
         RuntimeError: the bridge is closed, or was closed meanwhile. And what `do` raises.
     """
     with Console(name) as console:
+        console.hide(mask_of([bridge.settings.secrets]))
         console.wait_for(awaited)
         found = Stage(console.tick).perform(bridge, do)
         console.note("--", f"{name}: {tell(found)}")
@@ -56,6 +58,7 @@ def call(
     """
     name = f"{server}.{tool}"
     with Console(server) as console:
+        console.hide(mask_of([bridge.settings.secrets]))
         stage = Stage(console.tick)
 
         def show(event: RunEvent) -> None:

@@ -19,6 +19,7 @@ from ..core.tools import JsonObject
 from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import agent_in, spec_of
 from .engine import Engine
+from .masking import known_secrets, mask_of
 from .nesting import nested
 from .ports import as_text, required
 from .runs import busy
@@ -182,6 +183,7 @@ class _Workflow:
         try:
             with busy(self.ctx) as hold, self._console:
                 self.failed = hold.failed
+                self._console.hide(mask_of(known_secrets(self.ctx, hold.bridge)))
                 self._recorder = recorder(self.ctx, hold.bridge, **self._who)
                 return self.stage.perform(hold.bridge, do)
         finally:

@@ -24,9 +24,10 @@ from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from ..settings.secret_rules import is_secret, secrets_in_env, secrets_in_text
-from ..settings.secrets import MASK, Secret, Secrets
+from ..settings.secrets import MASK, Secrets
 from ..sources.canvas import CANVAS
 from .bridge import Bridge
+from .masking import known_secrets
 from .runs import bridge_of
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_TRANSCRIPT"
@@ -106,9 +107,7 @@ def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
     if not file:
         return Recorder("", who)
     run = ctx.setdefault(_RUN_KEY, uuid.uuid4().hex[:8])
-    agents = [cast(dict[str, Any], x) for x in ctx.values() if isinstance(x, dict)]
-    keys = Secrets(x for agent in agents for x in agent.values() if isinstance(x, Secret))
-    return Recorder(file, {"run": run, **who}, [bridge.settings.secrets, keys])
+    return Recorder(file, {"run": run, **who}, known_secrets(ctx, bridge))
 
 
 @contextmanager

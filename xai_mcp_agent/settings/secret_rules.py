@@ -117,12 +117,17 @@ def secrets_in_args(args: Sequence[str]) -> Iterator[str]:
 def secrets_in_text(text: str) -> Iterator[str]:
     """The secret texts in a value: well-known tokens, and what stands in a URL, after a
     secret-looking name (`name=value`, `Header: value`), or in JSON."""
-    yield from _KNOWN_TOKEN.findall(text)
+    yield from tokens_in_text(text)
     for url in _URL.findall(text):
         yield from secrets_in_url(url)
     yield from _secrets_after_names(text)
     if text.lstrip().startswith(("{", "[")):
         yield from _secrets_in_json(text)
+
+
+def tokens_in_text(text: str) -> list[str]:
+    """The texts that nothing but a key or a token looks like, such as `sk-...`."""
+    return _KNOWN_TOKEN.findall(text)
 
 
 def secrets_in_url(url: str) -> Iterator[str]:

@@ -26,7 +26,7 @@ from ...core.results import ToolResult
 from ...core.schemas import signature
 from .detail import Detail, detail_of_environment, detail_on
 from .screen import SCREEN, Line, Screen, Style, Voice
-from .text import Flow, clean, columns, wrap
+from .text import Flow, Mask, as_it_is, clean, columns, wrap
 from .values import (
     MOST_CHARS,
     Excerpt,
@@ -80,6 +80,7 @@ class Console:
         self._screen = screen
         self._clock = clock
         self._waiting = Waiting(clock)
+        self._mask: Mask = as_it_is
         self._flow: Flow | None = None  # of the text that is being streamed
         self._streams = self._has_spoken = False  # at all; in this turn
         self._gutter = self._body = ""  # before the next line, before all further ones
@@ -105,6 +106,10 @@ class Console:
             self._end_speech()
         finally:
             self._voice.leave()
+
+    def hide(self, mask: Mask) -> None:
+        """Have secrets hidden, in all that strangers say, from now on."""
+        self._mask = mask
 
     def show(self, event: RunEvent) -> None:
         """Write one event."""
@@ -167,7 +172,7 @@ class Console:
             return
         if self._flow is not None:  # it has stopped for long; it goes on below
             self._voice.end_line()
-            self._flow = Flow(self._voice.width, self._body, self._body)
+            self._flow = Flow(self._voice.width, self._body, self._body, self._mask)
         if rewrites:
             self._voice.status(f"{self._body}.. {clean(text)}")
         else:
@@ -191,7 +196,7 @@ class Console:
                 for reason in left_out:
                     self._failed(f"{self._name}, left out: {reason}")
             case ToolFinished(tool=tool, result=result) if result.is_error:
-                self._failed(f"{self._name}, {tool}: {_short_error(result)}")
+                self._failed(f"{self._name}, {tool}: {self._short_error(result)}")
             case RunFinished(stopped=stopped) if stopped in _STOPPED:
                 self._failed(f"{self._name} ended {_STOPPED[stopped]}")
             case RunFailed(error):
@@ -231,7 +236,7 @@ class Console:
             text = text.lstrip()
             if not text:
                 return
-            self._flow = Flow(self._voice.width, self._take_gutter(), self._body)
+            self._flow = Flow(self._voice.width, self._take_gutter(), self._body, self._mask)
             self._has_spoken = True
         self._voice.stream(self._flow.feed(text))
 
@@ -240,7 +245,8 @@ class Console:
         self._end_speech()
         has_spoken, self._has_spoken = self._has_spoken, False
         if event.text.strip() and not has_spoken:
-            text = _joined(excerpt(event.text.strip(), self._voice.width - len(_BODY), None))
+            said = self._mask(event.text.strip())
+            text = _joined(excerpt(said, self._voice.width - len(_BODY), None))
             lines = wrap(text, self._voice.width, self._take_gutter(), self._body)
             self._voice.lines(*(Line(x) for x in lines))
         if self._voice.detail == Detail.VERBOSE:
@@ -249,20 +255,20 @@ class Console:
 
     def _started_tool(self, event: ToolStarted) -> None:
         is_whole = self._voice.detail == Detail.VERBOSE
-        arguments = (whole_arguments if is_whole else short_arguments)(event.arguments)
-        self._say("->", f"{event.tool}({arguments})")
+        in_words = whole_arguments if is_whole else short_arguments
+        self._say("->", f"{event.tool}({in_words(event.arguments, self._mask)})")
         self._waiting.begin(event.call_id, event.tool)
 
     def _progress(self, event: ToolProgressed) -> None:
         told = progress_text(event.done, event.total, event.message)
-        self._waiting.tell(f"{event.tool} {told}")
+        self._waiting.tell(self._mask(f"{event.tool} {told}"))
         self.tick()
 
     def _finished_tool(self, event: ToolFinished) -> None:
         self._waiting.end(event.call_id)
         title = f"{event.tool} ({event.seconds:.2f} s)"
         if event.result.is_error:
-            self._failed(f"{title}: {_short_error(event.result)}")
+            self._failed(f"{title}: {self._short_error(event.result)}")
             return
         text = event.result.text.strip() or "(nothing)"
         is_whole = self._voice.detail == Detail.VERBOSE
@@ -272,6 +278,7 @@ class Console:
 
     def _show_text(self, mark: str, title: str, text: str) -> None:
         """A long text under its title, or a short one beside it; in the lab the rest is folded."""
+        text = self._mask(text)  # before anything is cut: half a secret is not known
         voice, first, after = self._voice, self._take_gutter(), f"{self._body}   "
         line = clean(f"{mark} {title}: {text[: voice.width]}")
         if "\n" not in text and columns(line) + len(first) <= voice.width:
@@ -333,7 +340,7 @@ class Console:
         """Lines that begin with a mark; further lines of the text keep their own indents."""
         self._end_speech()
         first = self._body if in_body else self._take_gutter()
-        head, *rest = clean(text).split("\n")
+        head, *rest = clean(self._mask(text)).split("\n")
         after = f"{self._body}   "
         lines = wrap(head, self._voice.width, f"{first}{mark} ", after)
         for line in rest:
@@ -349,15 +356,14 @@ class Console:
             self._flow = None
             self._voice.end_line()
 
+    def _short_error(self, result: ToolResult) -> str:
+        text = self._mask(result.text.strip()) or "it failed and did not say why."
+        return opening(text, _ERROR_LINES, _ERROR_CHARS)
+
     def _take_gutter(self) -> str:
         """What stands before the next line: the number of the turn, once."""
         gutter, self._gutter = self._gutter, self._body
         return gutter
-
-
-def _short_error(result: ToolResult) -> str:
-    text = result.text.strip() or "it failed and did not say why."
-    return opening(text, _ERROR_LINES, _ERROR_CHARS)
 
 
 def _joined(shown: Excerpt) -> str:

@@ -7,6 +7,11 @@ letters two columns wide. All of it stays linear in time.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+Mask: TypeAlias = Callable[[str], str]
+"""Gives a text without its secrets."""
 
 # What moves a cursor or hides what was shown, and what turns the direction of writing.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -15,6 +20,11 @@ _TAB_COLUMNS = 4
 _PARTS = re.compile(r" +|[^ ]+")
 # Enough for letters and their accents; what is longer is cut before its columns are counted.
 _MOST_CODES_PER_COLUMN = 4
+
+
+def as_it_is(text: str) -> str:
+    """Hide nothing: a mask where no secrets are known."""
+    return text
 
 
 def clean(text: str) -> str:
@@ -58,10 +68,12 @@ class Flow:
     """Breaks a cleaned text into lines between its words, while it comes piece by piece.
 
     `first` stands before the first line, `after` before all others. A word is given out when it
-    is complete. Spaces within a line are kept; a word that is longer than a line is broken.
+    is complete, as `mask` leaves it. Spaces within a line are kept; a word that is longer than a
+    line is broken.
     """
 
-    def __init__(self, width: int, first: str = "", after: str = "") -> None:
+    def __init__(self, width: int, first: str = "", after: str = "", mask: Mask = as_it_is) -> None:
+        self._mask = mask
         self._width = max(width, 2 * columns(after), 8)
         self._after = after
         self._indent = columns(after)
@@ -96,7 +108,7 @@ class Flow:
 
     def _place(self, out: list[str]) -> None:
         """Write the word that is held, on this line or the next."""
-        word, self._word = self._word, ""
+        word, self._word = self._mask(self._word), ""
         if not word:
             return
         size, spaces = columns(word), self._spaces

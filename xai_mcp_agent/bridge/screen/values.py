@@ -8,7 +8,7 @@ from typing import Any
 
 from ...agent.models.base import Usage
 from ...core.tools import JsonObject
-from .text import clean, wrap
+from .text import Mask, as_it_is, clean, wrap
 
 _ARGUMENT_CHARS = 60
 # Longer texts are cut even where all is wanted: nobody reads them, and a browser shows them slowly.
@@ -53,14 +53,14 @@ def opening(text: str, most_lines: int, most_chars: int) -> str:
     return f"{kept}\n... {count(left, 'more character')}" if left else kept
 
 
-def short_arguments(arguments: JsonObject | None) -> str:
-    """Arguments in one line to read; long values are cut."""
-    return _arguments(arguments, _ARGUMENT_CHARS)
+def short_arguments(arguments: JsonObject | None, mask: Mask = as_it_is) -> str:
+    """Arguments in one line to read; long values are cut, when `mask` has hidden what it must."""
+    return _arguments(arguments, _ARGUMENT_CHARS, mask)
 
 
-def whole_arguments(arguments: JsonObject | None) -> str:
-    """Arguments in one long line."""
-    return _arguments(arguments, MOST_CHARS)
+def whole_arguments(arguments: JsonObject | None, mask: Mask = as_it_is) -> str:
+    """Arguments in one long line, as `mask` leaves them."""
+    return _arguments(arguments, MOST_CHARS, mask)
 
 
 def progress_text(done: float, total: float | None, message: str) -> str:
@@ -92,15 +92,16 @@ def count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _arguments(arguments: JsonObject | None, most_chars: int) -> str:
-    shown = (f"{name}={_value(value, most_chars)}" for name, value in (arguments or {}).items())
-    return ", ".join(shown)
+def _arguments(arguments: JsonObject | None, most_chars: int, mask: Mask) -> str:
+    given = (arguments or {}).items()
+    return ", ".join(f"{name}={_value(value, most_chars, mask)}" for name, value in given)
 
 
-def _value(value: Any, most_chars: int) -> str:
+def _value(value: Any, most_chars: int, mask: Mask) -> str:
+    value = mask(value) if isinstance(value, str) else value
     if isinstance(value, str) and len(value) > most_chars:
         return f"{json.dumps(value[:most_chars], ensure_ascii=False)}..."
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = mask(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= most_chars else f"{text[:most_chars]}..."
 
 
