@@ -13,6 +13,10 @@ from .processes import wait_until
 
 _STEPS = 5  # of the mouse on its way; the canvas follows moves, not jumps
 _GRIP = 12.0  # where a node is taken: in its title
+# The canvas follows a new line only after a tenth of a second, which no person is faster than.
+_FOLLOWS_LINES = """() => window.jupyterapp.shell.currentWidget.content.xircuitsApp
+  .getDiagramEngine().getModel().getLinks().every(link => link.getTargetPort() ||
+    Object.values(link.listeners).some(listener => listener.targetPortChanged))"""
 _BOX = ".jp-Dialog textarea, .jp-Dialog input"
 _LINKS = """() => window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine()
   .getModel().getLinks().filter(link => link.getTargetPort()).map(link =>
@@ -87,6 +91,7 @@ class Mouse:
         self._page.mouse.move(*start)
         self._page.mouse.down()
         self._page.mouse.move(*end, steps=_STEPS)
+        self._page.wait_for_function(_FOLLOWS_LINES)
         self._page.mouse.up()
 
 
