@@ -34,9 +34,9 @@ from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.bridge.canvas import CanvasRun
 from xai_mcp_agent.bridge.freshness import warn_if_stale
-from xai_mcp_agent.cli.adopt import adopt_file
 from xai_mcp_agent.cli.clashes import find_clashes
 from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.cli.migration.adopt import adopt_file
 from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.settings.load import load_settings, settings_from
 from xai_mcp_agent.settings.models import Settings

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from xai_mcp_agent.cli.init import SOLUTIONS
-from xai_mcp_agent.cli.lessons import LESSONS, Lesson
+from xai_mcp_agent.cli.workshop.lessons import LESSONS, Lesson
 
 from .build_examples import EXAMPLES
 from .nodes import Node

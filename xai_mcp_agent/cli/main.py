@@ -10,11 +10,11 @@ import typer
 
 from ..bridge.freshness import installed_version
 from ..core.errors import XaiMcpError
-from .adopt import adopt
 from .init import init
+from .migration.adopt import adopt
 from .output import prepare_streams, print_error
 from .servers import call, servers, tools
-from .workshop import check_lessons, lesson_solution, reset_lesson
+from .workshop.commands import check_lessons, lesson_solution, reset_lesson
 
 app = typer.Typer(
     name="xai-mcp-agent",

@@ -15,11 +15,13 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.freshness import COMPONENTS
-from ..core.errors import XaiMcpError
-from ..core.shell import shown_command
-from .init import WORKSHOP
-from .lesson_runs import (
+from ...bridge.freshness import COMPONENTS
+from ...core.errors import XaiMcpError
+from ...core.shell import shown_command
+from ..init import WORKSHOP
+from ..output import echo_json, print_json
+from .lessons import LESSONS, Lesson, UnknownLesson, lesson_called
+from .runs import (
     DEFAULT_SECONDS,
     KEPT,
     Checked,
@@ -27,8 +29,6 @@ from .lesson_runs import (
     shipped_lesson,
     shipped_solution,
 )
-from .lessons import LESSONS, Lesson, UnknownLesson, lesson_called
-from .output import echo_json, print_json
 
 _WIDTH = 80
 _AT_ONCE = 4  # each is a process or two; more only wait for each other

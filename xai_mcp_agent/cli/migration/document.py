@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from ..core.errors import XaiMcpError
-from ..core.tools import JsonObject
+from ...core.errors import XaiMcpError
+from ...core.tools import JsonObject
 
 COMPULSORY_MARK = "\u2605"
 DYNAMIC = ("dynalist", "dynatuple")

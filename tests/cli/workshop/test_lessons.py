@@ -21,8 +21,8 @@ from tests.support.components import all_components
 from tests.support.scripts import child_environment
 from tests.support.workflows import Workflow, faults
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.cli.lesson_runs import Checked, check_lesson
-from xai_mcp_agent.cli.lessons import LESSONS, Lesson, lesson_called
+from xai_mcp_agent.cli.workshop.lessons import LESSONS, Lesson, lesson_called
+from xai_mcp_agent.cli.workshop.runs import Checked, check_lesson
 
 REBUILD = "Rebuild them with: python -m tests.support.build_examples"
 # Words in READMEs that look like ports and are none: tools, servers, values, files.

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..bridge.freshness import COMPONENTS, LIBRARY
-from ..bridge.transcript import ENVIRONMENT_VARIABLE, read_transcript
-from ..core.shell import shown_command
-from ..core.tools import JsonObject
+from ...bridge.freshness import COMPONENTS, LIBRARY
+from ...bridge.transcript import ENVIRONMENT_VARIABLE, read_transcript
+from ...core.shell import shown_command
+from ...core.tools import JsonObject
+from ..init import SOLUTIONS, WORKSHOP, starter_folder
+from .child import NOT_COMPILED
+from .errors import last_lines, why_not_compiled, why_stopped
 from .goals import Judged, judge
-from .init import SOLUTIONS, WORKSHOP, starter_folder
-from .lesson_child import NOT_COMPILED
-from .lesson_errors import last_lines, why_not_compiled, why_stopped
 from .lessons import Lesson
 
 KEPT = "before_reset"
@@ -189,7 +189,7 @@ def _run(
     command = [
         sys.executable,
         "-m",
-        f"{__package__}.lesson_child",
+        f"{__package__}.child",
         str(workflow.absolute()),
         str(script),
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..core.errors import XaiMcpError
-from ..sources.canvas import NOTHING_GIVEN
+from ...core.errors import XaiMcpError
+from ...sources.canvas import NOTHING_GIVEN
 from .goals import Goal, Hint, Like, Other, seen
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.cli.goals import Goal, Hint, Judged, Like, Other, Wanted, judge, seen
+from xai_mcp_agent.cli.workshop.goals import Goal, Hint, Judged, Like, Other, Wanted, judge, seen
 from xai_mcp_agent.core.tools import JsonObject
 
 USED = seen("Used", tool="add")

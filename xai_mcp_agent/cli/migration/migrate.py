@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ..bridge.freshness import COMPONENTS
-from ..core.tools import JsonObject
-from .component_files import ComponentClass, PortSpec
-from .workflow_file import (
+from ...bridge.freshness import COMPONENTS
+from ...core.tools import JsonObject
+from ..component_files import ComponentClass, PortSpec
+from .document import (
     COMPULSORY_MARK,
     DYNAMIC,
     VALUE_PORT,

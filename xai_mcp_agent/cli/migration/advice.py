@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..agent.models.registry import PROVIDERS
-from ..agent.prompt import PLACEHOLDERS
-from ..core.names import did_you_mean
-from ..core.tools import JsonObject
-from .component_files import ComponentClass
-from .migration import AdoptedNode, Migration, Remark, is_upstream, library_of, path_of
-from .workflow_file import COMPULSORY_MARK, nodes_of, ports_of, text_of, texts_by_port
+from ...agent.models.registry import PROVIDERS
+from ...agent.prompt import PLACEHOLDERS
+from ...core.names import did_you_mean
+from ...core.tools import JsonObject
+from ..component_files import ComponentClass
+from .document import COMPULSORY_MARK, nodes_of, ports_of, text_of, texts_by_port
+from .migrate import AdoptedNode, Migration, Remark, is_upstream, library_of, path_of
 
 # They come with Xircuits itself, and need nothing to be installed.
 _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}

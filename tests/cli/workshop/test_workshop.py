@@ -13,10 +13,10 @@ from tests.support.canvas_file import Document, links_of, nodes_of
 from tests.support.scripts import child_environment
 from tests.support.workflows import Shown, Workflow
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.cli.lesson_errors import why_not_compiled, why_stopped
-from xai_mcp_agent.cli.lesson_runs import Checked, check_lesson, find_workflow
-from xai_mcp_agent.cli.lessons import LESSONS
 from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.cli.workshop.errors import why_not_compiled, why_stopped
+from xai_mcp_agent.cli.workshop.lessons import LESSONS
+from xai_mcp_agent.cli.workshop.runs import Checked, check_lesson, find_workflow
 
 FIRST = LESSONS[0]
 HOME = f"workshop/{FIRST.folder}"

@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.canvas_file import load, nodes_of
 from tests.support.xai_agent_workflow import xai_agent_workflow
-from xai_mcp_agent.cli.adopt import FileReport, Target, adopt_file
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.cli.workflow_file import WorkflowFileError
+from xai_mcp_agent.cli.migration.adopt import FileReport, Target, adopt_file
+from xai_mcp_agent.cli.migration.document import WorkflowFileError
 
 TEXT = xai_agent_workflow().text()
 

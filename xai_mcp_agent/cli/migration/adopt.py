@@ -15,18 +15,18 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..bridge.freshness import LIBRARY
-from ..bridge.screen.text import clean, cut
-from ..core.errors import XaiMcpError
-from ..core.shell import shown_command
-from ..core.tools import JsonObject
-from .clashes import Clash, clash_lines, find_clashes
-from .component_files import our_components
-from .files import replace_text
-from .migration import AdoptedNode, Migration, Remark, migrate
-from .migration_advice import advice
-from .output import echo_json
-from .workflow_file import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
+from ...bridge.freshness import LIBRARY
+from ...bridge.screen.text import clean, cut
+from ...core.errors import XaiMcpError
+from ...core.shell import shown_command
+from ...core.tools import JsonObject
+from ..clashes import Clash, clash_lines, find_clashes
+from ..component_files import our_components
+from ..files import replace_text
+from ..output import echo_json
+from .advice import advice
+from .document import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
+from .migrate import AdoptedNode, Migration, Remark, migrate
 
 _SUFFIX = ".xircuits"
 _WIDTH = 80  # columns of a plain terminal

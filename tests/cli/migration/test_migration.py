@@ -15,8 +15,8 @@ from tests.support.components import all_components
 from tests.support.workflows import Workflow
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
 from xai_mcp_agent.cli.component_files import our_components
-from xai_mcp_agent.cli.migration import ChangedPort, Migration, migrate
-from xai_mcp_agent.cli.migration_advice import advice
+from xai_mcp_agent.cli.migration.advice import advice
+from xai_mcp_agent.cli.migration.migrate import ChangedPort, Migration, migrate
 
 TOOLBELTS = "xai_components/xai_mcp_agent/toolbelt_components.py"
 # What adopting may change; all else of a node or port stays as it is.

@@ -1,0 +1,1 @@
+"""Workflows made with XpressAI's xai-agent, rewritten for the nodes of this library."""
