@@ -21,8 +21,9 @@ _LEAST_CHARS_IN_ENVIRONMENT = 12
 
 def known_secrets(ctx: Any, bridge: Bridge) -> list[Secrets]:
     """The secrets of the settings, and the keys of all agents of this run."""
-    agents = [cast(dict[str, Any], x) for x in ctx.values() if isinstance(x, dict)]
-    keys = (x for agent in agents for x in agent.values() if isinstance(x, Secret))
+    # Copied first: agents in other threads write into the same `ctx`.
+    agents = [cast(dict[str, Any], x) for x in list(ctx.values()) if isinstance(x, dict)]
+    keys = (x for agent in agents for x in list(agent.values()) if isinstance(x, Secret))
     return [bridge.settings.secrets, Secrets(keys)]
 
 
