@@ -28,7 +28,7 @@ from ..core.errors import XaiMcpError
 from ..core.shell import shown_command
 from .clashes import Clash, clash_lines, find_clashes
 from .files import free_backup_name
-from .output import print_json
+from .output import print_json, say
 
 Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date"]
 
@@ -296,7 +296,7 @@ def init(
     if as_json:
         print_json(report)
     else:
-        typer.echo("\n".join(_lines(report, folder, workshop)))
+        say("\n".join(_lines(report, folder, workshop)))
 
 
 def _lines(report: InitReport, folder: Path, workshop: bool) -> Iterator[str]:

@@ -7,9 +7,11 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+
+from ..bridge.screen.text import clean
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -37,7 +39,19 @@ def print_error(error: Exception, *, as_json: bool) -> None:
     if as_json:
         echo_json({"error": str(error)})
     else:
-        typer.echo(f"error: {error}", file=sys.stderr)
+        say(f"error: {error}", to_stderr=True)
+
+
+def say(text: str, *, to_stderr: bool = False) -> None:
+    """Print lines for a person; what strangers wrote in them moves no cursor and hides nothing."""
+    typer.echo(clean(text), err=to_stderr)
+
+
+def say_result(text: str, *, to_stderr: bool) -> None:
+    """Print what a tool answered: to a person as `say` does, to a program as it came."""
+    stream: TextIO | None = sys.stderr if to_stderr else sys.stdout  # None: it was closed
+    is_for_a_person = stream is not None and stream.isatty()
+    typer.echo(clean(text) if is_for_a_person else text, err=to_stderr)
 
 
 def _json_text(value: Any) -> str:

@@ -7,7 +7,6 @@ with an error.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, as_completed
 from dataclasses import asdict
@@ -26,7 +25,7 @@ from ..core.names import did_you_mean
 from ..core.schemas import properties, signature, value_from_text
 from ..core.tools import JsonObject, Tool
 from .clashes import clash_lines, find_clashes
-from .output import echo_json
+from .output import echo_json, say, say_result
 
 _TOOL_FAILED = 3
 
@@ -42,7 +41,7 @@ def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
     with Bridge.open(settings) as bridge:
         _require_settings(bridge)
         if not as_json:
-            typer.echo(f"Servers in {bridge.settings.file}:")
+            say(f"Servers in {bridge.settings.file}:")
         found = _connected(bridge, quiet=as_json)
         _tell(bridge, found, as_json=as_json)
     if any(x.error for x in found):
@@ -70,7 +69,7 @@ def tools(
     else:
         _print_tools(listed)
         for reason in failed.values():
-            typer.echo(f"error: {reason}", file=sys.stderr)
+            say(f"error: {reason}", to_stderr=True)
     if failed:
         raise typer.Exit(1)
 
@@ -102,9 +101,9 @@ def call(
         shown = {"is_error": result.is_error, "text": result.text, "structured": result.structured}
         echo_json({**shown, "parts": parts_as_dicts(result), "notes": result.notes})
     else:
-        typer.echo(result.text, file=sys.stderr if result.is_error else None)
+        say_result(result.text, to_stderr=result.is_error)
         for note in result.notes:
-            typer.echo(f"note: {note}", file=sys.stderr)
+            say(f"note: {note}", to_stderr=True)
     if result.is_error:
         raise typer.Exit(_TOOL_FAILED)
 
@@ -180,14 +179,14 @@ def _tell(bridge: Bridge, found: Sequence[SourceStatus], *, as_json: bool) -> No
         echo_json({"settings": settings, "servers": statuses, "clashes": known})
         return
     for note in bridge.settings.notes:
-        typer.echo(f"note: {note}")
+        say(f"note: {note}")
     for line in clash_lines(clashes):
-        typer.echo(line)
+        say(line)
 
 
 def _print_statuses(found: Iterable[SourceStatus]) -> None:
     for status in found:
-        typer.echo("\n".join(f"  {line}" for line in status_text(status).splitlines()))
+        say("\n".join(f"  {line}" for line in status_text(status).splitlines()))
 
 
 def _tools_of(bridge: Bridge, names: Sequence[str]) -> tuple[dict[str, list[Tool]], dict[str, str]]:
@@ -203,10 +202,10 @@ def _tools_of(bridge: Bridge, names: Sequence[str]) -> tuple[dict[str, list[Tool
 
 def _print_tools(listed: dict[str, list[Tool]]) -> None:
     for name, found in listed.items():
-        typer.echo(f"{name}:")
+        say(f"{name}:")
         for tool in found:
-            typer.echo(f"  {tool_line(tool)}")
+            say(f"  {tool_line(tool)}")
 
 
 def _print_progress(done: float, total: float | None, message: str) -> None:
-    typer.echo(f"... {progress_text(done, total, message)}", file=sys.stderr)
+    say(f"... {progress_text(done, total, message)}", to_stderr=True)

@@ -23,7 +23,7 @@ from ...core.tools import JsonObject
 from ..clashes import Clash, clash_lines, find_clashes
 from ..component_files import our_components
 from ..files import replace_text
-from ..output import echo_json
+from ..output import echo_json, say
 from .advice import advice
 from .document import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
 from .migrate import AdoptedNode, Migration, Remark, migrate
@@ -159,7 +159,7 @@ def adopt(
         echo_json({"files": shown, "clashes": [asdict(x) for x in clashes]})
     else:
         for line in _next_steps(reports, clashes):
-            typer.echo(line)
+            say(line)
     if any(x.status == "failed" for x in reports):
         raise typer.Exit(1)
 
@@ -173,9 +173,9 @@ def _attempt(file: Path, target: Target) -> FileReport:
 
 def _show(report: FileReport) -> None:
     if report.error:
-        typer.echo(f"error: {report.error}", err=True)
+        say(f"error: {report.error}", to_stderr=True)
     else:
-        typer.echo("\n".join(_lines(report)))
+        say("\n".join(_lines(report)))
 
 
 def _lines(report: FileReport) -> Iterator[str]:

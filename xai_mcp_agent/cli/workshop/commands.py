@@ -19,7 +19,7 @@ from ...bridge.freshness import COMPONENTS
 from ...core.errors import XaiMcpError
 from ...core.shell import shown_command
 from ..init import WORKSHOP
-from ..output import echo_json, print_json
+from ..output import echo_json, print_json, say
 from .lessons import LESSONS, Lesson, UnknownLesson, lesson_called
 from .runs import (
     DEFAULT_SECONDS,
@@ -75,11 +75,11 @@ def check_lessons(
     for checked in _check_all(wanted, seconds):
         found.append(checked)
         if not as_json:
-            typer.echo("\n".join(_lines(checked, len(homes) > 1)))
+            say("\n".join(_lines(checked, len(homes) > 1)))
     if as_json:
         echo_json({"checked": [_for_programs(x) for x in found]})
     else:
-        typer.echo("\n".join(_summary(found, homes, lessons)))
+        say("\n".join(_summary(found, homes, lessons)))
     if not all(x.is_done for x in found):
         raise typer.Exit(1)
 
@@ -92,13 +92,13 @@ def reset_lesson(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = 
         print_json(done)
         return
     for path in done.restored:
-        typer.echo(f"restored  {path}")
+        say(f"restored  {path}")
     for path in done.kept:
-        typer.echo(f"kept      {path}  (yours, under a new name)")
+        say(f"kept      {path}  (yours, under a new name)")
     if not done.restored:
-        typer.echo(f"{done.lesson} is as it was.")
+        say(f"{done.lesson} is as it was.")
     else:
-        typer.echo("In the lab, close the workflow's tab and open the file again.")
+        say("In the lab, close the workflow's tab and open the file again.")
 
 
 def lesson_solution(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = False) -> None:
@@ -113,7 +113,7 @@ def lesson_solution(lesson: LessonName, folder: Folder = Path(), as_json: AsJson
     if as_json:
         echo_json({"solution": target})
     else:
-        typer.echo(f"{target}: one of many. Open it in the lab.")
+        say(f"{target}: one of many. Open it in the lab.")
 
 
 def restore(folder: Path, lesson: Lesson) -> Reset:

@@ -259,7 +259,8 @@ def _where(events: list[JsonObject]) -> str:
     last = events[-1] if events else {}
     match last.get("event"):
         case "NodeStarted":
-            return f" {last['node']} was still waiting for its server."
+            waited = f" {last['node']} was still waiting for its server."
+            return f"{waited} See what that says: xai-mcp-agent servers"
         case "ToolStarted":
             return f" The tool {last['tool']} was still running."
         case _:

@@ -1,0 +1,55 @@
+"""What strangers wrote is printed, and does nothing to the terminal of the person who reads it.
+
+Names of files, what learners' workflows print, and the texts of servers may hold anything.
+"""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.cli.output import say, say_result
+
+EVIL = "before\x1b[2J\x1b]0;title\x07after\nnext line"
+SEEN = "before?[2J?]0;title?after\nnext line\n"
+
+
+class Terminal(io.StringIO):
+    """A terminal, as far as a program asks."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Have all output go there; called within a test, as pytest sets the streams before it."""
+    shown = Terminal()
+    monkeypatch.setattr("sys.stdout", shown)
+    monkeypatch.setattr("sys.stderr", shown)
+    return shown
+
+
+def test_a_person_sees_a_mark_where_a_code_would_act(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = terminal(monkeypatch)
+    say(EVIL)
+    say_result(EVIL, to_stderr=False)
+    assert shown.getvalue() == SEEN * 2
+
+
+def test_an_error_about_a_file_names_it_without_its_codes(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = terminal(monkeypatch)
+    with pytest.raises(SystemExit):
+        run(["adopt", "\x1b[2Jno.xircuits"])
+    assert "no file ?[2Jno.xircuits" in shown.getvalue()
+
+
+def test_a_program_gets_a_result_as_it_came(capsys: pytest.CaptureFixture[str]) -> None:
+    say_result("a\tb \x07", to_stderr=False)
+    assert capsys.readouterr().out == "a\tb \x07\n"
+
+
+def test_a_result_for_nobody_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    say_result("text", to_stderr=False)
