@@ -12,7 +12,7 @@ from ..agent.calls import Answered, CallRunner
 from ..agent.conversation import Conversation, call_message, result_messages
 from ..agent.events import RunEvent, RunFinished, ToolFinished
 from ..agent.loop import AgentRun
-from ..agent.models.base import Message, ToolCall
+from ..agent.models.base import Message, Model, ToolCall
 from ..core.errors import XaiMcpError
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
@@ -73,14 +73,8 @@ def run_agent(
             outcome.conversation = run.conversation.messages
             await workflow.run_nodes(partial(workflow.on_thought, event))
 
-    async def go(engine: Engine) -> RunFinished:
-        try:
-            toolbox, left_out = await _usable_toolbox(workflow, agent, engine)
-            return await run.go(toolbox, left_out)
-        finally:
-            await spec.model.aclose()
-
     run = AgentRun(spec, outcome.conversation, emit)
+    go = partial(_go, workflow, agent, run, spec.model)
     try:
         with nested(name):
             outcome.answer = ctx["last_answer"] = workflow.perform(go).answer
@@ -201,6 +195,16 @@ class _Workflow:
     async def run_nodes(self, do: Callable[[], T]) -> T:
         """Run a person's nodes in the workflow's thread, and wait for them."""
         return await self.stage.run(lambda: self._console.aside(do))
+
+
+async def _go(
+    workflow: _Workflow, agent: Mapping[str, Any], run: AgentRun, model: Model, engine: Engine
+) -> RunFinished:
+    try:
+        toolbox, left_out = await _usable_toolbox(workflow, agent, engine)
+        return await run.go(toolbox, left_out)
+    finally:
+        await model.aclose()
 
 
 async def _usable_toolbox(
