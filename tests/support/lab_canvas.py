@@ -68,7 +68,8 @@ _ENDED = f"""([end, error]) => {{
 _KERNEL_CHOICE = f"{_DIALOG} select"
 _BEGUN = f"""() => document.querySelector('{_KERNEL_CHOICE}')
   || [...document.querySelectorAll('{_OUTPUT}:not([data-old])')].some(x => x.innerText.trim())"""
-_ERROR_OUTPUT = '[data-mime-type="application/vnd.jupyter.error"], [data-mime-type$="stderr"]'
+# Not what is on stderr: with Python 3.12 and later Xircuits' own banner writes a warning there.
+_ERROR_OUTPUT = '[data-mime-type="application/vnd.jupyter.error"]'
 _END = "Finished Executing"
 
 
