@@ -61,15 +61,16 @@ _AREA = """() => {
 _MARK_OLD = "selector => document.querySelectorAll(selector).forEach(x => x.dataset.old = 'yes')"
 _OUTPUT = f"{_PANEL} .jp-OutputArea-child"
 _NOTICE = ".Toastify__toast"
+# With Python 3.12 and later Xircuits' own banner writes a warning on stderr, which is no error.
 _ENDED = f"""([end, error]) => {{
   const panel = document.querySelector('{_PANEL}');
-  return panel?.querySelector(error) || panel?.innerText.includes(end);
+  const errors = [...panel?.querySelectorAll(error) ?? []];
+  return errors.some(x => !x.innerText.includes('SyntaxWarning')) || panel?.innerText.includes(end);
 }}"""
 _KERNEL_CHOICE = f"{_DIALOG} select"
 _BEGUN = f"""() => document.querySelector('{_KERNEL_CHOICE}')
   || [...document.querySelectorAll('{_OUTPUT}:not([data-old])')].some(x => x.innerText.trim())"""
-# Not what is on stderr: with Python 3.12 and later Xircuits' own banner writes a warning there.
-_ERROR_OUTPUT = '[data-mime-type="application/vnd.jupyter.error"]'
+_ERROR_OUTPUT = '[data-mime-type="application/vnd.jupyter.error"], [data-mime-type$="stderr"]'
 _END = "Finished Executing"
 
 
