@@ -5,7 +5,7 @@ A node is found by its name: draw one of each. Places are in pixels of the canva
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator
+from playwright.sync_api import FloatRect, Locator
 
 from .lab_canvas import Canvas
 from .lab_palette import Palette
@@ -68,8 +68,7 @@ class Mouse:
 
     def submit(self, text: str) -> None:
         """Type into the box and press Submit; the box is gone, or comes back empty."""
-        self._box.click()
-        self._page.keyboard.type(text)
+        wait_until(lambda: self._type(text), f"{text!r} is in the box")
         self._page.click(".jp-Dialog .jp-mod-accept")
         self._page.wait_for_function(f"() => !document.querySelector('{_BOX}')?.value")
 
@@ -79,6 +78,13 @@ class Mouse:
         self.submit(text)
         link = f"-> {node}.{port}"
         wait_until(lambda: any(x.endswith(link) for x in self.links()), f"{link} is drawn")
+
+    def _type(self, text: str) -> bool:
+        """Type it in place of what is there; a dialog that is just opening may lose it."""
+        self._box.click()
+        self._page.keyboard.press("ControlOrMeta+a")
+        self._page.keyboard.type(text)
+        return self._box.input_value() == text
 
     def _port(self, node: str, port: str) -> Locator:
         return self._canvas.node(node).locator(f'div.port[data-name="{port}"]')
@@ -96,12 +102,23 @@ class Mouse:
 
 
 def _grip(thing: Locator) -> tuple[float, float]:
-    box = thing.bounding_box()
-    assert box is not None
+    box = _place(thing)
     return box["x"] + 2 * _GRIP, box["y"] + _GRIP
 
 
 def _middle(thing: Locator) -> tuple[float, float]:
-    box = thing.bounding_box()
-    assert box is not None
+    box = _place(thing)
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def _place(thing: Locator) -> FloatRect:
+    """Where it is on the page. The canvas draws nodes anew now and then: it is waited for."""
+    found: list[FloatRect] = []
+
+    def is_there() -> bool:
+        box = thing.bounding_box()
+        found.extend([box] if box else [])
+        return bool(found)
+
+    wait_until(is_there, f"{thing} is to be seen")
+    return found[-1]
