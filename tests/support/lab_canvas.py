@@ -114,7 +114,8 @@ class Canvas:
     def new_workflow(self) -> None:
         """Press the launcher's card for an empty workflow, and wait until it is drawn."""
         self.page.locator(_LAUNCHER_TAB).first.click()
-        self.page.locator(".jp-LauncherCard", has_text="New Xircuits File").click()
+        # The lab may have opened one itself, beside the one of `close_all`.
+        self.page.locator(".jp-LauncherCard:visible", has_text="New Xircuits File").click()
         self.page.wait_for_function(_IS_DRAWN, arg="")
 
     def rename(self, name: str) -> None:
