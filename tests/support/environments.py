@@ -28,6 +28,10 @@ sys.exit({attribute}())
 """
 
 
+# What pytest and make tell their children; another pytest or make is to begin anew.
+_OF_THIS_RUN = ("PYTEST_", "MAKE", "MFLAGS")
+
+
 @dataclass(frozen=True, slots=True)
 class Environment:
     """A virtual environment with everything this one has, except this package."""
@@ -49,7 +53,7 @@ class Environment:
         """What a process in this environment sees: it is activated, and has a home of its own."""
         path = f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}"
         # A test run in there must not take itself for a part of the one that is going on.
-        kept = {name: x for name, x in os.environ.items() if not name.startswith("PYTEST_")}
+        kept = {name: x for name, x in os.environ.items() if not name.startswith(_OF_THIS_RUN)}
         return {**kept, "PATH": path, "HOME": str(self.root), **more}
 
     def run(self, folder: Path, *command: str, **variables: str) -> str:

@@ -37,7 +37,7 @@ def quickstart() -> Workflow:
     )
     flow.note(
         "2. Set up the agent",
-        "The model `offline` needs no key: it\n"
+        "The model offline needs no key: it\n"
         "follows rules. For a real one open\n"
         "openai_compatible.xircuits.",
         above=agent,
@@ -89,18 +89,18 @@ def native_and_text() -> Workflow:
         "1. Two ways to call a tool",
         "Most models call functions: the service\n"
         "passes tools and calls beside the text.\n"
-        "That is `native`.",
+        "That is native.",
         above=native[0],
     )
     flow.note(
         "2. In text",
         "A model without that is told in the system prompt how to write\n"
-        "`TOOL: name {arguments}`, and its text is read. That is `text`.",
+        "TOOL: name {arguments}, and its text is read. That is text.",
         above=text[0],
     )
     flow.note(
         "3. Compare",
-        "Same tools, same call, same\nanswer. `auto`, the default,\nchooses for you.",
+        "Same tools, same call, same\nanswer. auto, the default,\nchooses for you.",
         below=text[-1],
     )
     return flow
@@ -132,7 +132,7 @@ def memory_of_an_agent() -> Workflow:
     flow.main(memory, agent, told, asked, flow.node("Print", msg=asked["last_response"]))
     flow.note(
         "1. A place for notes",
-        "Give `file` a name, such as notes.jsonl,\nand they are there again tomorrow.",
+        "Give file a name, such as notes.jsonl,\nand they are there again tomorrow.",
         above=memory,
     )
     flow.note(
@@ -179,8 +179,8 @@ def progress_of_an_agent() -> Workflow:
     )
     flow.note(
         "3. Report",
-        "`thought` says what the agent did and\n"
-        "why. Put any nodes here: write a file,\n"
+        "thought has what the agent did and why.\n"
+        "Put any nodes here: write a file,\n"
         "send a message, count.",
         below=report,
     )

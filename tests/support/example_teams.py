@@ -34,12 +34,12 @@ def agent_as_a_tool() -> Workflow:
     flow.side(tool, text, inner, flow.node("AgentToolOutput", results=[inner["last_response"]]))
     flow.note(
         "1. An agent with tools",
-        "Its toolbelt `books` has the server's tools.",
+        "Its toolbelt books has the server's tools.",
         above=library,
     )
     flow.note(
         "2. An agent that asks it",
-        "Its toolbelt, the `default` one, has only\nthe tool that is drawn below.",
+        "Its toolbelt, the default one, has only\nthe tool that is drawn below.",
         above=belt,
     )
     flow.note(

@@ -139,6 +139,8 @@ class Workflow:
         self, title: str, text: str, *, above: Node | None = None, below: Node | None = None
     ) -> None:
         """Add a comment over or under a node. Its lines are shown as they are, unbroken."""
+        if "`" in text:
+            raise WorkflowError(f"{title}: a comment is no Markdown: {text}")
         for line in text.splitlines():
             if note_text_width(line) > widest_note_text():
                 raise WorkflowError(f"{title}: too long for a line of a comment: {line}")
