@@ -30,7 +30,8 @@ from xai_mcp_agent.agent.models.openai_access import Access
 from xai_mcp_agent.agent.models.registry import PROVIDERS
 from xai_mcp_agent.agent.prompt import PLACEHOLDERS
 from xai_mcp_agent.core.errors import ModelError
-from xai_mcp_agent.sources.mcp import process, source
+from xai_mcp_agent.sources.mcp import source
+from xai_mcp_agent.sources.mcp.stdio import process
 
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 HOUSE, MODELS = ROOT / "docs" / "how_it_is_built.md", ROOT / "docs" / "models.md"
@@ -84,7 +85,8 @@ def _plan() -> list[str]:
     plan = next(x.text for x in blocks_of(HOUSE) if x.language == "plan")
     found: list[str] = []
     for indent, name in re.findall(r"^( +)(\w+)/ ", plan, re.MULTILINE):
-        found.append(f"{found[-1].partition('/')[0]}/{name}" if len(indent) > 2 else name)
+        around = found[-1].split("/")[: len(indent) // 2 - 1] if found else []
+        found.append("/".join([*around, name]))
     return found
 
 

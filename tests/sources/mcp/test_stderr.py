@@ -9,7 +9,7 @@ from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from xai_mcp_agent.core.errors import ServerError, SourceClosed, SourceFailed
 from xai_mcp_agent.settings.secrets import Secrets
-from xai_mcp_agent.sources.mcp.stderr import StderrLog
+from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
 
 SECRET = "sk-live-0123456789abcdef"
 

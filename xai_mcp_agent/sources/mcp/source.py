@@ -26,7 +26,7 @@ from ...settings.models import ServerSettings
 from ..base import OnProgress
 from .failures import Failures, LastingFailure, NotSent, hung_up
 from .session import McpSession
-from .stderr import StderrLog
+from .stdio.stderr import StderrLog
 from .transport import Connection
 
 logger = logging.getLogger(__name__)
@@ -145,19 +145,21 @@ class McpSource:
 
     async def list_resources(self) -> list[Resource]:
         """Every resource and template."""
-        return await self._over_a_session(McpSession.list_resources)
+        return await self._over_a_session(lambda session: session.content.list_resources())
 
     async def read_resource(self, uri: str) -> list[ResourcePart]:
         """The contents of one resource."""
-        return await self._over_a_session(lambda session: session.read_resource(uri))
+        return await self._over_a_session(lambda session: session.content.read_resource(uri))
 
     async def list_prompts(self) -> list[Prompt]:
         """Every prompt."""
-        return await self._over_a_session(McpSession.list_prompts)
+        return await self._over_a_session(lambda session: session.content.list_prompts())
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
         """One prompt, filled in."""
-        return await self._over_a_session(lambda session: session.get_prompt(name, arguments))
+        return await self._over_a_session(
+            lambda session: session.content.get_prompt(name, arguments)
+        )
 
     async def _over_a_session(self, do: Callable[[McpSession], Awaitable[T]]) -> T:
         """Do something with the session; once more where the server cannot have seen it."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...settings.models import ServerSettings
-from .http import HttpFacts, http_transport, sse_transport
-from .process import ServerProcess
-from .stderr import StderrLog
-from .stdio import stdio_transport
+from .http.facts import HttpFacts
+from .http.transport import http_transport, sse_transport
+from .stdio.process import ServerProcess
+from .stdio.stderr import StderrLog
+from .stdio.transport import stdio_transport
 from .streams import watched
 from .watch import Watch
 

@@ -2,7 +2,7 @@
 
 Directly on asyncio's subprocess protocol: it hands over bytes as they come, without a task for
 each pipe, and its transport can be closed while a stranger still holds the other end of a pipe.
-What the lines mean is left to `stdio.py`.
+What the lines mean is left to `transport.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import cast
 import anyio
 import anyio.lowlevel
 
-from ...settings.models import ServerSettings
+from ....settings.models import ServerSettings
 from . import guard
 from .stderr import StderrLog
 

@@ -1,35 +1,24 @@
-"""A server behind a URL: Streamable HTTP, and the older SSE.
+"""What came of one HTTP request, in a form that the SDK can read.
 
-The SDK's HTTP client ends the whole connection when one request cannot be
-sent or one answer breaks off, forgets the HTTP status of a refusal, and reads answers of any
-size. So requests pass through a client of ours that turns such failures
-into an error answer to that one request, and keeps the facts.
+The SDK forgets the HTTP status of a refusal, reads answers of any size, and ends the whole
+connection when one answer breaks off. So such an answer becomes an error answer to that one
+request, and the facts are kept.
 """
 
 from __future__ import annotations
 
 import json
-import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from functools import cache
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
 
-import anyio.to_thread
-
-from ...settings.models import ServerSettings
-from .watch import TROUBLE, Trouble
+from ..watch import TROUBLE, Trouble
+from .facts import HttpFacts
 
 if TYPE_CHECKING:
     import httpx2
-    from mcp.shared.message import SessionMessage
 
-# A server that accepts no connection within this is as good as down.
-_CONNECT_SECONDS = 10.0
-# Most servers close a connection after five idle seconds; a request at that moment would be lost.
-_IDLE_SECONDS = 4.0
 # An answer above this is broken or hostile, and memory matters more.
-_MAX_ANSWER_BYTES = 64 * 1024 * 1024
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
 # Only the head of an error page is of use to a reader; more than this is not even read.
 _SHOWN_BODY = 300
 _MAX_REFUSAL_BYTES = 64 * 1024
@@ -40,122 +29,39 @@ _METHOD_NOT_FOUND = -32601
 _HEADERS_FOR_THE_SDK = ("content-type", "mcp-session-id", "www-authenticate")
 
 
-class HttpFacts:
-    """What was noticed at the HTTP level.
-
-    `status` is that of the last answer, `failure` why there was none. `on_doubt` is called
-    when the server may be gone.
-    """
-
-    def __init__(self) -> None:
-        self.status: int | None = None
-        self.failure = ""
-        self.on_doubt: Callable[[], None] = _nothing
-
-
-@asynccontextmanager
-async def http_transport(
-    settings: ServerSettings, facts: HttpFacts
-) -> AsyncGenerator[tuple[Any, Any]]:
-    """Speak Streamable HTTP to the server's URL."""
-    from mcp.client.streamable_http import streamable_http_client
-
-    trusted = await anyio.to_thread.run_sync(_trusted)
-    async with (
-        _http_client(settings, facts, trusted) as client,
-        streamable_http_client(
-            settings.url, http_client=client, max_sse_event_size=_MAX_ANSWER_BYTES
-        ) as (read, write),
-    ):
-        yield read, _Sendable(write)
-
-
-@asynccontextmanager
-async def sse_transport(
-    settings: ServerSettings, facts: HttpFacts
-) -> AsyncGenerator[tuple[Any, Any]]:
-    """Speak the older HTTP+SSE to the server's URL."""
-    from mcp.client.sse import sse_client
-
-    trusted = await anyio.to_thread.run_sync(_trusted)
-
-    def factory(*_: object, **__: object) -> httpx2.AsyncClient:
-        return _http_client(settings, facts, trusted, answers_elsewhere=True)
-
-    async with sse_client(settings.url, httpx_client_factory=factory) as (read, write):
-        yield read, _Sendable(write)
-
-
-@cache
-def _trusted() -> ssl.SSLContext:
-    """Whose certificates are trusted; shared, because loading it takes a twentieth of a second."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
-
-
-def _http_client(
-    settings: ServerSettings,
-    facts: HttpFacts,
-    trusted: ssl.SSLContext,
-    *,
-    answers_elsewhere: bool = False,
-) -> httpx2.AsyncClient:
-    """A client that sends the server's headers and never lets one failure end the connection.
-
-    Reads have no limit of their own: every request has ours, and streams may be silent for long.
-    `answers_elsewhere`: answers come on another stream, so a refused request will have none.
-    """
-    # Here, because it is only needed once a server is reached by URL.
-    import httpx2
-
-    class Client(httpx2.AsyncClient):
-        """Every request of the SDK passes through `send`."""
-
-        async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-            try:
-                response = await super().send(request, **options)
-                facts.status, facts.failure = response.status_code, ""
-                if answers_elsewhere and request.method == "POST":
-                    _note_a_refusal(response, facts)
-                return await _as_the_sdk_can_read_it(request, response, facts)
-            except httpx2.RequestError as cause:
-                return _broken_off(request, cause, facts)
-
-    return Client(
-        headers=settings.headers,
-        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
-        limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
-        verify=trusted,
-    )
-
-
-async def _as_the_sdk_can_read_it(
+async def as_the_sdk_can_read_it(
     request: httpx2.Request, response: httpx2.Response, facts: HttpFacts
 ) -> httpx2.Response:
+    """An answer as it came, or what stands for it where the SDK could not use it."""
     if request.method == "GET":
         return _watched(response, facts)
     if response.status_code >= 400:
         return await _refusal(request, response)
     if _is_json(response):
-        body = await _body(response, _MAX_ANSWER_BYTES)
-        if len(body) > _MAX_ANSWER_BYTES:
-            size = _MAX_ANSWER_BYTES // 1024**2
+        body = await _body(response, MAX_ANSWER_BYTES)
+        if len(body) > MAX_ANSWER_BYTES:
+            size = MAX_ANSWER_BYTES // 1024**2
             text = f"it is larger than {size} MiB"
             return _error_answer(request, 502, text, trouble="unreadable")
         return _with_body(request, response, body)
     return response
 
 
-def _note_a_refusal(response: httpx2.Response, facts: HttpFacts) -> None:
+def note_a_refusal(response: httpx2.Response, facts: HttpFacts) -> None:
+    """Remember that a request was refused whose answer would come on another stream."""
     if response.status_code >= 400:
         facts.failure = f"a request was answered with HTTP {response.status_code}"
         facts.on_doubt()
 
 
-def _broken_off(
+def broken_off(
     request: httpx2.Request, cause: httpx2.RequestError, facts: HttpFacts
 ) -> httpx2.Response:
+    """An answer in place of the one that never came, or never came to its end.
+
+    Raises:
+        RequestError: a standing stream broke, which the SDK opens again by itself.
+    """
     import httpx2
 
     facts.failure = f"{type(cause).__name__}: {cause}".rstrip(": ")
@@ -270,31 +176,3 @@ def _error_answer(
         json={"jsonrpc": "2.0", "id": None, "error": error},
         request=request,
     )
-
-
-class _Sendable:
-    """A write stream that refuses what cannot be JSON.
-
-    The SDK would find out in the task that posts it, and end the connection.
-    """
-
-    def __init__(self, inner: Any) -> None:
-        self._inner = inner
-
-    async def __aenter__(self) -> _Sendable:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: Any) -> Any:
-        return await self._inner.__aexit__(*exc)
-
-    async def send(self, item: SessionMessage) -> None:
-        item.message.model_dump_json(by_alias=True, exclude_unset=True)
-        await self._inner.send(item)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-
-def _nothing() -> None:
-    """Nobody wants to know."""

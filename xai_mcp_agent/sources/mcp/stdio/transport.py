@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ...settings.models import ServerSettings
+from ....settings.models import ServerSettings
+from ..watch import TROUBLE
 from .process import CutLine, ServerProcess, start_process
 from .stderr import StderrLog
-from .watch import TROUBLE
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage

@@ -1,0 +1,52 @@
+"""What a server offers beside its tools: resources and prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from ...core.resources import Prompt, PromptMessage, Resource
+from ...core.results import ResourcePart
+from . import results
+from .requests import Requests
+
+
+class Content:
+    """One server's, asked for over the connection of `requests`."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+
+    async def list_resources(self) -> list[Resource]:
+        """Every resource and every template; empty for a server that has none."""
+        client = self._requests.connected()
+        if client.server_capabilities.resources is None:
+            return []
+        ask = client.list_resource_templates
+        resources = await self._requests.listed(
+            "resources/list", client.list_resources, "resources"
+        )
+        templates = await self._requests.listed(
+            "resources/templates/list", ask, "resource_templates"
+        )
+        return [*map(results.resource_of, resources), *map(results.template_of, templates)]
+
+    async def read_resource(self, uri: str) -> list[ResourcePart]:
+        """The contents of one resource."""
+        ask = partial(self._requests.connected().read_resource, uri)
+        result = await self._requests.ask(f"reading {uri!r}", ask, self._requests.seconds)
+        return [results.resource_part_of(x) for x in result.contents]
+
+    async def list_prompts(self) -> list[Prompt]:
+        """Every prompt; empty for a server that has none."""
+        client = self._requests.connected()
+        if client.server_capabilities.prompts is None:
+            return []
+        listed = await self._requests.listed("prompts/list", client.list_prompts, "prompts")
+        return [results.prompt_of(x) for x in listed]
+
+    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
+        """One prompt, filled in."""
+        ask = partial(self._requests.connected().get_prompt, name, dict(arguments))
+        result = await self._requests.ask(f"the prompt {name!r}", ask, self._requests.seconds)
+        return [results.prompt_message_of(x) for x in result.messages]

@@ -1,0 +1,63 @@
+"""The HTTP client through which every request to one server passes."""
+
+from __future__ import annotations
+
+import ssl
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ....settings.models import ServerSettings
+from .answers import as_the_sdk_can_read_it, broken_off, note_a_refusal
+from .facts import HttpFacts
+
+if TYPE_CHECKING:
+    import httpx2
+
+# A server that accepts no connection within this is as good as down.
+_CONNECT_SECONDS = 10.0
+# Most servers close a connection after five idle seconds; a request at that moment would be lost.
+_IDLE_SECONDS = 4.0
+
+
+@cache
+def trusted_certificates() -> ssl.SSLContext:
+    """Whose certificates are trusted; shared, because loading it takes a twentieth of a second."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
+def http_client(
+    settings: ServerSettings,
+    facts: HttpFacts,
+    trusted: ssl.SSLContext,
+    *,
+    answers_elsewhere: bool = False,
+) -> httpx2.AsyncClient:
+    """A client that sends the server's headers and never lets one failure end the connection.
+
+    Reads have no limit of their own: every request has ours, and streams may be silent for long.
+    `answers_elsewhere`: answers come on another stream, so a refused request will have none.
+    """
+    # Here, because it is only needed once a server is reached by URL.
+    import httpx2
+
+    class Client(httpx2.AsyncClient):
+        """Every request of the SDK passes through `send`."""
+
+        async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+            try:
+                response = await super().send(request, **options)
+                facts.status, facts.failure = response.status_code, ""
+                if answers_elsewhere and request.method == "POST":
+                    note_a_refusal(response, facts)
+                return await as_the_sdk_can_read_it(request, response, facts)
+            except httpx2.RequestError as cause:
+                return broken_off(request, cause, facts)
+
+    return Client(
+        headers=settings.headers,
+        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
+        limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+        verify=trusted,
+    )

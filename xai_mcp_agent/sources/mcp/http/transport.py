@@ -1,0 +1,75 @@
+"""A server behind a URL: Streamable HTTP, and the older SSE."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
+
+from ....settings.models import ServerSettings
+from .answers import MAX_ANSWER_BYTES
+from .client import http_client, trusted_certificates
+from .facts import HttpFacts
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.shared.message import SessionMessage
+
+
+@asynccontextmanager
+async def http_transport(
+    settings: ServerSettings, facts: HttpFacts
+) -> AsyncGenerator[tuple[Any, Any]]:
+    """Speak Streamable HTTP to the server's URL."""
+    from mcp.client.streamable_http import streamable_http_client
+
+    trusted = await anyio.to_thread.run_sync(trusted_certificates)
+    async with (
+        http_client(settings, facts, trusted) as client,
+        streamable_http_client(
+            settings.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES
+        ) as (read, write),
+    ):
+        yield read, _Sendable(write)
+
+
+@asynccontextmanager
+async def sse_transport(
+    settings: ServerSettings, facts: HttpFacts
+) -> AsyncGenerator[tuple[Any, Any]]:
+    """Speak the older HTTP+SSE to the server's URL."""
+    from mcp.client.sse import sse_client
+
+    trusted = await anyio.to_thread.run_sync(trusted_certificates)
+
+    def factory(*_: object, **__: object) -> httpx2.AsyncClient:
+        return http_client(settings, facts, trusted, answers_elsewhere=True)
+
+    async with sse_client(settings.url, httpx_client_factory=factory) as (read, write):
+        yield read, _Sendable(write)
+
+
+class _Sendable:
+    """A write stream that refuses what cannot be JSON.
+
+    The SDK would find out in the task that posts it, and end the connection.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aenter__(self) -> _Sendable:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> Any:
+        return await self._inner.__aexit__(*exc)
+
+    async def send(self, item: SessionMessage) -> None:
+        item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        await self._inner.send(item)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)

@@ -1,0 +1,130 @@
+"""Requests over one connection: each bounded in time, each failure one of our errors."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+
+from ...core.errors import SourceError
+from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
+from .health import Health
+from .listing import all_pages
+from .transport import Connection
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+T = TypeVar("T")
+
+LIST_SECONDS = 30.0
+# The SDK has limits of its own, which may add up; this much later ours ends them all.
+_GRACE_SECONDS = 1.0
+
+
+class Requests:
+    """What is asked over one connection. `client` is set by the session that serves it."""
+
+    def __init__(self, link: Connection, failures: Failures, health: Health) -> None:
+        self.client: Client | None = None
+        self._link = link
+        self._failures = failures
+        self._health = health
+        self._in_flight = _InFlight()
+
+    @property
+    def seconds(self) -> float:
+        """The limit of one request where nothing else was said."""
+        return self._link.settings.call_timeout_seconds
+
+    def connected(self) -> Client:
+        """The client, for `ask`.
+
+        Raises:
+            NotSent: there is no connection any more.
+        """
+        if self._health.is_over or self.client is None:
+            raise self._failures.of_loss(self._link, NotSent)
+        return self.client
+
+    async def ask(
+        self,
+        what: str,
+        ask: Callable[[], Awaitable[T]],
+        seconds: float,
+        *,
+        is_limited: bool = False,
+    ) -> T:
+        """Await an answer; anything that goes wrong becomes one of our errors.
+
+        The SDK itself, and code that it runs for a server's odd answer, raises
+        many types: all of them mean that this one request failed. `is_limited`: `ask` keeps to
+        `seconds` by itself.
+
+        Raises:
+            SourceError: one of its kinds.
+            InvalidArguments: what should be sent cannot be JSON.
+        """
+        started = monotonic()
+        try:
+            with self._in_flight:
+                if is_limited:
+                    return await ask()
+                with anyio.fail_after(seconds + _GRACE_SECONDS):
+                    return await ask()
+        except Exception as cause:
+            verdict = verdict_on(cause, self._link)
+            await self._draw_conclusions(verdict, started)
+            raise self._failures.of_request(verdict, cause, self._link, what, seconds) from cause
+
+    async def listed(self, what: str, ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
+        """All items of a listing that a server need not have."""
+        try:
+            pages = await self.ask(what, partial(all_pages, ask, field), LIST_SECONDS)
+        except SourceError as error:
+            if is_missing_method(error):
+                return []  # some servers have resources but no templates
+            raise
+        return pages.items
+
+    async def none_in_flight(self, seconds: float) -> None:
+        """Wait until every request has its answer, or for so long."""
+        await self._in_flight.none(seconds)
+
+    async def _draw_conclusions(self, verdict: Verdict, started: float) -> None:
+        match verdict:
+            case "lost" | "unsent":
+                self._health.end()
+                await self._link.last_words()
+            case "broken":
+                self._health.doubt()
+            case "late":
+                self._health.note_silence(started)
+            case _:
+                pass
+
+
+class _InFlight:
+    """Counts the requests that wait for their answers."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._all_done = anyio.Event()
+
+    def __enter__(self) -> None:
+        self._count += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self._all_done.set()
+
+    async def none(self, seconds: float) -> None:
+        """Wait until there are none, or for so long."""
+        self._all_done = anyio.Event()
+        with anyio.move_on_after(seconds):
+            if self._count:
+                await self._all_done.wait()

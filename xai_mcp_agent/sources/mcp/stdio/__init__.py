@@ -1,0 +1,1 @@
+"""A server as a child process: what passes over its pipes, and that it ends with us."""
