@@ -4,16 +4,19 @@ Run as a child it speaks over stdio: `python -S fault_server.py '{"exit": 3}'`; 
 is what a settings file holds for that. `fault_http.py` puts the same server behind a URL.
 
 Options, all of them optional:
-- at the start: `exit` (a code), `hang`, `stderr` (text), `stderr_mb`, `banner`, `bom`, `child`
-  (starts a child of its own: "polite", "deaf" to SIGTERM, or an "heir" to its stdout),
-  `journal` (a file that gets a line for each start and each message)
+- at the start: `delay` (seconds), `exit` (a code), `hang`, `stderr` (text), `stderr_mb`, `banner`,
+  `bom`, `child` (starts a child of its own: "polite", "deaf" to SIGTERM, or an "heir" to its
+  stdout), `journal` (a file that gets a line for each start and each message)
 - `era`: "legacy" (default), "modern", or "both"; `discover`: "mute", "die"; `version` (what it
   answers to initialize), `init_error` (a text), `instructions`, `no_tools`
 - listing: `tools` (in place of the usual ones), `many` (so many more), `page` (tools on a page),
   `cursor`: "loop", "endless";
   `ttl_ms`; `list`: "hang", "error", "die"; `echo_notice` (a change notice after each listing)
+- `on`: for a method, what is done in place of the usual answer: see `perform`
+- `crlf` (lines end as on Windows)
 - the end: `ignore_eof`, `ignore_term`, `slow_end` (seconds it needs to finish)
 - `then`: options that replace these from the second start on; needs a `journal`
+- `until` (a file: once it is there, a new start is healthy)
 
 Its tools do what their arguments say; see `_TOOLS`.
 """
@@ -58,8 +61,16 @@ class FaultServer:
     def handle(self, message: dict) -> Iterator[dict | bytes]:
         """Everything that is to be sent because of this message, in order."""
         self.seen.append(message)
-        method, request = message.get("method", "(answer)"), message.get("id")
+        method = message.get("method", "(answer)")
         journal(self.options, method)
+        if method in self.options.get("on", {}):
+            yield from self.perform(message, self.options["on"][method])
+        else:
+            yield from self.usual(message)
+
+    def usual(self, message: dict) -> Iterator[dict | bytes]:
+        """The answer that a message gets where nothing else was said."""
+        method, request = message.get("method", "(answer)"), message.get("id")
         known = _METHODS.get(method)
         if method == "(answer)":
             self.answers.append(message)
@@ -68,6 +79,37 @@ class FaultServer:
                 yield _with_id(answer, request)
         elif request is not None:
             yield _error(request, -32601, "Method not found")
+
+    def perform(self, message: dict, steps: list) -> Iterator[dict | bytes]:
+        """Do these steps, each a list: what, and with what. In texts ID is the request's.
+
+        `line` (a text), `write` (the same, without an end), `reply` (a result), `usual`, `pause`
+        (seconds), `exit` (a code), `close` (a file number), `stderr` (a text), `times` (how often,
+        and a text that is written).
+        """
+        for what, *how in steps:
+            match what:
+                case "line":
+                    yield self._filled(how[0], message).encode("latin-1")
+                case "write":
+                    _write_all(1, self._filled(how[0], message).encode("latin-1"))
+                case "reply":
+                    yield _with_id(how[0], message.get("id"))
+                case "usual":
+                    yield from self.usual(message)
+                case "pause":
+                    time.sleep(how[0])
+                case "exit":
+                    os._exit(how[0])
+                case "close":
+                    os.close(how[0])
+                case "stderr":
+                    _write_all(2, how[0].encode("latin-1"))
+                case "times":
+                    _write_all(1, self._filled(how[1], message).encode("latin-1") * how[0])
+
+    def _filled(self, text: str, message: dict) -> str:
+        return text.replace("ID", str(message.get("id")))
 
     def seen_methods(self) -> list[str]:
         """What it was sent so far; answers to its own requests count as `(answer)`."""
@@ -250,6 +292,11 @@ def raw(_server: FaultServer, message: dict, line: str, then: str = "") -> Itera
         yield _text(then)
 
 
+def act(server: FaultServer, message: dict, steps: list) -> Iterator[dict | bytes]:
+    """Do these steps; see `FaultServer.perform`."""
+    yield from server.perform(message, steps)
+
+
 def big(_server: FaultServer, _message: dict, characters: int) -> Iterator[dict]:
     """Answer with a text of this length."""
     yield _text("x" * characters)
@@ -301,8 +348,8 @@ def answers(server: FaultServer, _message: dict) -> Iterator[dict]:
 _TOOLS: dict[str, Callable[..., Iterator]] = {
     x.__name__: x
     for x in (
-        echo, pid, environment, seen, never, freeze, die, close_stdout, result, rpc_error, raw, big,
-        complain, set_tools, progress, log, ask, answers,
+        echo, pid, environment, seen, never, freeze, die, close_stdout, result, rpc_error, raw, act,
+        big, complain, set_tools, progress, log, ask, answers,
     )
 }  # fmt: skip
 
@@ -343,6 +390,7 @@ def _prepare(options: dict) -> None:
     journal(options, f"pid {os.getpid()}")
     if options.get("ignore_term"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    time.sleep(options.get("delay", 0))
     if "stderr" in options:
         os.write(2, options["stderr"].encode("utf-8"))
     if "stderr_mb" in options:
@@ -356,7 +404,7 @@ def _prepare(options: dict) -> None:
     if options.get("hang"):
         time.sleep(FOR_EVER_SECONDS)
     if options.get("banner"):
-        _write(b"Starting up ...")
+        _write_all(1, b"Starting up ...\n")
     if options.get("bom"):
         os.write(1, b"\xef\xbb\xbf")
 
@@ -374,17 +422,19 @@ def _start_child(options: dict) -> None:
     journal(options, f"child {child.pid}")
 
 
-def _write(line: bytes) -> None:
-    data = line + b"\n"
+def _write_all(file: int, data: bytes) -> None:
     while data:
-        data = data[os.write(1, data) :]
+        data = data[os.write(file, data) :]
 
 
 def _serve_stdio(options: dict) -> None:
     server = FaultServer(options)
+    end = b"\r\n" if options.get("crlf") else b"\n"
     for line in sys.stdin.buffer:
         for answer in server.handle(json.loads(line)):
-            _write(answer if isinstance(answer, bytes) else json.dumps(answer).encode())
+            _write_all(
+                1, (answer if isinstance(answer, bytes) else json.dumps(answer).encode()) + end
+            )
     if options.get("ignore_eof"):
         time.sleep(FOR_EVER_SECONDS)
     if "slow_end" in options:
@@ -400,6 +450,8 @@ def main() -> None:
     options = json.loads(sys.argv[1]) if sys.argv[1:] else {}
     if "then" in options and os.path.exists(options["journal"]):
         options |= options["then"]
+    if os.path.exists(options.get("until", "")):
+        options = {}
     _prepare(options)
     _serve_stdio(options)
 

@@ -1,0 +1,18 @@
+"""All faults, in groups whose members are run together: they must not disturb each other anyway.
+
+A part of the catalogue is a file with a tuple of faults; a new one is added to `GROUPS`.
+"""
+
+from __future__ import annotations
+
+from .stdio_start import STARTING
+
+GROUPS = {
+    "starting": STARTING,
+}
+FAULTS = [fault.name for faults in GROUPS.values() for fault in faults]
+
+
+def group_of(name: str) -> str:
+    """The group that a fault belongs to."""
+    return next(x for x, faults in GROUPS.items() if any(name == y.name for y in faults))

@@ -1,0 +1,257 @@
+"""Runs faults over the public `Bridge`, several at once in one bridge, beside a healthy server.
+
+Records what came of each step and how long it took, whether the bridge's event loop stood still,
+and what was left behind.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from tests.support.bridges import bridge_with, status_of
+from tests.support.fault_server import entry
+from tests.support.processes import is_running, wait_until
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.errors import SourceFailed
+
+from .fault import Call, Entry, Fault
+
+HEALTHY = "healthy"
+_TICK_SECONDS = 0.01
+_MARK = "FAULT_RUN"
+_GONE_SECONDS = 3.0  # after the end of a server was told, until the last of its processes is gone
+
+
+@dataclass(frozen=True)
+class Step:
+    """What came of one step."""
+
+    name: str
+    seconds: float
+    limit: float
+    error: BaseException | None = None
+    text: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of one fault, step by step. `left` are processes that outlived the close."""
+
+    fault: Fault
+    steps: dict[str, Step]
+    status_notes: tuple[str, ...] = ()
+    left: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of several faults at once, and what the rest of the process felt of it."""
+
+    reports: dict[str, Report]
+    healthy_calls: int
+    healthy_errors: tuple[str, ...]
+    longest_stall_seconds: float
+    left_behind: tuple[str, ...]
+
+
+def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
+    """Connect, call, call again and close each of them, all at the same time."""
+    import mcp  # noqa: F401  # as after the first server of a process: what follows is its own time
+
+    before = _belongings()
+    with ExitStack() as servers:
+        entries = {x.name: _entry_of(x, folder, servers) for x in faults}
+        with bridge_with(**entries, **{HEALTHY: entry()}) as bridge:
+            bridge.list_tools(HEALTHY)
+            with (
+                _ticking(bridge) as ticks,
+                _calling(bridge) as healthy,
+                ThreadPoolExecutor(len(faults)) as threads,
+            ):
+                sittings = [_Sitting(bridge, x, folder) for x in faults]
+                reports = list(threads.map(_Sitting.report, sittings))
+    return Run(
+        reports={x.fault.name: x for x in reports},
+        healthy_calls=healthy.calls,
+        healthy_errors=tuple(healthy.errors),
+        longest_stall_seconds=ticks.longest_stall_seconds,
+        left_behind=_left_since(before),
+    )
+
+
+class _Sitting:
+    """One fault in its turn. Every exception of a step is kept, ours or not."""
+
+    def __init__(self, bridge: Bridge, fault: Fault, folder: Path) -> None:
+        self._bridge = bridge
+        self._fault = fault
+        self._folder = folder / fault.name
+        self._steps: dict[str, Step] = {}
+
+    def report(self) -> Report:
+        fault = self._fault
+        self._take("connect", fault.connect_seconds, self._connect)
+        if fault.call is not None:
+            self._call("call", fault.call)
+        if fault.mend is not None:
+            fault.mend(self._folder)
+        self._call("again", fault.again)
+        notes = status_of(self._bridge, fault.name).notes
+        self._take("close", 8.0, lambda: self._bridge.disconnect(fault.name))
+        return Report(fault, self._steps, notes, _outliving(fault.name))
+
+    def _connect(self) -> None:
+        self._bridge.connect(self._fault.name, wait=True)
+        status = status_of(self._bridge, self._fault.name)
+        if status.state != "ready":
+            raise SourceFailed(status.name, status.error, status.next_step, status.stderr_tail)
+
+    def _call(self, name: str, call: Call) -> None:
+        def make() -> Any:
+            return self._bridge.call_tool(
+                self._fault.name, call.tool, call.arguments, timeout_seconds=call.seconds
+            )
+
+        self._take(name, call.seconds, make)
+
+    def _take(self, name: str, limit: float, do: Callable[[], Any]) -> None:
+        started = time.monotonic()
+        error, result = None, None
+        try:
+            result = do()
+        except BaseException as raised:  # noqa: BLE001 - what leaks is what we look for
+            error = raised.with_traceback(None)
+        seconds = time.monotonic() - started
+        text, notes = (result.text, result.notes) if hasattr(result, "text") else ("", ())
+        self._steps[name] = Step(name, seconds, limit, error, text, notes)
+
+
+@dataclass
+class _Ticks:
+    """A task on the bridge's loop that wants to be run every few milliseconds.
+
+    A tick counts as late only by as much as this process computed meanwhile: on a busy machine
+    the rest of the lateness is not ours.
+    """
+
+    longest_stall_seconds: float = 0.0
+
+    async def run(self, _engine: object) -> None:
+        while True:
+            wall, computed = time.monotonic(), time.process_time()
+            await anyio.sleep(_TICK_SECONDS)
+            late = time.monotonic() - wall - _TICK_SECONDS
+            stall = min(late, time.process_time() - computed)
+            self.longest_stall_seconds = max(self.longest_stall_seconds, stall)
+
+
+@contextmanager
+def _ticking(bridge: Bridge) -> Iterator[_Ticks]:
+    ticks = _Ticks()
+    ticking = bridge.submit(ticks.run)
+    try:
+        yield ticks
+    finally:
+        ticking.cancel()
+
+
+@dataclass
+class _Healthy:
+    """Somebody who goes on calling a healthy server all the time."""
+
+    calls: int = 0
+    errors: list[str] = field(default_factory=list[str])
+
+    def run(self, bridge: Bridge, stop: threading.Event) -> None:
+        while not stop.wait(0.01):
+            self.calls += 1
+            try:
+                text = bridge.call_tool(HEALTHY, "echo", {"text": "well"}, timeout_seconds=20).text
+            except Exception as error:  # noqa: BLE001 - any at all is too many
+                self.errors.append(repr(error))
+                return
+            if text != "well":
+                self.errors.append(text)
+
+
+@contextmanager
+def _calling(bridge: Bridge) -> Iterator[_Healthy]:
+    healthy, stop = _Healthy(), threading.Event()
+    thread = threading.Thread(target=healthy.run, args=[bridge, stop])
+    thread.start()
+    try:
+        yield healthy
+    finally:
+        stop.set()
+        thread.join(30)
+
+
+def _entry_of(fault: Fault, folder: Path, servers: ExitStack) -> Entry:
+    own = folder / fault.name
+    own.mkdir()
+    made = servers.enter_context(fault.server(own)) if callable(fault.server) else fault.server
+    if "url" in made:
+        return made
+    # All that a process starts inherits it, so whatever is left can be found.
+    return {**made, "env": {**made.get("env", {}), _MARK: _mark(fault.name)}, "cwd": str(own)}
+
+
+_RUN = uuid.uuid4().hex
+
+
+def _mark(name: str) -> str:
+    return f"{_RUN}-{name}"
+
+
+def _outliving(name: str) -> tuple[int, ...]:
+    """The processes of this fault that still run, after a moment to end."""
+    deadline = time.monotonic() + _GONE_SECONDS
+    while (left := _marked(name)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def _marked(name: str) -> tuple[int, ...]:
+    wanted, found = f"{_MARK}={_mark(name)}\0".encode(), list[int]()
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted in (folder / "environ").read_bytes() and is_running(int(folder.name)):
+                found.append(int(folder.name))
+        except OSError:
+            continue  # it has ended meanwhile, or belongs to somebody else
+    return tuple(found)
+
+
+def _belongings() -> set[str]:
+    """Open files and threads of this process, by what they are."""
+    gc.collect()
+    files: set[str] = set()
+    for number in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
+        try:
+            files.add(f"file {number}: {os.readlink(f'/proc/self/fd/{number}')}")
+        except OSError:
+            continue  # the one that read the folder
+    return files | {f"thread {x.name} {x.ident}" for x in threading.enumerate()}
+
+
+def _left_since(before: set[str]) -> tuple[str, ...]:
+    """What is there that was not there before, after a moment to go."""
+    # Worker threads of the event loop and its sockets go a moment after the bridge.
+    try:
+        wait_until(lambda: not _belongings() - before, "everything is given back", _GONE_SECONDS)
+    except AssertionError:
+        return tuple(sorted(_belongings() - before))
+    return ()

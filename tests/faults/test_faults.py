@@ -1,0 +1,82 @@
+"""Each fault costs only itself: no wait beyond its limits, our errors only, nothing left behind."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from xai_mcp_agent.core.errors import SourceError
+
+from .catalogue import FAULTS, GROUPS, group_of
+from .driver import Report, Run, Step, run_faults
+from .fault import LAST_WORDS, Expected, Fails
+
+# A step may end this much after its limit: the limit itself has a second of grace, ending a
+# process has its own, and the machine may be busy.
+_SLACK_SECONDS = 5.0
+_MAX_STALL_SECONDS = 0.1
+
+
+@cache
+def run_of(group: str) -> Run:
+    """The faults of a group are run together, once."""
+    with TemporaryDirectory() as folder:
+        return run_faults(GROUPS[group], Path(folder))
+
+
+def report_of(name: str) -> Report:
+    """What came of this fault."""
+    return run_of(group_of(name)).reports[name]
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_every_step_ends_as_it_should_and_within_its_limit(name: str):
+    report = report_of(name)
+    fault = report.fault
+    check(report.steps["connect"], fault.connect, name)
+    if fault.call is not None:
+        check(report.steps["call"], fault.call.expected, name)
+    check(report.steps["again"], fault.again.expected, name)
+    assert report.steps["close"].error is None
+    for step in report.steps.values():
+        assert step.seconds < step.limit + _SLACK_SECONDS, step
+    assert re.search(fault.status_notes, "\n".join(report.status_notes))
+
+
+def check(step: Step, expected: Expected, server: str) -> None:
+    """It did what was expected; an error is one of ours, and complete."""
+    if not isinstance(expected, Fails):
+        assert step.error is None, step.error
+        assert re.search(expected.text, step.text), step.text[:200]
+        assert re.search(expected.notes, "\n".join(step.notes)), step.notes
+        return
+    assert isinstance(step.error, expected.kind), f"{step.error!r} {step.text[:200]}"
+    said = str(step.error)
+    assert re.search(expected.words, said), said
+    if isinstance(step.error, SourceError):
+        assert said.startswith(f"{server}: "), said
+        assert step.error.next_step, said
+        assert (LAST_WORDS in said) == expected.speaks, said
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_no_process_outlives_its_server(name: str):
+    """Children of children too."""
+    assert report_of(name).left == ()
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_others_notice_nothing(group: str):
+    run = run_of(group)
+    assert run.healthy_errors == ()
+    assert run.healthy_calls > 0
+    assert run.longest_stall_seconds < _MAX_STALL_SECONDS
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_files_and_threads_are_given_back(group: str):
+    assert run_of(group).left_behind == ()
