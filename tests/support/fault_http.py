@@ -26,11 +26,15 @@ _STREAM_END = object()
 
 
 class FaultHttp:
-    """One server that may be stopped and started again. `requests` are the headers of all POSTs."""
+    """One server that may be stopped and started again.
+
+    `requests` are the headers of all POSTs, `methods` what they asked for.
+    """
 
     def __init__(self, *, sessions: bool = False, standing: bool = False, **options: Any) -> None:
         self.faults: dict[str, Fault] = {}
         self.requests: list[dict[str, str]] = []
+        self.methods: list[str] = []
         self.closed_early: list[str] = []
         self.peer = FaultServer(options)
         self._with_sessions = sessions
@@ -129,11 +133,17 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.owner.methods.append(message.get("method", "(answer)"))
         self.owner.requests.append({k.lower(): v for k, v in self.headers.items()})
         fault = self.owner.faults.get(message.get("method", "")) or self.owner.faults.get("*")
         if fault is not None:
             fault(self, message)
-        elif self.path == "/sse/messages":
+        else:
+            self.answer_well(message)
+
+    def answer_well(self, message: dict[str, Any]) -> None:
+        """Answer a POST as a healthy server would."""
+        if self.path == "/sse/messages":
             self.answer(202)
             self._answer_on_streams(message)
         elif self._is_forgotten(message):
@@ -230,6 +240,16 @@ Fault: TypeAlias = Callable[[Any, dict[str, Any]], None]
 def refuse(status: int, body: str = "", kind: str = "text/plain", **headers: str) -> Fault:
     """Answer with this status and body."""
     return lambda handler, _: handler.answer(status, body.encode(), kind, **headers)
+
+
+def first(times: int, fault: Fault) -> Fault:
+    """Go wrong so many times, and answer as a healthy server does from then on."""
+    left = iter([fault] * times)
+    return lambda handler, message: next(left, _healthy)(handler, message)
+
+
+def _healthy(handler: Any, message: dict[str, Any]) -> None:
+    handler.answer_well(message)
 
 
 def drop(handler: Any, _message: dict[str, Any]) -> None:

@@ -51,7 +51,9 @@ _STATUS_HELP = {
     404: "There is no MCP endpoint at this URL: check its path (often /mcp or /sse).",
     405: 'The URL may be of the older kind: set "type": "sse".',
     429: "It limits requests: wait a while, then try again.",
+    502: "A gateway before it has trouble: it may have been carried out, so check that first.",
     503: "It is overloaded or starting: try again in a while.",
+    504: "A gateway before it waited in vain: it may have been carried out, so check that first.",
 }
 _LASTING_STATUSES = (401, 403, 404, 405)
 _IS_ENDPOINT = "Check that `url` is an MCP endpoint (often it ends in /mcp or /sse)."

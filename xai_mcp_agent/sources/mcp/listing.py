@@ -65,6 +65,13 @@ class Listing:
         """Whether the time-to-live that the server gave is over."""
         return anyio.current_time() >= self._stale_at
 
+    def is_repeatable(self, tool: str) -> bool:
+        """Whether the server says that calling this tool twice does no more than once."""
+        listed = self.tools.get(tool)
+        return listed is not None and bool(
+            listed.annotations.read_only or listed.annotations.idempotent
+        )
+
     def keep_for_now(self) -> None:
         """It could not be renewed: use it a little longer."""
         self._stale_at = anyio.current_time() + _RETRY_SECONDS

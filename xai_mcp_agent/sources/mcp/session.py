@@ -62,6 +62,7 @@ class McpSession:
         self.was_ready = False
         self.inventory = Inventory(link.settings.name, ())
         self._listing = Listing(link)
+        link.http.is_repeatable = self._listing.is_repeatable
         self._mode = mode
         self._listener = listener
         self._changes = ChangeWatch()

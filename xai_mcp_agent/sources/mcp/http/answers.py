@@ -35,8 +35,6 @@ async def as_the_sdk_can_read_it(
     """An answer as it came, or what stands for it where the SDK could not use it."""
     if request.method == "GET":
         return _watched(response, facts)
-    if response.status_code >= 400:
-        return await _refusal(request, response)
     if _is_json(response):
         body = await _body(response, MAX_ANSWER_BYTES)
         if len(body) > MAX_ANSWER_BYTES:
@@ -49,9 +47,8 @@ async def as_the_sdk_can_read_it(
 
 def note_a_refusal(response: httpx2.Response, facts: HttpFacts) -> None:
     """Remember that a request was refused whose answer would come on another stream."""
-    if response.status_code >= 400:
-        facts.failure = f"a request was answered with HTTP {response.status_code}"
-        facts.on_doubt()
+    facts.failure = f"a request was answered with HTTP {response.status_code}"
+    facts.on_doubt()
 
 
 def broken_off(
@@ -70,27 +67,50 @@ def broken_off(
         raise cause
     if request.method == "DELETE":
         return httpx2.Response(200, request=request)  # the session it should end is gone anyway
+    if isinstance(cause, httpx2.DecodingError):
+        return _error_answer(request, 502, "it cannot be unpacked", trouble="unreadable")
     never_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout)
     trouble: Trouble = "unsent" if never_sent else "broken"
     return _error_answer(request, 503, facts.failure, trouble=trouble)
 
 
-async def _refusal(request: httpx2.Request, response: httpx2.Response) -> httpx2.Response:
-    """A refusal as a JSON-RPC error, which it may be already."""
+def gone_wrong(request: httpx2.Request, cause: Exception) -> httpx2.Response:
+    """An answer to a request that could not be made, as when authorization comes to nothing."""
+    return _error_answer(request, 500, f"{type(cause).__name__}: {cause}".rstrip(": "))
+
+
+async def refusal(
+    request: httpx2.Request, response: httpx2.Response, facts: HttpFacts, remark: str
+) -> httpx2.Response:
+    """A refusal as a JSON-RPC error, which it may be already; `remark` goes with it."""
+    if request.method == "GET":
+        return _watched(response, facts)
     body = await _body(response, _MAX_REFUSAL_BYTES)
     error = _rpc_error_in(body)
-    # In a session the server has to answer 404 once it has forgotten it (MCP, transports).
-    is_forgotten = response.status_code == 404 and "mcp-session-id" in request.headers
-    if is_forgotten and error.get("code") != _METHOD_NOT_FOUND:
+    if "mcp-session-id" in request.headers and _is_forgotten(response.status_code, error):
         text = "the server has forgotten our session"
-        return _error_answer(request, 404, text, trouble="forgotten")
-    if error:
+        return _error_answer(request, response.status_code, text, trouble="forgotten")
+    if error and not remark:
         return _with_body(request, response, body)
     is_page = "html" in response.headers.get("content-type", "")
-    words = "an HTML page" if is_page else body.decode("utf-8", "replace").strip()[:_SHOWN_BODY]
-    text = f"HTTP {response.status_code}" + (f": {words}" if words else "")
+    words = "an HTML page" if is_page else body.decode("utf-8", "replace").strip()
+    # Masked before it is cut: half a secret is not recognised.
+    said = facts.mask(str(error.get("message", "")) if error else words)[:_SHOWN_BODY]
+    text = f"HTTP {response.status_code}" + (f": {said}" if said else "")
+    text += f" ({remark})" if remark else ""
     challenge = response.headers.get("www-authenticate")
     return _error_answer(request, response.status_code, text, challenge=challenge)
+
+
+def _is_forgotten(status: int, error: dict[str, Any]) -> bool:
+    """Whether a server has refused a request for the session it came in, and so not carried it out.
+
+    In a session the server has to answer 404 once it has forgotten it (MCP, transports), and
+    clients to begin a new one. Servers made from the TypeScript SDK's examples answer 400.
+    """
+    if status == 404:
+        return error.get("code") != _METHOD_NOT_FOUND
+    return status == 400 and "session" in str(error.get("message", "")).lower()
 
 
 def _rpc_error_in(body: bytes) -> dict[str, Any]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import ssl
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ....settings.models import ServerSettings
-from .answers import as_the_sdk_can_read_it, broken_off, note_a_refusal
+from .answers import as_the_sdk_can_read_it, broken_off, gone_wrong, note_a_refusal, refusal
 from .facts import HttpFacts
+from .patience import Patience
 
 if TYPE_CHECKING:
     import httpx2
+
+logger = logging.getLogger(__name__)
 
 # A server that accepts no connection within this is as good as down.
 _CONNECT_SECONDS = 10.0
@@ -42,18 +46,33 @@ def http_client(
     # Here, because it is only needed once a server is reached by URL.
     import httpx2
 
+    facts.mask = settings.secrets.mask
+
     class Client(httpx2.AsyncClient):
         """Every request of the SDK passes through `send`."""
 
         async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-            try:
-                response = await super().send(request, **options)
-                facts.status, facts.failure = response.status_code, ""
-                if answers_elsewhere and request.method == "POST":
-                    note_a_refusal(response, facts)
-                return await as_the_sdk_can_read_it(request, response, facts)
-            except httpx2.RequestError as cause:
-                return broken_off(request, cause, facts)
+            patience = Patience(request, facts)
+            while True:
+                try:
+                    response = await super().send(request, **options)
+                    facts.status, facts.failure = response.status_code, ""
+                    if response.status_code >= 400:
+                        if await patience.outlasts_the_refusal(response):
+                            continue
+                        if answers_elsewhere and request.method == "POST":
+                            note_a_refusal(response, facts)
+                        return await refusal(request, response, facts, patience.remark)
+                    return await as_the_sdk_can_read_it(request, response, facts)
+                except httpx2.RequestError as cause:
+                    if not await patience.outlasts_the_break(cause):
+                        return broken_off(request, cause, facts)
+                except Exception as cause:
+                    if request.method == "GET":
+                        raise
+                    # The SDK would end the connection, for all other requests too.
+                    logger.debug("%s: %r", settings.name, cause, exc_info=True)
+                    return gone_wrong(request, cause)
 
     return Client(
         headers=settings.headers,

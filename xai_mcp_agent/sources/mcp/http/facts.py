@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
+from typing import Any
+
+# Only a request that is under way is looked for, and those are few.
+_REMEMBERED = 1000
 
 
 class HttpFacts:
     """What was noticed at the HTTP level.
 
     `status` is that of the last answer, `failure` why there was none. `on_doubt` is called
-    when the server may be gone.
+    when the server may be gone. `is_repeatable` is asked whether a tool does no more when it is
+    called twice. `mask` hides secrets, to be used before a text is cut.
     """
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.failure = ""
         self.on_doubt: Callable[[], None] = _nothing
+        self.is_repeatable: Callable[[str], bool] = _never
+        self.mask: Callable[[str], str] = str
+        self._given_up: deque[Any] = deque(maxlen=_REMEMBERED)
+
+    def give_up(self, request: Any) -> None:
+        """Nobody waits for the answer to this request any more, and the server is told so."""
+        self._given_up.append(request)
+
+    def is_given_up(self, request: Any) -> bool:
+        """Whether the server was told to stop working on this request."""
+        return request in self._given_up
 
 
 def _nothing() -> None:
     """Nobody wants to know."""
+
+
+def _never(_tool: str) -> bool:
+    """Nobody has said that a tool may be called twice."""
+    return False

@@ -11,6 +11,7 @@ import anyio.to_thread
 from ....settings.models import ServerSettings
 from .answers import MAX_ANSWER_BYTES
 from .client import http_client, trusted_certificates
+from .errand import set_out
 from .facts import HttpFacts
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ async def http_transport(
             settings.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES
         ) as (read, write),
     ):
-        yield read, _Sendable(write)
+        yield read, _Sendable(write, facts)
 
 
 @asynccontextmanager
@@ -48,17 +49,18 @@ async def sse_transport(
         return http_client(settings, facts, trusted, answers_elsewhere=True)
 
     async with sse_client(settings.url, httpx_client_factory=factory) as (read, write):
-        yield read, _Sendable(write)
+        yield read, _Sendable(write, facts)
 
 
 class _Sendable:
-    """A write stream that refuses what cannot be JSON.
+    """A write stream that notes whose message it is, and refuses what cannot be JSON.
 
     The SDK would find out in the task that posts it, and end the connection.
     """
 
-    def __init__(self, inner: Any) -> None:
+    def __init__(self, inner: Any, facts: HttpFacts) -> None:
         self._inner = inner
+        self._facts = facts
 
     async def __aenter__(self) -> _Sendable:
         await self._inner.__aenter__()
@@ -68,7 +70,9 @@ class _Sendable:
         return await self._inner.__aexit__(*exc)
 
     async def send(self, item: SessionMessage) -> None:
-        item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        message: Any = item.message
+        message.model_dump_json(by_alias=True, exclude_unset=True)
+        set_out(message, self._facts)
         await self._inner.send(item)
 
     def __getattr__(self, name: str) -> Any:
