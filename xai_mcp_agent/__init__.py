@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .bridge.bridge import AioBridge, Bridge
+    from .bridge.bridge import AioBridge, Answer, Bridge, Question, answer_with_defaults
 
-__all__ = ["AioBridge", "Bridge"]
+__all__ = ["AioBridge", "Answer", "Bridge", "Question", "answer_with_defaults"]
 
 
 def __getattr__(name: str) -> Any:

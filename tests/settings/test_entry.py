@@ -169,6 +169,7 @@ def test_a_server_that_is_switched_off_does_not_need_its_variables() -> None:
         ({"command": "a", "timeout": True}, ".timeout", "but is true or false", ""),
         ({"command": "a", "start_timeout": -1}, ".start_timeout", "more than 0", ""),
         ({"command": "a", "mode": "new"}, ".mode", "auto, legacy, 2026-07-28", "leave it out"),
+        ({"command": "a", "elicitation": "yes"}, ".elicitation", "ask, decline, defaults", ""),
         ({"command": "a", "disabled": "no"}, ".disabled", "true or false", "without quotes"),
         ({"command": "a", "autoApprove": "*"}, ".autoApprove", "list of texts", ""),
         ({"command": "a", "disabledTools": [1]}, ".disabledTools[0]", "a text", ""),

@@ -17,15 +17,19 @@ import anyio
 
 from ..core.errors import XaiMcpError
 from ..core.events import SourceStatus
+from ..core.questions import Answer, Answerer, Question, answer_with_defaults
 from ..core.resources import Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.tools import JsonObject, Tool
 from ..settings.load import load_settings, settings_from
 from ..settings.models import Settings
 from .engine import Engine
+from .people.program import host_for
 from .portal import Portal, closed_meanwhile
 
 T = TypeVar("T")
+
+__all__ = ["AioBridge", "Answer", "Bridge", "Question", "answer_with_defaults"]
 
 
 class Bridge:
@@ -36,8 +40,9 @@ class Bridge:
     block, by `close`, or at the latest when Python exits.
 
     `settings` is what a settings file holds, such as `{"mcpServers": {...}}`;
-    without it the file is looked for (see README.md). All methods raise `RuntimeError` once the
-    bridge is closed, and in a fork of its process.
+    without it the file is looked for (see README.md). `answer` is given the questions that servers
+    ask during a call, in a thread of its own; without it they are declined. All methods raise
+    `RuntimeError` once the bridge is closed, and in a fork of its process.
 
     Raises:
         SettingsError: the file is unreadable. What is wrong with one server
@@ -45,25 +50,29 @@ class Bridge:
     """
 
     def __init__(
-        self, settings: Mapping[str, Any] | None = None, *, loaded: Settings | None = None
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        answer: Answerer | None = None,
+        loaded: Settings | None = None,
     ) -> None:
         if loaded is None:
             loaded = load_settings() if settings is None else settings_from(settings)
         self.settings = loaded
-        room = _EngineRoom(loaded)
+        room = _EngineRoom(loaded, answer)
         self._portal = Portal(room.serve)
         self._engine = room.engine
         # One that was forgotten ends its servers all the same.
         weakref.finalize(self, self._portal.begin_to_close).atexit = False
 
     @classmethod
-    def open(cls, path: str | Path | None = None) -> Bridge:
+    def open(cls, path: str | Path | None = None, *, answer: Answerer | None = None) -> Bridge:
         """A bridge for this settings file; without a path the file is looked for.
 
         Raises:
             SettingsError: the file does not exist or cannot be read.
         """
-        return cls(loaded=load_settings(path))
+        return cls(answer=answer, loaded=load_settings(path))
 
     @property
     def aio(self) -> AioBridge:
@@ -344,9 +353,10 @@ class _EngineRoom:
 
     engine: Engine
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, answer: Answerer | None) -> None:
         self._settings = settings
+        self._answer = answer
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
-        self.engine = Engine(self._settings)
+        self.engine = Engine(self._settings, host_for(self._answer))
         await self.engine.serve(ready, stop)

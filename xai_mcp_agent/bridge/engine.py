@@ -24,6 +24,7 @@ from ..core.schemas import ArgumentChecks, signature
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..settings.models import Settings
 from ..sources.base import ResourceSource, Source
+from ..sources.host import Host
 from ..sources.mcp.source import McpSource
 from ..sources.pool import SourcePool
 
@@ -32,10 +33,14 @@ _SHORTEST_CALL_SECONDS = 0.1
 
 
 class Engine:
-    """Made and used on the bridge's event loop only."""
+    """Made and used on the bridge's event loop only.
 
-    def __init__(self, settings: Settings) -> None:
+    `host` answers what servers ask where whoever makes the call does not.
+    """
+
+    def __init__(self, settings: Settings, host: Host) -> None:
         self.settings = settings
+        self._host = host
         self.catalog = Catalog()
         self.pool = SourcePool(self._make_source, self.catalog)
         self._checks = ArgumentChecks()
@@ -212,7 +217,7 @@ class Engine:
                 name,
                 nearest(name, self.settings.servers),
             )
-        return McpSource(server, self.settings.secrets.mask)
+        return McpSource(server, self.settings.secrets.mask, self._host)
 
 
 def _not_json(arguments: JsonObject) -> list[str]:

@@ -82,6 +82,8 @@ class _Reader:
             mode=written.mode,
             call_timeout_seconds=float(written.timeout),
             start_timeout_seconds=float(written.start_timeout),
+            elicitation=written.elicitation,
+            elicitation_timeout_seconds=float(written.elicitation_timeout),
             disabled=written.off,
             auto_approve=tuple(dict.fromkeys([*written.auto_approve, *written.always_allow])),
             disabled_tools=tuple(written.disabled_tools),

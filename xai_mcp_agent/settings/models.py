@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from ..core.errors import SettingsError, UnknownServer
 from ..core.names import nearest
+from ..core.questions import ANSWER_SECONDS
 from ..core.shell import shown_command
 from .secret_rules import masked_args, masked_url, secrets_in_text
 from .secrets import MASK, Secrets
@@ -18,6 +19,10 @@ from .secrets import MASK, Secrets
 TransportName: TypeAlias = Literal["stdio", "http", "sse"]
 ProtocolMode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
 """auto: find out. legacy: the handshake of 2025-11-25 and before. 2026-07-28: only that."""
+
+Elicitation: TypeAlias = Literal["ask", "decline", "defaults"]
+"""ask: whoever makes the call. decline: the server is told that nobody can be asked. defaults:
+accept with the form's own defaults where every field that is needed has one."""
 
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
@@ -50,6 +55,8 @@ class ServerSettings:
     mode: ProtocolMode = "auto"
     call_timeout_seconds: float = CALL_TIMEOUT_SECONDS
     start_timeout_seconds: float = START_TIMEOUT_SECONDS
+    elicitation: Elicitation = "ask"
+    elicitation_timeout_seconds: float = ANSWER_SECONDS
     disabled: bool = False
     auto_approve: tuple[str, ...] = ()
     disabled_tools: tuple[str, ...] = ()
@@ -77,6 +84,8 @@ class ServerSettings:
             "mode": self.mode,
             "call_timeout_seconds": self.call_timeout_seconds,
             "start_timeout_seconds": self.start_timeout_seconds,
+            "elicitation": self.elicitation,
+            "elicitation_timeout_seconds": self.elicitation_timeout_seconds,
             "disabled": self.disabled,
             "auto_approve": self.auto_approve,
             "disabled_tools": self.disabled_tools,

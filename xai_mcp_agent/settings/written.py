@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, get_args
 
 from pydantic import (
     AliasChoices,
@@ -22,8 +22,15 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ..core.errors import SettingsError
 from ..core.names import did_you_mean
+from ..core.questions import ANSWER_SECONDS
 from .document import Place, kind_of, repeated_keys
-from .models import ALL_TOOLS, CALL_TIMEOUT_SECONDS, START_TIMEOUT_SECONDS, ProtocolMode
+from .models import (
+    ALL_TOOLS,
+    CALL_TIMEOUT_SECONDS,
+    START_TIMEOUT_SECONDS,
+    Elicitation,
+    ProtocolMode,
+)
 from .secrets import Secret, Secrets
 
 # An hour: nobody waits longer for one call, and a larger number is one of milliseconds.
@@ -33,8 +40,8 @@ _MAX_NUMBER = 10**100
 _URL_KEYS = ("url", "serverUrl", "httpUrl")
 _KNOWN_KEYS = (
     "command", "args", "env", "cwd", *_URL_KEYS, "headers", "type", "transport", "mode", "timeout",
-    "startTimeout", "start_timeout", "disabled", "enabled", "autoApprove", "alwaysAllow",
-    "disabledTools",
+    "startTimeout", "start_timeout", "elicitation", "elicitationTimeout", "disabled", "enabled",
+    "autoApprove", "alwaysAllow", "disabledTools",
 )  # fmt: skip
 # Keys other hosts show to people; ignoring them changes nothing.
 _HARMLESS_KEYS = (
@@ -115,6 +122,8 @@ class Written(BaseModel):
     start_timeout: _Seconds = Field(
         START_TIMEOUT_SECONDS, validation_alias=AliasChoices("startTimeout", "start_timeout")
     )
+    elicitation: Elicitation = "ask"
+    elicitation_timeout: _Seconds = Field(ANSWER_SECONDS, alias="elicitationTimeout")
     disabled: bool = False
     enabled: bool = True
     auto_approve: _ToolNames = Field([], alias="autoApprove")
@@ -177,12 +186,13 @@ def _wrong_type(error: ErrorDetails, place: Place) -> SettingsError:
     if error["type"] == "seconds":
         return there.error(error["msg"], "Write seconds, such as 60.")
     if error["type"] == "literal_error":
-        modes = "auto, legacy, 2026-07-28"
-        return there.error(f"must be one of {modes}.", "Write one of these, or leave it out.")
+        choices = ", ".join(get_args(_CHOICES[str(error["loc"][0])]))
+        return there.error(f"must be one of {choices}.", "Write one of these, or leave it out.")
     wanted, fix = _WANTED.get(error["type"], ("something else", "Correct it."))
     return there.error(f"must be {wanted}, but is {kind_of(error['input'])}.", fix)
 
 
+_CHOICES: dict[str, Any] = {"mode": ProtocolMode, "elicitation": Elicitation}
 _WANTED = {
     "string_type": ("a text", "Put it in quotes."),
     "list_type": ("a list of texts", 'Write it in brackets: ["..."].'),

@@ -33,6 +33,7 @@ _METHOD_NOT_FOUND = -32601
 _SESSION_GONE = ("session terminated", "session not found")
 _STREAM_BROKEN = "sse stream"
 _NOT_PARSED = "failed to parse"
+_ENDLESS_QUESTIONS = "Server returned InputRequiredResult"
 _UNREADABLE = (_NOT_PARSED, "unexpected content type", "server answered a request with 202")
 
 _RUNNERS = {
@@ -297,6 +298,8 @@ def _words_of(cause: BaseException) -> str:
     text = _first_line(cause)
     if text.lower().startswith(_NOT_PARSED):
         return "it is not a valid message"
+    if text.startswith(_ENDLESS_QUESTIONS):
+        return "it asked again and again, whatever it was answered"
     if "task_status.started" in text:
         return "its stream ended before it said where messages go"
     return text

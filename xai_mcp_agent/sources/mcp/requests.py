@@ -7,12 +7,11 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
-
 from ...core.errors import SourceError
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
 from .health import Health
 from .listing import all_pages
+from .pending import Pending
 from .transport import Connection
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LIST_SECONDS = 30.0
-# The SDK has limits of its own, which may add up; this much later ours ends them all.
-_GRACE_SECONDS = 1.0
 
 
 class Requests:
@@ -33,7 +30,7 @@ class Requests:
         self._link = link
         self._failures = failures
         self._health = health
-        self._in_flight = _InFlight()
+        self.pending = Pending()
 
     @property
     def seconds(self) -> float:
@@ -55,14 +52,13 @@ class Requests:
         what: str,
         ask: Callable[[], Awaitable[T]],
         seconds: float,
-        *,
-        is_limited: bool = False,
+        notes: list[str] | None = None,
     ) -> T:
         """Await an answer; anything that goes wrong becomes one of our errors.
 
         The SDK itself, and code that it runs for a server's odd answer, raises
-        many types: all of them mean that this one request failed. `is_limited`: `ask` keeps to
-        `seconds` by itself.
+        many types: all of them mean that this one request failed. The time in which the server
+        waits for a person is not counted. `notes` gets what there is to say about the answer.
 
         Raises:
             SourceError: one of its kinds.
@@ -70,11 +66,10 @@ class Requests:
         """
         started = monotonic()
         try:
-            with self._in_flight:
-                if is_limited:
-                    return await ask()
-                with anyio.fail_after(seconds + _GRACE_SECONDS):
-                    return await ask()
+            with self.pending.one(seconds) as waiting:
+                if notes is not None:
+                    waiting.notes = notes
+                return await ask()
         except Exception as cause:
             verdict = verdict_on(cause, self._link)
             await self._draw_conclusions(verdict, started)
@@ -92,7 +87,7 @@ class Requests:
 
     async def none_in_flight(self, seconds: float) -> None:
         """Wait until every request has its answer, or for so long."""
-        await self._in_flight.none(seconds)
+        await self.pending.none(seconds)
 
     async def _draw_conclusions(self, verdict: Verdict, started: float) -> None:
         match verdict:
@@ -105,26 +100,3 @@ class Requests:
                 self._health.note_silence(started)
             case _:
                 pass
-
-
-class _InFlight:
-    """Counts the requests that wait for their answers."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._all_done = anyio.Event()
-
-    def __enter__(self) -> None:
-        self._count += 1
-
-    def __exit__(self, *_: object) -> None:
-        self._count -= 1
-        if not self._count:
-            self._all_done.set()
-
-    async def none(self, seconds: float) -> None:
-        """Wait until there are none, or for so long."""
-        self._all_done = anyio.Event()
-        with anyio.move_on_after(seconds):
-            if self._count:
-                await self._all_done.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from ...core.resources import Prompt, PromptArgument, PromptMessage, Resource
@@ -45,12 +46,13 @@ def tool_of(source: str, listed: types.Tool) -> Tool:
     )
 
 
-def result_of(result: types.CallToolResult) -> ToolResult:
-    """The parts of a result in their order."""
+def result_of(result: types.CallToolResult, notes: Iterable[str] = ()) -> ToolResult:
+    """The parts of a result in their order, with these notes."""
     return ToolResult(
         parts=tuple(part_of(block) for block in result.content),
         structured=(result.meta or {}).get(RAW),
         is_error=bool(result.is_error),
+        notes=tuple(notes),
     )
 
 

@@ -13,7 +13,9 @@ from ...core.events import Inventory
 from ...core.results import ToolResult
 from ...core.schemas import ArgumentChecks
 from ...core.tools import JsonObject
+from ..host import Host
 from . import results
+from .asked.callbacks import Asked
 from .changes import ChangeWatch
 from .content import Content
 from .failures import Failures, WrongEra, is_missing_method
@@ -56,7 +58,9 @@ class Listener(Protocol):
 class McpSession:
     """Opened, served and closed by the one task that runs `serve`; all others only call in."""
 
-    def __init__(self, link: Connection, mode: str, failures: Failures, listener: Listener) -> None:
+    def __init__(
+        self, link: Connection, mode: str, failures: Failures, listener: Listener, host: Host
+    ) -> None:
         self.link = link
         self.phase = "starting"
         self.was_ready = False
@@ -71,6 +75,7 @@ class McpSession:
         self._health = Health(link, listener.over)
         self._requests = Requests(link, failures, self._health)
         self.content = Content(self._requests)
+        self._asked = Asked(link.settings, self._requests.pending, host)
         self._attempt: anyio.CancelScope | None = None
         # Two listings at the same time could end in the wrong order.
         self._one_listing = anyio.Lock()
@@ -155,14 +160,11 @@ class McpSession:
         self, tool: str, arguments: JsonObject, seconds: float, on_progress: OnProgress | None
     ) -> ToolResult:
         """Call a tool; on time-out or cancellation the server is told to stop."""
-        told = _with_words(on_progress)
-        ask = partial(self._requests.connected().call_tool, tool, arguments, seconds, told)
-        # Over stdio nothing waits but the call itself, and that has a limit from the SDK.
-        is_limited = self.link.process is not None
-        answer = await self._requests.ask(
-            f"the call of {tool!r}", ask, seconds, is_limited=is_limited
-        )
-        return self._checked(tool, results.result_of(answer))
+        told, notes = _with_words(on_progress), list[str]()
+        # No limit of the SDK's: it would run out while the server waits for a person.
+        ask = partial(self._requests.connected().call_tool, tool, arguments, None, told)
+        answer = await self._requests.ask(f"the call of {tool!r}", ask, seconds, notes)
+        return self._checked(tool, results.result_of(answer, notes))
 
     def _new_client(self) -> Client:
         # Here, because importing the SDK takes more than a second; the source did it in a thread.
@@ -171,7 +173,7 @@ class McpSession:
         self.phase = "shaking hands"
         # Also where only one era is allowed: the SDK would not ask who it is and what it can do.
         mode = "legacy" if self._mode == "legacy" else "auto"
-        return Client(self.link.open(), mode=mode, cache=None)
+        return Client(self.link.open(), mode=mode, cache=None, **self._asked.callbacks())
 
     async def _begin(self, tasks: TaskGroup) -> None:
         """What happens between the handshake and the first call."""

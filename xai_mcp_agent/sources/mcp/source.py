@@ -24,6 +24,7 @@ from ...core.results import ResourcePart, ToolResult
 from ...core.tools import JsonObject
 from ...settings.models import ServerSettings
 from ..base import OnProgress
+from ..host import Host
 from .failures import Failures, LastingFailure, NotSent, hung_up
 from .session import McpSession
 from .stdio.stderr import StderrLog
@@ -52,8 +53,14 @@ class McpSource:
 
     kind = "mcp"
 
-    def __init__(self, settings: ServerSettings, mask: Callable[[str], str] = str) -> None:
+    def __init__(
+        self,
+        settings: ServerSettings,
+        mask: Callable[[str], str],
+        host: Host,
+    ) -> None:
         self._settings = settings
+        self._host = host
         self._mask = mask
         self._failures = Failures(settings.name, mask)
         self._mode = settings.mode
@@ -234,7 +241,8 @@ class McpSource:
         """One process or connection; why it ended, and whether the older era might go better."""
         link = Connection(self._settings, StderrLog(self._mask))
         sitting = _Sitting(self, observer)
-        session = self._session = sitting.session = McpSession(link, mode, self._failures, sitting)
+        session = McpSession(link, mode, self._failures, sitting, self._host)
+        self._session = sitting.session = session
         if self._stopping.is_set():
             return None, False
         self._state = "connecting"

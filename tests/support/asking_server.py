@@ -1,0 +1,91 @@
+"""A real MCP server whose tools ask their client: questions, the model, roots. In both eras.
+
+Over stdio it is a program: `asking_entry()`; over HTTP `asking().streamable_http_app()`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from typing import Any
+
+import mcp.types as types
+from mcp.server.mcpserver import Context, MCPServer
+
+_MODERN = "2026"
+_REQUESTS: dict[str, Any] = {
+    "elicitation/create": (types.ElicitRequest, types.ElicitResult),
+    "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResultWithTools),
+    "roots/list": (types.ListRootsRequest, types.ListRootsResult),
+}
+COLOUR = {
+    "type": "object",
+    "properties": {"colour": {"type": "string", "default": "blue"}},
+    "required": ["colour"],
+}
+
+
+def asking() -> MCPServer:
+    """A new server."""
+    warnings.simplefilter("ignore")  # half of this is deprecated as of 2026-07-28
+    server = MCPServer("asking", log_level="CRITICAL")
+
+    @server.tool()
+    async def ask(
+        method: str, ctx: Context, params: dict[str, Any] | None = None, rounds: int = 1
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Ask the client this, so many times one after the other; give back the last answer."""
+        request_type, result_type = _REQUESTS[method]
+        request = request_type.model_validate({"method": method, "params": params})
+        if (ctx.protocol_version or "") >= _MODERN:
+            done = int(ctx.request_state or 0)
+            if done < rounds:
+                return types.InputRequiredResult(
+                    request_state=str(done + 1), input_requests={"it": request}
+                )
+            return _told((ctx.input_responses or {})["it"])
+        for _ in range(rounds):
+            answer = await ctx.session.send_request(request, result_type)
+        return _told(answer)
+
+    @server.tool()
+    async def declared(ctx: Context) -> str:
+        """What the client says it can do."""
+        known = ctx.client_capabilities or types.ClientCapabilities()
+        return known.model_dump_json(by_alias=True, exclude_none=True)
+
+    @server.tool()
+    async def log(level: str, text: str, ctx: Context, times: int = 1) -> str:
+        """Send these words as log messages."""
+        for _ in range(times):
+            await ctx.log(level, text, logger_name="diary")  # type: ignore[arg-type]
+        return "logged"
+
+    return server
+
+
+def asking_entry(**more: Any) -> dict[str, Any]:
+    """What a settings file holds for it over stdio."""
+    return {"command": sys.executable, "args": ["-W", "ignore", __file__], **more}
+
+
+def form(message: str = "Which colour?", schema: dict[str, Any] = COLOUR) -> dict[str, Any]:
+    """The arguments of `ask` for a form to be filled in."""
+    params = {"mode": "form", "message": message, "requestedSchema": schema}
+    return {"method": "elicitation/create", "params": params}
+
+
+def page(url: str, message: str = "Sign in there.") -> dict[str, Any]:
+    """The arguments of `ask` for a page to be opened."""
+    params = {"mode": "url", "message": message, "url": url, "elicitationId": "e1"}
+    return {"method": "elicitation/create", "params": params}
+
+
+def _told(answer: Any) -> types.CallToolResult:
+    text = json.dumps(answer.model_dump(by_alias=True, exclude_none=True, mode="json"))
+    return types.CallToolResult(content=[types.TextContent(text=text)])
+
+
+if __name__ == "__main__":
+    asking().run()

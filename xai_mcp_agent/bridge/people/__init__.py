@@ -1,0 +1,1 @@
+"""Whoever answers what servers ask: a person at a terminal or in the lab, or a program."""

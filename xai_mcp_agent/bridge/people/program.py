@@ -1,0 +1,46 @@
+"""A Python program that answers what servers ask, through a function of its own."""
+
+from __future__ import annotations
+
+import logging
+
+import anyio
+import anyio.to_thread
+
+from ...core.questions import Answer, Answerer, Question
+from ...sources.host import Host, Nobody
+
+logger = logging.getLogger(__name__)
+
+_NOBODY = Nobody(
+    "nobody can be asked where this was called from. Give `answer=` to the Bridge, run the "
+    'workflow in a terminal, or set "elicitation": "defaults" for this server in the settings'
+)
+
+
+class Program:
+    """Has a function answer, one question at a time."""
+
+    def __init__(self, answerer: Answerer) -> None:
+        self._answerer = answerer
+        self._one_at_a_time = anyio.Lock()
+
+    async def answer(self, question: Question) -> Answer:
+        """What the function says. Where it raises, or takes too long, that is no answer."""
+        async with self._one_at_a_time:
+            try:
+                with anyio.fail_after(question.limit_seconds):
+                    return await anyio.to_thread.run_sync(
+                        self._answerer, question, abandon_on_cancel=True
+                    )
+            except TimeoutError:
+                limit = f"{question.limit_seconds:g} s"
+                return Answer.cancelled(f"the program did not answer within {limit}")
+            except Exception as cause:
+                logger.exception("The program's `answer` raised")
+                return Answer.cancelled(f"the program that answers raised {type(cause).__name__}")
+
+
+def host_for(answerer: Answerer | None) -> Host:
+    """The host of a bridge: the program's function, or nobody."""
+    return Program(answerer) if answerer else _NOBODY

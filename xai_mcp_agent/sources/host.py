@@ -1,0 +1,51 @@
+"""Whoever makes a call, as far as a source may ask something of it meanwhile.
+
+The bridge hands each source a host for when it knows no better, and says with `hosting` who makes
+the calls of a task and of those it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol
+
+from ..core.questions import Answer, Question
+
+
+class Host(Protocol):
+    """Answers what servers ask. Used on the bridge's event loop."""
+
+    async def answer(self, question: Question) -> Answer:
+        """Have a question answered, by a person or a program. Must not raise."""
+        ...
+
+
+_caller: ContextVar[Host | None] = ContextVar("caller", default=None)
+
+
+@contextmanager
+def hosting(host: Host) -> Generator[None]:
+    """The calls that begin within the block, in this task and those it starts, are this host's."""
+    token = _caller.set(host)
+    try:
+        yield
+    finally:
+        _caller.reset(token)
+
+
+def caller() -> Host | None:
+    """Whoever makes the calls of this task, if that was said."""
+    return _caller.get()
+
+
+class Nobody:
+    """A host with nobody behind it; `reason` says so and what to do."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    async def answer(self, question: Question) -> Answer:
+        """Decline."""
+        return Answer.declined(self._reason)

@@ -1,0 +1,1 @@
+"""What a server asks of its client, answered by the host of the call."""

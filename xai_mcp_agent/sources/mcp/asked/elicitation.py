@@ -1,0 +1,78 @@
+"""A server's questions to a person: from the SDK's types to a `Question`, and back."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from ....core.questions import Answer, Question, answer_with_defaults
+from ....core.schemas import SchemaCheck
+from ....settings.models import ServerSettings
+from ...host import Host, caller
+from ..pending import Pending
+
+if TYPE_CHECKING:
+    import mcp_types as types
+
+logger = logging.getLogger(__name__)
+
+
+class Elicitation:
+    """The questions of one connection's server; `host` answers those that belong to no call."""
+
+    def __init__(self, settings: ServerSettings, pending: Pending, host: Host) -> None:
+        self._settings = settings
+        self._pending = pending
+        self._host = host
+
+    async def answer(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
+        """The SDK's callback. Never raises: what goes wrong here is told to the server as no."""
+        import mcp_types as types  # as heavy as the SDK, which is loaded when this is called
+
+        question = self._question(params)
+        with self._pending.paused():
+            answer = _checked(question, await self._answer(question))
+        if answer.action != "accept":
+            self._note(answer)
+        content = answer.content if question.schema is not None else None
+        return types.ElicitResult(
+            action=answer.action, content=content if answer.action == "accept" else None
+        )
+
+    def _question(self, params: types.ElicitRequestParams) -> Question:
+        name, limit = self._settings.name, self._settings.elicitation_timeout_seconds
+        if params.mode == "url":
+            return Question(name, params.message, url=params.url, limit_seconds=limit)
+        schema = {"type": "object", **params.requested_schema}
+        return Question(name, params.message, schema, limit_seconds=limit)
+
+    async def _answer(self, question: Question) -> Answer:
+        if self._settings.elicitation == "defaults":
+            return answer_with_defaults(question)
+        with anyio.move_on_after(question.limit_seconds):
+            return await self._asker().answer(question)
+        return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
+
+    def _asker(self) -> Host:
+        """Whoever makes the call: known on 2026-07-28, else one of those that wait now."""
+        waiting = self._pending.hosts()
+        return caller() or (waiting[-1] if waiting else self._host)
+
+    def _note(self, answer: Answer) -> None:
+        what = "was declined" if answer.action == "decline" else "was not answered"
+        reason = answer.reason.rstrip(".")
+        text = f"A question of the server {what}" + (f": {reason}." if reason else ".")
+        self._pending.note(text)
+        logger.warning("%s: %s", self._settings.name, text)
+
+
+def _checked(question: Question, answer: Answer) -> Answer:
+    """The answer, or a refusal where a program answered with what the form does not allow."""
+    if answer.action != "accept" or question.schema is None:
+        return answer
+    problems = SchemaCheck(question.schema).problems(answer.content or {})
+    if problems:
+        return Answer.cancelled(f"the answer does not fit the form: {'; '.join(problems)}")
+    return Answer.accepted(answer.content or {})

@@ -1,0 +1,97 @@
+"""Requests that wait for their answers over one connection: for whom, and how long yet.
+
+While the server waits for a person, the clocks of all of them stand still: over stdio nothing
+tells which request it asks for, and a server may do one thing at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from math import inf
+
+import anyio
+
+from ..host import Host, caller
+
+
+class Waiting:
+    """One request. `notes` is what there is to say about how it was answered."""
+
+    def __init__(self, seconds: float) -> None:
+        self.host = caller()
+        self.notes: list[str] = []
+        self.scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
+        self._left = inf
+
+    def pause(self) -> None:
+        """Stop its clock."""
+        self._left = self.scope.deadline - anyio.current_time()
+        self.scope.deadline = inf
+
+    def resume(self) -> None:
+        """Let its clock go on."""
+        self.scope.deadline = anyio.current_time() + self._left
+
+
+class Pending:
+    """All of one connection."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Waiting, None] = {}  # the one that began last is the last
+        self._pauses = 0
+        self._all_done = anyio.Event()
+
+    @contextmanager
+    def one(self, seconds: float) -> Generator[Waiting]:
+        """A request that is given so long.
+
+        Raises:
+            TimeoutError: its time ran out.
+        """
+        waiting = Waiting(seconds)
+        self._waiting[waiting] = None
+        if self._pauses:
+            waiting.pause()
+        try:
+            with waiting.scope:
+                yield waiting
+        finally:
+            del self._waiting[waiting]
+            if not self._waiting:
+                self._all_done.set()
+        if waiting.scope.cancelled_caught:
+            raise TimeoutError
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """No time passes for any of them within the block."""
+        self._pauses += 1
+        if self._pauses == 1:
+            for waiting in self._waiting:
+                waiting.pause()
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses:
+                for waiting in self._waiting:
+                    waiting.resume()
+
+    def hosts(self) -> list[Host]:
+        """Those who wait, each once."""
+        found = [x.host for x in self._waiting if x.host is not None]
+        return list(dict.fromkeys(found))
+
+    def note(self, text: str) -> None:
+        """Something to say about each of them."""
+        for waiting in self._waiting:
+            if text not in waiting.notes:
+                waiting.notes.append(text)
+
+    async def none(self, seconds: float) -> None:
+        """Wait until there are none, or for so long."""
+        self._all_done = anyio.Event()
+        with anyio.move_on_after(seconds):
+            if self._waiting:
+                await self._all_done.wait()
