@@ -115,3 +115,24 @@ def test_closing_from_the_loop_itself_does_not_wait_for_itself():
         made.call(close)
     made.close()
     assert not made.is_open
+
+
+def test_calls_that_meet_the_end_get_their_result_or_are_told():
+    made = Portal(stay)
+    ends: list[str] = []
+
+    def call() -> None:
+        try:
+            while True:
+                assert made.call(double, 1) == 2
+        except RuntimeError as error:
+            ends.append(str(error))
+
+    callers = [threading.Thread(target=call) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    made.close()
+    for caller in callers:
+        caller.join(10)
+    assert len(ends) == 8
+    assert all("bridge" in end and "closed" in end for end in ends)

@@ -9,8 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio
 
@@ -63,22 +62,15 @@ class Portal:
         Raises:
             RuntimeError: as `submit`, or the portal was closed meanwhile.
         """
-        future = self.submit(make, *args, **options)
+        self._check_caller()
+        call = _Call(make(*args, **options))
         try:
-            while not future.done():
-                # The call's own TimeoutError comes out of the result below.
-                with suppress(TimeoutError):
-                    future.result(_STEP_SECONDS)
-            return future.result()
-        except concurrent.futures.CancelledError:
-            raise closed_meanwhile() from None
-        except BaseException:
-            future.cancel()
-            raise
+            self._wait_for(call)
+            return call.result()
         finally:
-            # An error holds this frame: were the future still in it, they would hold each other,
+            # An error holds this frame: were the call still in it, they would hold each other,
             # and with them the run of a workflow, until garbage is collected.
-            del future
+            del call
 
     def submit(
         self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
@@ -89,13 +81,7 @@ class Portal:
             RuntimeError: the portal is closed, belongs to the parent of a forked process, or the
                 caller is the loop itself, which would wait for itself for ever.
         """
-        if not self.is_open:
-            raise RuntimeError("This bridge is closed; open a new one.")
-        if self.is_here:
-            raise RuntimeError(
-                "The bridge was called from its own event loop, which would wait for itself. "
-                "Use the coroutines of `bridge.aio`, or call from another thread."
-            )
+        self._check_caller()
         return asyncio.run_coroutine_threadsafe(make(*args, **options), self._loop)
 
     def close(self) -> None:
@@ -111,6 +97,31 @@ class Portal:
             self._closing = True
             self._loop.call_soon_threadsafe(self._stop.set)
 
+    def _check_caller(self) -> None:
+        if not self.is_open:
+            raise RuntimeError("This bridge is closed; open a new one.")
+        if self.is_here:
+            raise RuntimeError(
+                "The bridge was called from its own event loop, which would wait for itself. "
+                "Use the coroutines of `bridge.aio`, or call from another thread."
+            )
+
+    def _wait_for(self, call: _Call[Any]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call.start)
+            while not call.is_done_within(_STEP_SECONDS):
+                if not self._thread.is_alive():
+                    raise closed_meanwhile()
+        except BaseException:
+            self._give_up(call)
+            raise
+
+    def _give_up(self, call: _Call[Any]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(call.cancel)
+        except RuntimeError:  # the loop is closed
+            call.cancel()
+
     def _run(self) -> None:
         anyio.run(self._park, backend="asyncio")
 
@@ -118,6 +129,61 @@ class Portal:
         self._loop = asyncio.get_running_loop()
         self._stop = anyio.Event()
         await self._main(self._started.set, self._stop)
+
+
+class _Call(Generic[T]):
+    """A coroutine on the loop, and the one thread that waits for it.
+
+    A future of `concurrent.futures` would do, but its locks and callbacks, and the further turn
+    of the loop that they take, cost a tool call several percent of its time.
+    """
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._coroutine = coroutine
+        self._task: asyncio.Task[None] | None = None
+        self._results: list[T] = []
+        self._error: BaseException | None = None
+        self._not_done = threading.Lock()
+        self._not_done.acquire()
+
+    def start(self) -> None:
+        """Run it. Called on the loop."""
+        self._task = asyncio.ensure_future(self._run())
+
+    def cancel(self) -> None:
+        """Nobody waits any more. Called on the loop, where it may be over."""
+        if self._task is None:
+            self._coroutine.close()
+        else:
+            self._task.cancel()
+
+    def is_done_within(self, seconds: float) -> bool:
+        """Wait so long at most; an interrupt of the main thread ends the wait."""
+        return self._not_done.acquire(timeout=seconds)
+
+    def result(self) -> T:
+        """What it returned; what it raised is raised.
+
+        Raises:
+            RuntimeError: the loop was closed meanwhile.
+        """
+        error, self._error = self._error, None
+        try:
+            if isinstance(error, asyncio.CancelledError):
+                raise closed_meanwhile() from None
+            if error is not None:
+                raise error
+            return self._results[0]
+        finally:
+            del error  # it holds this frame
+
+    async def _run(self) -> None:
+        try:
+            self._results.append(await self._coroutine)
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            self._error = error
+        finally:
+            self._not_done.release()
 
 
 def closed_meanwhile() -> RuntimeError:
