@@ -1,6 +1,7 @@
 # Everything a contributor does, from a bare clone with Python 3.11 to 3.13 and make.
 #   make demo                       make test ARGS="-k settings -x"
 #   make test PARALLEL= (one process: for a debugger, and for output as it comes)
+#   make conformance ARGS="tools_call 2026-07-28"
 #   make check PYTHON=python3.12    make lab ARGS="--no-browser --port=9999"
 
 VENV ?= .venv
@@ -19,7 +20,7 @@ PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench lab clean
+.PHONY: help demo test check bench conformance lab clean
 
 help:
 	@echo "make demo    compile and run the first example: a tool call without any key"
@@ -27,6 +28,7 @@ help:
 	@echo "make test    run all tests                 (ARGS are passed on to pytest)"
 	@echo "make check   formatting, lint, types, and the rules of the house"
 	@echo "make bench   measure and print the figures (ARGS are passed on)"
+	@echo "make conformance   run the public conformance suite of MCP against the bridge (needs npm)"
 	@echo "make clean   remove $(VENV), ./demo, ./lab and caches"
 
 $(BIN)/python:
@@ -78,6 +80,9 @@ check: $(TOOLS)
 
 bench: $(TOOLS)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+conformance: $(TOOLS)
+	@$(BIN)/python -m tests.conformance $(ARGS)
 
 clean:
 	@rm -rf $(VENV) demo lab dist build .cache .pytest_cache .ruff_cache .hypothesis

@@ -19,6 +19,7 @@ from xai_mcp_agent.core.schemas import (
     signature,
     types_of,
     value_from_text,
+    without_idle_nulls,
 )
 
 ADD = {
@@ -251,3 +252,19 @@ def test_the_parameters_for_a_provider_are_always_an_object_with_properties():
     shaped = function_parameters({**ADD, "$schema": "https://json-schema.org/draft-07/schema"})
     assert shaped == ADD
     assert function_parameters({"properties": None})["properties"] == {}
+
+
+def test_only_a_null_that_can_mean_nothing_else_is_left_out():
+    schema = {
+        "properties": {
+            "count": {"type": "integer"},
+            "limit": {"type": ["integer", "null"]},
+            "anything": {},
+            "needed": {"type": "string"},
+        },
+        "required": ["needed"],
+    }
+    given = dict.fromkeys(["count", "limit", "anything", "needed", "unknown"])
+    kept = ["limit", "anything", "needed", "unknown"]
+    assert without_idle_nulls(given, schema) == dict.fromkeys(kept)
+    assert without_idle_nulls({"count": 0}, schema) == {"count": 0}

@@ -20,7 +20,7 @@ from ..core.events import SourceStatus
 from ..core.names import nearest
 from ..core.resources import Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
-from ..core.schemas import ArgumentChecks, signature
+from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..settings.models import Settings
 from ..sources.base import ResourceSource, Source
@@ -130,19 +130,28 @@ class Engine:
             if timeout_seconds is not None:
                 left = timeout_seconds - (anyio.current_time() - started)
                 timeout_seconds = max(left, _SHORTEST_CALL_SECONDS)
-        self.check_arguments(listed, arguments, shown_name)
+        arguments = self.fitting_arguments(listed, arguments, shown_name)
         return await source.call(
             tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
         )
 
-    def check_arguments(self, tool: Tool, arguments: JsonObject, shown_name: str = "") -> None:
-        """Raise `InvalidArguments` where they do not fit; saves a round trip to the server."""
-        problems = _not_json(arguments) or self._checks.problems(
-            tool.key, tool.input_schema, arguments
-        )
+    def fitting_arguments(
+        self, tool: Tool, arguments: JsonObject, shown_name: str = ""
+    ) -> JsonObject:
+        """The arguments as they are sent: as given, or without nulls that mean "not given".
+
+        Raises:
+            InvalidArguments: they do not fit; this saves a round trip to the server.
+        """
+        problems = _not_json(arguments) or self._problems(tool, arguments)
+        if problems and None in arguments.values():
+            given = without_idle_nulls(arguments, tool.input_schema)
+            if not self._problems(tool, given):
+                return given
         if problems:
             name = shown_name or tool.name
             raise InvalidArguments(name, problems, signature(tool.input_schema))
+        return arguments
 
     async def tool(self, server: str, name: str) -> Tool:
         """One tool of one server, connecting it first if needed.
@@ -201,6 +210,9 @@ class Engine:
                 "Give the call more time, or connect the server before calling.",
                 source.status().stderr_tail,
             ) from cause
+
+    def _problems(self, tool: Tool, arguments: JsonObject) -> list[str]:
+        return self._checks.problems(tool.key, tool.input_schema, arguments)
 
     def _resources(self, server: str) -> ResourceSource:
         source = self.pool.start(server)

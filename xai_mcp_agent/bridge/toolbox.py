@@ -87,7 +87,7 @@ class AgentToolbox:
             return await self._engine.call_tool(
                 tool.source, tool.name, arguments, on_progress=on_progress, shown_name=shown_name
             )
-        self._engine.check_arguments(tool, arguments, shown_name)
+        arguments = self._engine.fitting_arguments(tool, arguments, shown_name)
         if self._memory is not None and tool in MEMORY_TOOLS:
             # In a thread: a memory may ask a service, and the loop has others to serve.
             return await anyio.to_thread.run_sync(answer_memory_call, self._memory, tool, arguments)

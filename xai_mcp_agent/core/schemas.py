@@ -92,6 +92,21 @@ def required(schema: Mapping[str, Any]) -> list[str]:
     return [x for x in names if isinstance(x, str)]
 
 
+def without_idle_nulls(arguments: JsonObject, schema: Mapping[str, Any]) -> JsonObject:
+    """The arguments without each null that can only mean "not given".
+
+    Models fill optional parameters with null; where the schema allows no null
+    there, the call would be refused for nothing.
+    """
+    needed, specs = required(schema), properties(schema)
+
+    def is_idle(name: str) -> bool:
+        kinds = types_of(specs.get(name, {}))
+        return name not in needed and bool(kinds) and "null" not in kinds
+
+    return {name: x for name, x in arguments.items() if x is not None or not is_idle(name)}
+
+
 def types_of(spec: Mapping[str, Any]) -> list[str]:
     """The JSON types a parameter accepts, from `type`, `enum`, `anyOf`/`oneOf`; may be empty."""
     return _types_of(spec, _MAX_DEPTH)

@@ -144,6 +144,15 @@ def test_arguments_are_checked_before_anything_is_sent():
         assert methods_seen(bridge).count("tools/call") == 1, "only the question itself"
 
 
+def test_a_null_for_an_optional_argument_means_that_it_is_not_given():
+    """Models write them; the tool's own default then counts."""
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    with bridge_with(it=entry(tools=[{"name": "echo", "inputSchema": schema}])) as bridge:
+        assert bridge.call_tool("it", "echo", {"text": None}).parts == (TextPart(""),)
+        with pytest.raises(InvalidArguments):
+            bridge.call_tool("it", "echo", {"text": 5})
+
+
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(
     "value",

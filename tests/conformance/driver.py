@@ -1,0 +1,101 @@
+"""The client under test: the bridge, driven by settings and public calls and nothing else.
+
+The suite starts it once for each scenario, with the server's URL as the last argument and these
+variables: MCP_CONFORMANCE_SCENARIO, MCP_CONFORMANCE_PROTOCOL_VERSION, and sometimes
+MCP_CONFORMANCE_CONTEXT (JSON). It judges what the scenario's server sees, so this must act.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.tools import JsonObject, Tool
+
+SERVER = "under-test"
+# Below the suite's own limit, so that what hung says so.
+_CALL_SECONDS = 20.0
+
+# What stands for a value that a schema only describes.
+_SAMPLES: dict[str, Any] = {
+    "string": "text",
+    "integer": 5,
+    "number": 2.5,
+    "boolean": True,
+    "array": [],
+    "object": {},
+}
+
+
+def main(url: str, scenario: str, context: JsonObject) -> None:
+    """Act on one scenario's server as a person with this library would."""
+    entry = {"url": url, "timeout": _CALL_SECONDS}
+    with Bridge({"mcpServers": {SERVER: entry}}) as bridge:
+        _ACTS.get(scenario, call_every_tool)(bridge, context)
+
+
+def call_every_tool(bridge: Bridge, _context: JsonObject) -> None:
+    """List the tools, and call each of them with arguments that its schema allows."""
+    for tool in bridge.list_tools(SERVER):
+        _call(bridge, tool.name, sample(tool.input_schema))
+
+
+def only_list(bridge: Bridge, _context: JsonObject) -> None:
+    """List the tools; their schemas must not be followed to where they point."""
+    _show(bridge.list_tools(SERVER))
+
+
+def call_what_is_asked(bridge: Bridge, context: JsonObject) -> None:
+    """Make exactly the calls that the scenario names."""
+    for call in context["toolCalls"]:
+        _call(bridge, call["name"], call["arguments"])
+
+
+def give_the_schema_back(bridge: Bridge, _context: JsonObject) -> None:
+    """Send one tool's input schema back as it came, as the argument of another tool."""
+    schema_of = {tool.name: tool.input_schema for tool in bridge.list_tools(SERVER)}
+    _call(bridge, "json_schema_echo", {"schema": schema_of["json_schema_2020_12_tool"]})
+
+
+def sample(schema: JsonObject) -> Any:
+    """A value that the schema allows: every property of an object, defaults where there are any."""
+    if "default" in schema:
+        return schema["default"]
+    if schema.get("enum"):
+        return schema["enum"][0]
+    if "properties" in schema:
+        return {name: sample(spec) for name, spec in schema["properties"].items()}
+    return _SAMPLES.get(schema.get("type", "string"), "text")
+
+
+_ACTS: dict[str, Callable[[Bridge, JsonObject], None]] = {
+    "http-custom-headers": call_what_is_asked,
+    "json-schema-2020-12-preservation": give_the_schema_back,
+    "json-schema-ref-no-deref": only_list,
+}
+
+
+def _call(bridge: Bridge, tool: str, arguments: JsonObject) -> None:
+    result = bridge.call_tool(SERVER, tool, arguments)
+    print(f"{tool}: {'failed: ' if result.is_error else ''}{result.text[:200]}")
+
+
+def _show(tools: list[Tool]) -> None:
+    print("\n".join(_lines(tools)))
+
+
+def _lines(tools: list[Tool]) -> Iterator[str]:
+    for tool in tools:
+        yield f"{tool.name}: {tool.description[:200]}"
+
+
+if __name__ == "__main__":
+    main(
+        sys.argv[-1],
+        os.environ["MCP_CONFORMANCE_SCENARIO"],
+        json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}"),
+    )

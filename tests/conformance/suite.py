@@ -1,0 +1,221 @@
+"""The suite itself: installed once from npm, asked what it has, and run scenario by scenario."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, TypeAlias
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / ".cache" / "conformance"
+SUITE = "@modelcontextprotocol/conformance@0.2.0-alpha.12"
+NODE = "node@22.23.3"  # the suite needs 22; what a machine has may be older
+
+# Whose frozen sets are run.
+SPECS = ("2025-11-25", "2026-07-28")
+OLD_SPEC = "2025-03-26"
+_KINDS = ("required", "later", "back-compat", "extension")
+_STATUSES = ("SUCCESS", "FAILURE", "WARNING")
+# The suite splits it at blanks and hands it to a shell.
+_DRIVER = shlex.join([sys.executable, "-m", "tests.conformance.driver"])
+
+_INSTALL_SECONDS = 300
+_ASK_SECONDS = 30
+# What the driver may take; the suite starts and ends its own server around it.
+_DRIVER_SECONDS = 60
+_SCENARIO_SECONDS = _DRIVER_SECONDS + 20
+# The end of what the driver wrote: its error.
+_SHOWN_CHARS = 2000
+_SHOWN_LINES = 3
+
+Set: TypeAlias = Literal["required", "back-compat", "later", "extension"]
+"""required: of a frozen set. back-compat: for the OAuth of 2025-03-26. later: added to a set after
+its release. extension: reported and never scored."""
+
+
+class CannotRun(Exception):
+    """Why the suite cannot be run on this machine at all."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One scenario at one version of the protocol; an extension belongs to none."""
+
+    name: str
+    spec: str
+    kind: Set
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether a failure of it fails the run."""
+        return self.kind != "extension"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one scenario. `words` say what failed, or why nothing was checked."""
+
+    scenario: Scenario
+    verdict: Literal["passed", "failed", "skipped"]
+    passed: int = 0
+    failed: int = 0
+    warnings: int = 0
+    seconds: float = 0.0
+    words: str = ""
+
+
+def install() -> None:
+    """Install Node.js 22 and the suite into the cache, unless they are there.
+
+    Raises:
+        CannotRun: there is no npm, or it could not.
+    """
+    wanted = f"{SUITE} {NODE}"
+    stamp = FOLDER / ".installed"
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return
+    npm = shutil.which("npm")
+    if npm is None:
+        raise CannotRun("there is no npm here. Install Node.js, which brings it.")
+    print(f"==> Installing {SUITE} and {NODE} (once)", flush=True)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    options = ["--prefix", str(FOLDER), "--silent", "--no-audit", "--no-fund", "--no-save"]
+    try:
+        done = _run([npm, "install", *options, SUITE, NODE], _INSTALL_SECONDS)
+    except subprocess.TimeoutExpired as cause:
+        raise CannotRun(f"npm was not done within {_INSTALL_SECONDS} s.") from cause
+    if done.returncode:
+        raise CannotRun(f"npm could not install it: {done.stderr.strip()[-_SHOWN_CHARS:]}")
+    stamp.write_text(wanted)
+
+
+def scenarios() -> list[Scenario]:
+    """Every scenario for clients that the suite has, as its own lists say.
+
+    Raises:
+        CannotRun: the suite does not start.
+    """
+    found = [Scenario(name, spec, "required") for spec in SPECS for name in _required(spec)]
+    for name, versions in _offered().items():
+        if versions == ["extension"]:
+            found.append(Scenario(name, "", "extension"))
+        elif versions == [OLD_SPEC]:
+            found.append(Scenario(name, OLD_SPEC, "back-compat"))
+        else:
+            known = {(x.name, x.spec) for x in found}
+            later = [x for x in versions if x in SPECS and (name, x) not in known]
+            found += [Scenario(name, spec, "later") for spec in later]
+    return sorted(found, key=lambda x: (_KINDS.index(x.kind), x.spec))
+
+
+def run(scenario: Scenario) -> Outcome:
+    """Run one scenario with the bridge as its client."""
+    # At its version; at none an extension would be skipped.
+    spec = ["--spec-version", scenario.spec] if scenario.spec else []
+    limit = ["--timeout", str(_DRIVER_SECONDS * 1000)]
+    with TemporaryDirectory() as folder:
+        command = ["client", "--command", _DRIVER, "--scenario", scenario.name, *spec, *limit]
+        started = time.monotonic()
+        try:
+            done = _run([*_suite(), *command, "-o", folder], _SCENARIO_SECONDS)
+        except subprocess.TimeoutExpired:
+            words = f"the suite did not end within {_SCENARIO_SECONDS} s"
+            return Outcome(scenario, "failed", seconds=time.monotonic() - started, words=words)
+        seconds = time.monotonic() - started
+        checks = _checks_in(Path(folder))
+        driver = _text_in(Path(folder), "stderr.txt")
+    return judged(scenario, checks, done.returncode, seconds, driver or done.stderr + done.stdout)
+
+
+def judged(
+    scenario: Scenario, checks: list[dict[str, Any]], code: int, seconds: float, output: str
+) -> Outcome:
+    """The outcome of checks. One that checked nothing is skipped, whatever it ended with."""
+    by_status = {status: [x for x in checks if x["status"] == status] for status in _STATUSES}
+    passed, failed, warnings = (len(by_status[x]) for x in _STATUSES)
+    if not passed + failed:
+        words = _why_skipped(checks, output)
+        return Outcome(scenario, "skipped", seconds=seconds, words=words)
+    wrong = [*by_status["FAILURE"], *by_status["WARNING"]]
+    words = [f"{x['id']}: {x.get('errorMessage') or x['description']}" for x in wrong]
+    verdict = "failed" if code or failed else "passed"
+    if verdict == "failed":
+        words += output.strip()[-_SHOWN_CHARS:].splitlines()[-_SHOWN_LINES:]
+    return Outcome(scenario, verdict, passed, failed, warnings, seconds, "\n".join(words))
+
+
+def _why_skipped(checks: list[dict[str, Any]], output: str) -> str:
+    if checks:
+        return "not one of its checks applied to what the client did"
+    said = next((x for x in output.splitlines() if "SKIPPED" in x), "")
+    return said or f"nothing was checked: {output.strip()[-_SHOWN_CHARS:]}"
+
+
+def _required(spec: str) -> list[str]:
+    """The scenarios for clients of one frozen set."""
+    section = _clients_of(_ask("list", "--requirements", spec))
+    return re.findall(r"^  - (\S+)$", section.partition("\n\n")[0], re.MULTILINE)
+
+
+def _offered() -> dict[str, list[str]]:
+    """Every scenario for clients, with the versions it can be run at."""
+    found = re.findall(r"^  - (\S+) \[(.+)\]$", _clients_of(_ask("list")), re.MULTILINE)
+    return {name: versions.split(",") for name, versions in found}
+
+
+def _clients_of(listed: str) -> str:
+    section = listed.partition("Client scenarios (test against a client):\n")[2]
+    return section.partition("\n\n")[0]
+
+
+def _suite() -> list[str]:
+    modules = FOLDER / "node_modules"
+    program = modules / SUITE.rpartition("@")[0] / "dist" / "index.js"
+    return [str(modules / ".bin" / "node"), str(program)]
+
+
+def _ask(*arguments: str) -> str:
+    done = _run([*_suite(), *arguments], _ASK_SECONDS)
+    if done.returncode:
+        raise CannotRun(f"the suite does not start: {done.stderr.strip()[-_SHOWN_CHARS:]}")
+    return done.stdout
+
+
+def _run(command: list[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    """Run a command; when it is not done in time, it is ended with all that it started."""
+    child = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    try:
+        out, err = child.communicate(timeout=seconds)
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+    return subprocess.CompletedProcess(command, child.returncode, out, err)
+
+
+def _checks_in(folder: Path) -> list[dict[str, Any]]:
+    text = _text_in(folder, "checks.json")
+    return json.loads(text) if text else []
+
+
+def _text_in(folder: Path, name: str) -> str:
+    return "".join(path.read_text(errors="replace") for path in folder.glob(f"*/**/{name}"))

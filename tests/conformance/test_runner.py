@@ -1,0 +1,72 @@
+"""What the runner of the conformance suite makes of results. The scenarios are not run here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from . import report
+from .driver import sample
+from .suite import Outcome, Scenario, judged
+
+ECHO = Scenario("tools_call", "2026-07-28", "required")
+EXTRA = Scenario("auth/dpop", "", "extension")
+
+
+def check(status: str, **more: str) -> dict[str, Any]:
+    return {"id": "some-check", "status": status, "description": "It does.", **more}
+
+
+@pytest.mark.parametrize(
+    ("checks", "code", "verdict"),
+    [
+        ([check("SUCCESS"), check("INFO")], 0, "passed"),
+        ([check("SUCCESS"), check("FAILURE")], 1, "failed"),
+        ([check("SUCCESS"), check("FAILURE")], 0, "failed"),
+        ([check("SUCCESS")], 1, "failed"),
+        ([check("SKIPPED"), check("INFO")], 0, "skipped"),
+        ([], 0, "skipped"),
+        ([], 1, "skipped"),
+    ],
+)
+def test_only_what_was_checked_can_pass(checks: list[dict[str, Any]], code: int, verdict: str):
+    """The suite ends well where it checked nothing at all; that is no pass."""
+    assert judged(ECHO, checks, code, 1.0, "").verdict == verdict
+
+
+def test_a_failure_says_what_failed_and_the_driver_s_last_words():
+    checks = [check("FAILURE", errorMessage="no header")]
+    outcome = judged(ECHO, checks, 1, 1.0, "Traceback\n  frames\nServerError: gone\n")
+    assert "some-check: no header" in report.line(outcome)
+    assert "ServerError: gone" in report.line(outcome)
+
+
+def test_a_run_is_good_when_all_that_is_scored_passed():
+    passed, skipped = Outcome(ECHO, "passed", 2), Outcome(ECHO, "skipped")
+    assert report.is_good([passed, Outcome(EXTRA, "failed")])
+    assert not report.is_good([passed, skipped]), "a skipped one was not shown to work"
+
+
+def test_the_page_gets_the_results_between_its_marks():
+    page = f"# Head\n{report.BEGIN}\nold\n{report.END}\ntail\n"
+    outcomes = [Outcome(ECHO, "passed", 2), Outcome(EXTRA, "skipped")]
+    text = report.page_text(page, outcomes, "2.3.0")
+    assert "| tools_call | passed | 2 passed |" in text
+    assert "0 of 1 (1 skipped)" in text
+    assert "old" not in text
+    assert text.startswith("# Head\n")
+    assert text.endswith("tail\n")
+
+
+def test_arguments_are_made_from_the_schema():
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "integer"},
+            "mode": {"enum": ["fast", "slow"]},
+            "deep": {"type": "object", "properties": {"on": {"type": "boolean"}}},
+            "name": {"type": "string", "default": "Al"},
+        },
+    }
+    assert sample(schema) == {"a": 5, "mode": "fast", "deep": {"on": True}, "name": "Al"}
