@@ -20,7 +20,7 @@ PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench conformance lab clean
+.PHONY: help demo test check bench bench-peers performance conformance lab clean
 
 help:
 	@echo "make demo    compile and run the first example: a tool call without any key"
@@ -29,6 +29,8 @@ help:
 	@echo "make check   formatting, lint, types, and the rules of the house"
 	@echo "make bench   measure and print the figures (ARGS are passed on)"
 	@echo "make conformance   run the public conformance suite of MCP against the bridge (needs npm)"
+	@echo "make bench-peers  the same calls with other MCP clients (ARGS: --help tells)"
+	@echo "make performance  both, written into docs/performance.md"
 	@echo "make clean   remove $(VENV), ./demo, ./lab and caches"
 
 $(BIN)/python:
@@ -83,6 +85,15 @@ bench: $(TOOLS)
 
 conformance: $(TOOLS)
 	@$(BIN)/python -m tests.conformance $(ARGS)
+
+# Prints its tables; a run without ARGS also writes them into docs/performance.md.
+bench-peers: $(TOOLS)
+	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
+# A missed target is told in the table, and is no reason to leave out the other one.
+performance: $(TOOLS)
+	@$(BIN)/python -m benchmarks --page || true
+	@$(BIN)/python -m benchmarks.peers
 
 clean:
 	@rm -rf $(VENV) demo lab dist build .cache .pytest_cache .ruff_cache .hypothesis

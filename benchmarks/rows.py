@@ -19,10 +19,23 @@ class Row:
     detail: str = ""
 
     @property
+    def is_missed(self) -> bool:
+        """Whether it has a target and is above it."""
+        return self.target is not None and self.value > self.target
+
+    @property
+    def markdown(self) -> str:
+        """The row of a table on a page; what is missed is said in words."""
+        target = "" if self.target is None else f"{self.target:g}{self.unit}"
+        missed = ", missed" if self.is_missed else ""
+        cells = (self.what, f"{self.value:.2f}{self.unit}", f"{target}{missed}", self.detail)
+        return f"| {' | '.join(cells)} |"
+
+    @property
     def line(self) -> str:
         """The row as text, with a mark where the target is missed."""
         mark = "" if self.target is None else f"  (target {self.target:g}{self.unit})"
-        missed = "  MISSED" if self.target is not None and self.value > self.target else ""
+        missed = "  MISSED" if self.is_missed else ""
         detail = f"  {self.detail}" if self.detail else ""
         return f"{self.what:<58} {self.value:6.2f}{self.unit}{mark}{missed}{detail}"
 

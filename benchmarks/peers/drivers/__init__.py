@@ -1,0 +1,1 @@
+"""How each client is driven: one file for each, run in that client's own environment."""

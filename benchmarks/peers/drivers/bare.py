@@ -1,0 +1,74 @@
+"""The SDK's own client with nothing around it: `mcp.Client`, or `ClientSession` of the SDK 1.x.
+
+In every environment it is also what a call of the client there is compared with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from typing import Any
+
+from mcp import StdioServerParameters
+
+from .base import START_SECONDS, Driver, Entry, Owners, Usable
+
+
+class Bare(Driver):
+    """Each server in a task of its own, all at once, each with a limit for its start."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, Any] = {}
+        self._owners = Owners()
+
+    async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
+        failed: dict[str, str] = {}
+
+        async def start(name: str) -> None:
+            try:
+                await self._owners.start(lambda done: self._own(name, servers[name], usable, done))
+            except RuntimeError as error:
+                failed[name] = str(error)
+
+        await asyncio.gather(*(start(name) for name in servers))
+        return failed
+
+    async def _own(self, name: str, entry: Entry, usable: Usable, done: Callable[[], None]) -> None:
+        async with asyncio.timeout(START_SECONDS) as limit, _client(entry) as client:
+            self._clients[name] = client
+            usable(name, len((await client.list_tools()).tools))
+            limit.reschedule(None)
+            done()
+            await self._owners.stay()
+
+    async def list_again(self, server: str) -> int:
+        return len((await self._clients[server].list_tools()).tools)
+
+    async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
+        return (await self._clients[server].call_tool(tool, arguments)).content[0].text
+
+    async def close(self) -> None:
+        await self._owners.end()
+
+
+@asynccontextmanager
+async def _client(entry: Entry) -> AsyncIterator[Any]:
+    url = entry.get("url")
+    target = url or StdioServerParameters(command=entry["command"], args=list(entry["args"]))
+    async with AsyncExitStack() as stack:
+        if int(version("mcp").partition(".")[0]) >= 2:
+            from mcp import Client
+
+            yield await stack.enter_async_context(Client(target))
+            return
+        from mcp import ClientSession
+        from mcp.client.stdio import stdio_client
+        from mcp.client.streamable_http import streamablehttp_client
+
+        opened = streamablehttp_client(url) if url else stdio_client(target)
+        read, write, *_ = await stack.enter_async_context(opened)
+        session = await stack.enter_async_context(ClientSession(read, write))
+        await session.initialize()
+        yield session

@@ -1,0 +1,74 @@
+"""Our bridge, through each of its doors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.bridge.engine import Engine
+
+from .base import START_SECONDS, Driver, Entry, Usable, waves
+
+
+class InAnAgent(Driver):
+    """As an agent uses it: its loop runs on the bridge's own, and so do its calls."""
+
+    async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
+        entries = {name: {**x, "startTimeout": START_SECONDS} for name, x in servers.items()}
+        self._bridge = Bridge({"mcpServers": entries})
+        failed: dict[str, str] = {}
+
+        async def listed(name: str) -> None:
+            try:
+                usable(name, len(await self._bridge.aio.list_tools(name)))
+            except Exception as error:  # noqa: BLE001 - it is what is looked at
+                failed[name] = str(error)
+
+        await self._bridge.aio.connect()
+        await asyncio.gather(*(listed(name) for name in servers))
+        return failed
+
+    async def list_again(self, server: str) -> int:
+        return len(await self._bridge.aio.refresh(server))
+
+    async def call(self, server: str, tool: str, arguments: dict[str, Any]) -> str:
+        return (await self._bridge.aio.call_tool(server, tool, arguments)).text
+
+    async def calls(self, server: str, count: int, in_flight: int) -> None:
+        async def on_its_loop(engine: Engine) -> None:
+            async def call() -> str:
+                return (await engine.call_tool(server, "echo", {"text": "hello"})).text
+
+            await waves(call, count, in_flight)
+
+        await asyncio.wrap_future(self._bridge.submit(on_its_loop))
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._bridge.close)
+
+
+class FromALoop(InAnAgent):
+    """From a caller's own event loop: `bridge.aio`."""
+
+    async def calls(self, server: str, count: int, in_flight: int) -> None:
+        await Driver.calls(self, server, count, in_flight)
+
+
+class FromAThread(InAnAgent):
+    """From a plain thread, as nodes do: `Bridge.call_tool`; several at a time are submitted."""
+
+    async def calls(self, server: str, count: int, in_flight: int) -> None:
+        await asyncio.to_thread(self._calls, server, count, in_flight)
+
+    def _calls(self, server: str, count: int, in_flight: int) -> None:
+        asked = (server, "echo", {"text": "hello"})
+        for _ in range(count // in_flight):
+            if in_flight == 1:
+                answers = [self._bridge.call_tool(*asked)]
+            else:
+                begun = [self._bridge.submit(Engine.call_tool, *asked) for _ in range(in_flight)]
+                answers = [x.result() for x in begun]
+            if any(x.text != "hello" for x in answers):
+                raise RuntimeError(f"not an echo: {answers}")

@@ -1,0 +1,96 @@
+"""An environment for each peer, made once with pinned versions and used again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .peers import Peer
+
+ROOT = Path(__file__).parents[2]
+CACHE = ROOT / ".cache" / "peers"
+_INSTALL_SECONDS = 600
+_LOOK_SECONDS = 60
+_BIN, _EXE = ("Scripts", ".exe") if sys.platform == "win32" else ("bin", "")
+
+_VERSIONS = """
+import importlib.metadata, json, platform, sys
+versions = {}
+for name in sys.argv[1:]:
+    try:
+        versions[name] = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+print(json.dumps(versions | {"python": platform.python_version()}))
+"""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python with a peer in it, and what was really found there."""
+
+    python: str
+    versions: Mapping[str, str]
+
+
+def environment(peer: Peer, cache: Path = CACHE) -> Environment:
+    """The peer's environment, made if there is none with these pins.
+
+    Raises:
+        OSError, subprocess.SubprocessError: it cannot be made; the message has pip's last words.
+    """
+    python = str(_made(peer, cache)) if peer.pins else sys.executable
+    found = _run([python, "-c", _VERSIONS, peer.package, "mcp"], _LOOK_SECONDS)
+    return Environment(python, json.loads(found))
+
+
+def variables() -> dict[str, str]:
+    """What a peer's process is started with: nobody is asked for updates or told of its use."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "MCP_USE_ANONYMIZED_TELEMETRY": "false",
+        "FASTMCP_CHECK_FOR_UPDATES": "off",
+        "OPENAI_AGENTS_DISABLE_TRACING": "1",
+        "OTEL_SDK_DISABLED": "true",
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+    }
+
+
+def _made(peer: Peer, cache: Path) -> Path:
+    folder = cache / peer.name.replace(" ", "-")
+    python, stamp = folder / _BIN / f"python{_EXE}", folder / "pins.txt"
+    wanted = "\n".join([sys.version, *peer.pins])
+    if python.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+        return python
+    shutil.rmtree(folder, ignore_errors=True)
+    uv = _uv()
+    if uv:
+        _run([uv, "venv", "--quiet", "--python", sys.executable, str(folder)], _INSTALL_SECONDS)
+        install = [uv, "pip", "install", "--quiet", "--python", str(python)]
+    else:
+        _run([sys.executable, "-m", "venv", str(folder)], _INSTALL_SECONDS)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*install, *peer.pins], _INSTALL_SECONDS)
+    stamp.write_text(wanted, encoding="utf-8")
+    return python
+
+
+def _uv() -> str | None:
+    beside = Path(sys.executable).with_name(f"uv{_EXE}")
+    return str(beside) if beside.exists() else shutil.which("uv")
+
+
+def _run(command: list[str], seconds: float) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
+    if done.returncode:
+        last = "\n".join(done.stderr.strip().splitlines()[-3:])
+        raise OSError(f"{' '.join(command[:3])} ... ended with {done.returncode}: {last}")
+    return done.stdout

@@ -1,0 +1,111 @@
+"""Where a run takes place: its workers and servers, all of which end with it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .environments import CACHE, Environment, variables
+from .peers import Peer
+from .remote import Heard, Worker
+
+_RAW_SERVER = str(Path(__file__).with_name("raw_server.py"))
+_END_SECONDS = 5.0
+
+
+class Lab:
+    """One run. Leaving its block ends every process that it started, also after an interrupt."""
+
+    def __init__(self, environments: Mapping[str, Environment], cache: Path = CACHE) -> None:
+        self.environments = environments
+        self._logs = cache / "logs"
+        self._workers: dict[str, Worker] = {}
+        self._http: dict[str, tuple[subprocess.Popen[str], str]] = {}
+        # Stands in the command line of every server, so that one left behind can be found.
+        self._mark = f"peers-{uuid.uuid4().hex}"
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in self._workers.values():
+            worker.end()
+        for process, _ in self._http.values():
+            process.kill()
+            process.communicate(timeout=_END_SECONDS)
+        self._end_what_is_left()
+
+    def ask(self, peer: Peer, job: Mapping[str, Any], seconds: float) -> Heard:
+        """Have the peer's worker do a job; a new one is started if the last one had to end."""
+        worker = self._workers.get(peer.name)
+        if worker is None or not worker.is_usable:
+            worker = self._workers[peer.name] = self.worker(peer)
+        return worker.ask(job, seconds)
+
+    def ask_once(self, peer: Peer, job: Mapping[str, Any], seconds: float) -> tuple[Heard, float]:
+        """Have a new process do a job; the seconds from its start to its result."""
+        started = time.perf_counter()
+        worker = self.worker(peer)
+        before = time.perf_counter() - started
+        try:
+            heard = worker.ask(job, seconds)
+        finally:
+            worker.end()
+        return heard, before + heard.seconds
+
+    def worker(self, peer: Peer) -> Worker:
+        """A new worker. Whoever asks for it ends it."""
+        python = self.environments[peer.name].python
+        command = [python, "-m", "benchmarks.peers.worker", peer.driver]
+        return Worker(command, variables(), self._logs / f"{peer.name.replace(' ', '-')}.log")
+
+    def stdio(self, **options: Any) -> dict[str, Any]:
+        """What a settings file holds for a server over stdio."""
+        return {"command": sys.executable, "args": self._arguments(options)}
+
+    def http(self, **options: Any) -> dict[str, Any]:
+        """The same for one behind a URL, which runs until the end of this run."""
+        key = json.dumps(options)
+        if key not in self._http:
+            process = subprocess.Popen(
+                [sys.executable, *self._arguments({**options, "http": True})],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+            )  # fmt: skip
+            assert process.stdout is not None
+            self._http[key] = process, process.stdout.readline().strip()
+        return {"url": f"http://127.0.0.1:{self._http[key][1]}/mcp"}
+
+    def _arguments(self, options: Mapping[str, Any]) -> list[str]:
+        return ["-I", "-S", _RAW_SERVER, json.dumps(options), self._mark]
+
+    def left(self) -> list[int]:
+        """Servers of this run that are still there. Linux only: elsewhere nothing is found."""
+        found: list[int] = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                if self._mark.encode() in (process / "cmdline").read_bytes():
+                    found.append(int(process.name))
+        return found
+
+    def _end_what_is_left(self) -> None:
+        """A server ends when its stdin does; one that a client keeps from it is ended here."""
+        until = time.monotonic() + _END_SECONDS
+        while self.left() and time.monotonic() < until:
+            time.sleep(0.05)
+        for pid in self.left():
+            with suppress(OSError):
+                os.kill(pid, 9)

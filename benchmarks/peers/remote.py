@@ -1,0 +1,132 @@
+"""The runner's end of a worker: jobs go in, messages come out, and no answer is waited for long."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_END_SECONDS = 10.0
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+
+
+@dataclass
+class Heard:
+    """What came of one job. `problem` says why it did not come to its end; empty if it did."""
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    problem: str = ""
+    terminal: str = ""  # what a person would have seen meanwhile
+    seconds: float = 0.0  # until the result, or the end of waiting
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What was measured; None if it did not come to that."""
+        return next((x["result"] for x in self.messages if "result" in x), None)
+
+    def all(self, key: str) -> Iterator[Any]:
+        """Every message of one kind."""
+        return (x for x in self.messages if key in x)
+
+
+class Worker:
+    """One process that measures a peer. Started at once; ended with all that it started."""
+
+    def __init__(self, command: Sequence[str], variables: Mapping[str, str], log: Path) -> None:
+        self._log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            self._process = subprocess.Popen(
+                command,
+                env=dict(variables),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=output,
+                text=True,
+                # An interrupt of ours is not theirs: we end them, in order.
+                start_new_session=True,
+            )  # fmt: skip
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it runs; one that was ended cannot be asked again."""
+        return self._process.poll() is None
+
+    def ask(self, job: Mapping[str, Any], seconds: float) -> Heard:
+        """Give it a job and hear all about it. One that takes longer is ended."""
+        heard, started = Heard(), time.perf_counter()
+        seen = self._log.stat().st_size
+        try:
+            self._tell(job)
+            for message in self._messages(heard, started + seconds):
+                heard.messages.append(message)
+                if "result" in message:
+                    heard.seconds = time.perf_counter() - started
+        finally:
+            heard.seconds = heard.seconds or time.perf_counter() - started
+            with self._log.open("rb") as log:
+                log.seek(seen)
+                heard.terminal = log.read().decode(errors="replace")
+        return heard
+
+    def end(self) -> None:
+        """End it. What it started ends with it, as the stdin of our servers does."""
+        with suppress(OSError):
+            if sys.platform == "win32":
+                self._process.kill()
+            else:
+                os.killpg(self._process.pid, _KILL)
+        self._process.wait(_END_SECONDS)
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe:
+                with suppress(OSError):
+                    pipe.close()
+
+    def _messages(self, heard: Heard, deadline: float) -> Iterator[dict[str, Any]]:
+        """Until all is closed. A job that fails, or does not end, ends the worker too."""
+        begun = time.perf_counter()
+        while True:
+            try:
+                line = self._lines.get(timeout=max(deadline - time.perf_counter(), 0.0))
+            except queue.Empty:
+                heard.problem = f"none within {deadline - begun:.0f} s"
+                break
+            if line is None:
+                heard.problem = "its process ended"
+                break
+            message = json.loads(line)
+            yield message
+            if "closed" in message:
+                return
+            if "error" in message:
+                heard.problem = message["error"]
+                break
+        self.end()
+
+    def _tell(self, job: Mapping[str, Any]) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):  # it ended: that is heard next
+            self._process.stdin.write(json.dumps(job) + "\n")
+            self._process.stdin.flush()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with suppress(OSError, ValueError):  # closed at the end
+            for line in self._process.stdout:
+                self._lines.put(line)
+        self._lines.put(None)

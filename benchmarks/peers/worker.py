@@ -1,0 +1,56 @@
+"""Measures one client in its own environment: `python -m benchmarks.peers.worker FILE:CLASS`.
+
+FILE is one of the drivers, or a whole name with dots.
+
+Takes jobs as lines of JSON from its stdin and sends lines of JSON to its stdout; what a client
+prints goes to stderr. Ends when its stdin does, whatever a client is doing then. Standard library
+only, and a client is imported with its first job.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import queue
+import sys
+import threading
+from importlib import import_module
+from typing import Any
+
+from .drivers.base import Driver, described
+from .measure import Job, measure
+
+
+def main(driver: str) -> None:
+    """Do jobs until there is nobody left to do them for."""
+    private = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    jobs: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_read, args=(jobs,), daemon=True).start()
+
+    def send(message: dict[str, Any]) -> None:
+        print(json.dumps(message), file=private, flush=True)
+
+    while True:
+        job: Job = json.loads(jobs.get())
+        try:
+            asyncio.run(measure(job, lambda: _new(driver), send))
+        except BaseException as error:  # noqa: BLE001 - the runner is told, and decides
+            send({"error": described(error)})
+
+
+def _read(jobs: queue.Queue[str]) -> None:
+    for line in sys.stdin:
+        jobs.put(line)
+    os._exit(0)  # not sys.exit: a client that hangs would keep the process
+
+
+def _new(driver: str) -> Driver:
+    module, _, name = driver.partition(":")
+    full = module if "." in module else f"{__package__}.drivers.{module}"
+    return getattr(import_module(full), name)()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,56 @@
+"""Clients that behave as they are told, over the servers of the benchmarks; no SDK in them."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Mapping
+
+from benchmarks.peers.drivers.base import Driver, Entry, Usable
+
+# For ever, as far as a test is concerned; a forgotten process ends by itself.
+_FOR_EVER_SECONDS = 120.0
+
+
+class Quick(Driver):
+    """Starts the servers and says that they are usable, without asking them anything."""
+
+    async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
+        self.started: list[subprocess.Popen[bytes]] = []
+        for name, entry in servers.items():
+            command = [entry["command"], *entry["args"]]
+            self.started.append(subprocess.Popen(command, stdin=subprocess.PIPE))
+            usable(name, 1)
+        return {}
+
+    async def call(self, server: str, tool: str, arguments: dict[str, str]) -> str:
+        return arguments["text"]
+
+    async def close(self) -> None:
+        for process in self.started:
+            process.communicate(timeout=_FOR_EVER_SECONDS)
+
+
+class Stuck(Quick):
+    """Hangs at a server named `trap`, and holds up its whole process."""
+
+    async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
+        before = {name: x for name, x in servers.items() if name != "trap"}
+        failed = await super().connect(before, usable)
+        if "trap" in servers:
+            time.sleep(_FOR_EVER_SECONDS)
+        return failed
+
+
+class Broken(Quick):
+    """Cannot call what it connected."""
+
+    async def call(self, server: str, tool: str, arguments: dict[str, str]) -> str:
+        raise LookupError("no such thing")
+
+
+class Dying(Quick):
+    """Takes its process with it."""
+
+    async def connect(self, servers: Mapping[str, Entry], usable: Usable) -> dict[str, str]:
+        raise SystemExit(7)

@@ -1,0 +1,99 @@
+"""The tables of `make bench-peers`, and how figures get into the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import page
+from benchmarks.peers.board import Board
+from benchmarks.peers.environments import Environment
+from benchmarks.peers.peers import CONTROL, OURS, PEERS
+from benchmarks.peers.steps import BY_KEY, Found
+from benchmarks.rows import Row
+
+CALLS, READY = BY_KEY["calls-stdio"], BY_KEY["one-hangs"]
+ONE, MANY = CALLS.rows
+FASTMCP = next(x for x in PEERS if x.name == "fastmcp")
+THREAD = next(x for x in PEERS if x.is_another_door)
+
+
+@pytest.fixture
+def board() -> Board:
+    versions = Environment("python", {"mcp": "2.3.0", "fastmcp": "4.1.2"})
+    return Board([CALLS, READY], dict.fromkeys((OURS, CONTROL, FASTMCP, THREAD), versions))
+
+
+def line(board: Board, start: str) -> list[str]:
+    """The cells of the first line that starts so."""
+    found = next(x for x in board.markdown().splitlines() if x.startswith(f"| {start}"))
+    return [x.strip() for x in found.strip("|").split("|")]
+
+
+def test_a_cell_is_the_median_with_the_spread_of_all_passes(board: Board) -> None:
+    board.add(OURS, {ONE.key: Found((1.0, 1.1))})
+    board.add(OURS, {ONE.key: Found((1.3,))})
+    assert line(board, ONE.title)[1] == "**1.10 (1.00 to 1.30)**"
+
+
+def test_the_first_is_bold_and_the_bare_client_takes_no_part(board: Board) -> None:
+    for peer, value in ((OURS, 1.2), (CONTROL, 1.0), (FASTMCP, 1.1), (THREAD, 0.9)):
+        board.add(peer, {ONE.key: Found((value,))})
+    assert line(board, ONE.title)[1:] == ["1.20", "1.00", "**1.10**"]
+
+
+def test_every_row_in_which_the_bridge_is_not_first_is_listed(board: Board) -> None:
+    board.add(OURS, {ONE.key: Found((1.2,)), MANY.key: Found((1.0,))})
+    board.add(FASTMCP, {ONE.key: Found((1.1,)), MANY.key: Found((1.4,))})
+    assert [(row.key, peer.name) for row, peer in board.losses()] == [(ONE.key, "fastmcp")]
+    assert f"- {ONE.title}: fastmcp 1.10, the bridge 1.20" in board.markdown()
+
+
+def test_one_that_failed_in_some_pass_is_shown_and_not_first(board: Board) -> None:
+    key = READY.rows[0].key
+    board.add(OURS, {key: Found((0.5,), "told")})
+    board.add(FASTMCP, {key: Found((0.1,), "told")})
+    board.add(FASTMCP, {key: Found((), "0 of 7")})
+    _, ours, _, theirs = line(board, READY.rows[0].title)
+    assert ours == "**0.50 told**"
+    assert theirs == "0.10 not every time: told, 0 of 7"
+
+
+def test_what_never_worked_is_told_in_place_of_a_figure(board: Board) -> None:
+    board.add(FASTMCP, {READY.rows[0].key: Found((), "3 of 7, none within 20 s")})
+    assert line(board, READY.rows[0].title)[1:] == ["-", "-", "3 of 7, none within 20 s"]
+
+
+def test_the_versions_that_were_found_are_in_the_table(board: Board) -> None:
+    assert line(board, "fastmcp")[1:3] == ["4.1.2", "2.3.0"]
+
+
+def test_calls_from_elsewhere_have_a_table_of_their_own(board: Board) -> None:
+    board.add(THREAD, {ONE.key: Found((1.5,))})
+    assert line(board, "calls of the bridge")[1:] == ["in an agent", "from a thread"]
+
+
+def test_a_command_writes_between_its_own_marks_only(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    mine, other = page.begin("make mine"), page.begin("make other")
+    file.write_text(f"a\n{other}\nkept\n{page.END}\n{mine}\nold\n{page.END}\nz\n")
+    page.write("make mine", "new", file)
+    assert file.read_text() == f"a\n{other}\nkept\n{page.END}\n{mine}\nnew\n{page.END}\nz\n"
+
+
+def test_a_page_that_lost_its_marks_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    file.write_text("nothing")
+    with pytest.raises(ValueError, match="lost its mark"):
+        page.write("make mine", "new", file)
+    assert file.read_text() == "nothing"
+
+
+def test_the_page_has_the_marks_of_both_commands() -> None:
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert [x for x in ("make bench", "make bench-peers") if page.begin(x) not in text] == []
+
+
+def test_a_missed_target_is_said_in_the_table() -> None:
+    assert Row("a call", 1.2, "x", 1.1).markdown == "| a call | 1.20x | 1.1x, missed |  |"
