@@ -84,6 +84,8 @@ class _Reader:
             start_timeout_seconds=float(written.start_timeout),
             elicitation=written.elicitation,
             elicitation_timeout_seconds=float(written.elicitation_timeout),
+            roots=self._roots(),
+            log_level=written.log_level,
             disabled=written.off,
             auto_approve=tuple(dict.fromkeys([*written.auto_approve, *written.always_allow])),
             disabled_tools=tuple(written.disabled_tools),
@@ -145,6 +147,12 @@ class _Reader:
     def _cwd(self) -> str:
         cwd = self._text(self.written.cwd, "cwd").strip()
         return os.path.normpath(os.path.join(self.variables.folder, cwd))
+
+    def _roots(self) -> tuple[str, ...] | None:
+        if self.written.roots is None:
+            return None
+        texts = [self._text(x, "roots", i) for i, x in enumerate(self.written.roots)]
+        return tuple(os.path.normpath(os.path.join(self.variables.folder, x)) for x in texts)
 
     def _variable(self, name: str, text: str) -> tuple[str, str]:
         if not name or "=" in name or "\0" in name or not _is_encodable(name):

@@ -24,6 +24,11 @@ Elicitation: TypeAlias = Literal["ask", "decline", "defaults"]
 """ask: whoever makes the call. decline: the server is told that nobody can be asked. defaults:
 accept with the form's own defaults where every field that is needed has one."""
 
+LogLevel: TypeAlias = Literal[
+    "off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
+]
+"""The least serious of a server's log messages that are wanted."""
+
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
 
@@ -36,7 +41,8 @@ class ServerSettings:
 
     `transport` says which fields count: `command`, `args`, `env`, `cwd` for stdio; `url`,
     `headers` for http (Streamable HTTP) and sse. `env` is what to add to the server's
-    environment. `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does). The
+    environment. `roots` are the folders it is told of; None: those of its arguments, else the
+    working folder. `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does). The
     texts of a disabled server are kept as they were written. `secrets` are the known secrets of
     the whole file.
 
@@ -57,6 +63,8 @@ class ServerSettings:
     start_timeout_seconds: float = START_TIMEOUT_SECONDS
     elicitation: Elicitation = "ask"
     elicitation_timeout_seconds: float = ANSWER_SECONDS
+    roots: tuple[str, ...] | None = None
+    log_level: LogLevel = "warning"
     disabled: bool = False
     auto_approve: tuple[str, ...] = ()
     disabled_tools: tuple[str, ...] = ()
@@ -86,6 +94,8 @@ class ServerSettings:
             "start_timeout_seconds": self.start_timeout_seconds,
             "elicitation": self.elicitation,
             "elicitation_timeout_seconds": self.elicitation_timeout_seconds,
+            "roots": self.roots,
+            "log_level": self.log_level,
             "disabled": self.disabled,
             "auto_approve": self.auto_approve,
             "disabled_tools": self.disabled_tools,

@@ -29,6 +29,7 @@ from .models import (
     CALL_TIMEOUT_SECONDS,
     START_TIMEOUT_SECONDS,
     Elicitation,
+    LogLevel,
     ProtocolMode,
 )
 from .secrets import Secret, Secrets
@@ -40,8 +41,8 @@ _MAX_NUMBER = 10**100
 _URL_KEYS = ("url", "serverUrl", "httpUrl")
 _KNOWN_KEYS = (
     "command", "args", "env", "cwd", *_URL_KEYS, "headers", "type", "transport", "mode", "timeout",
-    "startTimeout", "start_timeout", "elicitation", "elicitationTimeout", "disabled", "enabled",
-    "autoApprove", "alwaysAllow", "disabledTools",
+    "startTimeout", "start_timeout", "elicitation", "elicitationTimeout", "roots", "logLevel",
+    "disabled", "enabled", "autoApprove", "alwaysAllow", "disabledTools",
 )  # fmt: skip
 # Keys other hosts show to people; ignoring them changes nothing.
 _HARMLESS_KEYS = (
@@ -124,6 +125,8 @@ class Written(BaseModel):
     )
     elicitation: Elicitation = "ask"
     elicitation_timeout: _Seconds = Field(ANSWER_SECONDS, alias="elicitationTimeout")
+    roots: _Texts | None = None
+    log_level: LogLevel = Field("warning", alias="logLevel")
     disabled: bool = False
     enabled: bool = True
     auto_approve: _ToolNames = Field([], alias="autoApprove")
@@ -192,7 +195,9 @@ def _wrong_type(error: ErrorDetails, place: Place) -> SettingsError:
     return there.error(f"must be {wanted}, but is {kind_of(error['input'])}.", fix)
 
 
-_CHOICES: dict[str, Any] = {"mode": ProtocolMode, "elicitation": Elicitation}
+_CHOICES: dict[str, Any] = {
+    "mode": ProtocolMode, "elicitation": Elicitation, "logLevel": LogLevel,
+}  # fmt: skip
 _WANTED = {
     "string_type": ("a text", "Put it in quotes."),
     "list_type": ("a list of texts", 'Write it in brackets: ["..."].'),

@@ -75,7 +75,7 @@ class McpSession:
         self._health = Health(link, listener.over)
         self._requests = Requests(link, failures, self._health)
         self.content = Content(self._requests)
-        self._asked = Asked(link.settings, self._requests.pending, host)
+        self._asked = Asked(link, self._requests.pending, host)
         self._attempt: anyio.CancelScope | None = None
         # Two listings at the same time could end in the wrong order.
         self._one_listing = anyio.Lock()
@@ -161,6 +161,7 @@ class McpSession:
     ) -> ToolResult:
         """Call a tool; on time-out or cancellation the server is told to stop."""
         told, notes = _with_words(on_progress), list[str]()
+        await self._asked.roots.tell_changes(self._requests.connected())
         # No limit of the SDK's: it would run out while the server waits for a person.
         ask = partial(self._requests.connected().call_tool, tool, arguments, None, told)
         answer = await self._requests.ask(f"the call of {tool!r}", ask, seconds, notes)
@@ -183,6 +184,7 @@ class McpSession:
         tasks.start_soon(self._health.end_with_the_stream)
         # Watch first, then list: a change in between is not lost.
         await tasks.start(self._listen)
+        tasks.start_soon(self._asked.log.ask_for_it, self._requests.connected())
         tasks.start_soon(self._changes.relist, self.refresh)
         await self.refresh()
         tasks.start_soon(self._health.probe_when_in_doubt, self.refresh)

@@ -141,7 +141,8 @@ class _Traffic:
                 self._watch.on_tools_changed()
                 return False
             case "notifications/message":
-                return False  # a server's log; what matters of it comes on stderr as well
+                self._watch.on_log(message.params or {})
+                return False
             case "notifications/progress":
                 return self._is_progress_wanted(_param(message, "progressToken"))
             case _:

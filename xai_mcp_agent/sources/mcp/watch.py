@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 import anyio
 
+from ...core.tools import JsonObject
+
 Trouble: TypeAlias = Literal["unsent", "broken", "forgotten", "unreadable"]
 """unsent: no connection, so the server never saw the request. broken: the connection ended before
 the answer was complete. forgotten: the server does not know our session any more. unreadable: the
@@ -21,7 +23,7 @@ class Watch:
 
     `ended` is set when nothing more can arrive; `heard_at` is when something last did; `notes`
     tell what was left out of the last listing; `on_tools_changed` is called for each notice
-    that the list of tools is not what it was.
+    that the list of tools is not what it was, `on_log` with each log message.
     """
 
     def __init__(self) -> None:
@@ -30,6 +32,7 @@ class Watch:
         self.notes: list[str] = []
         self.listed: set[str] = set()
         self.on_tools_changed: Callable[[], None] = _nothing
+        self.on_log: Callable[[JsonObject], None] = _nothing
 
     def note(self, text: str) -> None:
         """Remember a remark for people, once."""
@@ -42,5 +45,5 @@ class Watch:
         self.listed.clear()
 
 
-def _nothing() -> None:
+def _nothing(_: JsonObject | None = None) -> None:
     """Nobody wants to know."""

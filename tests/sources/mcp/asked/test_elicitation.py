@@ -109,7 +109,8 @@ def test_a_refusal_reaches_the_server_the_notes_and_the_log(
         told, result = asked(servers, server, form())
     assert told["action"] == action
     assert [x for x in result.notes if "A question of the server" in x and "not today" in x]
-    assert f"{server}: {result.notes[0]}" in caplog.messages
+    said = f"xai_mcp_agent.servers.{server}", logging.WARNING, result.notes[0]
+    assert said in caplog.record_tuples
 
 
 @pytest.mark.parametrize("server", ["http", "http_old"])

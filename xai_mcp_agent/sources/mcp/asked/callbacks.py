@@ -8,21 +8,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....settings.models import ServerSettings
 from ...host import Host
 from ..pending import Pending
+from ..transport import Connection
 from .elicitation import Elicitation
+from .log import ServerLog
+from .roots import Roots
 
 
 class Asked:
     """What one connection's server may ask; `host` answers where nobody makes a call."""
 
-    def __init__(self, settings: ServerSettings, pending: Pending, host: Host) -> None:
-        self._settings = settings
-        self._elicitation = Elicitation(settings, pending, host)
+    def __init__(self, link: Connection, pending: Pending, host: Host) -> None:
+        self.roots = Roots(link.settings)
+        self.log = ServerLog(link.settings, link.stderr)
+        link.watch.on_log = self.log.take
+        self._settings = link.settings
+        self._elicitation = Elicitation(link.settings, pending, host)
 
     def callbacks(self) -> dict[str, Any]:
         """The arguments with which the SDK's client is made."""
-        if self._settings.elicitation == "decline":
-            return {}
-        return {"elicitation_callback": self._elicitation.answer}
+        made: dict[str, Any] = {"log_level": self.log.level}
+        if self._settings.elicitation != "decline":
+            made["elicitation_callback"] = self._elicitation.answer
+        if self.roots.are_offered:
+            made["list_roots_callback"] = self.roots.answer
+        return made

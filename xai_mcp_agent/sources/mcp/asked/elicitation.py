@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -12,11 +11,10 @@ from ....core.schemas import SchemaCheck
 from ....settings.models import ServerSettings
 from ...host import Host, caller
 from ..pending import Pending
+from .log import logger_of
 
 if TYPE_CHECKING:
     import mcp_types as types
-
-logger = logging.getLogger(__name__)
 
 
 class Elicitation:
@@ -65,7 +63,7 @@ class Elicitation:
         reason = answer.reason.rstrip(".")
         text = f"A question of the server {what}" + (f": {reason}." if reason else ".")
         self._pending.note(text)
-        logger.warning("%s: %s", self._settings.name, text)
+        logger_of(self._settings.name).warning("%s", text)
 
 
 def _checked(question: Question, answer: Answer) -> Answer:

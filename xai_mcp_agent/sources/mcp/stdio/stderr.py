@@ -43,10 +43,14 @@ class StderrLog:
         """Nothing more will come: an unfinished line counts as one."""
         self.feed(b"\n")
 
-    def add(self, line: str, *, at_most: int = _SHOWN_CHARACTERS) -> None:
-        """Note one line, shortened to `at_most` characters; an empty one is left out."""
+    def add(self, line: str, *, at_most: int = _SHOWN_CHARACTERS) -> str:
+        """Note one line, shortened to `at_most` characters, and give it as it is shown.
+
+        An empty one is left out.
+        """
         if shown := self._shown(line)[:at_most]:
             self._lines.append(shown)
+        return shown
 
     def tail(self) -> tuple[str, ...]:
         """The last lines, newest last, an unfinished one included."""

@@ -1,0 +1,85 @@
+"""What a server logs: in Python's logging, in its status, never too much of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+
+import pytest
+
+from tests.support.asking_server import asking_entry
+from tests.support.bridges import bridge_with, status_of
+from tests.support.processes import wait_until
+from xai_mcp_agent import Bridge
+
+# In the server, which here is in this process.
+pytestmark = pytest.mark.filterwarnings("ignore:The logging capability is deprecated")
+LOGGER = "xai_mcp_agent.servers"
+WAYS = ["stdio", "stdio_old", "http", "http_old"]
+
+
+@pytest.fixture(scope="module")
+def servers(asking_url: str) -> Generator[Bridge]:
+    """The asking server in every way, and with other levels."""
+    with bridge_with(
+        stdio=asking_entry(env={"DIARY_TOKEN": "sesame-open-1234"}),
+        stdio_old=asking_entry(mode="legacy"),
+        http={"url": asking_url},
+        http_old={"url": asking_url, "mode": "legacy"},
+        all={"url": asking_url, "logLevel": "debug"},
+        off={"url": asking_url, "logLevel": "off"},
+    ) as bridge:
+        bridge.connect(wait=True)
+        yield bridge
+
+
+def logged(bridge: Bridge, server: str, level: str, text: str, times: int = 1) -> None:
+    """Have the server log this."""
+    bridge.call_tool(server, "log", {"level": level, "text": text, "times": times})
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_what_a_server_logs_is_in_the_log_and_in_its_status(
+    servers: Bridge, server: str, caplog: pytest.LogCaptureFixture
+):
+    with caplog.at_level(logging.DEBUG, logger=LOGGER):
+        logged(servers, server, "info", "not wanted")
+        logged(servers, server, "error", "the disk\nis full")
+        wanted = "log, error: diary: the disk is full"
+        name, level = f"xai_mcp_agent.servers.{server}", logging.ERROR
+        wait_until(lambda: (name, level, wanted) in caplog.record_tuples, "it is logged")
+    assert wanted in status_of(servers, server).stderr_tail
+    assert "not wanted" not in caplog.text
+
+
+def test_the_settings_say_how_much_is_wanted(servers: Bridge, caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.DEBUG, logger=LOGGER):
+        logged(servers, "all", "debug", "a detail")
+        wait_until(lambda: "a detail" in caplog.text, "it is logged")
+        logged(servers, "off", "emergency", "unheard")
+        logged(servers, "all", "debug", "the end")
+        wait_until(lambda: "the end" in caplog.text, "it is logged")
+    assert "unheard" not in caplog.text
+
+
+def test_secrets_stay_hidden_in_what_a_server_logs(
+    servers: Bridge, caplog: pytest.LogCaptureFixture
+):
+    with caplog.at_level(logging.WARNING):
+        logged(servers, "stdio", "error", "the token is sesame-open-1234")
+        wait_until(lambda: "the token is" in caplog.text, "it is logged")
+    assert "sesame-open" not in caplog.text + "".join(status_of(servers, "stdio").stderr_tail)
+
+
+def test_a_flood_of_log_messages_is_counted_and_left_out(
+    servers: Bridge, caplog: pytest.LogCaptureFixture
+):
+    with caplog.at_level(logging.WARNING):
+        logged(servers, "stdio", "error", "again", times=3000)
+        wait_until(lambda: _lines_left_out(servers, caplog), "it is said what was left out")
+    assert sum("diary: again" in x for x in caplog.messages) < 1000
+
+
+def _lines_left_out(bridge: Bridge, caplog: pytest.LogCaptureFixture) -> bool:
+    logged(bridge, "stdio", "error", "one more")
+    return any("more lines within a second; left out" in x for x in caplog.messages)
