@@ -5,8 +5,9 @@ is what a settings file holds for that. `fault_http.py` puts the same server beh
 
 Options, all of them optional:
 - at the start: `delay` (seconds), `exit` (a code), `hang`, `stderr` (text), `stderr_mb`, `banner`,
-  `bom`, `child` (starts a child of its own: "polite", "deaf" to SIGTERM, or an "heir" to its
-  stdout), `journal` (a file that gets a line for each start and each message)
+  `bom`, `child` (starts a child of its own: "polite", "deaf" to SIGTERM, "apart" in a session of
+  its own, also deaf, an "heir" to its stdout, or a "daemon", which cuts itself loose),
+  `journal` (a file that gets a line for each start and each message)
 - `era`: "legacy" (default), "modern", or "both"; `discover`: "mute", "die"; `version` (what it
   answers to initialize), `init_error` (a text), `instructions`, `no_tools`
 - listing: `tools` (in place of the usual ones), `many` (so many more), `page` (tools on a page),
@@ -410,16 +411,28 @@ def _prepare(options: dict) -> None:
 
 
 def _start_child(options: dict) -> None:
-    deaf = "signal.signal(15, signal.SIG_IGN);" if options["child"] == "deaf" else ""
+    apart = options["child"] == "apart"
+    deaf = "signal.signal(15, signal.SIG_IGN);" if apart or options["child"] == "deaf" else ""
     code = f"import signal, time; {deaf} print(1, flush=True); time.sleep({FOR_EVER_SECONDS})"
     code = [sys.executable, "-S", "-c", code]
     if options["child"] == "heir":
         code[-1] = f"import time; time.sleep({FOR_EVER_SECONDS})"
         child = subprocess.Popen(code, stdin=subprocess.DEVNULL)
+    elif options["child"] == "daemon":
+        journal(options, f"child {_start_daemon(code)}")
+        return
     else:
-        child = subprocess.Popen(code, stdout=subprocess.PIPE)
+        child = subprocess.Popen(code, stdout=subprocess.PIPE, start_new_session=apart)
         child.stdout.readline()  # it ignores the signal by now
     journal(options, f"child {child.pid}")
+
+
+def _start_daemon(code: list) -> int:
+    """Its process; the one that started it has ended by then."""
+    options = f"{code!r}, stdout=subprocess.DEVNULL, start_new_session=True"
+    starter = f"import subprocess; print(subprocess.Popen({options}).pid)"
+    done = subprocess.run([sys.executable, "-S", "-c", starter], stdout=subprocess.PIPE)
+    return int(done.stdout)
 
 
 def _write_all(file: int, data: bytes) -> None:

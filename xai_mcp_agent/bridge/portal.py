@@ -9,9 +9,13 @@ import os
 import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import anyio
+
+from ..core.errors import SourceError
+from .forks import new_loop
 
 T = TypeVar("T")
 Main: TypeAlias = Callable[[Callable[[], None], anyio.Event], Awaitable[None]]
@@ -30,19 +34,25 @@ class Portal:
 
     `main` runs on the loop for as long as the portal is open. It calls the first thing it
     is given when it can be called itself, and ends when the event, the second, is set.
-    A portal that is still open when Python exits is closed then.
+    A portal that is still open when Python exits is closed then. One of the parent of a forked
+    process is closed from the start, and stays as it is in the parent.
     """
 
     def __init__(self, main: Main) -> None:
         self._main = main
+        self._has_loop = False
         self._started = threading.Event()
         self._closing = False
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name="xai-mcp-bridge", daemon=True)
-        self._thread.start()
-        if not self._started.wait(_START_SECONDS):
-            raise RuntimeError("The bridge's event loop did not start.")
         _open_portals.add(self)
+        try:
+            self._thread.start()
+            if not self._started.wait(_START_SECONDS):
+                raise RuntimeError("The bridge's event loop did not start.")
+        except BaseException:
+            self.begin_to_close()  # an interrupt: nobody will have this portal, or close it
+            raise
 
     @property
     def is_open(self) -> bool:
@@ -67,6 +77,10 @@ class Portal:
         try:
             self._wait_for(call)
             return call.result()
+        except SourceError:
+            if self._closing:  # that is why it failed, and what its message advises is in vain
+                raise closed_meanwhile() from None
+            raise
         finally:
             # An error holds this frame: were the call still in it, they would hold each other,
             # and with them the run of a workflow, until garbage is collected.
@@ -82,7 +96,7 @@ class Portal:
                 caller is the loop itself, which would wait for itself for ever.
         """
         self._check_caller()
-        return asyncio.run_coroutine_threadsafe(make(*args, **options), self._loop)
+        return asyncio.run_coroutine_threadsafe(self._perform(make(*args, **options)), self._loop)
 
     def close(self) -> None:
         """End `main` and the thread. Bounded in time; may be called more than once."""
@@ -93,9 +107,20 @@ class Portal:
 
     def begin_to_close(self) -> None:
         """Ask for the end, and do not wait for it."""
-        if self.is_open:
-            self._closing = True
-            self._loop.call_soon_threadsafe(self._stop.set)
+        if not self.is_open:
+            return
+        self._closing = True
+        if self._has_loop:
+            with suppress(RuntimeError):  # it has just ended by itself
+                self._loop.call_soon_threadsafe(self._stop.set)
+
+    async def _perform(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            return await work
+        except SourceError:
+            if self._closing:  # as in `call`
+                raise closed_meanwhile() from None
+            raise
 
     def _check_caller(self) -> None:
         if not self.is_open:
@@ -123,12 +148,14 @@ class Portal:
             call.cancel()
 
     def _run(self) -> None:
-        anyio.run(self._park, backend="asyncio")
+        anyio.run(self._park, backend="asyncio", backend_options={"loop_factory": new_loop})
 
     async def _park(self) -> None:
-        self._loop = asyncio.get_running_loop()
         self._stop = anyio.Event()
-        await self._main(self._started.set, self._stop)
+        self._loop = asyncio.get_running_loop()
+        self._has_loop = True
+        if not self._closing:
+            await self._main(self._started.set, self._stop)
 
 
 class _Call(Generic[T]):

@@ -8,6 +8,7 @@ alive by its traceback, so the next run in the same thread takes its hold away.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import weakref
@@ -131,3 +132,14 @@ def _release(name: str, bridge: Bridge) -> None:
         if _bridges.get(name) is bridge:
             del _bridges[name]
     bridge.close()
+
+
+def _begin_anew() -> None:
+    """In a child that was just forked: the parent's bridges are not ours, its lock may be held."""
+    global _lock
+    _lock = threading.RLock()
+    _bridges.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
-import subprocess
-import sys
-import textwrap
-import threading
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from tests.support.bridge_scripts import END_SECONDS, next_line, script
 from tests.support.bridges import bridge_with
+from tests.support.census import nothing_is_left
 from tests.support.fault_server import entry
-from tests.support.processes import is_running, wait_until
+from tests.support.journals import calls_in, none_runs, pids_in
+from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge
-
-ROOT = Path(__file__).parents[3]
-CHILD_SECONDS = 30.0
 
 STUBBORN = {
     "polite": {},
@@ -30,6 +23,7 @@ STUBBORN = {
     "ignores SIGTERM too": {"ignore_eof": True, "ignore_term": True},
     "has a child": {"child": "polite"},
     "has a child that ignores SIGTERM": {"child": "deaf"},
+    "has a child in a session of its own": {"child": "apart"},
     "is stubborn and has a stubborn child": {
         "ignore_eof": True,
         "ignore_term": True,
@@ -38,35 +32,16 @@ STUBBORN = {
 }
 
 
-def pids_in(journal: Path) -> list[int]:
-    """The servers that were started, and what they started."""
-    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
-    return [int(line.split()[1]) for line in lines if line.startswith(("pid ", "child "))]
-
-
-def none_runs(journal: Path) -> bool:
-    """Whether nothing is left of them."""
-    return not any(is_running(pid) for pid in pids_in(journal))
-
-
-def children() -> set[int]:
-    """The processes that this one started and that still run."""
-    listed = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    return {int(pid) for file in listed for pid in file.read_text(encoding="ascii").split()}
-
-
 def test_nothing_is_left_when_a_bridge_is_closed(tmp_path: Path):
     journal = tmp_path / "journal"
-    before, threads = children(), set(threading.enumerate())
     servers = {name: entry(**how, journal=str(journal)) for name, how in STUBBORN.items()}
-    with bridge_with(**servers) as bridge:
-        bridge.connect(wait=True)
-        assert len(pids_in(journal)) == len(STUBBORN) + 3
-        started = time.monotonic()
-    assert time.monotonic() - started < 6, "all at the same time, the stubborn ones in steps"
-    assert none_runs(journal)
-    assert children() == before
-    wait_until(lambda: set(threading.enumerate()) <= threads, "no thread is left")
+    with nothing_is_left():
+        with bridge_with(**servers) as bridge:
+            bridge.connect(wait=True)
+            assert len(pids_in(journal)) == len(STUBBORN) + 4
+            started = time.monotonic()
+        assert time.monotonic() - started < 6, "all at the same time, the stubborn ones in steps"
+        assert none_runs(journal)
 
 
 def test_a_polite_server_is_given_the_time_to_finish(tmp_path: Path):
@@ -119,56 +94,13 @@ def test_a_bridge_that_was_forgotten_ends_its_servers(tmp_path: Path):
     wait_until(lambda: none_runs(journal), "it was ended")
 
 
-@contextmanager
-def script(folder: Path, body: str) -> Generator[subprocess.Popen[str]]:
-    """A Python script as a process; `servers()` gives it a bridge with a server or two."""
-    head = f"""
-        import sys
-        from tests.support.fault_server import entry
-        from xai_mcp_agent import Bridge
-
-        def servers(stubborn=False):
-            journal = {str(folder / "journal")!r}
-            some = {{"polite": entry(journal=journal, child="polite")}}
-            if stubborn:
-                some["stubborn"] = entry(journal=journal, child="deaf", ignore_eof=True)
-            bridge = Bridge({{"mcpServers": some}})
-            bridge.connect(wait=True)
-            return bridge
-
-        def say(*words):
-            print(*words, flush=True)
-    """
-    file = folder / "script.py"
-    file.write_text(textwrap.dedent(head) + textwrap.dedent(body), encoding="utf-8")
-    child = subprocess.Popen(
-        [sys.executable, str(file)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield child
-    finally:
-        child.kill()
-        child.communicate()
-
-
-def next_line(child: subprocess.Popen[str]) -> str:
-    """What it says next; the test's own limit bounds the wait."""
-    assert child.stdout is not None
-    return child.stdout.readline().strip()
-
-
 def test_a_script_that_ends_without_closing_leaves_nothing(tmp_path: Path):
     body = """
         bridge = servers(stubborn=True)
         say(bridge.call_tool("polite", "echo", {"text": "hello"}).text)
     """
     with script(tmp_path, body) as child:
-        output, errors = child.communicate(timeout=CHILD_SECONDS)
+        output, errors = child.communicate(timeout=END_SECONDS)
     assert (child.returncode, output, errors) == (0, "hello\n", "")
     assert len(pids_in(tmp_path / "journal")) == 4
     assert none_runs(tmp_path / "journal")
@@ -187,7 +119,7 @@ def test_a_script_that_fails_without_a_usable_stderr_leaves_nothing(tmp_path: Pa
         sys.exit("failed")
     """
     with script(tmp_path, body) as child:
-        output, _ = child.communicate(timeout=CHILD_SECONDS)
+        output, _ = child.communicate(timeout=END_SECONDS)
     assert child.returncode == 1
     assert output == "('last words',)\n"
     assert none_runs(tmp_path / "journal")
@@ -207,13 +139,13 @@ def test_an_interrupt_cancels_the_call_and_leaves_the_bridge_usable(tmp_path: Pa
     """
     with script(tmp_path, body) as child:
         assert next_line(child) == "calling"
-        wait_until(lambda: _calls_in(tmp_path / "journal") == 1, "the call is under way")
+        wait_until(lambda: calls_in(tmp_path / "journal") == 1, "the call is under way")
         child.send_signal(signal.SIGINT)
         assert next_line(child) == "interrupted True"
         assert next_line(child) == "usable"
-        wait_until(lambda: _calls_in(tmp_path / "journal") == 4, "the second one is under way")
+        wait_until(lambda: calls_in(tmp_path / "journal") == 4, "the second one is under way")
         child.send_signal(signal.SIGINT)
-        _, errors = child.communicate(timeout=CHILD_SECONDS)
+        _, errors = child.communicate(timeout=END_SECONDS)
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert child.returncode != 0
     assert none_runs(tmp_path / "journal")
@@ -229,9 +161,5 @@ def test_a_process_that_is_killed_leaves_nothing(tmp_path: Path):
     with script(tmp_path, body) as child:
         assert next_line(child) == "ready"
         child.kill()
-        child.wait(CHILD_SECONDS)
+        child.wait(END_SECONDS)
         wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")
-
-
-def _calls_in(journal: Path) -> int:
-    return journal.read_text(encoding="utf-8").count("tools/call ")

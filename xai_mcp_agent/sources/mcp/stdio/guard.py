@@ -15,9 +15,10 @@ from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
-# "+ group" and "- group" come in, one in a line. After that politely, then not.
+# "+ group" and "- group" come in, one in a line. After that politely, then not. As `family.py`
+# does: what left its group is still found below its parents, and known again by its start time.
 _SCRIPT = """
-groups=
+groups= family=
 while read -r what group; do
   case $what in
     +) groups="$groups $group" ;;
@@ -27,19 +28,48 @@ while read -r what group; do
   esac
 done
 [ -n "$groups" ] || exit 0
-sleep 1; for one in $groups; do kill -s TERM -- "-$one"; done
-sleep 1; for one in $groups; do kill -s KILL -- "-$one"; done
+
+began() { read -r stat <"/proc/$1/stat" && set -- ${stat##*) } && echo "${20}"; }
+look() {
+  for file in /proc/$1/task/*/children; do
+    found=
+    [ -r "$file" ] && { read -r found <"$file" || :; }
+    for one in $found; do
+      case "$family " in *" $one:"*) ;; *) since=$(began $one)
+        [ -n "$since" ] && family="$family $one:$since" ;; esac
+      look $one
+    done
+  done
+}
+look_at_all() { for group in $groups; do look $group; done; }
+end() {
+  for one in $groups; do kill -s $1 -- "-$one"; done
+  for one in $family; do
+    [ "$(began ${one%:*})" = "${one#*:}" ] && kill -s $1 "${one%:*}"
+  done
+}
+look_at_all; sleep 1; look_at_all; end TERM
+look_at_all; sleep 1; look_at_all; end KILL
 """
-_END_SECONDS = 2.0
+# It ends in a moment; we are on an event loop, which must not stand still for longer.
+_END_SECONDS = 0.05
 
 
 class _Guard:
     """At most one shell for this process. Used from the event loops of several bridges."""
 
     def __init__(self) -> None:
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """At first, and in a fork, where the shell is the parent's and the lock may be held."""
+        shell: subprocess.Popen[bytes] | None = getattr(self, "_shell", None)
+        if shell is not None and shell.stdin is not None:
+            shell.stdin.close()  # or it would not see the parent end
+            shell.returncode = 0  # it is not our child: there is nothing to collect
         self._lock = threading.Lock()
         self._groups: set[int] = set()
-        self._shell: subprocess.Popen[bytes] | None = None
+        self._shell = None
 
     def protect(self, group: int) -> None:
         """From now on this process group does not outlive us."""
@@ -79,12 +109,25 @@ class _Guard:
 
     def _end(self) -> None:
         shell, self._shell = self._shell, None
-        if shell is None:
+        if shell is None or shell.stdin is None:
             return
-        with suppress(OSError, subprocess.TimeoutExpired):
-            shell.communicate(timeout=_END_SECONDS)
+        shell.stdin.close()
+        try:
+            shell.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            _collect(shell)
+
+
+def _collect(shell: subprocess.Popen[bytes]) -> None:
+    """Wait for a slow one where nobody has to wait with us."""
+    try:
+        threading.Thread(target=shell.wait, name="xai-mcp-guard", daemon=True).start()
+    except RuntimeError:  # Python is ending, and starts no threads any more
+        shell.wait()
 
 
 _guard = _Guard()
 protect = _guard.protect
 release = _guard.release
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_guard.begin_anew)

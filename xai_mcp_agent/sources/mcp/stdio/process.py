@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from subprocess import PIPE
+from time import monotonic
 from typing import cast
 
 import anyio
@@ -23,6 +24,7 @@ import anyio.lowlevel
 
 from ....settings.models import ServerSettings
 from . import guard
+from .family import Family
 from .stderr import StderrLog
 
 # A line is one message. Above this a server is broken or hostile, and memory matters more.
@@ -41,6 +43,8 @@ _STOP_GRACE_SECONDS = 2.0
 _TERM_GRACE_SECONDS = 1.0
 # A process that closed its stdout is usually about to exit; its exit code explains more.
 _LAST_WORDS_SECONDS = 0.3
+# What a server started is looked for this often while it speaks, in case it dies suddenly.
+_LOOK_SECONDS = 2.0
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
@@ -62,11 +66,11 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._something_new = anyio.Event()
         self._line = _LineInProgress()
         self._closing = False
-        self._is_protected = False
         self._own_exit_code: int | None = None
         self._exited = anyio.Event()
         self._stderr_ended = anyio.Event()
         self._taken = 0
+        self._look_at = 0.0
 
     @property
     def pid(self) -> int:
@@ -117,35 +121,28 @@ class ServerProcess(asyncio.SubprocessProtocol):
             in_a_hurry = True  # it has had its time
         self._own_exit_code = self.exit_code
         self._closing = True
+        self._family.look()
         self._lines.clear()
         # A server that flushes into a full pipe would never see its stdin end.
         self._stdout().resume_reading()
         self._close_stdin()
         if not await self._exits_within(0.0 if in_a_hurry else _STOP_GRACE_SECONDS):
-            self._signal_group(signal.SIGTERM)
+            self._signal_all(signal.SIGTERM)
             await self._exits_within(_TERM_GRACE_SECONDS)
         # Always: a server that ended by itself may have left children behind.
-        self._signal_group(_KILL)
+        self._signal_all(_KILL)
         await self._exits_within(_TERM_GRACE_SECONDS)
         guard.release(self.pid)
         # A grandchild that left our group may still hold a pipe; we do not wait for it.
         self._transport.close()
-
-    def abandon(self) -> None:
-        """Its start was cancelled: nobody will use it, or end it."""
-        self._closing = True
-        if self._is_protected:
-            self._signal_group(_KILL)
-            guard.release(self.pid)
 
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The process was started."""
         self._transport = cast(asyncio.SubprocessTransport, transport)
-        if not self._closing:
-            guard.protect(self.pid)
-            self._is_protected = True
+        self._family = Family(self.pid)
+        guard.protect(self.pid)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """It wrote something."""
@@ -154,6 +151,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         elif not self._closing:
             self._lines.extend(self._line.feed(data))
             self._tell()
+            self._look_now_and_then()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """One of its pipes was closed."""
@@ -177,6 +175,12 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if len(self._lines) > _QUEUED_LINES:
             self._stdout().pause_reading()
 
+    def _look_now_and_then(self) -> None:
+        now = monotonic()
+        if now >= self._look_at:
+            self._look_at = now + _LOOK_SECONDS
+            self._family.look()
+
     def _stdout(self) -> asyncio.ReadTransport:
         return cast(asyncio.ReadTransport, self._transport.get_pipe_transport(_STDOUT))
 
@@ -190,12 +194,14 @@ class ServerProcess(asyncio.SubprocessProtocol):
             await self._exited.wait()
         return self._exited.is_set()
 
-    def _signal_group(self, number: int) -> None:
+    def _signal_all(self, number: int) -> None:
+        self._family.look()
         with suppress(ProcessLookupError, PermissionError):
             if sys.platform == "win32":
                 self._transport.kill()
             else:
                 os.killpg(self.pid, number)
+        self._family.signal(number)
 
 
 class _LineInProgress:
@@ -238,7 +244,9 @@ async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerPr
     environment = {**_inherited_environment(), **settings.env}
     command = shutil.which(settings.command, path=environment.get("PATH")) or settings.command
     process = ServerProcess(stderr)
-    try:
+    # Not to be cancelled halfway, which takes no time: either there is a process with all its
+    # pipes, and whoever is given it ends it, or there is none.
+    with anyio.CancelScope(shield=True):
         await asyncio.get_running_loop().subprocess_exec(
             lambda: process,
             command,
@@ -251,9 +259,6 @@ async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerPr
             # So that an interrupt of the kernel does not reach it, and its children end with it.
             start_new_session=True,
         )
-    except BaseException:
-        process.abandon()
-        raise
     return process
 
 

@@ -1,0 +1,195 @@
+"""Closing while the bridge is in use, from wherever it may come; and with what people do around it.
+
+What becomes of stubborn servers is in `tests/sources/mcp/test_ending.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.bridge_scripts import END_SECONDS, next_line, script
+from tests.support.bridges import bridge_with
+from tests.support.census import nothing_is_left
+from tests.support.fault_http import fault_http
+from tests.support.fault_server import entry
+from tests.support.journals import calls_in, none_runs
+from tests.support.processes import wait_until
+from xai_mcp_agent import Bridge
+
+CLOSED = "The bridge was closed before the call was done"
+
+
+@pytest.fixture(autouse=True)
+def _warm() -> Generator[None]:
+    """What a first bridge loads and opens for good is no leak."""
+    with bridge_with(it=entry()) as bridge:
+        bridge.list_tools("it")
+    with nothing_is_left():
+        yield
+
+
+def test_calls_under_way_are_told_when_another_thread_closes_the_bridge(tmp_path: Path):
+    journal = tmp_path / "journal"
+    bridge = Bridge({"mcpServers": {"it": entry(journal=str(journal))}})
+    with ThreadPoolExecutor(5) as threads:
+        calls = [threads.submit(bridge.call_tool, "it", "never") for _ in range(4)]
+        awaited = threads.submit(asyncio.run, bridge.aio.call_tool("it", "never"))
+        wait_until(lambda: calls_in(journal) == 5, "all are under way")
+        bridge.close()
+        for call in [*calls, awaited]:
+            with pytest.raises(RuntimeError, match=CLOSED):
+                call.result(END_SECONDS)
+
+
+def test_a_progress_listener_may_close_the_bridge_it_is_called_by():
+    bridge = Bridge({"mcpServers": {"it": entry()}})
+    with suppress(RuntimeError):  # the answer may still arrive before the end
+        bridge.call_tool("it", "progress", {"steps": 5}, on_progress=lambda *_: bridge.close())
+    assert not bridge.is_open
+    bridge.close()
+
+
+def test_closing_one_bridge_does_not_disturb_the_call_of_another(tmp_path: Path):
+    journal = tmp_path / "journal"
+    with bridge_with(it=entry(journal=str(journal))) as one, ThreadPoolExecutor(1) as thread:
+        one.list_tools("it")
+        call = thread.submit(one.call_tool, "it", "never", timeout_seconds=1.0)
+        wait_until(lambda: calls_in(journal) == 1, "it is under way")
+        with bridge_with(it=entry(), deaf=entry(ignore_eof=True)) as other:
+            other.connect(wait=True)
+        assert "gave no answer within 1 s" in str(call.exception(END_SECONDS))
+        assert one.call_tool("it", "echo", {"text": "still here"}).text == "still here"
+
+
+def test_bridges_that_come_and_go_leave_nothing_over_stdio_and_http():
+    with fault_http(sessions=True) as old, fault_http(era="modern") as new:
+        for _ in range(5):
+            with bridge_with(it=entry(era="modern"), old=old.entry(), new=new.entry()) as bridge:
+                bridge.connect(wait=True)
+                assert [x.state for x in bridge.servers()] == ["ready"] * 3
+        streams = [x for x in threading.enumerate() if "process_request_thread" in x.name]
+    for thread in streams:
+        thread.join(END_SECONDS)
+
+
+def ended(folder: Path, body: str) -> tuple[int, str, str]:
+    """How a script ended, what it said and complained of; it must leave nothing."""
+    with script(folder, body) as child:
+        output, errors = child.communicate(timeout=END_SECONDS)
+    assert none_runs(folder / "journal")
+    return child.returncode, output, errors
+
+
+def test_python_ends_at_once_while_a_daemon_thread_waits_for_a_call(tmp_path: Path):
+    body = """
+        bridge = servers()
+        for _ in range(3):
+            threading.Thread(target=bridge.call_tool, args=("polite", "never"), daemon=True).start()
+        bridge.submit(type(bridge._engine).call_tool, "polite", "never")
+        while '"tools/call"' not in bridge.call_tool("polite", "seen").text:
+            pass
+    """
+    code, output, errors = ended(tmp_path, body)
+    assert (code, output) == (0, "")
+    # Python stops daemon threads; those that were quick enough say what became of their calls.
+    assert "SourceClosed" not in errors
+
+
+def test_a_thread_that_python_waits_for_ends_with_its_call(tmp_path: Path):
+    """It is the thread's to finish, and every call has a limit."""
+    body = """
+        bridge = servers()
+        def work():
+            try:
+                bridge.call_tool("polite", "never", timeout_seconds=0.5)
+            except Exception as error:
+                say(type(error).__name__)
+            say(bridge.call_tool("polite", "echo", {"text": "finished"}).text)
+        threading.Thread(target=work).start()
+    """
+    assert ended(tmp_path, body) == (0, "ToolTimeout\nfinished\n", "")
+
+
+def test_a_bridge_works_and_ends_where_there_are_no_standard_streams(tmp_path: Path):
+    """As under pythonw on Windows: what is printed goes nowhere, and nothing fails of it."""
+    body = """
+        import json
+        from tests.support.canvas import make, play
+        from xai_mcp_agent.agent_components import AgentInit, AgentRun
+        from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+
+        file = os.path.join(os.path.dirname(journal), "mcp_settings.json")
+        with open(file, "w") as settings:
+            broken = {"command": "no-such-program-anywhere"}
+            json.dump({"mcpServers": {"it": entry(journal=journal), "broken": broken}}, settings)
+        os.environ["XAI_MCP_SETTINGS"] = file
+        sys.stdin = sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = None
+        belt = make(AgentMakeToolbelt)
+        run = make(AgentRun, agent_name="a", conversation='Echo "hello".')
+        play({}, make(AgentUseMCPTools, server_name="it"),
+             make(AgentUseMCPTools, server_name="broken"), belt,
+             make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec), run)
+        say("hello" in run.last_response.value)
+        say(servers().call_tool("polite", "echo", {"text": "usable"}).text)
+    """
+    assert ended(tmp_path, body) == (0, "True\nusable\n", "")
+
+
+def test_a_loop_of_another_kind_that_somebody_chose_serves_as_well(tmp_path: Path):
+    """As with uvloop's policy; and as in a kernel, a loop of somebody else's runs beside ours."""
+    body = """
+        import asyncio
+
+        class Loop(asyncio.SelectorEventLoop):
+            pass
+
+        class Policy(asyncio.DefaultEventLoopPolicy):
+            _loop_factory = Loop
+
+        asyncio.set_event_loop_policy(Policy())
+
+        async def main():
+            bridge = servers()
+            say((await bridge.aio.call_tool("polite", "echo", {"text": "awaited"})).text)
+            say(bridge.call_tool("polite", "echo", {"text": "waited for"}).text)
+            say(type(bridge._portal._loop).__name__)
+
+        asyncio.run(main())
+    """
+    assert ended(tmp_path, body) == (0, "awaited\nwaited for\nLoop\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+def test_a_process_that_is_told_to_end_leaves_nothing(tmp_path: Path, number: int):
+    """Python has no last word then either; SIGHUP comes when a terminal closes."""
+    body = """
+        bridge = servers(stubborn=True)
+        say("ready")
+        bridge.call_tool("polite", "never")
+    """
+    with script(tmp_path, body) as child:
+        assert next_line(child) == "ready"
+        child.send_signal(number)
+        assert child.wait(END_SECONDS) == -number
+        wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")
+
+
+def test_an_interrupt_while_python_is_ending_leaves_nothing(tmp_path: Path):
+    body = """
+        import atexit
+        bridge = servers(stubborn=True)
+        atexit.register(say, "ending")
+    """
+    with script(tmp_path, body) as child:
+        assert next_line(child) == "ending"
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=END_SECONDS)
+        wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")

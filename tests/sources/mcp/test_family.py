@@ -1,0 +1,101 @@
+"""What servers start is ended with them, also out of their group; nothing else ever is."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import anyio
+import pytest
+
+from tests.support.bridge_scripts import END_SECONDS, next_line, script
+from tests.support.bridges import bridge_with, wait_for_loss
+from tests.support.census import nothing_is_left
+from tests.support.fault_server import entry
+from tests.support.journals import none_runs, pids_in
+from tests.support.processes import is_running, wait_until
+from xai_mcp_agent.settings.load import settings_from
+from xai_mcp_agent.sources.mcp.stdio.family import Family
+from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
+from xai_mcp_agent.sources.mcp.stdio.transport import stdio_transport
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="found through Linux's /proc")
+
+
+def test_a_child_in_a_session_of_its_own_ends_with_a_server_that_is_killed(tmp_path: Path):
+    """Nobody is its parent any more by then; it was seen before."""
+    journal = tmp_path / "journal"
+    with bridge_with(it=entry(journal=str(journal), child="apart")) as bridge:
+        bridge.list_tools("it")
+        server, child = pids_in(journal)
+        os.kill(server, signal.SIGKILL)
+        wait_for_loss(bridge, "it")
+        wait_until(lambda: not is_running(child), "the child was ended")
+
+
+def test_a_child_in_a_session_of_its_own_ends_when_we_are_killed(tmp_path: Path):
+    body = """
+        bridge = Bridge({"mcpServers": {"it": entry(journal=journal, child="apart", slow_end=2)}})
+        bridge.connect(wait=True)
+        say("ready")
+        bridge.call_tool("it", "never")
+    """
+    with script(tmp_path, body) as child:
+        assert next_line(child) == "ready"
+        child.kill()
+        child.wait(END_SECONDS)
+        wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")
+
+
+def test_a_daemon_that_cut_itself_loose_is_left_alone(tmp_path: Path):
+    """It cannot be told from a program that was started for a person; see `family.py`."""
+    journal = tmp_path / "journal"
+    with bridge_with(it=entry(journal=str(journal), child="daemon")) as bridge:
+        bridge.list_tools("it")
+    server, daemon = pids_in(journal)
+    try:
+        assert not is_running(server)
+        assert is_running(daemon)
+    finally:
+        os.kill(daemon, signal.SIGKILL)
+
+
+def test_a_stranger_with_the_number_of_one_of_the_family_is_never_signalled():
+    stranger = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
+    family = Family(os.getpid())
+    family.look()
+    assert stranger.pid in family._seen
+    family._seen[stranger.pid] = "1"  # as if the one that was seen had begun at another time
+    family.signal(signal.SIGKILL)
+    assert stranger.poll() is None
+    family.look()
+    family.signal(signal.SIGKILL)
+    assert stranger.wait(END_SECONDS) == -signal.SIGKILL
+    stranger.communicate()
+
+
+@pytest.mark.anyio
+async def test_a_start_that_is_cancelled_halfway_leaves_no_process_and_no_pipe(tmp_path: Path):
+    """asyncio, cancelled twice while it connects the pipes, forgets both."""
+    journal = tmp_path / "journal"
+    server = settings_from({"mcpServers": {"it": entry(journal=str(journal))}}).server("it")
+
+    async def start() -> None:
+        async with stdio_transport(server, StderrLog(str), {"in_a_hurry": True}):
+            await anyio.sleep_forever()
+
+    with nothing_is_left(), warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        for rounds in range(4):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(start)
+                for _ in range(rounds):
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+            gc.collect()
+    assert none_runs(journal)

@@ -1,0 +1,68 @@
+"""Python scripts that use a bridge, as processes that may be ended in any way.
+
+with script(tmp_path, 'bridge = servers()\\nsay("ready")') as child:
+    assert next_line(child) == "ready"
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import xai_mcp_agent
+
+_ROOT = Path(xai_mcp_agent.__file__).parents[1]
+END_SECONDS = 30.0  # for a script to end on a busy machine
+
+
+@contextmanager
+def script(folder: Path, body: str, *options: str) -> Generator[subprocess.Popen[str]]:
+    """A script as a process of its own.
+
+    It has `servers()`, which gives it a bridge with connected servers, `entry`, `Bridge`, `say`,
+    and `journal`, the name of the file in `folder` where the servers tell of themselves.
+    """
+    head = f"""
+        import os, signal, sys, threading
+        from tests.support.fault_server import entry
+        from xai_mcp_agent import Bridge
+
+        journal = {str(folder / "journal")!r}
+
+        def servers(stubborn=False):
+            some = {{"polite": entry(journal=journal, child="polite")}}
+            if stubborn:
+                some["stubborn"] = entry(journal=journal, child="deaf", ignore_eof=True)
+            bridge = Bridge({{"mcpServers": some}})
+            bridge.connect(wait=True)
+            return bridge
+
+        def say(*words):
+            os.write(1, (" ".join(map(str, words)) + chr(10)).encode())
+    """
+    file = folder / "script.py"
+    file.write_text(textwrap.dedent(head) + textwrap.dedent(body), encoding="utf-8")
+    child = subprocess.Popen(
+        [sys.executable, *options, str(file)],
+        env={**os.environ, "PYTHONPATH": str(_ROOT)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def next_line(child: subprocess.Popen[str]) -> str:
+    """What it says next; the test's own limit bounds the wait."""
+    assert child.stdout is not None
+    return child.stdout.readline().strip()

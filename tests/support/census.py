@@ -1,0 +1,79 @@
+"""What this process has open: processes below it, threads, files. Before and after must be equal.
+
+    with nothing_is_left():
+        ...
+
+A kernel or a script counts itself with the same functions, and prints what they say.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from .processes import wait_until
+
+_OWN_FILES = Path("/proc/self/fd")
+_MEGABYTE = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Census:
+    """What there was at one moment. `processes` has only those below this one."""
+
+    processes: Counter[str]
+    threads: Counter[str]
+    files: Counter[str]
+    memory_mb: float
+
+    def more_than(self, before: Census) -> list[str]:
+        """What there is now and was not then, as sentences; empty when nothing is left."""
+        pairs = (
+            ("process", self.processes - before.processes),
+            ("thread", self.threads - before.threads),
+            ("file", self.files - before.files),
+        )
+        return [f"{kind} {what} x {n}" for kind, more in pairs for what, n in sorted(more.items())]
+
+
+def take_census() -> Census:
+    """Count now."""
+    memory = psutil.Process().memory_info().rss / _MEGABYTE
+    threads = Counter(x.name for x in threading.enumerate())
+    return Census(Counter(_processes()), threads, Counter(_files()), memory)
+
+
+@contextmanager
+def nothing_is_left() -> Generator[Census]:
+    """After the block there must soon be nothing that was not there before it."""
+    before = take_census()
+    yield before
+    try:
+        wait_until(lambda: not take_census().more_than(before), "nothing is left")
+    except AssertionError:
+        raise AssertionError(f"left: {take_census().more_than(before)}") from None
+
+
+def _processes() -> list[str]:
+    """Each with its number, so that one cannot stand for another; the ended ones too."""
+    found: list[str] = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            found.append(f"{child.pid} {child.status()} {' '.join(child.cmdline())[:80]}")
+    return found
+
+
+def _files() -> list[str]:
+    """What each open file is; pipes and sockets without their numbers, which always change."""
+    found: list[str] = []
+    for number in os.listdir(_OWN_FILES) if _OWN_FILES.exists() else []:
+        with suppress(OSError):  # the one that listed them
+            found.append(os.readlink(_OWN_FILES / number).partition(":[")[0])
+    return found
