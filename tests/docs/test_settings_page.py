@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, Block, blocks_of, rows_of, text_of
 from xai_mcp_agent.settings.document import Place
 from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.settings.written import Written, notes_on
+from xai_mcp_agent.settings.written_auth import WrittenAuth
 
 PAGE = ROOT / "docs" / "settings.md"
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 KINDS = {
     "string": "text", "array": "list of texts", "object": "object of texts",
-    "number": "seconds", "boolean": "true or false",
+    "number": "seconds", "boolean": "true or false", "integer": "whole number",
 }  # fmt: skip
 # These are put together from parts where they are read.
 JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"}
@@ -34,11 +36,18 @@ def documented() -> dict[str, tuple[str, str]]:
     return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes("key")}
 
 
-def accepted() -> dict[str, tuple[str, str]]:
+def documented_auth() -> dict[str, tuple[str, str]]:
+    """The same for the keys under `auth`."""
+    column = "under `auth`"
+    rows = [row for row in rows_of(PAGE) if column in row.cells]
+    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
+
+
+def accepted(model: type[BaseModel] = Written) -> dict[str, tuple[str, str]]:
     """The type and the default of every key that is read."""
-    shapes = Written.model_json_schema(by_alias=False)["properties"]
+    shapes = model.model_json_schema(by_alias=False)["properties"]
     found: dict[str, tuple[str, str]] = {}
-    for name, field in Written.model_fields.items():
+    for name, field in model.model_fields.items():
         alias = field.validation_alias
         keys = [str(x) for x in alias.choices] if hasattr(alias, "choices") else [alias or name]
         found |= {str(key): (_kind(shapes[name]), _default(field.default)) for key in keys}
@@ -47,7 +56,7 @@ def accepted() -> dict[str, tuple[str, str]]:
 
 def _kind(shape: dict[str, Any]) -> str:
     shapes = [x for x in shape.get("anyOf", [shape]) if x.get("type") != "null"]
-    return KINDS[shapes[0]["type"]]
+    return KINDS[shapes[0]["type"]] if "type" in shapes[0] else "object, true or false"
 
 
 def _default(value: Any) -> str:
@@ -62,6 +71,10 @@ def test_every_key_of_a_server_is_on_the_page_with_its_type_and_default() -> Non
     assert by_itself == {"type", "transport"}
     wanted = {k: (kind, BY_ITSELF if k in by_itself else d) for k, (kind, d) in accepted().items()}
     assert said == wanted
+
+
+def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None:
+    assert documented_auth() == accepted(WrittenAuth)
 
 
 def test_the_keys_for_people_are_those_that_cause_no_note() -> None:
@@ -114,7 +127,10 @@ def test_the_examples_in_the_tables_are_values_of_their_keys() -> None:
             for example in row.codes("example"):
                 value = json.loads(example)
                 server = {"command": "x", key: value}
-                if key in ("url", "serverUrl", "httpUrl", "headers") or value == "sse":
+                if (
+                    key in ("url", "serverUrl", "httpUrl", "headers", "auth", "oauth")
+                    or value == "sse"
+                ):
                     server = {"url": "https://example.org/mcp", key: value}
                 read = settings_from(
                     {"mcpServers": {"it": server}},

@@ -7,6 +7,7 @@ As a program this file is the gallery, which has something of every kind: `pytho
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import socket
 import subprocess
@@ -174,14 +175,18 @@ def gallery_process(port: int) -> Generator[subprocess.Popen[bytes]]:
 
 @contextmanager
 def serving(app: Any) -> Generator[str]:
-    """Run a web application in a thread for the length of the block; its address."""
+    """Run a web application in a thread for the length of the block; its address.
+
+    A method that makes one is given the address.
+    """
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server = _WebServer(app)
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server = _WebServer(app(address) if inspect.ismethod(app) else app)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         try:
             assert server.ready.wait(_START_SECONDS), "the web server did not start"
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+            yield address
         finally:
             server.stop()
             thread.join(_STOP_SECONDS)

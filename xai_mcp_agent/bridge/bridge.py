@@ -20,9 +20,11 @@ from ..core.events import SourceStatus
 from ..core.questions import Answer, Answerer, Question, answer_with_defaults
 from ..core.resources import Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
+from ..core.sign_in import SignIn
 from ..core.tools import JsonObject, Tool
-from ..settings.load import load_settings, settings_from
+from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
+from ..sources.mcp.auth.store import Access, TokenStore
 from .engine import Engine
 from .people.program import host_for
 from .portal import Portal, closed_meanwhile
@@ -41,8 +43,10 @@ class Bridge:
 
     `settings` is what a settings file holds, such as `{"mcpServers": {...}}`;
     without it the file is looked for (see README.md). `answer` is given the questions that servers
-    ask during a call, in a thread of its own; without it they are declined. All methods raise
-    `RuntimeError` once the bridge is closed, and in a fork of its process.
+    ask during a call, in a thread of its own; without it they are declined. `sign_in` gets somebody
+    to sign in where a server wants that; tokens are kept in `token_folder` (see
+    docs/authorization.md). All methods raise `RuntimeError` once the bridge is closed, and in a
+    fork of its process.
 
     Raises:
         SettingsError: the file is unreadable. What is wrong with one server
@@ -54,25 +58,36 @@ class Bridge:
         settings: Mapping[str, Any] | None = None,
         *,
         answer: Answerer | None = None,
+        sign_in: SignIn | None = None,
+        token_folder: str | Path | None = None,
         loaded: Settings | None = None,
     ) -> None:
         if loaded is None:
             loaded = load_settings() if settings is None else settings_from(settings)
         self.settings = loaded
-        room = _EngineRoom(loaded, answer)
+        folder = Path(token_folder) if token_folder else user_token_folder()
+        room = _EngineRoom(loaded, answer, Access(TokenStore(folder), sign_in))
         self._portal = Portal(room.serve)
         self._engine = room.engine
         # One that was forgotten ends its servers all the same.
         weakref.finalize(self, self._portal.begin_to_close).atexit = False
 
     @classmethod
-    def open(cls, path: str | Path | None = None, *, answer: Answerer | None = None) -> Bridge:
+    def open(
+        cls,
+        path: str | Path | None = None,
+        *,
+        answer: Answerer | None = None,
+        sign_in: SignIn | None = None,
+        token_folder: str | Path | None = None,
+    ) -> Bridge:
         """A bridge for this settings file; without a path the file is looked for.
 
         Raises:
             SettingsError: the file does not exist or cannot be read.
         """
-        return cls(answer=answer, loaded=load_settings(path))
+        loaded = load_settings(path)
+        return cls(answer=answer, sign_in=sign_in, token_folder=token_folder, loaded=loaded)
 
     @property
     def aio(self) -> AioBridge:
@@ -353,10 +368,11 @@ class _EngineRoom:
 
     engine: Engine
 
-    def __init__(self, settings: Settings, answer: Answerer | None) -> None:
+    def __init__(self, settings: Settings, answer: Answerer | None, access: Access) -> None:
         self._settings = settings
         self._answer = answer
+        self._access = access
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
-        self.engine = Engine(self._settings, host_for(self._answer))
+        self.engine = Engine(self._settings, host_for(self._answer), self._access)
         await self.engine.serve(ready, stop)

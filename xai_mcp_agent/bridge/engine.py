@@ -25,6 +25,7 @@ from ..core.tools import JsonObject, Tool, ToolKey
 from ..settings.models import Settings
 from ..sources.base import ResourceSource, Source
 from ..sources.host import Host
+from ..sources.mcp.auth.store import Access
 from ..sources.mcp.source import McpSource
 from ..sources.pool import SourcePool
 
@@ -35,12 +36,14 @@ _SHORTEST_CALL_SECONDS = 0.1
 class Engine:
     """Made and used on the bridge's event loop only.
 
-    `host` answers what servers ask where whoever makes the call does not.
+    `host` answers what servers ask where whoever makes the call does not; `access` is how we get
+    access where servers want authorization.
     """
 
-    def __init__(self, settings: Settings, host: Host) -> None:
+    def __init__(self, settings: Settings, host: Host, access: Access | None = None) -> None:
         self.settings = settings
         self._host = host
+        self._access = access
         self.catalog = Catalog()
         self.pool = SourcePool(self._make_source, self.catalog)
         self._checks = ArgumentChecks()
@@ -229,7 +232,7 @@ class Engine:
                 name,
                 nearest(name, self.settings.servers),
             )
-        return McpSource(server, self.settings.secrets.mask, self._host)
+        return McpSource(server, self.settings.secrets.mask, self._host, self._access)
 
 
 def _not_json(arguments: JsonObject) -> list[str]:

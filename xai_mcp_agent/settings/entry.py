@@ -16,7 +16,9 @@ from urllib.parse import urlsplit
 
 from ..core.errors import SettingsError
 from ..core.names import nearest
+from .auth import AuthSettings
 from .document import Place
+from .entry_auth import read_auth, secrets_in_auth
 from .interpolation import Variables
 from .models import ServerSettings, TransportName
 from .secret_rules import secrets_in_args, secrets_in_env, secrets_in_headers, secrets_in_text
@@ -51,7 +53,9 @@ def read_entry(name: str, value: Any, place: Place, variables: Variables) -> Ser
 
 def ignored_parts(server: ServerSettings, place: Place) -> Iterator[str]:
     """A note for each part of an entry that its transport has no use for."""
-    unused = {"headers": server.headers} if server.transport == "stdio" else {"env": server.env}
+    unused: dict[str, object] = {"env": server.env}
+    if server.transport == "stdio":
+        unused = {"headers": server.headers, "auth": server.auth.use == "yes"}
     for key, value in unused.items():
         if value:
             yield place.at(key).note(f"ignored, a server of type {server.transport} has no {key}.")
@@ -89,6 +93,7 @@ class _Reader:
             disabled=written.off,
             auto_approve=tuple(dict.fromkeys([*written.auto_approve, *written.always_allow])),
             disabled_tools=tuple(written.disabled_tools),
+            auth=self._auth(),
             secrets=self.variables.secrets,
         )
 
@@ -173,6 +178,22 @@ class _Reader:
             )
         return name, value
 
+    def _auth(self) -> AuthSettings:
+        """How we may get access; a header that is configured says that already."""
+        has_header = any(name.lower() == "authorization" for name in self.written.headers)
+        written = {"auth": self.written.auth, "oauth": self.written.oauth}
+        given = {key: value for key, value in written.items() if value is not None}
+        if len(given) > 1:
+            raise self.place.error("both `auth` and `oauth` are given.", "Remove one of them.")
+        for key, value in given.items():
+            if has_header and value.enabled:
+                problem = f"both `{key}` and the header `Authorization` are given."
+                raise self.place.error(problem, "Remove one of them.")
+            if self.written.off:
+                break
+            return read_auth(value, key, self.place, self._text)
+        return AuthSettings(use="no" if has_header else "auto")
+
     def _text(self, text: str, *keys: str | int) -> str:
         """`text` with its variables replaced; as it is when the server is switched off."""
         there = self.place.at(*keys)
@@ -227,6 +248,7 @@ def _secrets_of(server: ServerSettings) -> Iterator[str]:
         secrets_in_env(server.env),
         secrets_in_text(server.url),
         secrets_in_headers(server.headers),
+        secrets_in_auth(server.auth),
     )
 
 

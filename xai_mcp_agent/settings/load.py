@@ -34,6 +34,11 @@ def user_settings_path() -> Path:
     return user_config_path("xai-mcp-agent", appauthor=False) / FILE_NAME
 
 
+def user_token_folder() -> Path:
+    """Where tokens of this user are kept, beside those settings; it need not exist."""
+    return user_settings_path().parent / "tokens"
+
+
 def find_settings(
     start: Path | None = None, environ: Mapping[str, str] | None = None
 ) -> Path | None:

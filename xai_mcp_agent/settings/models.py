@@ -13,6 +13,7 @@ from ..core.errors import SettingsError, UnknownServer
 from ..core.names import nearest
 from ..core.questions import ANSWER_SECONDS
 from ..core.shell import shown_command
+from .auth import AuthSettings
 from .secret_rules import masked_args, masked_url, secrets_in_text
 from .secrets import MASK, Secrets
 
@@ -43,8 +44,8 @@ class ServerSettings:
     `headers` for http (Streamable HTTP) and sse. `env` is what to add to the server's
     environment. `roots` are the folders it is told of; None: those of its arguments, else the
     working folder. `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does). The
-    texts of a disabled server are kept as they were written. `secrets` are the known secrets of
-    the whole file.
+    texts of a disabled server are kept as they were written. `auth` is how we may get access to a
+    server behind a URL. `secrets` are the known secrets of the whole file.
 
     Printing it shows names, never the values of `env` and `headers`, nor secrets in the rest.
     `dataclasses.asdict` shows everything.
@@ -68,6 +69,7 @@ class ServerSettings:
     disabled: bool = False
     auto_approve: tuple[str, ...] = ()
     disabled_tools: tuple[str, ...] = ()
+    auth: AuthSettings = field(default_factory=AuthSettings)
     secrets: Secrets = field(default_factory=Secrets, compare=False)
 
     def approves(self, tool: str) -> bool:
@@ -89,6 +91,7 @@ class ServerSettings:
             "env": dict.fromkeys(self.env, MASK),
             "cwd": self._shown(self.cwd),
             "headers": dict.fromkeys(self.headers, MASK),
+            "auth": self.auth,
             "mode": self.mode,
             "call_timeout_seconds": self.call_timeout_seconds,
             "start_timeout_seconds": self.start_timeout_seconds,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, cast
 
 from pydantic import (
     AliasChoices,
@@ -33,16 +33,18 @@ from .models import (
     ProtocolMode,
 )
 from .secrets import Secret, Secrets
+from .written_auth import WrittenAuth, auth_notes
 
 # An hour: nobody waits longer for one call, and a larger number is one of milliseconds.
 _MAX_SECONDS = 3600
 # Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
 _MAX_NUMBER = 10**100
 _URL_KEYS = ("url", "serverUrl", "httpUrl")
+_AUTH_KEYS = ("auth", "oauth")
 _KNOWN_KEYS = (
     "command", "args", "env", "cwd", *_URL_KEYS, "headers", "type", "transport", "mode", "timeout",
     "startTimeout", "start_timeout", "elicitation", "elicitationTimeout", "roots", "logLevel",
-    "disabled", "enabled", "autoApprove", "alwaysAllow", "disabledTools",
+    "disabled", "enabled", "autoApprove", "alwaysAllow", "disabledTools", "auth", "oauth",
 )  # fmt: skip
 # Keys other hosts show to people; ignoring them changes nothing.
 _HARMLESS_KEYS = (
@@ -94,6 +96,13 @@ def _tool_names(value: Any) -> Any:
     return _list(value)
 
 
+def _auth(value: Any) -> Any:
+    """`false` switches it off, `true` on; FastMCP writes the word."""
+    if value is True or value == "oauth":
+        return {}
+    return {"enabled": False} if value is False else _object(value)
+
+
 _Text = Annotated[str, BeforeValidator(_text)]
 _Texts = Annotated[list[_Text], BeforeValidator(_list)]
 _EnvText = Annotated[str, BeforeValidator(_env_text)]
@@ -101,6 +110,7 @@ _Environment = Annotated[dict[str, _EnvText], BeforeValidator(_object)]
 _Headers = Annotated[dict[str, _Text], BeforeValidator(_object)]
 _Seconds = Annotated[float, BeforeValidator(_seconds)]
 _ToolNames = Annotated[list[str], BeforeValidator(_tool_names)]
+_Auth = Annotated[WrittenAuth | None, BeforeValidator(_auth)]
 
 
 class Written(BaseModel):
@@ -132,6 +142,8 @@ class Written(BaseModel):
     auto_approve: _ToolNames = Field([], alias="autoApprove")
     always_allow: _ToolNames = Field([], alias="alwaysAllow")
     disabled_tools: _Texts = Field([], alias="disabledTools")
+    auth: _Auth = None
+    oauth: _Auth = None
 
     @property
     def off(self) -> bool:
@@ -175,10 +187,13 @@ def unknown_keys(value: Any) -> list[str]:
 
 def notes_on(value: Any, place: Place) -> list[str]:
     """One line for each key of an entry that is ignored, with the one it may be meant for."""
-    return [
+    notes = [
         place.at(key).note(f"ignored, unknown key. {did_you_mean(key, _KNOWN_KEYS)}".rstrip())
         for key in unknown_keys(value)
     ]
+    for key in _AUTH_KEYS if isinstance(value, Mapping) else ():
+        notes += auth_notes(cast(Mapping[Any, Any], value).get(key), place.at(key))
+    return notes
 
 
 def _wrong_type(error: ErrorDetails, place: Place) -> SettingsError:
@@ -189,19 +204,22 @@ def _wrong_type(error: ErrorDetails, place: Place) -> SettingsError:
     if error["type"] == "seconds":
         return there.error(error["msg"], "Write seconds, such as 60.")
     if error["type"] == "literal_error":
-        choices = ", ".join(get_args(_CHOICES[str(error["loc"][0])]))
-        return there.error(f"must be one of {choices}.", "Write one of these, or leave it out.")
+        known = error.get("ctx", {})["expected"].replace("'", "").replace(" or ", ", ")
+        return there.error(f"must be one of {known}.", "Write one of these, or leave it out.")
+    if error["type"] in _OUT_OF_RANGE:
+        limit = error["msg"].removeprefix("Input should be ")
+        return there.error(f"must be {limit}.", "Correct the number.")
     wanted, fix = _WANTED.get(error["type"], ("something else", "Correct it."))
     return there.error(f"must be {wanted}, but is {kind_of(error['input'])}.", fix)
 
 
-_CHOICES: dict[str, Any] = {
-    "mode": ProtocolMode, "elicitation": Elicitation, "logLevel": LogLevel,
-}  # fmt: skip
+_OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than_equal")
 _WANTED = {
     "string_type": ("a text", "Put it in quotes."),
     "list_type": ("a list of texts", 'Write it in brackets: ["..."].'),
     "dict_type": ("an object", 'Write {"NAME": "value"}.'),
     "bool_type": ("true or false", "Write true or false, without quotes."),
     "float_type": ("a number of seconds", "Write a number, without quotes."),
+    "int_type": ("a whole number", "Write a number, without quotes."),
+    "model_type": ("an object, true or false", 'Write {"clientId": "..."}, or leave it out.'),
 }

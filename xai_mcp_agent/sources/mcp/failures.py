@@ -17,7 +17,7 @@ from ...core.errors import (
 )
 from .streams import NotDelivered
 from .transport import Connection
-from .watch import TROUBLE
+from .watch import NEXT_STEP, TROUBLE
 
 Verdict: TypeAlias = Literal[
     "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
@@ -142,9 +142,9 @@ class Failures:
     def _refused(self, cause: BaseException, link: Connection, what: str) -> ServerError:
         code = cast(int, getattr(cause, "code", 0))
         problem = self._mask(f"{what} was refused: {_words_of(cause)} (code {code}).")
-        return ServerError(
-            self._server, problem, code, _STATUS_HELP.get(_http_status(cause) or 0, "")
-        )
+        known = _STATUS_HELP.get(_http_status(cause) or 0, "")
+        next_step = self._mask(str(_data(cause).get(NEXT_STEP) or known))
+        return ServerError(self._server, problem, code, next_step)
 
     def _unreadable(self, cause: BaseException, link: Connection, what: str) -> ServerError:
         return ServerError(
@@ -254,6 +254,8 @@ def _spawn_problem(cause: OSError, link: Connection) -> tuple[str, str]:
 
 def _url_problem(cause: BaseException, link: Connection) -> tuple[str, str]:
     where = link.settings.target
+    if denied := link.http.no_access:
+        return denied.problem, denied.next_step
     if link.http.failure:
         problem = f"{where} cannot be reached: {link.http.failure}."
         return problem, _reaching_help(link.http.failure)

@@ -25,6 +25,7 @@ from ...core.tools import JsonObject
 from ...settings.models import ServerSettings
 from ..base import OnProgress
 from ..host import Host
+from .auth.store import Access
 from .failures import Failures, LastingFailure, NotSent, hung_up
 from .session import McpSession
 from .stdio.stderr import StderrLog
@@ -58,9 +59,11 @@ class McpSource:
         settings: ServerSettings,
         mask: Callable[[str], str],
         host: Host,
+        access: Access | None = None,
     ) -> None:
         self._settings = settings
         self._host = host
+        self._access = access
         self._mask = mask
         self._failures = Failures(settings.name, mask)
         self._mode = settings.mode
@@ -239,7 +242,7 @@ class McpSource:
         self, observer: Observer, mode: str, seconds: float
     ) -> tuple[SourceError | None, bool]:
         """One process or connection; why it ended, and whether the older era might go better."""
-        link = Connection(self._settings, StderrLog(self._mask))
+        link = Connection(self._settings, StderrLog(self._mask), self._access)
         sitting = _Sitting(self, observer)
         session = McpSession(link, mode, self._failures, sitting, self._host)
         self._session = sitting.session = session

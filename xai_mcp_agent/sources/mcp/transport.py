@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...settings.models import ServerSettings
+from .auth.authorization import Authorization
+from .auth.store import Access
 from .http.facts import HttpFacts
 from .http.transport import http_transport, sse_transport
 from .stdio.process import ServerProcess
@@ -22,6 +24,7 @@ class Connection:
 
     settings: ServerSettings
     stderr: StderrLog
+    access: Access | None = None
     watch: Watch = field(default_factory=Watch)
     http: HttpFacts = field(default_factory=HttpFacts)
     closed_on_purpose: bool = False
@@ -33,10 +36,16 @@ class Connection:
             case "stdio":
                 transport = stdio_transport(self.settings, self.stderr, self._facts)
             case "http":
-                transport = http_transport(self.settings, self.http)
+                transport = http_transport(self.settings, self.http, self._authorization())
             case "sse":
-                transport = sse_transport(self.settings, self.http)
+                transport = sse_transport(self.settings, self.http, self._authorization())
         return watched(transport, self.watch)
+
+    def _authorization(self) -> Authorization | None:
+        """What gets access where the server asks for it; not where the settings forbid it."""
+        if self.access is None or self.settings.auth.use == "no":
+            return None
+        return Authorization(self.settings, self.access)
 
     @property
     def process(self) -> ServerProcess | None:

@@ -17,6 +17,9 @@ answer is no use."""
 TROUBLE = "xai-mcp-agent/trouble"
 """Key in the `data` of an error answer that a transport of ours gives in a server's place."""
 
+NEXT_STEP = "xai-mcp-agent/next-step"
+"""Another one: what a person can do about it."""
+
 
 class Watch:
     """What was noticed about one connection.

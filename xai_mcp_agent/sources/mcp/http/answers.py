@@ -11,7 +11,8 @@ import json
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, cast
 
-from ..watch import TROUBLE, Trouble
+from ..auth.errors import AuthFailure
+from ..watch import NEXT_STEP, TROUBLE, Trouble
 from .facts import HttpFacts
 
 if TYPE_CHECKING:
@@ -78,8 +79,16 @@ def broken_off(
 
 
 def gone_wrong(request: httpx2.Request, cause: Exception) -> httpx2.Response:
-    """An answer to a request that could not be made, as when authorization comes to nothing."""
+    """An answer to a request that could not be made at all."""
     return _error_answer(request, 500, f"{type(cause).__name__}: {cause}".rstrip(": "))
+
+
+def without_access(
+    request: httpx2.Request, failure: AuthFailure, facts: HttpFacts
+) -> httpx2.Response:
+    """An answer in place of the one that there is none without access."""
+    facts.status, facts.failure, facts.no_access = 401, "", failure
+    return _error_answer(request, 401, failure.problem, next_step=failure.next_step)
 
 
 async def refusal(
@@ -195,10 +204,11 @@ def _error_answer(
     *,
     challenge: str | None = None,
     trouble: Trouble | None = None,
+    next_step: str = "",
 ) -> httpx2.Response:
     import httpx2
 
-    data = {"http_status": status, TROUBLE: trouble}
+    data = {"http_status": status, TROUBLE: trouble, NEXT_STEP: next_step}
     error = {"code": _INTERNAL_ERROR, "message": message, "data": data}
     return httpx2.Response(
         status,

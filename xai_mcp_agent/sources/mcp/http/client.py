@@ -8,7 +8,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ....settings.models import ServerSettings
-from .answers import as_the_sdk_can_read_it, broken_off, gone_wrong, note_a_refusal, refusal
+from ..auth.authorization import Authorization
+from ..auth.errors import AuthFailure, of_the_service
+from .answers import (
+    as_the_sdk_can_read_it,
+    broken_off,
+    gone_wrong,
+    note_a_refusal,
+    refusal,
+    without_access,
+)
 from .facts import HttpFacts
 from .patience import Patience
 
@@ -36,6 +45,7 @@ def http_client(
     facts: HttpFacts,
     trusted: ssl.SSLContext,
     *,
+    authorization: Authorization | None = None,
     answers_elsewhere: bool = False,
 ) -> httpx2.AsyncClient:
     """A client that sends the server's headers and never lets one failure end the connection.
@@ -73,7 +83,11 @@ def http_client(
                             note_a_refusal(response, facts)
                         return await refusal(request, response, facts, patience.remark)
                     return await as_the_sdk_can_read_it(request, response, facts)
+                except AuthFailure as failure:
+                    return without_access(request, failure, facts)
                 except httpx2.RequestError as cause:
+                    if failure := of_the_service(cause, request):
+                        return without_access(request, failure, facts)
                     if not await patience.outlasts_the_break(cause):
                         return broken_off(request, cause, facts)
                 except Exception as cause:
@@ -88,4 +102,5 @@ def http_client(
         timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
         limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
         verify=trusted,
+        auth=authorization.as_httpx_auth() if authorization else None,
     )

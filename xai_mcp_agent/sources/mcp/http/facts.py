@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from ..auth.errors import AuthFailure
+
 # Only a request that is under way is looked for, and those are few.
 _REMEMBERED = 1000
 
@@ -15,12 +17,14 @@ class HttpFacts:
 
     `status` is that of the last answer, `failure` why there was none. `on_doubt` is called
     when the server may be gone. `is_repeatable` is asked whether a tool does no more when it is
-    called twice. `mask` hides secrets, to be used before a text is cut.
+    called twice. `mask` hides secrets, to be used before a text is cut. `no_access` says why access
+    could not be had, if that was so.
     """
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.failure = ""
+        self.no_access: AuthFailure | None = None
         self.on_doubt: Callable[[], None] = _nothing
         self.is_repeatable: Callable[[str], bool] = _never
         self.mask: Callable[[str], str] = str

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from ....settings.models import ServerSettings
+from ..auth.authorization import Authorization
 from .answers import MAX_ANSWER_BYTES
 from .client import http_client, trusted_certificates
 from .errand import set_out
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def http_transport(
-    settings: ServerSettings, facts: HttpFacts
+    settings: ServerSettings, facts: HttpFacts, authorization: Authorization | None = None
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Speak Streamable HTTP to the server's URL."""
     from mcp.client.streamable_http import streamable_http_client
 
     trusted = await anyio.to_thread.run_sync(trusted_certificates)
     async with (
-        http_client(settings, facts, trusted) as client,
+        http_client(settings, facts, trusted, authorization=authorization) as client,
         streamable_http_client(
             settings.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES
         ) as (read, write),
@@ -38,7 +39,7 @@ async def http_transport(
 
 @asynccontextmanager
 async def sse_transport(
-    settings: ServerSettings, facts: HttpFacts
+    settings: ServerSettings, facts: HttpFacts, authorization: Authorization | None = None
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Speak the older HTTP+SSE to the server's URL."""
     from mcp.client.sse import sse_client
@@ -46,7 +47,9 @@ async def sse_transport(
     trusted = await anyio.to_thread.run_sync(trusted_certificates)
 
     def factory(*_: object, **__: object) -> httpx2.AsyncClient:
-        return http_client(settings, facts, trusted, answers_elsewhere=True)
+        return http_client(
+            settings, facts, trusted, authorization=authorization, answers_elsewhere=True
+        )
 
     async with sse_client(settings.url, httpx_client_factory=factory) as (read, write):
         yield read, _Sendable(write, facts)

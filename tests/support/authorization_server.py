@@ -1,0 +1,342 @@
+"""A real authorization server on loopback, and a real MCP server that it protects.
+
+It checks what matters (the registered redirect address, PKCE, one use of each code, rotation of
+refresh tokens, clients' secrets and signatures) and notes what it was asked. Tests turn its
+attributes to have it misbehave.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlencode
+
+import httpx2
+import jwt
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.mcpserver import Context, MCPServer
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from tests.support.mcp_servers import serving
+from xai_mcp_agent.core.sign_in import SignInRequest
+
+_BROWSER_SECONDS = 20.0
+SCOPE = "tools"
+
+
+@dataclass
+class _Grant:
+    """What one code or refresh token stands for."""
+
+    client_id: str
+    scope: str
+    challenge: str = ""
+    redirect_uri: str = ""
+
+
+@dataclass
+class AuthorizationServer:
+    """`asked` has one word for each thing it was asked for; other attributes change what it does.
+
+    `denies`: the error a person's browser is sent back with. `token_seconds`: how long tokens hold.
+    `issuer_told`: the `iss` in redirects; None: its own, empty: none.
+    """
+
+    url: str = ""
+    asked: list[str] = field(default_factory=list)
+    denies: str = ""
+    registers: bool = True
+    token_seconds: int = 3600
+    gives_refresh_tokens: bool = True
+    codes_are_expired: bool = False
+    is_down: bool = False
+    issuer_told: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    clients: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    public_key: str = ""
+    codes: dict[str, _Grant] = field(default_factory=dict[str, _Grant])
+    tokens: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
+    refresh_tokens: dict[str, _Grant] = field(default_factory=dict[str, _Grant])
+    scopes_asked: list[str] = field(default_factory=list[str])
+
+    def app(self, url: str) -> Starlette:
+        """The web application for this address."""
+        self.url = url
+        routes = [
+            Route("/.well-known/oauth-authorization-server", self._metadata),
+            Route("/register", self._register, methods=["POST"]),
+            Route("/authorize", self._authorize),
+            Route("/token", self._token, methods=["POST"]),
+        ]
+        return Starlette(routes=routes)
+
+    def add_client(self, client_id: str, secret: str = "", **more: Any) -> None:
+        """A client that somebody has registered by hand."""
+        self.clients[client_id] = {"client_secret": secret, "redirect_uris": None, **more}
+
+    def revoke_tokens(self) -> None:
+        """No token that was given so far is worth anything from now on; refresh tokens neither."""
+        self.tokens.clear()
+        self.refresh_tokens.clear()
+
+    def end_access_tokens(self) -> None:
+        """Access tokens are over; they can be renewed."""
+        self.tokens.clear()
+
+    def scope_of(self, token: str) -> str | None:
+        """What a token is good for; None if for nothing."""
+        scope, until = self.tokens.get(token, ("", 0.0))
+        return scope if until > time.time() else None
+
+    def count(self, word: str) -> int:
+        """How often it was asked for this."""
+        return self.asked.count(word)
+
+    async def _metadata(self, _request: Request) -> Response:
+        self.asked.append("metadata")
+        told = {
+            "issuer": self.url,
+            "authorization_endpoint": f"{self.url}/authorize",
+            "token_endpoint": f"{self.url}/token",
+            "registration_endpoint": f"{self.url}/register",
+            "response_types_supported": ["code"],
+            "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": True,
+        }
+        return JSONResponse({**told, **self.metadata})
+
+    async def _register(self, request: Request) -> Response:
+        self.asked.append("register")
+        if not self.registers:
+            return PlainTextResponse("not here", 403)
+        client_id = f"client-{secrets.token_hex(4)}"
+        self.clients[client_id] = {"client_secret": "", **await request.json()}
+        return JSONResponse({**await request.json(), "client_id": client_id}, 201)
+
+    async def _authorize(self, request: Request) -> Response:
+        self.asked.append("authorize")
+        query = request.query_params
+        client = self.clients.get(query["client_id"])
+        known = client and client["redirect_uris"]
+        if client is None or (known and query["redirect_uri"] not in known):
+            return PlainTextResponse("unknown client, or another redirect_uri", 400)
+        if query["response_type"] != "code" or query["code_challenge_method"] != "S256":
+            return PlainTextResponse("no code with S256", 400)
+        self.scopes_asked.append(query.get("scope", ""))
+        told = {"state": query["state"]}
+        issuer = self.url if self.issuer_told is None else self.issuer_told
+        told |= {"iss": issuer} if issuer else {}
+        if self.denies:
+            told |= {"error": self.denies, "error_description": "The person said no."}
+        else:
+            told["code"] = secrets.token_urlsafe(16)
+            self.codes[told["code"]] = _Grant(
+                query["client_id"],
+                query.get("scope", ""),
+                query["code_challenge"],
+                query["redirect_uri"],
+            )
+        return RedirectResponse(f"{query['redirect_uri']}?{urlencode(told)}", 302)
+
+    async def _token(self, request: Request) -> Response:
+        form = {name: str(value) for name, value in (await request.form()).items()}
+        self.asked.append(form["grant_type"])
+        if self.is_down:
+            return PlainTextResponse("out of order", 503)
+        client_id = self._client(request, form)
+        if client_id is None:
+            return _refused("invalid_client", 401)
+        match form["grant_type"]:
+            case "authorization_code":
+                return self._for_code(form, client_id)
+            case "refresh_token":
+                return self._for_refresh_token(form, client_id)
+            case "client_credentials":
+                return self._give(_Grant(client_id, form.get("scope", SCOPE)), renewable=False)
+            case _:
+                return _refused("unsupported_grant_type")
+
+    def _client(self, request: Request, form: dict[str, str]) -> str | None:
+        """Who asks, if that was proved in the way the client has to."""
+        how, _, shown = request.headers.get("authorization", "").partition(" ")
+        client_id, secret = form.get("client_id", ""), form.get("client_secret", "")
+        if how.lower() == "basic":
+            user, _, password = base64.b64decode(shown).decode().partition(":")
+            client_id, secret = unquote(user), unquote(password)
+        elif "client_assertion" in form:
+            claims = jwt.decode(
+                form["client_assertion"], self.public_key, ["RS256", "ES256"], audience=self.url
+            )
+            return claims["sub"]
+        client = self.clients.get(client_id)
+        return client_id if client and client["client_secret"] == secret else None
+
+    def _for_code(self, form: dict[str, str], client_id: str) -> Response:
+        grant = self.codes.pop(form["code"], None)
+        digest = hashlib.sha256(form["code_verifier"].encode()).digest()
+        challenge = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        if grant is None or self.codes_are_expired:
+            return _refused("invalid_grant", told="the code has expired")
+        if (grant.client_id, grant.challenge) != (client_id, challenge):
+            return _refused("invalid_grant", told="wrong proof")
+        if grant.redirect_uri != form["redirect_uri"]:
+            return _refused("invalid_grant", told="wrong address")
+        return self._give(grant)
+
+    def _for_refresh_token(self, form: dict[str, str], client_id: str) -> Response:
+        grant = self.refresh_tokens.pop(form["refresh_token"], None)
+        if grant is None or grant.client_id != client_id:
+            return _refused("invalid_grant", told="the refresh token was used before")
+        return self._give(grant)
+
+    def _give(self, grant: _Grant, *, renewable: bool = True) -> Response:
+        token, refresh = f"access-{secrets.token_urlsafe(24)}", f"refresh-{secrets.token_urlsafe()}"
+        self.tokens[token] = (grant.scope, time.time() + self.token_seconds)
+        told = {"access_token": token, "token_type": "Bearer", "expires_in": self.token_seconds}
+        if renewable and self.gives_refresh_tokens:
+            self.refresh_tokens[refresh] = grant
+            told["refresh_token"] = refresh
+        return JSONResponse({**told, "scope": grant.scope})
+
+
+@dataclass
+class Protected:
+    """An MCP server that wants a token of `service`. `seen` are the tokens it was shown.
+
+    `scope_for` names what a tool wants besides. `refuses_all`: no token is good enough.
+    """
+
+    service: AuthorizationServer
+    url: str = ""
+    seen: list[str] = field(default_factory=list[str])
+    scope_for: dict[str, str] = field(default_factory=dict[str, str])
+    refuses_all: bool = False
+    challenge: str | None = None
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """What the settings hold for it."""
+        return {"url": f"{self.url}/mcp"}
+
+    def app(self, url: str) -> Any:
+        """The web application for this address."""
+        self.url = url
+        server = MCPServer(
+            "protected",
+            log_level="CRITICAL",
+            token_verifier=_Verifier(self),
+            auth=AuthSettings(
+                issuer_url=self.service.url,
+                resource_server_url=f"{url}/mcp",
+                required_scopes=[SCOPE],
+                validate_token_resource=True,
+            ),
+        )
+        _add_tools(server)
+        return self._with_step_up(server.streamable_http_app())
+
+    def _with_step_up(self, app: Any) -> Any:
+        async def wrapped(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] != "http" or scope["method"] != "POST":
+                await app(scope, receive, send)
+                return
+            request = Request(scope, receive)
+            body = await request.body()
+            wanted = self.scope_for.get(_tool_in(body), "")
+            token = request.headers.get("authorization", "").removeprefix("Bearer ")
+            granted = (self.service.scope_of(token) or "").split()
+            if wanted and granted and wanted not in granted:
+                told = f'Bearer error="insufficient_scope", scope="{wanted}"'
+                refusal = PlainTextResponse("more", 403, {"www-authenticate": told})
+                await refusal(scope, receive, send)
+                return
+
+            async def again() -> dict[str, Any]:
+                return {"type": "http.request", "body": body, "more_body": False}
+
+            was_read = False
+
+            async def receive_again() -> Any:
+                nonlocal was_read
+                if not was_read:
+                    was_read = True
+                    return await again()
+                return await receive()
+
+            await app(scope, receive_again, send)
+
+        return wrapped
+
+
+class _Verifier:
+    def __init__(self, protected: Protected) -> None:
+        self._protected = protected
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        self._protected.seen.append(token)
+        scope = self._protected.service.scope_of(token)
+        if scope is None or self._protected.refuses_all:
+            return None
+        resource = f"{self._protected.url}/mcp"
+        return AccessToken(
+            token=token, client_id="x", scopes=scope.split() or [SCOPE], resource=resource
+        )
+
+
+def _add_tools(server: MCPServer) -> None:
+    @server.tool()
+    def who(ctx: Context) -> str:
+        """The token of this request."""
+        return (ctx.headers or {}).get("authorization", "")
+
+    @server.tool()
+    def admin() -> str:
+        """Something that may want more rights."""
+        return "done"
+
+
+def _tool_in(body: bytes) -> str:
+    try:
+        message = json.loads(body)
+    except ValueError:
+        return ""
+    is_call = message.get("method") == "tools/call"
+    return message["params"]["name"] if is_call else ""
+
+
+def _refused(error: str, status: int = 400, told: str = "") -> Response:
+    more = {"error_description": told} if told else {}
+    return JSONResponse({"error": error, **more}, status)
+
+
+@contextmanager
+def protected_server(**options: Any) -> Generator[Protected]:
+    """An authorization server with these attributes, and an MCP server that it protects."""
+    with ExitStack() as stack:
+        service = AuthorizationServer(**options)
+        stack.enter_context(serving(service.app))
+        protected = Protected(service)
+        stack.enter_context(serving(protected.app))
+        yield protected
+
+
+def go_there(request: SignInRequest) -> str:
+    """As a program signs in: ask for the page and say where it leads, without following."""
+    answer = httpx2.get(request.url, follow_redirects=False, timeout=_BROWSER_SECONDS)
+    return answer.headers.get("location", "")
+
+
+def browse(url: str) -> str:
+    """As a browser does: ask for the page and follow it to where it leads; what is read there."""
+    return httpx2.get(url, follow_redirects=True, timeout=_BROWSER_SECONDS).text

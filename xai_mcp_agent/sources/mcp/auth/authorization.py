@@ -1,0 +1,176 @@
+"""Gives every request to one server its token, and gets a token when none is good.
+
+The SDK knows how to get one; this decides when. A request with a good token passes at once, beside
+all others. Where tokens must be got, one request at a time does it, in all processes, and looks
+first whether another one has done so meanwhile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator
+from contextlib import nullcontext
+from time import monotonic
+from typing import TYPE_CHECKING, TypeAlias
+
+import anyio
+
+from ....settings.models import ServerSettings
+from .errors import AuthFailure
+from .getting import Getting
+from .person import Clocks
+from .record import Record
+from .store import Access
+
+if TYPE_CHECKING:
+    import httpx2
+
+    Flow: TypeAlias = AsyncGenerator[httpx2.Request, httpx2.Response]
+
+# Requests that waited for the same sign-in share its failure; nobody is asked again at once.
+_SAME_ANSWER_SECONDS = 10.0
+# Took a token that another process got, renewed it, signed in: no request needs more.
+_MAX_ROUNDS = 3
+_INSUFFICIENT = re.compile(r'\berror="?insufficient_scope\b')
+
+
+class Authorization:
+    """One connection's."""
+
+    def __init__(
+        self, server: ServerSettings, access: Access, clocks: Clocks = nullcontext
+    ) -> None:
+        self.server = server
+        self.access = access
+        self.clocks = clocks
+        self.record: Record | None = None
+        # Tokens: what the last sign-in here brought, the last renewal; which was last taken.
+        self.signed_in = self.renewed = self.accepted = ""
+        self.asked_scopes: frozenset[str] = frozenset()  # by that sign-in
+        self._one_at_a_time = anyio.Lock()
+        self._failure: tuple[float, AuthFailure] | None = None
+        self._is_due = access.is_forced
+
+    def as_httpx_auth(self) -> httpx2.Auth:
+        """For the HTTP client of the connection."""
+        # Here, because it is only needed once a server is reached by URL.
+        import httpx2
+
+        flow = self._flow
+
+        class Auth(httpx2.Auth):
+            async def async_auth_flow(self, request: httpx2.Request) -> Flow:
+                inner = flow(request)
+                try:
+                    outgoing = await anext(inner)
+                    while True:
+                        outgoing = await inner.asend((yield outgoing))
+                except StopAsyncIteration:
+                    return
+                finally:
+                    await inner.aclose()
+
+        return Auth()
+
+    async def keep(self, record: Record) -> None:
+        """Use this from now on, and have it kept; its secrets are hidden from here on."""
+        self.server.secrets.update(record.secrets())
+        self.record = record
+        await self.access.store.write(self.server, record)
+
+    async def latest(self) -> Record:
+        """What is kept now, perhaps by another process."""
+        found = await self.access.store.read(self.server)
+        # Where nothing can be kept, what is in memory counts.
+        if found.access_token or self.record is None:
+            self.server.secrets.update(found.secrets())
+            self.record = found
+        return self.record
+
+    async def _flow(self, request: httpx2.Request) -> Flow:
+        if not self._is_for_the_server(request.url):
+            yield request
+            return
+        record = self.record or await self.latest()
+        used, response = record.access_token, None
+        if record.is_fresh() or not record.can_be_renewed:
+            used = self._sign(request, record)
+            response = yield request
+        for _ in range(_MAX_ROUNDS):
+            if response is not None and not self._wants_access(response):
+                self.accepted = used
+                return
+            getting = Getting(self, request, response, used)
+            inner = self._one_by_one(getting)
+            try:
+                outgoing = await anext(inner, None)
+                while outgoing is not None:
+                    answer = yield outgoing
+                    outgoing = await _next(inner, answer)
+            finally:
+                await inner.aclose()
+            used = self._sign(request, self.record or record)
+            response = yield request
+            if getting.signed_in:
+                break
+        if response is not None and not self._wants_access(response):
+            self.accepted = used
+
+    async def _one_by_one(self, getting: Getting) -> Flow:
+        """Get a token while nobody else does; a failure is shared by those who wait for it."""
+        async with self._one_at_a_time:
+            self._repeat_failure()
+            try:
+                async with self.access.store.locked(self.server):
+                    inner = getting.steps()
+                    try:
+                        outgoing = await anext(inner, None)
+                        while outgoing is not None:
+                            answer = yield outgoing
+                            outgoing = await _next(inner, answer)
+                    finally:
+                        await inner.aclose()
+            except AuthFailure as failure:
+                self._failure = (monotonic(), failure)
+                raise
+            self._is_due = False
+
+    def _repeat_failure(self) -> None:
+        if self._failure and monotonic() - self._failure[0] < _SAME_ANSWER_SECONDS:
+            failure = self._failure[1]
+            # Anew: a raised exception collects the tracebacks of its travels.
+            raise AuthFailure(failure.problem, failure.next_step)
+
+    def _wants_access(self, response: httpx2.Response) -> bool:
+        challenge = response.headers.get("www-authenticate", "")
+        if response.status_code == 401:
+            return self.server.auth.use == "yes" or "bearer" in challenge.lower() or self._is_due
+        if response.status_code == 403:
+            return bool(_INSUFFICIENT.search(challenge))
+        return self._is_due
+
+    def _sign(self, request: httpx2.Request, record: Record) -> str:
+        """Put the token on the request, if there is one that may still be good; which it was."""
+        request.headers.pop("authorization", None)
+        if not record.is_fresh():
+            return ""
+        request.headers["authorization"] = f"Bearer {record.access_token}"
+        return record.access_token
+
+    def _is_for_the_server(self, url: httpx2.URL) -> bool:
+        """Whether this is the server's own address; its token goes nowhere else."""
+        import httpx2
+
+        ours = httpx2.URL(self.server.url)
+        if (url.scheme, url.host, url.port) == (ours.scheme, ours.host, ours.port):
+            return True
+        # The same host, now encrypted.
+        is_upgrade = (ours.scheme, ours.port, url.scheme, url.port) == ("http", None, "https", None)
+        return is_upgrade and url.host == ours.host
+
+
+async def _next(flow: Flow, answer: httpx2.Response) -> httpx2.Request | None:
+    try:
+        return await flow.asend(answer)
+    except StopAsyncIteration:
+        return None

@@ -1,0 +1,188 @@
+"""Why access could not be had, in words that say what to do next."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from ....settings.models import ServerSettings
+
+if TYPE_CHECKING:
+    import httpx2
+
+_SHOWN_CHARS = 200
+_REGISTRATION_STATUS = re.compile(r"Registration failed: (\d+)")
+_TOKEN_REFUSED = re.compile(r"Token exchange failed \((\d+)\)[^:]*: (.*)", re.S)
+# What these say after the colon quotes an answer that holds tokens or secrets.
+_QUOTING = ("Invalid token response", "Invalid registration response")
+_MISMATCH = ("mismatch", "does not match", "missing iss")
+
+
+class AuthFailure(Exception):
+    """Access could not be had. `next_step` is what a person can do about it."""
+
+    def __init__(self, problem: str, next_step: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.next_step = next_step
+
+
+class NotOffered(AuthFailure):
+    """The server wants authorization, and nothing says where to get it."""
+
+    def __init__(self, server: ServerSettings) -> None:
+        super().__init__(
+            "HTTP 401: it wants authorization, and offers no sign-in.",
+            f"Add a valid `Authorization` header under `headers` of {server.name!r}.",
+        )
+
+
+def nobody_there(server: ServerSettings) -> AuthFailure:
+    """Somebody has to sign in, and nobody is there to do it."""
+    return AuthFailure(
+        "it wants authorization: somebody has to sign in, and nobody is there to be asked.",
+        f"Run `xai-mcp-agent login {server.name}` once on this machine.",
+    )
+
+
+def denied(server: ServerSettings, error: str, description: str) -> AuthFailure:
+    """The person, or the service, said no."""
+    if error == "access_denied":
+        problem = "access was denied when signing in"
+    else:
+        problem = f"signing in failed: {_short(error)}"
+    told = f" ({_short(description)})" if description else ""
+    return AuthFailure(f"{problem}{told}.", again(server))
+
+
+def too_late(server: ServerSettings, seconds: float) -> AuthFailure:
+    """Nobody signed in within the limit."""
+    return AuthFailure(f"nobody signed in within {seconds:g} s.", again(server))
+
+
+def again(server: ServerSettings) -> str:
+    """How to try once more."""
+    return f"To sign in, run `xai-mcp-agent login {server.name}`, or use the server again."
+
+
+def refused_at_once(server: ServerSettings) -> AuthFailure:
+    """The server does not take the token that it sent us to get."""
+    return AuthFailure(
+        "it refuses the token that was got for it just now.",
+        "Ask who runs it: it and its sign-in service do not agree. "
+        f"`scopes` under `auth` of {server.name!r} may be missing one.",
+    )
+
+
+def too_little(wanted: frozenset[str]) -> AuthFailure:
+    """Signing in once more gave no more rights."""
+    scopes = " ".join(sorted(wanted)) or "more than it says"
+    return AuthFailure(
+        f"signing in did not give the rights that it wants: {scopes}.",
+        "Ask who runs the server for these rights, or sign in as somebody who has them.",
+    )
+
+
+def other_service(server: ServerSettings) -> AuthFailure:
+    """The client that the settings name belongs to another sign-in service."""
+    return AuthFailure(
+        "it leads to another sign-in service than the one its `clientId` belongs to.",
+        f"Ask who runs the server; then correct `issuer` and `clientId` of {server.name!r}, "
+        f"or run `xai-mcp-agent logout {server.name}` to forget the old service.",
+    )
+
+
+def port_taken(server: ServerSettings, reason: str) -> AuthFailure:
+    """The browser has to come to a port that something else listens at."""
+    return AuthFailure(
+        f"signing in needs the port of its `redirectPort` or `redirectUri`: {reason}.",
+        f"End what uses it, or change it under `auth` of {server.name!r}.",
+    )
+
+
+def no_outcome(server: ServerSettings) -> AuthFailure:
+    """What was brought back is neither an address with an outcome nor a code."""
+    return AuthFailure("what was given is no address with a code in it.", again(server))
+
+
+def not_safe(where: str) -> AuthFailure:
+    """A server that is reached safely sends us to a service that is not."""
+    return AuthFailure(
+        f"it leads to a sign-in at {where}, which is not encrypted.",
+        "Do not sign in there; ask who runs the server.",
+    )
+
+
+def unreachable(where: str, reason: str) -> AuthFailure:
+    """The service that gives tokens does not answer."""
+    return AuthFailure(
+        f"its sign-in service at {where} cannot be reached: {reason}.",
+        "Check the network, and try again in a while.",
+    )
+
+
+def of_the_service(cause: httpx2.RequestError, request: httpx2.Request) -> AuthFailure | None:
+    """What it means that `request` broke off, if it was another one that did: one for a token."""
+    asked = cause.request.url.netloc
+    if cause.request is request or asked == request.url.netloc:
+        return None
+    return unreachable(asked.decode(), type(cause).__name__)
+
+
+def key_problem(server: ServerSettings, reason: str) -> AuthFailure:
+    """What the client should sign with is of no use."""
+    return AuthFailure(
+        f"its private key cannot be used: {reason}.",
+        f"Correct `privateKey` or `privateKeyFile` under `auth` of {server.name!r}.",
+    )
+
+
+def of_the_flow(cause: Exception, server: ServerSettings) -> AuthFailure:
+    """What the SDK's flow raised."""
+    text = str(cause)
+    if found := _REGISTRATION_STATUS.match(text):
+        return AuthFailure(
+            f"its sign-in service registers nobody by itself (HTTP {found[1]}).",
+            f"Register a client there, and write its `clientId` under `auth` of {server.name!r}.",
+        )
+    if found := _TOKEN_REFUSED.match(text):
+        return _token_refused(server, found[1], found[2])
+    if "State parameter" in text:
+        text = "the answer of the sign-in belongs to another one"
+    if any(word in text for word in _MISMATCH):
+        step = "Do not sign in there before you know why: ask who runs the server."
+        return AuthFailure(f"signing in was stopped, it is not safe: {_short(text)}.", step)
+    for start in _QUOTING:
+        if text.startswith(start):
+            text = f"the answer of its sign-in service cannot be read ({start.lower()})"
+    return AuthFailure(f"signing in failed: {_short(text)}.", again(server))
+
+
+def _token_refused(server: ServerSettings, status: str, body: str) -> AuthFailure:
+    words = " ".join(x for x in (f"HTTP {status}", *_told_in(body)) if x)
+    step = again(server)
+    if server.auth.client_id:
+        step = f"Check `clientId` and what proves it, under `auth` of {server.name!r}."
+    return AuthFailure(f"its sign-in service gave no token: {words}.", step)
+
+
+def _told_in(body: str) -> tuple[str, str]:
+    """The two things that an error answer of OAuth may say; nothing else of it is shown."""
+    try:
+        found: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return "", ""
+    if not isinstance(found, dict):
+        return "", ""
+    told = cast(dict[str, Any], found)
+    error, description = told.get("error"), told.get("error_description")
+    return (
+        _short(error) if isinstance(error, str) else "",
+        f"({_short(description)})" if isinstance(description, str) and description else "",
+    )
+
+
+def _short(text: str) -> str:
+    words = " ".join(text.split()).rstrip(".")
+    return words if len(words) <= _SHOWN_CHARS else f"{words[:_SHOWN_CHARS]}..."
