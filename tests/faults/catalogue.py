@@ -5,10 +5,17 @@ A part of the catalogue is a file with a tuple of faults; a new one is added to 
 
 from __future__ import annotations
 
+from .stdio_calls import CALLS
+from .stdio_listing import LISTING
 from .stdio_start import STARTING
+from .stdio_traffic import ENDING, TRAFFIC
 
 GROUPS = {
     "starting": STARTING,
+    "listing": LISTING,
+    "calls": CALLS,
+    "traffic": TRAFFIC,
+    "ending": ENDING,
 }
 FAULTS = [fault.name for faults in GROUPS.values() for fault in faults]
 

@@ -109,6 +109,8 @@ class _Sitting:
         if fault.mend is not None:
             fault.mend(self._folder)
         self._call("again", fault.again)
+        if fault.last is not None:
+            self._call("last", fault.last)
         notes = status_of(self._bridge, fault.name).notes
         self._take("close", 8.0, lambda: self._bridge.disconnect(fault.name))
         return Report(fault, self._steps, notes, _outliving(fault.name))

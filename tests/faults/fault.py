@@ -59,8 +59,9 @@ class Fault:
     """One thing that goes wrong at a server.
 
     Steps: `connect` (start it and list its tools), `call`, `again` (the next call), close. Without
-    `call` the fault shows while connecting. `mend` is run before `again`: from then on the server
-    can serve. `status_notes` is a pattern for what people read in the status.
+    `call` the fault shows while connecting; `last` is one more call, where `again` fails. `mend`
+    is run before `again`: from then on the server can serve. `status_notes` is a pattern for what
+    people read in the status.
     """
 
     name: str
@@ -70,5 +71,6 @@ class Fault:
     connect_seconds: float = 20.0
     call: Call | None = Call()
     again: Call = Call()
+    last: Call | None = None
     mend: Callable[[Path], None] | None = None
     status_notes: str = ""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from tests.support.fault_server import entry
 from xai_mcp_agent.core.errors import SourceFailed
@@ -33,6 +36,39 @@ def failed(words: str, **more: Any) -> Fails:
     return Fails(words, SourceFailed, **more)
 
 
+@contextmanager
+def _not_installed(folder: Path) -> Generator[Entry]:
+    """A command that does not exist until `_install`."""
+    yield {"command": str(folder / "server")}
+
+
+def _install(folder: Path) -> None:
+    command, file = folder / "server", folder / "server.tmp"
+    server = entry()
+    line = shlex.join([str(server["command"]), *cast(list[str], server["args"])])
+    file.write_text(f"#!/bin/sh\nexec {line}\n", encoding="utf-8")
+    file.chmod(0o755)
+    file.rename(command)
+
+
+_NOTICE = '{"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}'
+_INITIALIZED = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "fault", "version": "1"},
+}
+
+
+def _without(name: str) -> Entry:
+    """Its answer to initialize lacks this."""
+    result = {x: y for x, y in _INITIALIZED.items() if x != name}
+    return speaking(on={"initialize": [["reply", result]]})
+
+
+def _handshake(*steps: list[Any]) -> Entry:
+    return mendable(on={"initialize": list(steps)}, startTimeout=1)
+
+
 STARTING = (
     Fault("none", "nothing wrong", speaking()),
     Fault(
@@ -40,6 +76,160 @@ STARTING = (
         "ends at once with exit code 3",
         mendable(exit=3),
         connect=failed("it exited with code 3"),
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "bad_command",
+        "its command does not exist",
+        _not_installed,
+        connect=failed("was not found", speaks=False),
+        call=None,
+        mend=_install,
+    ),
+    Fault("slow_start", "is silent for two seconds, then works", speaking(delay=2)),
+    Fault(
+        "hang_handshake",
+        "starts and never answers",
+        mendable(hang=True, startTimeout=1),
+        connect=failed("still shaking hands after 1 s"),
+        connect_seconds=1,
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "discover_kills",
+        "ends when it is asked for something it does not know",
+        speaking(discover="die"),
+    ),
+    Fault("banner_stdout", "greets people on its standard output", speaking(banner=True)),
+    Fault(
+        "bom_crlf",
+        "begins with a byte order mark and ends lines as Windows does",
+        speaking(bom=True, crlf=True),
+    ),
+    Fault(
+        "version_unknown",
+        "answers with a protocol version of 1999",
+        mendable(version="1999-01-01"),
+        connect=failed("Unsupported protocol version from the server: 1999-01-01"),
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "init_error",
+        "refuses the handshake: licence expired",
+        mendable(init_error="licence expired"),
+        connect=failed("licence expired"),
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "init_twice",
+        "answers the handshake twice",
+        speaking(on={"initialize": [["reply", _INITIALIZED], ["reply", _INITIALIZED]]}),
+    ),
+    Fault(
+        "notice_before_answer",
+        "sends a notice before it answers the handshake",
+        speaking(on={"initialize": [["line", _NOTICE], ["usual"]]}),
+    ),
+    Fault(
+        "notice_flood_before_answer",
+        "sends 20,000 notices before it answers the handshake",
+        speaking(on={"initialize": [["times", 20_000, _NOTICE + "\n"], ["usual"]]}),
+    ),
+    Fault(
+        "request_before_answer",
+        "asks the client something before it answers the handshake",
+        speaking(
+            on={
+                "initialize": [
+                    ["line", '{"jsonrpc": "2.0", "id": "s1", "method": "roots/list"}'],
+                    ["usual"],
+                ]
+            }
+        ),
+    ),
+    Fault(
+        "capabilities_missing",
+        "its handshake does not say what it can do",
+        _without("capabilities"),
+    ),
+    Fault("server_info_missing", "its handshake does not say who it is", _without("serverInfo")),
+    Fault(
+        "version_missing",
+        "its handshake does not say which protocol it speaks",
+        _without("protocolVersion"),
+    ),
+    Fault(
+        "init_null",
+        "answers the handshake with null",
+        speaking(on={"initialize": [["line", '{"jsonrpc": "2.0", "id": ID, "result": null}']]}),
+    ),
+    Fault(
+        "half_handshake",
+        "dies in the middle of its first answer",
+        _handshake(["write", '{"jsonrpc": "2.0", "id": ID, "res'], ["exit", 9]),
+        connect=failed("it exited with code 9"),
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "stdout_closed_at_start",
+        "closes its standard output and lives on",
+        _handshake(["close", 1], ["pause", 60]),
+        connect=failed("it closed its standard output"),
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "fork_and_exit",
+        "leaves its work to a child and ends",
+        mendable(child="heir", exit=0),
+        connect=failed("it exited with code 0"),
+        call=None,
+        mend=mend,
+    ),
+    Fault("flood_stderr", "writes 8 MB to stderr before it is ready", entry(stderr_mb=8)),
+    Fault(
+        "stderr_endless_line",
+        "writes 2 MB to stderr without ever ending the line, then dies",
+        mendable(on={"initialize": [["stderr", "x" * 1000, 2000], ["exit", 4]]}),
+        connect=failed("it exited with code 4"),
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "stderr_binary",
+        "writes bytes of no encoding to stderr, then dies",
+        mendable(on={"initialize": [["stderr", "\x00\xff\xfe\x1b[31m\x00\n"], ["exit", 4]]}),
+        connect=failed("it exited with code 4"),
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "list_error",
+        "refuses to list its tools",
+        mendable(list="error"),
+        connect=failed("cannot list: database locked"),
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "list_hang",
+        "does not answer when it is asked for its tools",
+        mendable(list="hang", startTimeout=1),
+        connect=failed("still listing its tools after 1 s"),
+        connect_seconds=1,
+        call=None,
+        mend=mend,
+    ),
+    Fault(
+        "list_dies",
+        "dies when it is asked for its tools",
+        mendable(list="die"),
+        connect=failed("while listing its tools: it exited with code 8"),
         call=None,
         mend=mend,
     ),

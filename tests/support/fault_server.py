@@ -1,12 +1,14 @@
 """An MCP server of our own that misbehaves as it is told; standard library, so it starts at once.
 
-Run as a child it speaks over stdio: `python -S fault_server.py '{"exit": 3}'`; `entry(exit=3)`
-is what a settings file holds for that. `fault_http.py` puts the same server behind a URL.
+Run as a child it speaks over stdio: `python -S fault_server.py '{"exit": 3}'`, or with `@FILE` for
+many options; `entry(exit=3)` is what a settings file holds for that. `fault_http.py` puts the same
+server behind a URL.
 
 Options, all of them optional:
 - at the start: `delay` (seconds), `exit` (a code), `hang`, `stderr` (text), `stderr_mb`, `banner`,
   `bom`, `child` (starts a child of its own: "polite", "deaf" to SIGTERM, "apart" in a session of
-  its own, also deaf, an "heir" to its stdout, or a "daemon", which cuts itself loose),
+  its own, also deaf, an "heir" to its stdout, a "daemon", which cuts itself loose, or the
+  "double" child of a child that is gone),
   `journal` (a file that gets a line for each start and each message)
 - `era`: "legacy" (default), "modern", or "both"; `discover`: "mute", "die"; `version` (what it
   answers to initialize), `init_error` (a text), `instructions`, `no_tools`
@@ -36,6 +38,7 @@ from collections.abc import Callable, Iterator
 MODERN = "2026-07-28"
 # Long enough to be for ever in a test, short enough that a forgotten server ends by itself.
 FOR_EVER_SECONDS = 120.0
+_DRIP_SECONDS = 0.02
 
 _NOTICE = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -85,7 +88,9 @@ class FaultServer:
         """Do these steps, each a list: what, and with what. In texts ID is the request's.
 
         `line` (a text), `write` (the same, without an end), `reply` (a result), `usual`, `pause`
-        (seconds), `exit` (a code), `close` (a file number), `stderr` (a text), `times` (how often,
+        (seconds), `exit` (a code), `close` (a file number), `stderr` (a text,
+        and perhaps how often), `drip` (a text that
+        is written again and again for ever), `times` (how often,
         and a text that is written).
         """
         for what, *how in steps:
@@ -105,7 +110,11 @@ class FaultServer:
                 case "close":
                     os.close(how[0])
                 case "stderr":
-                    _write_all(2, how[0].encode("latin-1"))
+                    _write_all(2, how[0].encode("latin-1") * (how[1] if how[1:] else 1))
+                case "drip":
+                    while True:
+                        _write_all(1, how[0].encode("latin-1"))
+                        time.sleep(_DRIP_SECONDS)
                 case "times":
                     _write_all(1, self._filled(how[1], message).encode("latin-1") * how[0])
 
@@ -372,7 +381,7 @@ def _error(request: object, code: int, message: str) -> dict:
 
 
 def _with_id(answer: dict | bytes, request: object) -> dict | bytes:
-    if isinstance(answer, bytes) or "method" in answer:
+    if isinstance(answer, bytes) or "method" in answer or "result" in answer:
         return answer
     if "error" in answer:
         return {**answer, "id": request}
@@ -421,6 +430,10 @@ def _start_child(options: dict) -> None:
     elif options["child"] == "daemon":
         journal(options, f"child {_start_daemon(code)}")
         return
+    elif options["child"] == "double":
+        code[-1] = f"import subprocess; subprocess.Popen({code!r})"
+        subprocess.run(code, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        return
     else:
         child = subprocess.Popen(code, stdout=subprocess.PIPE, start_new_session=apart)
         child.stdout.readline()  # it ignores the signal by now
@@ -455,12 +468,19 @@ def _serve_stdio(options: dict) -> None:
         journal(options, "finished")
 
 
+def _given(text: str = "{}") -> str:
+    if text.startswith("@"):
+        with open(text[1:], encoding="utf-8") as file:
+            return file.read()
+    return text
+
+
 def main() -> None:
     """Run over stdio until stdin ends, or for a long while at most."""
     watchdog = threading.Timer(FOR_EVER_SECONDS, os._exit, [99])
     watchdog.daemon = True
     watchdog.start()
-    options = json.loads(sys.argv[1]) if sys.argv[1:] else {}
+    options = json.loads(_given(*sys.argv[1:]))
     if "then" in options and os.path.exists(options["journal"]):
         options |= options["then"]
     if os.path.exists(options.get("until", "")):

@@ -64,7 +64,7 @@ def test_a_failure_of_the_tool_is_a_result_that_says_so(galleries: Bridge, serve
 @pytest.mark.parametrize("era", ERAS)
 def test_what_is_not_known_or_not_whole_is_handed_on_beside_the_rest(era: str):
     strange = {"type": "hologram", "scene": 7}
-    halves = [{"type": "text"}, {"type": "image", "data": 5}, "words", None, {"type": "resource"}]
+    halves = [{"type": "text"}, {"type": "image", "data": 5}, 7, None, {"type": "resource"}]
     content = [{"type": "text", "text": "kept", "annotations": "odd"}, strange, *halves]
     with bridge_with(it=entry(era=era)) as bridge:
         result = bridge.call_tool("it", "result", {"content": content})

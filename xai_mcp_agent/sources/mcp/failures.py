@@ -56,6 +56,12 @@ _STATUS_HELP = {
     503: "It is overloaded or starting: try again in a while.",
     504: "A gateway before it waited in vain: it may have been carried out, so check that first.",
 }
+_CODE_HELP = {
+    -32601: "It does not know this method: list its tools anew, or look for a newer version of it.",
+    -32602: "Check the name and the arguments against what it lists.",
+}
+_ASK_THE_SERVER = "The words are its own: its documentation, or its log, may say more."
+_SHOWN_COMMAND = 1000  # characters; an error is to be read
 _LASTING_STATUSES = (401, 403, 404, 405)
 _IS_ENDPOINT = "Check that `url` is an MCP endpoint (often it ends in /mcp or /sse)."
 
@@ -103,9 +109,18 @@ class Failures:
         )
 
     def of_request(
-        self, verdict: Verdict, cause: BaseException, link: Connection, what: str, seconds: float
+        self,
+        verdict: Verdict,
+        cause: BaseException,
+        link: Connection,
+        what: str,
+        seconds: float,
+        said_before: int = 0,
     ) -> XaiMcpError:
-        """A request on a connection that was usable failed."""
+        """A request on a connection that was usable failed.
+
+        `said_before` marks the place in the server's stderr where the request was sent.
+        """
         cause = root_cause(cause)
         match verdict:
             case "late":
@@ -119,7 +134,7 @@ class Failures:
             case "unsendable":
                 return InvalidArguments(what, [_first_line(cause)], "values that JSON can hold")
             case "refused":
-                return self._refused(cause, link, what)
+                return self._refused(cause, link, what, link.stderr.since(said_before))
             case "unreadable":
                 return self._unreadable(cause, link, what)
 
@@ -139,12 +154,15 @@ class Failures:
             link.stderr.tail(),
         )
 
-    def _refused(self, cause: BaseException, link: Connection, what: str) -> ServerError:
+    def _refused(
+        self, cause: BaseException, link: Connection, what: str, said: tuple[str, ...]
+    ) -> ServerError:
+        """Its words are the reason; what it wrote to stderr meanwhile can explain more."""
         code = cast(int, getattr(cause, "code", 0))
         problem = self._mask(f"{what} was refused: {_words_of(cause)} (code {code}).")
-        known = _STATUS_HELP.get(_http_status(cause) or 0, "")
+        known = _STATUS_HELP.get(_http_status(cause) or 0) or _CODE_HELP.get(code, _ASK_THE_SERVER)
         next_step = self._mask(str(_data(cause).get(NEXT_STEP) or known))
-        return ServerError(self._server, problem, code, next_step)
+        return ServerError(self._server, problem, code, next_step, said)
 
     def _unreadable(self, cause: BaseException, link: Connection, what: str) -> ServerError:
         return ServerError(
@@ -227,8 +245,13 @@ def _start_problem(cause: BaseException, link: Connection, phase: str) -> tuple[
     reason = link.how_it_ended() or _words_of(cause)
     return (
         f"it could not be used, while {phase}: {reason}.",
-        f"Run it by hand to see more: {settings.target}",
+        f"Run it by hand to see more: {_shortened(settings.target)}",
     )
+
+
+def _shortened(command: str) -> str:
+    short = len(command) <= _SHOWN_COMMAND
+    return command if short else f"{command[:_SHOWN_COMMAND]}... (see its settings)"
 
 
 def _too_slow(link: Connection, phase: str) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class Requests:
             SourceError: one of its kinds.
             InvalidArguments: what should be sent cannot be JSON.
         """
-        started = monotonic()
+        started, said_before = monotonic(), self._link.stderr.mark()
         try:
             with self.pending.one(seconds) as waiting:
                 if notes is not None:
@@ -73,7 +73,9 @@ class Requests:
         except Exception as cause:
             verdict = verdict_on(cause, self._link)
             await self._draw_conclusions(verdict, started)
-            raise self._failures.of_request(verdict, cause, self._link, what, seconds) from cause
+            raise self._failures.of_request(
+                verdict, cause, self._link, what, seconds, said_before
+            ) from cause
 
     async def listed(self, what: str, ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
         """All items of a listing that a server need not have."""

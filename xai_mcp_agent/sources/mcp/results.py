@@ -18,7 +18,7 @@ from ...core.results import (
     UnknownPart,
 )
 from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
-from .mending import RAW
+from .mending import RAW, kept_in
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def tool_of(source: str, listed: types.Tool) -> Tool:
     """A tool as the server sent it. Odd optional fields read as absent."""
-    raw = cast(JsonObject, (listed.meta or {}).get(RAW) or listed.model_dump(by_alias=True))
+    raw = cast(JsonObject, kept_in(listed.meta) or listed.model_dump(by_alias=True))
     output_schema, annotations = raw.get("outputSchema"), raw.get("annotations")
     hints = cast(JsonObject, annotations) if isinstance(annotations, dict) else {}
     meta = raw.get("_meta")
@@ -50,7 +50,7 @@ def result_of(result: types.CallToolResult, notes: Iterable[str] = ()) -> ToolRe
     """The parts of a result in their order, with these notes."""
     return ToolResult(
         parts=tuple(part_of(block) for block in result.content),
-        structured=(result.meta or {}).get(RAW),
+        structured=kept_in(result.meta),
         is_error=bool(result.is_error),
         notes=tuple(notes),
     )
@@ -60,7 +60,7 @@ def part_of(block: Any) -> ResultPart:
     """One content block."""
     match block.type:
         case "text" if block.meta and RAW in block.meta:
-            raw = block.meta[RAW]
+            raw = kept_in(block.meta)
             kind = cast(JsonObject, raw).get("type", "?") if isinstance(raw, dict) else "?"
             return UnknownPart(kind=str(kind), raw=raw)
         case "text":

@@ -53,6 +53,10 @@ class CutLine(bytes):
     """The beginning of a line that was too long to be kept."""
 
 
+class UnfinishedLine(bytes):
+    """What was left when its stdout ended: the server did not get to the end of it."""
+
+
 class ServerProcess(asyncio.SubprocessProtocol):
     """One child process in a session of its own. Its stderr goes to the log it is given.
 
@@ -159,7 +163,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._stderr.end()
             self._stderr_ended.set()
         elif fd == _STDOUT and not (self._closing or self.stdout_ended):
-            self._lines.extend(self._line.feed(b"\n"))
+            self._lines.extend(UnfinishedLine(x) for x in self._line.feed(b"\n"))
             self.stdout_ended = True
             self._tell()
 

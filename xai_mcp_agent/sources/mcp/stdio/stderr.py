@@ -23,6 +23,7 @@ class StderrLog:
         self._mask = mask
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._partial = bytearray()
+        self._count = 0
 
     def feed(self, data: bytes) -> None:
         """Take in bytes as they come; lines may be cut anywhere, encodings may be broken."""
@@ -50,12 +51,22 @@ class StderrLog:
         """
         if shown := self._shown(line)[:at_most]:
             self._lines.append(shown)
+            self._count += 1
         return shown
 
     def tail(self) -> tuple[str, ...]:
         """The last lines, newest last, an unfinished one included."""
         unfinished = self._shown(self._partial.decode("utf-8", "replace"))
         return (*self._lines, *([unfinished] if unfinished else []))[-_TAIL_LINES:]
+
+    def mark(self) -> int:
+        """Where it stands now, for `since`."""
+        return self._count
+
+    def since(self, mark: int) -> tuple[str, ...]:
+        """The last of the lines that came after `mark`."""
+        new = min(self._count - mark, _TAIL_LINES)
+        return tuple(self._lines)[-new:] if new else ()
 
     def _shown(self, line: str) -> str:
         # A progress bar writes over itself; its last state is what a person would see.

@@ -8,21 +8,24 @@ square of a line's length, and leaves the server's own children behind.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from ....settings.models import ServerSettings
+from ..salvage import salvaged
 from ..watch import TROUBLE
-from .process import CutLine, ServerProcess, start_process
+from .process import CutLine, ServerProcess, UnfinishedLine, start_process
 from .stderr import StderrLog
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
 _NOISE_SHOWN = 200
+_NOISE_READ = 4 * _NOISE_SHOWN  # bytes; a character has up to four
 # Where every library puts it: an id further inside might belong to something else.
 _LEADING_ID = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,')
 _PARSE_ERROR = -32700  # JSON-RPC's own code
@@ -75,33 +78,42 @@ class _Incoming(_Stream):
         from mcp_types import jsonrpc_message_adapter
 
         self._stderr = stderr
+        self._waiting: deque[SessionMessage] = deque()
         self._wrapped = SessionMessage
         self._message_in = jsonrpc_message_adapter.validate_json
+        self._message_of = jsonrpc_message_adapter.validate_python
 
     def __aiter__(self) -> _Incoming:
         return self
 
     async def __anext__(self) -> SessionMessage:
-        while (line := await self._process.next_line()) is not None:
-            if (message := self._parsed(line)) is not None:
-                return message
-        raise StopAsyncIteration
+        while not self._waiting:
+            line = await self._process.next_line()
+            if line is None:
+                raise StopAsyncIteration
+            try:
+                return self._wrapped(self._message_in(line, by_name=False))
+            except ValueError:
+                self._waiting.extend(self._parsed_leniently(line))
+        return self._waiting.popleft()
 
-    def _parsed(self, line: bytes) -> SessionMessage | None:
-        try:
-            return self._wrapped(self._message_in(line, by_name=False))
-        except ValueError:
-            return self._parsed_leniently(line)
-
-    def _parsed_leniently(self, line: bytes) -> SessionMessage | None:
-        """Broken encodings and byte order marks are forgiven; a broken answer fails its request."""
-        text = line.decode("utf-8", "replace").strip("\ufeff \r\n\t")
-        try:
-            return self._wrapped(self._message_in(text, by_name=False))
-        except ValueError:
-            self._stderr.add(f"(on stdout, not a message) {text}", at_most=_NOISE_SHOWN)
+    def _parsed_leniently(self, line: bytes) -> Iterator[SessionMessage]:
+        """What can be understood is; an answer that cannot be fails its request."""
+        found = list(self._salvaged(line))
+        yield from found
+        if found:
+            return
+        noise = line[:_NOISE_READ].decode("utf-8", "replace").strip("\ufeff \r\n\t")
+        self._stderr.add(f"(on stdout, not a message) {noise}", at_most=_NOISE_SHOWN)
         answered = _LEADING_ID.match(line)
-        return self._broken_answer(int(answered[1]), line) if answered else None
+        # A server that ended in the middle of an answer is lost, which says more than this would.
+        if answered and not isinstance(line, UnfinishedLine):
+            yield self._broken_answer(int(answered[1]), line)
+
+    def _salvaged(self, line: bytes) -> Iterator[SessionMessage]:
+        for message in () if isinstance(line, CutLine) else salvaged(line):
+            with suppress(ValueError):
+                yield self._wrapped(self._message_of(message, by_name=False))
 
     def _broken_answer(self, request: int, line: bytes) -> SessionMessage:
         from mcp_types import ErrorData, JSONRPCError
