@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import queue
 import socket
+import ssl
 import threading
 import uuid
 from collections.abc import Callable, Generator
@@ -31,7 +32,14 @@ class FaultHttp:
     `requests` are the headers of all POSTs, `methods` what they asked for.
     """
 
-    def __init__(self, *, sessions: bool = False, standing: bool = False, **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        sessions: bool = False,
+        standing: bool = False,
+        tls: ssl.SSLContext | None = None,
+        **options: Any,
+    ) -> None:
         self.faults: dict[str, Fault] = {}
         self.requests: list[dict[str, str]] = []
         self.methods: list[str] = []
@@ -39,6 +47,7 @@ class FaultHttp:
         self.peer = FaultServer(options)
         self._with_sessions = sessions
         self._with_standing_stream = standing
+        self._tls = tls
         self._port = 0
         self._server: ThreadingHTTPServer | None = None
         self.start()
@@ -46,7 +55,7 @@ class FaultHttp:
     @property
     def url(self) -> str:
         """The address of its endpoint."""
-        return f"http://127.0.0.1:{self._port}/mcp"
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}/mcp"
 
     @property
     def sse_url(self) -> str:
@@ -65,6 +74,11 @@ class FaultHttp:
         self._server = _Server(("127.0.0.1", self._port), _Handler)
         self._server.owner = self
         self._port = self._server.server_address[1]
+        if self._tls is not None:
+            # The handshake is made in the connection's own thread, by its first read.
+            self._server.socket = self._tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         serve = self._server.serve_forever
         threading.Thread(target=serve, args=[_POLL_SECONDS], daemon=True).start()
 
@@ -158,11 +172,15 @@ class _Handler(BaseHTTPRequestHandler):
         if fault is not None:
             fault(self, {})
         elif self.path == "/sse":
-            self._stream([b"event: endpoint\ndata: /sse/messages\n\n"])
+            self.open_stream()
         elif self.owner.with_standing_stream:
             self._stream([])
         else:
             self.answer(405)
+
+    def open_stream(self) -> None:
+        """Open the stream of the older kind."""
+        self._stream([b"event: endpoint\ndata: /sse/messages\n\n"])
 
     def do_DELETE(self) -> None:
         fault = self.owner.faults.get("DELETE")

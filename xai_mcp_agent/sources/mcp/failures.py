@@ -15,6 +15,7 @@ from ...core.errors import (
     ToolTimeout,
     XaiMcpError,
 )
+from .http.reaching import reaching_help
 from .streams import NotDelivered
 from .transport import Connection
 from .watch import NEXT_STEP, TROUBLE
@@ -34,7 +35,6 @@ _SESSION_GONE = ("session terminated", "session not found")
 _STREAM_BROKEN = "sse stream"
 _NOT_PARSED = "failed to parse"
 _ENDLESS_QUESTIONS = "Server returned InputRequiredResult"
-_UNREADABLE = (_NOT_PARSED, "unexpected content type", "server answered a request with 202")
 
 _RUNNERS = {
     "npx": "Install Node.js (it brings npx)",
@@ -47,6 +47,9 @@ _RUNNERS = {
     "python3": "Write ${python} as the command to use the Python that runs this",
 }
 _STATUS_HELP = {
+    **dict.fromkeys(
+        (301, 302, 303, 307, 308), "Write the address where the server really is as `url`."
+    ),
     401: "It wants authorization: add a valid `Authorization` header under `headers`.",
     403: "The credentials are not allowed to use it: check the token and its permissions.",
     404: "There is no MCP endpoint at this URL: check its path (often /mcp or /sse).",
@@ -195,7 +198,7 @@ def verdict_on(cause: BaseException, link: Connection) -> Verdict:
 def _verdict_on_error(cause: BaseException, code: int, link: Connection) -> Verdict:
     text = str(cause).lower()
     trouble = _data(cause).get(TROUBLE)
-    if trouble == "unreadable" or text.startswith(_UNREADABLE):
+    if trouble == "unreadable" or text.startswith(_NOT_PARSED):
         return "unreadable"
     if trouble == "broken" or (code == _CONNECTION_CLOSED and text.startswith(_STREAM_BROKEN)):
         return "broken"
@@ -281,22 +284,12 @@ def _url_problem(cause: BaseException, link: Connection) -> tuple[str, str]:
         return denied.problem, denied.next_step
     if link.http.failure:
         problem = f"{where} cannot be reached: {link.http.failure}."
-        return problem, _reaching_help(link.http.failure)
+        return problem, reaching_help(link.http.failure)
     status = _status_at_start(cause, link)
     words = _words_of(cause)
     if status and f"HTTP {status}" not in words:
         words = f"HTTP {status}: {words}"
     return f"{where} answered: {words}.", _STATUS_HELP.get(status or 0, _IS_ENDPOINT)
-
-
-def _reaching_help(failure: str) -> str:
-    if "WRONG_VERSION_NUMBER" in failure:
-        return "It does not speak TLS: write http:// instead of https://, or correct the port."
-    if "CERTIFICATE" in failure:
-        return (
-            "Its certificate is not trusted here: SSL_CERT_FILE can name one that vouches for it."
-        )
-    return "Check that the server runs and that `url` is right."
 
 
 def _data(cause: BaseException) -> dict[str, Any]:

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..auth.errors import AuthFailure
 from ..watch import NEXT_STEP, TROUBLE, Trouble
+from .diagnosis import BYTE_ORDER_MARK, what_came_instead, words_of
+from .errand import Errand, current_errand
 from .facts import HttpFacts
+from .reaching import by_which_way
+from .redirects import why_not_followed
 
 if TYPE_CHECKING:
     import httpx2
@@ -23,6 +27,9 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 # Only the head of an error page is of use to a reader; more than this is not even read.
 _SHOWN_BODY = 300
 _MAX_REFUSAL_BYTES = 64 * 1024
+_JSON = "application/json"
+_STREAM = "text/event-stream"
+_ACCEPTED = 202
 # JSON-RPC's own codes; the first one stands for anything that went wrong on the way.
 _INTERNAL_ERROR = -32603
 _METHOD_NOT_FOUND = -32601
@@ -34,19 +41,32 @@ async def as_the_sdk_can_read_it(
     request: httpx2.Request, response: httpx2.Response, facts: HttpFacts
 ) -> httpx2.Response:
     """An answer as it came, or what stands for it where the SDK could not use it."""
-    if request.method == "GET":
-        return _watched(response, facts)
-    if _is_json(response):
-        if _is_small(response):
-            await response.aread()  # here, where it may break off without harm to others
+    errand = current_errand()
+    kind = response.headers.get("content-type", "").lower()
+    if errand is None or kind.startswith(_STREAM):
+        return response
+    if kind.startswith(_JSON):
+        return await _json_answer(request, response, errand)
+    if response.status_code == _ACCEPTED:
+        return _unreadable(request, "it was only accepted (HTTP 202), so no answer can come")
+    body = await _body(response, _MAX_REFUSAL_BYTES)
+    text = what_came_instead(response.status_code, kind, body, facts.mask)
+    return _unreadable(request, text)
+
+
+async def _json_answer(
+    request: httpx2.Request, response: httpx2.Response, errand: Errand
+) -> httpx2.Response:
+    if _is_small(response):
+        # Here, where it may break off without harm to others.
+        errand.body = await response.aread()
+        if not errand.body.startswith(BYTE_ORDER_MARK):
             return response
-        body = await _body(response, MAX_ANSWER_BYTES)
-        if len(body) > MAX_ANSWER_BYTES:
-            size = MAX_ANSWER_BYTES // 1024**2
-            text = f"it is larger than {size} MiB"
-            return _error_answer(request, 502, text, trouble="unreadable")
-        return _with_body(request, response, body)
-    return response
+    body = await _body(response, MAX_ANSWER_BYTES)
+    if len(body) > MAX_ANSWER_BYTES:
+        return _unreadable(request, f"it is larger than {MAX_ANSWER_BYTES // 1024**2} MiB")
+    errand.body = body = body.removeprefix(BYTE_ORDER_MARK)
+    return _with_body(request, response, body)
 
 
 def note_a_refusal(response: httpx2.Response, facts: HttpFacts) -> None:
@@ -65,14 +85,14 @@ def broken_off(
     """
     import httpx2
 
-    facts.failure = f"{type(cause).__name__}: {cause}".rstrip(": ")
+    facts.failure = _words_of(cause) + by_which_way(str(request.url))
     facts.on_doubt()
     if request.method == "GET":
         raise cause
     if request.method == "DELETE":
         return httpx2.Response(200, request=request)  # the session it should end is gone anyway
     if isinstance(cause, httpx2.DecodingError):
-        return _error_answer(request, 502, "it cannot be unpacked", trouble="unreadable")
+        return _unreadable(request, "it cannot be unpacked")
     never_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout)
     trouble: Trouble = "unsent" if never_sent else "broken"
     return _error_answer(request, 503, facts.failure, trouble=trouble)
@@ -80,7 +100,7 @@ def broken_off(
 
 def gone_wrong(request: httpx2.Request, cause: Exception) -> httpx2.Response:
     """An answer to a request that could not be made at all."""
-    return _error_answer(request, 500, f"{type(cause).__name__}: {cause}".rstrip(": "))
+    return _error_answer(request, 500, _words_of(cause))
 
 
 def without_access(
@@ -94,24 +114,44 @@ def without_access(
 async def refusal(
     request: httpx2.Request, response: httpx2.Response, facts: HttpFacts, remark: str
 ) -> httpx2.Response:
-    """A refusal as a JSON-RPC error, which it may be already; `remark` goes with it."""
-    if request.method == "GET":
-        return _watched(response, facts)
+    """A refusal as a JSON-RPC error, which it may be already; `remark` goes with it.
+
+    A redirect that the SDK will follow is passed on as it is.
+
+    Raises:
+        HTTPStatusError: a stream was refused, which has nobody to read an error answer.
+    """
+    if response.has_redirect_location:
+        if not (why := why_not_followed(response)):
+            return response
+        await response.aclose()
+        return _refused(request, response, why)
     body = await _body(response, _MAX_REFUSAL_BYTES)
     error = _rpc_error_in(body)
     if "mcp-session-id" in request.headers and _is_forgotten(response.status_code, error):
         text = "the server has forgotten our session"
         return _error_answer(request, response.status_code, text, trouble="forgotten")
-    if error and not remark:
+    if error and not remark and request.method != "GET":
         return _with_body(request, response, body)
-    is_page = "html" in response.headers.get("content-type", "")
-    words = "an HTML page" if is_page else body.decode("utf-8", "replace").strip()
+    said = error.get("message") or words_of(body, response.headers.get("content-type", ""))
     # Masked before it is cut: half a secret is not recognised.
-    said = facts.mask(str(error.get("message", "")) if error else words)[:_SHOWN_BODY]
-    text = f"HTTP {response.status_code}" + (f": {said}" if said else "")
-    text += f" ({remark})" if remark else ""
+    shown = facts.mask(str(said))[:_SHOWN_BODY]
+    text = f"HTTP {response.status_code}" + (f": {shown}" if shown else "")
+    return _refused(request, response, text + (f" ({remark})" if remark else ""))
+
+
+def _refused(request: httpx2.Request, response: httpx2.Response, text: str) -> httpx2.Response:
+    import httpx2
+
+    if request.method == "GET":
+        raise httpx2.HTTPStatusError(text, request=request, response=response)
     challenge = response.headers.get("www-authenticate")
     return _error_answer(request, response.status_code, text, challenge=challenge)
+
+
+def _words_of(cause: Exception) -> str:
+    """An exception for a sentence, which ends with a full stop of its own."""
+    return f"{type(cause).__name__}: {cause}".rstrip(": .")
 
 
 def _is_forgotten(status: int, error: dict[str, Any]) -> bool:
@@ -135,7 +175,7 @@ def _rpc_error_in(body: bytes) -> dict[str, Any]:
     return cast(dict[str, Any], error) if is_ours else {}
 
 
-def _watched(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
+def watched(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
     """The same answer; the end of a standing stream may be the end of the server."""
     import httpx2
 
@@ -148,7 +188,7 @@ def _watched(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
                 async for chunk in self._inner:
                     yield chunk
             except httpx2.RequestError as cause:
-                facts.failure = f"{type(cause).__name__}: {cause}".rstrip(": ")
+                facts.failure = _words_of(cause)
                 raise
             finally:
                 facts.on_doubt()
@@ -176,10 +216,6 @@ async def _body(response: httpx2.Response, at_most: int) -> bytes:
     return b"".join(chunks)
 
 
-def _is_json(response: httpx2.Response) -> bool:
-    return response.headers.get("content-type", "").lower().startswith("application/json")
-
-
 def _is_small(response: httpx2.Response) -> bool:
     """Whether it says how long it is, as it comes, and that is not too much."""
     length = response.headers.get("content-length", "")
@@ -197,6 +233,10 @@ def _with_body(request: httpx2.Request, response: httpx2.Response, body: bytes) 
     return httpx2.Response(response.status_code, headers=kept, stream=stream, request=request)
 
 
+def _unreadable(request: httpx2.Request, why: str) -> httpx2.Response:
+    return _error_answer(request, 0, why, trouble="unreadable")
+
+
 def _error_answer(
     request: httpx2.Request,
     status: int,
@@ -211,7 +251,7 @@ def _error_answer(
     data = {"http_status": status, TROUBLE: trouble, NEXT_STEP: next_step}
     error = {"code": _INTERNAL_ERROR, "message": message, "data": data}
     return httpx2.Response(
-        status,
+        max(status, 400),  # or the SDK would not look for the error
         headers={"www-authenticate": challenge} if challenge else None,
         json={"jsonrpc": "2.0", "id": None, "error": error},
         request=request,

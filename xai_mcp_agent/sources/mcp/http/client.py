@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import ssl
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,12 @@ from .answers import (
     gone_wrong,
     note_a_refusal,
     refusal,
+    watched,
     without_access,
 )
 from .facts import HttpFacts
 from .patience import Patience
+from .reaching import is_this_machine
 
 if TYPE_CHECKING:
     import httpx2
@@ -32,9 +35,18 @@ _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 4.0
 
 
-@cache
 def trusted_certificates() -> ssl.SSLContext:
-    """Whose certificates are trusted; shared, because loading it takes a twentieth of a second."""
+    """Whose certificates are trusted: those of this machine, or what `SSL_CERT_FILE` names.
+
+    Raises:
+        OSError: the file or folder that the environment names cannot be read.
+    """
+    return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+
+
+@cache
+def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
+    """Shared, because loading it takes a twentieth of a second."""
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -76,12 +88,17 @@ def http_client(
                 try:
                     response = await super().send(request, **options)
                     facts.status, facts.failure = response.status_code, ""
-                    if response.status_code >= 400:
+                    if response.status_code >= 300:
                         if await patience.outlasts_the_refusal(response):
                             continue
-                        if answers_elsewhere and request.method == "POST":
-                            note_a_refusal(response, facts)
-                        return await refusal(request, response, facts, patience.remark)
+                        answer = await refusal(request, response, facts, patience.remark)
+                        if answers_elsewhere and answer.status_code >= 400:
+                            note_a_refusal(answer, facts)
+                        return answer
+                    if request.method == "GET":
+                        return watched(response, facts)
+                    if answers_elsewhere:
+                        return response
                     return await as_the_sdk_can_read_it(request, response, facts)
                 except AuthFailure as failure:
                     return without_access(request, failure, facts)
@@ -103,4 +120,6 @@ def http_client(
         limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
         verify=trusted,
         auth=authorization.as_httpx_auth() if authorization else None,
+        # A proxy named in the environment is not asked for a server on this machine.
+        trust_env=not is_this_machine(settings.url),
     )

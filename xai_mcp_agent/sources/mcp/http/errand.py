@@ -6,7 +6,9 @@ posts it in the context of the one who sent it, and so this reaches the HTTP cli
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Errand:
-    """One request: its number, when nobody waits for its answer any more, what it asks for.
+    """One request: its number, and when nobody waits for its answer any more.
 
-    `may_go_twice`: nothing changes when the server carries it out a second time.
+    `may_go_twice`: nothing changes when the server carries it out a second time. `body` is the
+    answer where it is one JSON text, until it was looked at.
     """
 
     id: Any
     deadline: float
-    method: str
     may_go_twice: bool
+    body: bytes | None = None
 
 
 _errand: ContextVar[Errand | None] = ContextVar("xai_mcp_errand", default=None)
@@ -39,18 +42,30 @@ def current_errand() -> Errand | None:
     return _errand.get()
 
 
-def set_out(message: JSONRPCMessage, facts: HttpFacts) -> None:
-    """Called with each message in the task of the one who sends it."""
+def errand_in(context: Context | None) -> Errand | None:
+    """The request behind what was done in this context."""
+    return context.get(_errand) if context is not None else None
+
+
+@contextmanager
+def errand_of(message: JSONRPCMessage, facts: HttpFacts) -> Generator[None]:
+    """Whose message is handed over within the block, for those who carry it from there."""
     method = getattr(message, "method", None)
-    request = getattr(message, "id", None)
-    if method is None or request is None:
-        _errand.set(None)
-        if method == "notifications/cancelled":
-            facts.give_up(_param(message, "requestId"))
-        return
+    if method == "notifications/cancelled":
+        facts.give_up(_param(message, "requestId"))
+    is_request = method is not None and getattr(message, "id", None) is not None
+    # Taken back at the end: this task sends other things as well.
+    token = _errand.set(_new(message, facts) if is_request else None)
+    try:
+        yield
+    finally:
+        _errand.reset(token)
+
+
+def _new(request: Any, facts: HttpFacts) -> Errand:
     # All other methods only read, or begin what is forgotten when nobody goes on with it.
-    repeatable = method != "tools/call" or facts.is_repeatable(_param(message, "name"))
-    _errand.set(Errand(request, anyio.current_effective_deadline(), method, repeatable))
+    repeatable = request.method != "tools/call" or facts.is_repeatable(_param(request, "name"))
+    return Errand(request.id, anyio.current_effective_deadline(), repeatable)
 
 
 def _param(message: Any, name: str) -> Any:

@@ -27,7 +27,7 @@ _MOST_TRIES = 4
 # Where the server does not say how long; it doubles each time.
 _FIRST_PAUSE_SECONDS = 0.5
 # What a call must still have left after a wait, for the answer.
-_ROOM_SECONDS = 1.5
+_ROOM_SECONDS = 0.5
 # For a request without a limit of its own.
 _LONGEST_WAIT_SECONDS = 60.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,9 @@ from ....settings.models import ServerSettings
 from ..auth.authorization import Authorization
 from .answers import MAX_ANSWER_BYTES
 from .client import http_client, trusted_certificates
-from .errand import set_out
+from .errand import errand_of
 from .facts import HttpFacts
+from .receiving import Receiving
 
 if TYPE_CHECKING:
     import httpx2
@@ -27,14 +29,14 @@ async def http_transport(
     """Speak Streamable HTTP to the server's URL."""
     from mcp.client.streamable_http import streamable_http_client
 
-    trusted = await anyio.to_thread.run_sync(trusted_certificates)
+    trusted = await _trusted(facts)
     async with (
         http_client(settings, facts, trusted, authorization=authorization) as client,
         streamable_http_client(
             settings.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES
         ) as (read, write),
     ):
-        yield read, _Sendable(write, facts)
+        yield Receiving(read, facts), _Sendable(write, facts)
 
 
 @asynccontextmanager
@@ -44,7 +46,7 @@ async def sse_transport(
     """Speak the older HTTP+SSE to the server's URL."""
     from mcp.client.sse import sse_client
 
-    trusted = await anyio.to_thread.run_sync(trusted_certificates)
+    trusted = await _trusted(facts)
 
     def factory(*_: object, **__: object) -> httpx2.AsyncClient:
         return http_client(
@@ -53,6 +55,14 @@ async def sse_transport(
 
     async with sse_client(settings.url, httpx_client_factory=factory) as (read, write):
         yield read, _Sendable(write, facts)
+
+
+async def _trusted(facts: HttpFacts) -> ssl.SSLContext:
+    try:
+        return await anyio.to_thread.run_sync(trusted_certificates)
+    except OSError as cause:
+        facts.failure = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
+        raise
 
 
 class _Sendable:
@@ -73,10 +83,9 @@ class _Sendable:
         return await self._inner.__aexit__(*exc)
 
     async def send(self, item: SessionMessage) -> None:
-        message: Any = item.message
-        message.model_dump_json(by_alias=True, exclude_unset=True)
-        set_out(message, self._facts)
-        await self._inner.send(item)
+        item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        with errand_of(item.message, self._facts):
+            await self._inner.send(item)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

@@ -1,0 +1,149 @@
+"""Answers that are no MCP messages: each is told for what it is, and costs only its own call."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import bridge_with
+from tests.support.fault_http import Fault, fault_http, refuse
+from xai_mcp_agent.core.errors import ServerError
+
+ERAS = ["modern", "legacy"]
+TOKEN = "tok-0123456789abcdef"
+JSON = "application/json"
+LOGIN = "<!DOCTYPE html>\n<html><head><title>Sign in\n &amp; go on</title></head></html>"
+
+
+def body(data: bytes, kind: str = JSON, status: int = 200, **headers: str) -> Fault:
+    """Answer with these bytes."""
+    return lambda handler, _: handler.answer(status, data, kind, **headers)
+
+
+def message(**parts: Any) -> Fault:
+    """Answer with a message of these parts; the id is the request's unless it is given."""
+
+    def answer(handler: Any, asked: dict[str, Any]) -> None:
+        said = {"jsonrpc": "2.0", "id": asked["id"], **parts}
+        handler.answer(200, json.dumps(said).encode(), JSON)
+
+    return answer
+
+
+def encoded(encoding: str) -> Fault:
+    """A right answer in a wrong encoding."""
+
+    def answer(handler: Any, asked: dict[str, Any]) -> None:
+        said = {"jsonrpc": "2.0", "id": asked["id"], "result": {"content": "\u00e9"}}
+        handler.answer(200, json.dumps(said, ensure_ascii=False).encode(encoding), JSON)
+
+    return answer
+
+
+RESULT = {"content": [{"type": "text", "text": "fine"}]}
+UNUSABLE: dict[str, tuple[Fault, str]] = {
+    "page": (body(LOGIN.encode(), "text/html"), "an HTML page, 'Sign in & go on'."),
+    "page as JSON": (body(LOGIN.encode()), "it is an HTML page, 'Sign in & go on'."),
+    "empty": (body(b""), "it is empty."),
+    "blank": (body(b" \r\n"), "it is empty."),
+    "no content": (body(b"", "", 204), "HTTP 204 with nothing in it."),
+    "accepted": (body(b"", "", 202), "it was only accepted (HTTP 202), so no answer can come."),
+    "text": (body(b"hello", "text/plain"), "text/plain instead of JSON: 'hello'."),
+    "untyped": (body(b"{}", ""), "no type instead of JSON: '{}'."),
+    "picture": (body(b"\x89PNG\0", "image/png"), "image/png instead of JSON"),
+    "cut": (body(b'{"jsonrpc": "2.0", "id": 1'), 'it is not valid JSON: \'{"jsonrpc"'),
+    "number": (body(b"7"), "it is JSON, but not JSON-RPC: '7'."),
+    "other JSON": (body(b'{"ok": true}'), "it is JSON, but not JSON-RPC: '{\"ok\": true}'."),
+    "no version": (message(jsonrpc="1.0", result={}), "it is JSON, but not JSON-RPC"),
+    "neither": (message(), "it is not a valid message"),
+    "batch": (body(b"[]"), "it is a list, and batches of messages are not allowed."),
+    "deep": (body(b"[" * 100_000), "it is nested too deeply."),
+    "other id": (message(id=999_999, result=RESULT), "it answers request 999999, not ours."),
+    "other text id": (message(id="abc", result=RESULT), "it answers request 'abc', not ours."),
+    "notice": (body(b'{"jsonrpc": "2.0", "method": "notifications/message"}'), "not an answer"),
+    "question": (message(method="ping"), "it is not an answer but a message of its own."),
+    "UTF-16": (encoded("utf-16"), "it is UTF-16 or UTF-32, and not UTF-8 as it must be."),
+    "UTF-32": (encoded("utf-32-le"), "it is UTF-16 or UTF-32, and not UTF-8 as it must be."),
+    "Latin-1": (encoded("latin-1"), "it is text in an older encoding, and not UTF-8"),
+    "not packed": (body(b"{}", content_encoding="gzip"), "it cannot be unpacked."),
+    "half packed": (body(zlib.compress(b"x" * 9999)[:9], content_encoding="deflate"), "it is"),
+    "stream of nothing": (body(b"data: x\n\n", "text/event-stream"), "not a valid message."),
+}
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("fault", UNUSABLE)
+def test_an_answer_that_is_no_message_is_told_for_what_it_is(era: str, fault: str):
+    how, words = UNUSABLE[fault]
+    with (
+        fault_http(era=era, sessions=era == "legacy") as peer,
+        bridge_with(it=peer.entry()) as bridge,
+    ):
+        bridge.list_tools("it")
+        peer.faults["tools/call"] = how
+        with pytest.raises(ServerError) as caught:
+            bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=20)
+        assert "the call of 'echo' gave an answer that cannot be used: " in caught.value.problem
+        assert words in caught.value.problem
+        assert "its other tools are not affected" in caught.value.next_step
+        peer.faults.clear()
+        assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
+        assert peer.methods.count("initialize") <= 1, "the connection stayed"
+
+
+def marked(handler: Any, asked: dict[str, Any]) -> None:
+    """A right answer after a byte order mark."""
+    said = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": RESULT}).encode()
+    handler.answer(200, b"\xef\xbb\xbf" + said, JSON)
+
+
+def as_text(handler: Any, asked: dict[str, Any]) -> None:
+    """A right answer whose id has become text."""
+    message(id=str(asked["id"]), result=RESULT)(handler, asked)
+
+
+@pytest.mark.parametrize("how", [marked, as_text], ids=lambda x: x.__name__)
+def test_an_answer_that_can_be_understood_is_taken(how: Fault):
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        peer.faults["tools/call"] = how
+        assert bridge.call_tool("it", "echo", {"text": "x"}).text == "fine"
+
+
+def test_an_error_without_an_id_is_for_the_request_it_answers():
+    """JSON-RPC 2.0: where the server could not read the id."""
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        peer.faults["tools/call"] = message(id=None, error={"code": -32000, "message": "no luck"})
+        with pytest.raises(ServerError, match="was refused: no luck"):
+            bridge.call_tool("it", "echo", {"text": "x"})
+
+
+@pytest.mark.parametrize("before", [0, 60, 85, 99, 280, 290, 299])
+@pytest.mark.parametrize("kind", ["text/plain", JSON])
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_secret_that_is_echoed_stays_hidden_where_a_text_is_cut(
+    before: int, kind: str, status: int
+):
+    def echo_back(handler: Any, _: dict[str, Any]) -> None:
+        said = "x" * before + handler.headers["authorization"] + "y" * 300
+        handler.answer(status, said.encode(), kind)
+
+    with fault_http(era="modern") as peer:
+        entry = peer.entry(headers={"Authorization": f"Bearer {TOKEN}"})
+        with bridge_with(it=entry) as bridge:
+            bridge.list_tools("it")
+            peer.faults["tools/call"] = echo_back
+            with pytest.raises(ServerError) as caught:
+                bridge.call_tool("it", "echo", {"text": "x"})
+            assert TOKEN[:6] not in str(caught.value)
+
+
+def test_a_refused_stream_of_the_older_kind_tells_the_servers_words():
+    with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge:
+        peer.faults["GET"] = refuse(403, "your trial is over")
+        bridge.connect("it", wait=True)
+        assert "HTTP 403: your trial is over" in bridge.servers()[0].error

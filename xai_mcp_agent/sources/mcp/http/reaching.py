@@ -1,0 +1,68 @@
+"""Why a URL could not be reached, and what to do: names, certificates, proxies, old protocols."""
+
+from __future__ import annotations
+
+import ipaddress
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+_DNS = ("name or service not known", "getaddrinfo failed", "nodename nor servname",
+        "name resolution", "no address associated")  # fmt: skip
+_UNTRUSTED = (
+    "Its certificate is not trusted here: SSL_CERT_FILE can name a PEM file that vouches for it "
+    "(its own, or that of whoever signed it)."
+)
+_HTTP_1 = "What answers there does not speak HTTP/1.1: check the port in `url`."
+# What a failure says, and what to do about it; the first that fits.
+_HELP = (
+    (("ssl_cert_file",),
+     "Correct SSL_CERT_FILE or SSL_CERT_DIR in the environment, or remove it."),
+    (("wrong_version_number", "record_layer_failure", "http request", "packet length too long"),
+     "It does not speak TLS: write http:// instead of https://, or correct the port."),
+    (("certificate has expired", "not yet valid"),
+     "Whoever runs the server has to renew its certificate; check the clock of this machine too."),
+    (("hostname mismatch", "ip address mismatch", "doesn't match"),
+     "Its certificate is for another name: write that name in `url`."),
+    (("ca cert", "self-signed", "self signed", "certificate_verify_failed"), _UNTRUSTED),
+    (("certificate_required", "certificate required"),
+     "It wants a certificate from us, which is not possible yet: use headers instead."),
+    (("no_application_protocol",),
+     "It speaks HTTP/2 only: let it, or the gateway before it, speak HTTP/1.1 as well."),
+    (("protocol_version", "unsupported_protocol", "handshake_failure", "no protocols available"),
+     "Its TLS is too old to be safe: whoever runs the server has to renew it."),
+    (("certificate", "ssl:"), _UNTRUSTED),
+    (_DNS, "Its name is not known: correct `url`, or check the network."),
+    (("illegal status line", "illegal http version", "invalid http", "illegal request line"),
+     _HTTP_1),
+    (("via the proxy",),
+     "Check that the proxy runs and allows this address, or name the server's host in NO_PROXY."),
+)  # fmt: skip
+_IS_IT_RUNNING = "Check that the server runs and that `url` is right."
+
+
+def reaching_help(failure: str) -> str:
+    """What a person can do about a failure to reach a URL."""
+    said = failure.lower()
+    found = (step for marks, step in _HELP if any(mark in said for mark in marks))
+    return next(found, _IS_IT_RUNNING)
+
+
+def is_this_machine(url: str) -> bool:
+    """Whether a URL leads to a server on this machine, which no proxy can reach for us."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def by_which_way(url: str) -> str:
+    """The proxy that stands between, as it is to follow a failure; empty where none does."""
+    parts = urlsplit(url)
+    if is_this_machine(url) or proxy_bypass(parts.hostname or ""):
+        return ""
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
+    named = urlsplit(proxy if "://" in proxy else f"//{proxy}")
+    # Without its user and password.
+    return f" (via the proxy {named.netloc.rpartition('@')[2]})" if proxy else ""

@@ -1,0 +1,71 @@
+"""Answers as the SDK has read them, compared with what was asked: each answer belongs to one POST.
+
+The SDK believes the number in a JSON answer, so that a wrong one leaves its request waiting, and
+says of an unusable one only that. Both are known better here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..watch import TROUBLE
+from .diagnosis import why_no_message
+from .errand import Errand, errand_in
+from .facts import HttpFacts
+
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
+
+_PARSE_ERROR = -32700  # JSON-RPC's own code, which the SDK gives in a server's place
+
+
+class Receiving:
+    """A read stream of the SDK's, whose JSON answers are answers to what was asked."""
+
+    def __init__(self, inner: Any, facts: HttpFacts) -> None:
+        self._inner = inner
+        self._facts = facts
+
+    async def __aenter__(self) -> Receiving:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> Any:
+        return await self._inner.__aexit__(*exc)
+
+    def __aiter__(self) -> Receiving:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        item: SessionMessage | Exception = await self._inner.__anext__()
+        errand = errand_in(self._inner.last_context)
+        if errand is None or errand.body is None or isinstance(item, Exception):
+            return item
+        body, errand.body = errand.body, None
+        if (problem := self._problem(item.message, errand, body)) is None:
+            item.message.id = errand.id  # pyright: ignore[reportAttributeAccessIssue]
+            return item
+        return _failed(errand, problem)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def _problem(self, message: Any, errand: Errand, body: bytes) -> str | None:
+        if hasattr(message, "method"):
+            return "it is not an answer but a message of its own"
+        error = getattr(message, "error", None)
+        if error is not None and error.code == _PARSE_ERROR and message.id == errand.id:
+            return why_no_message(body, self._facts.mask)
+        # Some give the number back as text; in an error, none at all is allowed.
+        is_ours = message.id is None or str(message.id) == str(errand.id)
+        return None if is_ours else f"it answers request {message.id!r}, not ours"
+
+
+def _failed(errand: Errand, problem: str) -> SessionMessage:
+    # Here, because the SDK is only imported once a server is reached.
+    from mcp.shared.message import SessionMessage
+    from mcp_types import ErrorData, JSONRPCError
+
+    data = {TROUBLE: "unreadable"}
+    error = ErrorData(code=_PARSE_ERROR, message=problem, data=data)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=errand.id, error=error))
