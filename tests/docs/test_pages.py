@@ -30,6 +30,7 @@ from xai_mcp_agent.agent.models.openai_access import Access
 from xai_mcp_agent.agent.models.registry import PROVIDERS
 from xai_mcp_agent.agent.prompt import PLACEHOLDERS
 from xai_mcp_agent.core.errors import ModelError
+from xai_mcp_agent.settings.models import CLOSE_TIMEOUT_SECONDS
 from xai_mcp_agent.sources.mcp import source
 from xai_mcp_agent.sources.mcp.stdio import process
 
@@ -111,7 +112,7 @@ def test_the_arrows_on_the_page_are_those_that_are_tested() -> None:
 
 def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     said = " ".join(text_of(HOUSE).split())
-    ending = process._STOP_GRACE_SECONDS, process._TERM_GRACE_SECONDS
+    ending = CLOSE_TIMEOUT_SECONDS, process._TERM_GRACE_SECONDS
     assert "after {:g} seconds SIGTERM; after {:g} more SIGKILL".format(*ending) in said
     assert f"growing pauses up to {source._LONGEST_PAUSE_SECONDS:g} seconds" in said
     assert f"after {source._MAX_TRIES_IN_A_ROW} tries in a row" in said

@@ -98,6 +98,17 @@ STARTING = (
         mend=mend,
     ),
     Fault(
+        "discover_ignored",
+        "does not answer when it is asked for the newer protocol",
+        speaking(discover="mute", probeTimeout=0.5),
+        connect_seconds=0.5,
+    ),
+    Fault(
+        "slower_than_the_probe",
+        "speaks only the newer protocol, and answers after the limit for that question",
+        speaking(era="modern", delay=1, probeTimeout=0.3),
+    ),
+    Fault(
         "discover_kills",
         "ends when it is asked for something it does not know",
         speaking(discover="die"),

@@ -100,6 +100,12 @@ def test_limits_modes_and_tools_are_read() -> None:
     assert (server.approves("one"), server.approves("three")) == (True, False)
 
 
+def test_every_phase_has_a_limit_that_can_be_set() -> None:
+    server = read({"command": "a", "probeTimeout": 1, "listTimeout": 2, "closeTimeout": 3})
+    limits = server.probe_timeout_seconds, server.list_timeout_seconds, server.close_timeout_seconds
+    assert limits == (1.0, 2.0, 3.0)
+
+
 def test_all_tools_can_be_approved_at_once() -> None:
     server = read({"command": "a", "alwaysAllow": True})
     assert server.auto_approve == ("*",)
@@ -162,6 +168,7 @@ def test_a_server_that_is_switched_off_does_not_need_its_variables() -> None:
         ({"url": "http://h", "headers": {"A": "é"}}, ".headers.A", "cannot carry", "ASCII"),
         ({"url": "http://h", "headers": {"A": 1}}, ".headers.A", "must be a text", ""),
         ({"command": "a", "timeout": 60000}, ".timeout", "milliseconds", "such as 60"),
+        ({"command": "a", "closeTimeout": 6}, ".closeTimeout", "at most 5", ""),
         ({"command": "a", "timeout": 0}, ".timeout", "more than 0", "such as 60"),
         ({"command": "a", "timeout": float("nan")}, ".timeout", "more than 0", ""),
         ({"command": "a", "timeout": 10**400}, ".timeout", "milliseconds", ""),

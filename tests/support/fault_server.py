@@ -44,9 +44,12 @@ _NOTICE = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 _SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
 
 
+_SETTINGS = ("mode", "timeout", "startTimeout", "probeTimeout", "listTimeout", "closeTimeout")
+
+
 def entry(**options: object) -> dict[str, object]:
     """What a settings file holds for this server with these options; `mode` and limits go there."""
-    named = {key: options.pop(key) for key in ("mode", "timeout", "startTimeout") if key in options}
+    named = {key: options.pop(key) for key in _SETTINGS if key in options}
     isolated = ["-S", "-E", __file__, json.dumps(options)]
     return {"command": sys.executable, "args": isolated, **named}
 

@@ -32,6 +32,9 @@ LogLevel: TypeAlias = Literal[
 
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
+PROBE_TIMEOUT_SECONDS = 5.0  # a few real servers ignore what they do not know; many start slowly
+LIST_TIMEOUT_SECONDS = 30.0
+CLOSE_TIMEOUT_SECONDS = 2.0  # servers flush their logs and databases when their input ends
 
 ALL_TOOLS = "*"
 
@@ -62,6 +65,9 @@ class ServerSettings:
     mode: ProtocolMode = "auto"
     call_timeout_seconds: float = CALL_TIMEOUT_SECONDS
     start_timeout_seconds: float = START_TIMEOUT_SECONDS
+    probe_timeout_seconds: float = PROBE_TIMEOUT_SECONDS
+    list_timeout_seconds: float = LIST_TIMEOUT_SECONDS
+    close_timeout_seconds: float = CLOSE_TIMEOUT_SECONDS
     elicitation: Elicitation = "ask"
     elicitation_timeout_seconds: float = ANSWER_SECONDS
     roots: tuple[str, ...] | None = None
@@ -95,6 +101,9 @@ class ServerSettings:
             "mode": self.mode,
             "call_timeout_seconds": self.call_timeout_seconds,
             "start_timeout_seconds": self.start_timeout_seconds,
+            "probe_timeout_seconds": self.probe_timeout_seconds,
+            "list_timeout_seconds": self.list_timeout_seconds,
+            "close_timeout_seconds": self.close_timeout_seconds,
             "elicitation": self.elicitation,
             "elicitation_timeout_seconds": self.elicitation_timeout_seconds,
             "roots": self.roots,

@@ -27,6 +27,9 @@ from .document import Place, kind_of, repeated_keys
 from .models import (
     ALL_TOOLS,
     CALL_TIMEOUT_SECONDS,
+    CLOSE_TIMEOUT_SECONDS,
+    LIST_TIMEOUT_SECONDS,
+    PROBE_TIMEOUT_SECONDS,
     START_TIMEOUT_SECONDS,
     Elicitation,
     LogLevel,
@@ -37,14 +40,17 @@ from .written_auth import WrittenAuth, auth_notes
 
 # An hour: nobody waits longer for one call, and a larger number is one of milliseconds.
 _MAX_SECONDS = 3600
+# All servers are ended together within the time that a closing bridge has.
+_MAX_CLOSE_SECONDS = 5
 # Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
 _MAX_NUMBER = 10**100
 _URL_KEYS = ("url", "serverUrl", "httpUrl")
 _AUTH_KEYS = ("auth", "oauth")
 _KNOWN_KEYS = (
     "command", "args", "env", "cwd", *_URL_KEYS, "headers", "type", "transport", "mode", "timeout",
-    "startTimeout", "start_timeout", "elicitation", "elicitationTimeout", "roots", "logLevel",
-    "disabled", "enabled", "autoApprove", "alwaysAllow", "disabledTools", "auth", "oauth",
+    "startTimeout", "start_timeout", "probeTimeout", "listTimeout", "closeTimeout", "elicitation",
+    "elicitationTimeout", "roots", "logLevel", "disabled", "enabled", "autoApprove", "alwaysAllow",
+    "disabledTools", "auth", "oauth",
 )  # fmt: skip
 # Keys other hosts show to people; ignoring them changes nothing.
 _HARMLESS_KEYS = (
@@ -90,6 +96,14 @@ def _seconds(value: Any) -> Any:
     return value
 
 
+def _close_seconds(value: Any) -> Any:
+    if isinstance(value, int | float) and value > _MAX_CLOSE_SECONDS:
+        raise PydanticCustomError(
+            "seconds", "counts seconds and may be at most 5: a kernel that ends waits no longer."
+        )
+    return _seconds(value)
+
+
 def _tool_names(value: Any) -> Any:
     if isinstance(value, bool):
         return [ALL_TOOLS] if value else []
@@ -109,6 +123,7 @@ _EnvText = Annotated[str, BeforeValidator(_env_text)]
 _Environment = Annotated[dict[str, _EnvText], BeforeValidator(_object)]
 _Headers = Annotated[dict[str, _Text], BeforeValidator(_object)]
 _Seconds = Annotated[float, BeforeValidator(_seconds)]
+_CloseSeconds = Annotated[float, BeforeValidator(_close_seconds)]
 _ToolNames = Annotated[list[str], BeforeValidator(_tool_names)]
 _Auth = Annotated[WrittenAuth | None, BeforeValidator(_auth)]
 
@@ -133,6 +148,9 @@ class Written(BaseModel):
     start_timeout: _Seconds = Field(
         START_TIMEOUT_SECONDS, validation_alias=AliasChoices("startTimeout", "start_timeout")
     )
+    probe_timeout: _Seconds = Field(PROBE_TIMEOUT_SECONDS, alias="probeTimeout")
+    list_timeout: _Seconds = Field(LIST_TIMEOUT_SECONDS, alias="listTimeout")
+    close_timeout: _CloseSeconds = Field(CLOSE_TIMEOUT_SECONDS, alias="closeTimeout")
     elicitation: Elicitation = "ask"
     elicitation_timeout: _Seconds = Field(ANSWER_SECONDS, alias="elicitationTimeout")
     roots: _Texts | None = None

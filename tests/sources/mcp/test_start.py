@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from tests.support.bridges import bridge_with, status_of, wait_for_state
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import SourceFailed, UnknownServer
+from xai_mcp_agent.core.errors import SourceClosed, SourceFailed, UnknownServer
 
 MODERN, LEGACY = "2026-07-28", "2025-11-25"
 
@@ -66,7 +68,7 @@ def test_a_server_of_the_wrong_era_is_refused_with_what_to_change():
 
 def test_the_older_era_is_remembered_when_the_server_is_started_again():
     """A probe that was in vain once is in vain again, and may cost ten seconds."""
-    with bridge_with(it=entry()) as bridge:
+    with bridge_with(it=entry(instructions="Known to this test only.")) as bridge:
         assert '"server/discover"' in bridge.call_tool("it", "seen").text
         first = bridge.call_tool("it", "pid").text
         with pytest.raises(Exception, match="exited with code 3"):
@@ -75,8 +77,42 @@ def test_the_older_era_is_remembered_when_the_server_is_started_again():
         assert bridge.call_tool("it", "pid").text != first
 
 
+def test_a_server_that_ignores_the_probe_is_waited_for_once_and_no_longer_than_the_settings_say():
+    """Also by the next bridge; the SDK alone waits ten seconds each time."""
+    mute = entry(discover="mute", probeTimeout=0.5)
+    for looked_at in (["server/discover", "initialize"], ["initialize"]):
+        with bridge_with(it=mute) as bridge:
+            started = time.monotonic()
+            seen = json.loads(bridge.call_tool("it", "seen").text)
+            assert seen[: len(looked_at)] == looked_at
+            assert time.monotonic() - started < 5
+            assert status_of(bridge, "it").era == LEGACY
+
+
+@pytest.mark.parametrize(("era", "spoken"), [("legacy", LEGACY), ("modern", MODERN)])
+def test_a_server_that_is_slower_than_the_probe_is_understood_all_the_same(era: str, spoken: str):
+    """Markitdown takes eleven seconds on a busy machine, and speaks only the newer era."""
+    with bridge_with(it=entry(era=era, delay=1, probeTimeout=0.2)) as bridge:
+        assert bridge.call_tool("it", "echo", {"text": "hello"}).text == "hello"
+        assert status_of(bridge, "it").era == spoken
+
+
+def test_a_server_that_became_newer_is_asked_again(tmp_path: Path):
+    """What is remembered about it is only where to begin."""
+    newer = {"era": "modern"}
+    server = entry(journal=str(tmp_path / "journal"), then=newer)
+    with bridge_with(it=server) as bridge:
+        bridge.list_tools("it")
+        assert status_of(bridge, "it").era == LEGACY
+    with bridge_with(it=server) as bridge:
+        with suppress(SourceFailed):
+            bridge.list_tools("it")
+        assert bridge.call_tool("it", "echo", {"text": "x"}).text == "x"
+        assert status_of(bridge, "it").era == MODERN
+
+
 def test_a_server_that_hangs_up_on_the_probe_is_started_again_in_the_older_era():
-    with bridge_with(it=entry(discover="die")) as bridge:
+    with bridge_with(it=entry(discover="die", instructions="Known to this test only.")) as bridge:
         assert bridge.call_tool("it", "seen").text.startswith('["initialize"')
         assert status_of(bridge, "it").era == LEGACY
 
@@ -190,6 +226,18 @@ def test_a_call_does_not_wait_longer_for_a_server_than_it_was_given():
     late = pytest.raises(SourceFailed, match=r"it was not ready within 0\.2 s")
     with bridge_with(it=entry(hang=True)) as bridge, late:
         bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.2)
+
+
+def test_the_limit_of_a_call_covers_starting_its_server_again(tmp_path: Path):
+    """One budget for the whole call, from the first attempt on."""
+    server = entry(journal=str(tmp_path / "journal"), then={"hang": True})
+    with bridge_with(it=server) as bridge:
+        with pytest.raises(SourceClosed):
+            bridge.call_tool("it", "die")
+        started = time.monotonic()
+        with pytest.raises(SourceFailed, match=r"it was not ready within 0\.5 s"):
+            bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.5)
+        assert time.monotonic() - started < 5
 
 
 def test_only_what_the_settings_list_reaches_the_server(

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LIST_SECONDS = 30.0
-
 
 class Requests:
     """What is asked over one connection. `client` is set by the session that serves it."""
@@ -36,6 +34,11 @@ class Requests:
     def seconds(self) -> float:
         """The limit of one request where nothing else was said."""
         return self._link.settings.call_timeout_seconds
+
+    @property
+    def list_seconds(self) -> float:
+        """The limit of one listing, with all its pages."""
+        return self._link.settings.list_timeout_seconds
 
     def connected(self) -> Client:
         """The client, for `ask`.
@@ -80,7 +83,7 @@ class Requests:
     async def listed(self, what: str, ask: Callable[..., Awaitable[Any]], field: str) -> list[Any]:
         """All items of a listing that a server need not have."""
         try:
-            pages = await self.ask(what, partial(all_pages, ask, field), LIST_SECONDS)
+            pages = await self.ask(what, partial(all_pages, ask, field), self.list_seconds)
         except SourceError as error:
             if is_missing_method(error):
                 return []  # some servers have resources but no templates

@@ -21,7 +21,7 @@ from .content import Content
 from .failures import Failures, WrongEra, is_missing_method
 from .health import Health
 from .listing import Listing
-from .requests import LIST_SECONDS, Requests
+from .requests import Requests
 from .transport import Connection
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class McpSession:
         async with self._one_listing:
             try:
                 ask = partial(self._listing.fetch, client)
-                await self._requests.ask("tools/list", ask, LIST_SECONDS)
+                await self._requests.ask("tools/list", ask, self._requests.list_seconds)
             except SourceError as error:
                 if not is_missing_method(error):
                     raise
@@ -152,7 +152,7 @@ class McpSession:
             except SourceError as cause:
                 self._listing.keep_for_now()
                 logger.warning("Keeping the tools known so far: %s", cause)
-        with anyio.move_on_after(LIST_SECONDS):
+        with anyio.move_on_after(self._requests.list_seconds):
             await self._changes.settled()
         return self.inventory
 

@@ -27,6 +27,7 @@ from ..base import OnProgress
 from ..host import Host
 from .auth.store import Access
 from .failures import Failures, LastingFailure, NotSent, hung_up
+from .probe import eras
 from .session import McpSession
 from .stdio.stderr import StderrLog
 from .transport import Connection
@@ -66,7 +67,6 @@ class McpSource:
         self._access = access
         self._mask = mask
         self._failures = Failures(settings.name, mask)
-        self._mode = settings.mode
         self._state: SourceState = "idle"
         self._error: SourceError | None = None
         self._session: McpSession | None = None
@@ -148,7 +148,7 @@ class McpSource:
                 return await self._session.call(tool, arguments, limit, on_progress)
             except NotSent as cause:
                 logger.info("Asking again over a new connection: %s", cause.problem)
-        session = await self._usable_within(timeout_seconds)
+        session = await self._usable_within(timeout_seconds, started)
         if timeout_seconds:
             limit -= anyio.current_time() - started
         return await session.call(tool, arguments, max(limit, _SHORTEST_CALL_SECONDS), on_progress)
@@ -199,9 +199,11 @@ class McpSource:
         # The attempt may have failed of what was mended before anybody asked.
         return await self._verdict.wait()
 
-    async def _usable_within(self, seconds: float | None) -> McpSession:
+    async def _usable_within(self, seconds: float | None, started: float) -> McpSession:
+        """The session, if there is one within so long after `started`."""
+        left = seconds and seconds - (anyio.current_time() - started)
         try:
-            with anyio.fail_after(seconds):
+            with anyio.fail_after(left):
                 return await self._usable()
         except TimeoutError as cause:
             raise SourceFailed(
@@ -225,7 +227,8 @@ class McpSource:
         """One session from start to end; why it ended. A failed start is told to those who wait."""
         left = self._settings.start_timeout_seconds
         started = anyio.current_time()
-        error, may_be_older = await self._serve_once(observer, self._mode, left)
+        mode = eras.mode_for(self._settings)
+        error, may_be_older = await self._serve_once(observer, mode, left)
         if may_be_older:
             left -= anyio.current_time() - started
             error, _ = await self._serve_once(observer, "legacy", max(left, 1.0))
@@ -253,6 +256,7 @@ class McpSource:
             await session.serve(seconds)
         except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
             if not session.was_ready:
+                eras.forget(self._settings)
                 may_be_older = mode == "auto" and hung_up(cause, link)
                 return self._failures.at_start(cause, link, session.phase), may_be_older
             logger.debug("%s: the session ended with %r", self.name, cause)
@@ -265,8 +269,8 @@ class McpSource:
         """Told by the session once it has listed its tools."""
         self._connect_seconds = seconds
         self._era, self._server = session.era, session.server
-        if self._mode == "auto" and self._era < "2026":
-            self._mode = "legacy"  # so that a reconnect does not probe again
+        if self._era < "2026":
+            eras.remember_older(self._settings)
         self._error = None
         self._state = "ready"
         self._tell(session)

@@ -17,6 +17,7 @@ import anyio
 
 from ...core.tools import JsonObject
 from .mending import MENDERS
+from .probe import Probe
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -31,12 +32,17 @@ _PROGRESS_PAUSE_SECONDS = 0.1
 
 
 @asynccontextmanager
-async def watched(transport: Transport, watch: Watch) -> AsyncGenerator[Streams]:
-    """The same transport, with its messages seen and mended and its end told to `watch`."""
+async def watched(
+    transport: Transport, watch: Watch, probe_seconds: float
+) -> AsyncGenerator[Streams]:
+    """The same transport, with its messages seen and mended and its end told to `watch`.
+
+    The question for the era is given up after `probe_seconds`.
+    """
     async with transport as (read, write):
-        traffic = _Traffic(watch)
+        traffic, probe = _Traffic(watch), Probe(probe_seconds)
         try:
-            yield _WatchedRead(read, traffic, watch), _WatchedWrite(write, traffic)
+            yield _WatchedRead(read, traffic, watch, probe), _WatchedWrite(write, traffic, probe)
         finally:
             watch.ended.set()
 
@@ -46,10 +52,11 @@ class NotDelivered(Exception):
 
 
 class _WatchedRead:
-    def __init__(self, inner: Any, traffic: _Traffic, watch: Watch) -> None:
+    def __init__(self, inner: Any, traffic: _Traffic, watch: Watch, probe: Probe) -> None:
         self._inner = inner
         self._traffic = traffic
         self._watch = watch
+        self._probe = probe
 
     async def __aenter__(self) -> _WatchedRead:
         await self._inner.__aenter__()
@@ -64,7 +71,11 @@ class _WatchedRead:
     async def __anext__(self) -> SessionMessage | Exception:
         while True:
             try:
-                item: SessionMessage | Exception = await self._inner.__anext__()
+                item: SessionMessage | Exception = await (
+                    self._inner.__anext__()
+                    if self._probe.is_over
+                    else self._probe.next_of(self._inner)
+                )
             except (StopAsyncIteration, anyio.ClosedResourceError):
                 self._watch.ended.set()
                 raise
@@ -82,9 +93,10 @@ class _WatchedRead:
 
 
 class _WatchedWrite:
-    def __init__(self, inner: Any, traffic: _Traffic) -> None:
+    def __init__(self, inner: Any, traffic: _Traffic, probe: Probe) -> None:
         self._inner = inner
         self._traffic = traffic
+        self._probe = probe
 
     async def __aenter__(self) -> _WatchedWrite:
         await self._inner.__aenter__()
@@ -95,6 +107,10 @@ class _WatchedWrite:
 
     async def send(self, item: SessionMessage) -> None:
         self._traffic.sent(item.message)
+        if not self._probe.is_over:
+            self._probe.sent(
+                getattr(item.message, "method", None), getattr(item.message, "id", None)
+            )
         try:
             await self._inner.send(item)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as cause:

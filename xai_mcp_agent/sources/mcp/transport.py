@@ -39,7 +39,7 @@ class Connection:
                 transport = http_transport(self.settings, self.http, self._authorization())
             case "sse":
                 transport = sse_transport(self.settings, self.http, self._authorization())
-        return watched(transport, self.watch)
+        return watched(transport, self.watch, self.settings.probe_timeout_seconds)
 
     def _authorization(self) -> Authorization | None:
         """What gets access where the server asks for it; not where the settings forbid it."""

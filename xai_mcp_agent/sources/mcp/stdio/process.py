@@ -37,8 +37,6 @@ _LINES_IN_A_ROW = 50
 # A server that does not read its input is not given more than this to hold for it.
 _MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
-# Servers flush their logs and databases when their stdin closes.
-_STOP_GRACE_SECONDS = 2.0
 # After SIGTERM; then SIGKILL.
 _TERM_GRACE_SECONDS = 1.0
 # A process that closed its stdout is usually about to exit; its exit code explains more.
@@ -60,12 +58,14 @@ class UnfinishedLine(bytes):
 class ServerProcess(asyncio.SubprocessProtocol):
     """One child process in a session of its own. Its stderr goes to the log it is given.
 
-    `stdout_ended`: it closed its stdout by itself, so nothing more can come.
+    `grace_seconds`: how long it may take to end when its stdin has. `stdout_ended`: it closed its
+    stdout by itself, so nothing more can come.
     """
 
-    def __init__(self, stderr: StderrLog) -> None:
+    def __init__(self, stderr: StderrLog, grace_seconds: float) -> None:
         self.stdout_ended = False
         self._stderr = stderr
+        self._grace_seconds = grace_seconds
         self._lines: deque[bytes] = deque()
         self._something_new = anyio.Event()
         self._line = _LineInProgress()
@@ -130,7 +130,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         # A server that flushes into a full pipe would never see its stdin end.
         self._stdout().resume_reading()
         self._close_stdin()
-        if not await self._exits_within(0.0 if in_a_hurry else _STOP_GRACE_SECONDS):
+        if not await self._exits_within(0.0 if in_a_hurry else self._grace_seconds):
             self._signal_all(signal.SIGTERM)
             await self._exits_within(_TERM_GRACE_SECONDS)
         # Always: a server that ended by itself may have left children behind.
@@ -247,7 +247,7 @@ async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerPr
     """
     environment = {**_inherited_environment(), **settings.env}
     command = shutil.which(settings.command, path=environment.get("PATH")) or settings.command
-    process = ServerProcess(stderr)
+    process = ServerProcess(stderr, settings.close_timeout_seconds)
     # Not to be cancelled halfway, which takes no time: either there is a process with all its
     # pipes, and whoever is given it ends it, or there is none.
     with anyio.CancelScope(shield=True):
