@@ -57,6 +57,7 @@ def measure(lab: Lab, board: Board, steps: Sequence[Step], passes: int) -> None:
         for peer in _in_turn(board.peers, number):
             if (step.key, peer.name) in long or not _is_for(step, peer):
                 continue
+            lab.prepare(peer)
             started = time.monotonic()
             found = step.measure(lab, peer)
             taken = time.monotonic() - started

@@ -20,6 +20,7 @@ from .remote import Heard, Worker
 
 _RAW_SERVER = str(Path(__file__).with_name("raw_server.py"))
 _END_SECONDS = 5.0
+_PREPARE_SECONDS = 120.0  # some import for half a minute on a busy machine
 
 
 class Lab:
@@ -48,6 +49,12 @@ class Lab:
             process.kill()
             process.communicate(timeout=_END_SECONDS)
         self._end_what_is_left()
+
+    def prepare(self, peer: Peer) -> None:
+        """Have a worker that has done a call, so that no import is in what is measured next."""
+        worker = self._workers.get(peer.name)
+        if worker is None or not worker.is_usable:
+            self.ask(peer, {"kind": "first", "servers": {"one": self.stdio()}}, _PREPARE_SECONDS)
 
     def ask(self, peer: Peer, job: Mapping[str, Any], seconds: float) -> Heard:
         """Have the peer's worker do a job; a new one is started if the last one had to end."""

@@ -67,8 +67,7 @@ async def _large(job: Job, make: Make, send: Send) -> None:
         await driver.call("one", "echo", {"text": "hello"})  # warm
         for key, characters in job["characters"].items():
             taken: list[float] = []
-            send({"begins": key})
-            for _ in range(job["rounds"]):
+            for _ in range(job["rounds"][key]):
                 taken.append(await _seconds(lambda n=characters: _blob(driver, n)))
             send({"part": {key: taken}})
         send({"result": {}})

@@ -70,8 +70,8 @@ class Calls:
     """Calls of a small tool, as a ratio to the bare client in the same process, in turns."""
 
     transport: str
-    calls: int = 64  # in each round; a multiple of what is in flight
-    rounds: int = 5  # in each pass
+    calls: int = _IN_FLIGHT  # in each round; a multiple of what is in flight
+    rounds: int = 10  # in each pass
 
     @property
     def key(self) -> str:
@@ -141,7 +141,7 @@ class Large:
             "kind": "large",
             "servers": {"one": getattr(lab, self.transport)()},
             "characters": {small.key: _MEGABYTE, big.key: 10 * _MEGABYTE},
-            "rounds": 2,
+            "rounds": {small.key: 5, big.key: 2},
         }
         heard = lab.ask(peer, job, _LARGE_SECONDS)
         parts = {key: taken for x in heard.all("part") for key, taken in x["part"].items()}

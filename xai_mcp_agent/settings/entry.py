@@ -199,17 +199,23 @@ class _Reader:
 
     def _text(self, text: str, *keys: str | int) -> str:
         """`text` with its variables replaced; as it is when the server is switched off."""
-        there = self.place.at(*keys)
+        # The place is made only where it is needed: settings are read before any server starts.
+        if "${" in text:
+            text = self._expanded(text, self.place.at(*keys))
+        if "\0" in text or not _is_encodable(text):
+            fix = "Remove the character U+0000 or the broken escape."
+            there = self.place.at(*keys)
+            raise there.error("it has a character that no program can be given.", fix)
+        return text
+
+    def _expanded(self, text: str, there: Place) -> str:
         try:
-            text = self.variables.expand(text, there)
+            return self.variables.expand(text, there)
         except SettingsError:
             # Nobody needs to set the variables of a server that is not used.
             if not self.written.off:
                 raise
-        if "\0" in text or not _is_encodable(text):
-            fix = "Remove the character U+0000 or the broken escape."
-            raise there.error("it has a character that no program can be given.", fix)
-        return text
+            return text
 
 
 def _transport_of(key: str, url: str) -> TransportName:

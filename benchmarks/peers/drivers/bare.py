@@ -15,6 +15,8 @@ from mcp import StdioServerParameters
 
 from .base import START_SECONDS, Driver, Entry, Owners, Usable
 
+_IS_NEW = int(version("mcp").partition(".")[0]) >= 2
+
 
 class Bare(Driver):
     """Each server in a task of its own, all at once, each with a limit for its start."""
@@ -58,7 +60,7 @@ async def _client(entry: Entry) -> AsyncIterator[Any]:
     url = entry.get("url")
     target = url or StdioServerParameters(command=entry["command"], args=list(entry["args"]))
     async with AsyncExitStack() as stack:
-        if int(version("mcp").partition(".")[0]) >= 2:
+        if _IS_NEW:
             from mcp import Client
 
             yield await stack.enter_async_context(Client(target))

@@ -20,14 +20,17 @@ class InAnAgent(Driver):
         self._bridge = Bridge({"mcpServers": entries})
         failed: dict[str, str] = {}
 
-        async def listed(name: str) -> None:
-            try:
-                usable(name, len(await self._bridge.aio.list_tools(name)))
-            except Exception as error:  # noqa: BLE001 - it is what is looked at
-                failed[name] = str(error)
+        async def on_its_loop(engine: Engine) -> None:
+            async def listed(name: str) -> None:
+                try:
+                    usable(name, len(await engine.list_tools(name)))
+                except Exception as error:  # noqa: BLE001 - it is what is looked at
+                    failed[name] = str(error)
 
-        await self._bridge.aio.connect()
-        await asyncio.gather(*(listed(name) for name in servers))
+            await engine.start(servers)
+            await asyncio.gather(*(listed(name) for name in servers))
+
+        await asyncio.wrap_future(self._bridge.submit(on_its_loop))
         return failed
 
     async def list_again(self, server: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
@@ -110,8 +111,9 @@ class McpSource:
         """Connect, serve and heal until stopped. Run by exactly one task."""
         self._state = "connecting"
         try:
-            # In a thread: it takes over a second, and other servers are being served.
-            await anyio.to_thread.run_sync(_prepare_libraries)
+            if not _prepared.is_set():
+                # In a thread: it takes over a second, and other servers are being served.
+                await anyio.to_thread.run_sync(_prepare_libraries)
             await self._heal_until_stopped(observer)
         finally:
             self._state = "closed"
@@ -350,6 +352,10 @@ def _again(error: SourceError) -> SourceError:
     return type(error)(error.source, error.problem, error.next_step, error.stderr_tail)
 
 
+# Set once in a process; a thread for each server that starts would be felt.
+_prepared = threading.Event()
+
+
 def _prepare_libraries() -> None:
     import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -357,3 +363,4 @@ def _prepare_libraries() -> None:
     for name in ("mcp", "client"):  # as the SDK calls its loggers
         # What it logs is in our errors, in fewer words; who sets up logging sees it all the same.
         logging.getLogger(name).addHandler(logging.NullHandler())
+    _prepared.set()
