@@ -20,7 +20,7 @@ PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench bench-peers performance conformance lab clean
+.PHONY: help demo test check bench soak bench-peers performance conformance lab clean
 
 help:
 	@echo "make demo    compile and run the first example: a tool call without any key"
@@ -31,6 +31,7 @@ help:
 	@echo "make conformance   run the public conformance suite of MCP against the bridge (needs npm)"
 	@echo "make bench-peers  the same calls with other MCP clients (ARGS: --help tells)"
 	@echo "make performance  both, written into docs/performance.md"
+	@echo "make soak    ten minutes of agents while servers break, into docs/reliability.md"
 	@echo "make clean   remove $(VENV), ./demo, ./lab and caches"
 
 $(BIN)/python:
@@ -94,6 +95,9 @@ bench-peers: $(TOOLS)
 performance: $(TOOLS)
 	@$(BIN)/python -m benchmarks --page || true
 	@$(BIN)/python -m benchmarks.peers
+
+soak: $(TOOLS)
+	@$(BIN)/python -m benchmarks.soak $(ARGS)
 
 clean:
 	@rm -rf $(VENV) demo lab dist build .cache .pytest_cache .ruff_cache .hypothesis

@@ -30,6 +30,7 @@ class FaultHttp:
     """One server that may be stopped and started again.
 
     `requests` are the headers of all POSTs, `methods` what they asked for.
+    Without a `port` it gets one of its own.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class FaultHttp:
         sessions: bool = False,
         standing: bool = False,
         tls: ssl.SSLContext | None = None,
+        port: int = 0,
         **options: Any,
     ) -> None:
         self.faults: dict[str, Fault] = {}
@@ -48,7 +50,7 @@ class FaultHttp:
         self._with_sessions = sessions
         self._with_standing_stream = standing
         self._tls = tls
-        self._port = 0
+        self._port = port
         self._server: ThreadingHTTPServer | None = None
         self.start()
 

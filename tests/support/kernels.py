@@ -62,6 +62,21 @@ class Kernel:
         self._manager.interrupt_kernel()
         return self._collect(asked)
 
+    def restart(self) -> None:
+        """As Restart Kernel does: asked to end, and killed when it does not."""
+        self._manager.restart_kernel(now=False)
+        self._client.wait_for_ready(timeout=_START_SECONDS)
+
+    def end_by(self, number: int) -> None:
+        """Send the kernel a signal that ends it, and wait for that."""
+        self._manager.signal_kernel(number)
+        wait_until(lambda: not self._manager.is_alive(), "the kernel ended")
+
+    def begin(self, happened: Callable[[], bool], code: str) -> None:
+        """Start code that will not end by itself, and wait until it is where it should be."""
+        self._client.execute(code)
+        wait_until(happened, "the code was where it should be")
+
     def _collect(self, asked: str) -> Ran:
         began = time.monotonic()
         texts, error, traceback = {"stdout": "", "stderr": ""}, "", ""

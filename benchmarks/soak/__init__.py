@@ -1,0 +1,1 @@
+"""A long run of agents and servers while everything breaks: `python -m benchmarks.soak --help`."""

@@ -1,0 +1,50 @@
+"""Run the soak, say how it goes, and write its figures into `docs/reliability.md`."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+from pathlib import Path
+
+from .. import page
+from . import report
+from .soak import Outcome, Plan, soak
+
+_PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+_COMMAND = "make soak"
+_FAILURES_SHOWN = 20
+
+
+def main(given: list[str]) -> int:
+    """1 if anything was not as it should be."""
+    options = _parser().parse_args(given)
+    plan = Plan(options.minutes * 60, options.servers, options.agents, options.seed)
+    print(f"Seed {plan.seed}: {plan.servers} servers, {plan.agents} agents.", flush=True)
+    screen = sys.stdout
+
+    def show(seen: Outcome) -> None:
+        print(report.progress(seen), file=screen, flush=True)
+
+    seen = soak(plan, show)
+    print(report.table(seen))
+    for failure in seen.failures[:_FAILURES_SHOWN]:
+        print(f"FAILED: {failure}")
+    if not options.print_only:
+        page.write(_COMMAND, f"{page.machine()}\n\n{report.table(seen)}", _PAGE)
+        print(f"Written to {_PAGE}.")
+    return 1 if seen.failures else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--servers", type=int, default=20)
+    parser.add_argument("--agents", type=int, default=4)
+    parser.add_argument("--seed", default=secrets.token_hex(3), help="to repeat what was chosen")
+    parser.add_argument("--print-only", action="store_true", help="do not write the page")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

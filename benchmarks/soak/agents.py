@@ -1,0 +1,69 @@
+"""The agents of the soak: real runs of agents, one after the other, in a thread for each."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from xai_mcp_agent.bridge.agents import init_agent
+from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent
+from xai_mcp_agent.bridge.toolbelts import make_toolbelt, use_server
+
+from .tally import Tally
+
+_SERVERS_EACH = 6  # that the agent of one run may use
+_MAX_THOUGHTS = 8
+_END_SECONDS = 90.0  # for the runs under way, at the end
+
+
+class Agents:
+    """So many agents at once, until the block ends. `runs` counts those that came to an end."""
+
+    def __init__(self, many: int, servers: Sequence[str], model: str, tally: Tally, seed: str):
+        self.runs = 0
+        self._names = [f"agent {number + 1}" for number in range(many)]
+        self._servers = servers
+        self._model = model
+        self._tally = tally
+        self._seed = seed
+        self._over = threading.Event()
+
+    @contextmanager
+    def at_work(self) -> Generator[None]:
+        """Let them work for the length of the block."""
+        threads = [threading.Thread(target=self._work, args=[x], name=x) for x in self._names]
+        for thread in threads:
+            thread.start()
+        try:
+            yield
+        finally:
+            self._over.set()
+            for thread in threads:
+                thread.join(_END_SECONDS)
+                if thread.is_alive():
+                    self._tally.fail(f"a run of {thread.name} did not end")
+
+    def run_once(self, name: str, choice: random.Random) -> None:
+        """One run of one agent, as its nodes would do it."""
+        ctx: dict[str, Any] = {}
+        for server in choice.sample(self._servers, min(_SERVERS_EACH, len(self._servers))):
+            use_server(ctx, server, None)
+        init_agent(
+            ctx, name, provider="openai", model="random", base_url=self._model, api_key="sk-none",
+            max_thoughts=_MAX_THOUGHTS, toolbelt_spec=make_toolbelt(ctx, None),
+        )  # fmt: skip
+        run_agent(
+            ctx, name, "Go on.", outcome=CanvasRun(), on_thought=self._tally.count, show="quiet"
+        )
+        self.runs += 1
+
+    def _work(self, name: str) -> None:
+        choice = random.Random(f"{self._seed} {name}")
+        while not self._over.is_set():
+            try:
+                self.run_once(name, choice)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it fails the soak
+                self._tally.fail(f"a run of {name} ended with {error!r}")

@@ -1,0 +1,141 @@
+"""The whole soak: begin, let everything go wrong for a while, end, and count what is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.support.census import Census, take_census
+from xai_mcp_agent.bridge.runs import bridge_of
+
+from . import complaints
+from .agents import Agents
+from .fleet import Fleet, model_process
+from .stalls import Stalls, watched
+from .tally import Tally
+
+_SETTINGS = "XAI_MCP_SETTINGS"
+_LOOK_SECONDS = 2.0
+_WARM_SHARE = 0.3  # of the time: caches and pools fill up first
+_ALLOWED_GROWTH_MB = 30.0
+_END_SECONDS = 20.0  # for threads and files to go, once everything is closed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to do, and how long."""
+
+    seconds: float
+    servers: int
+    agents: int
+    seed: str
+
+
+@dataclass
+class Outcome:
+    """What was seen. `left` is what was still there at the end and not at the beginning."""
+
+    plan: Plan
+    tally: Tally = field(default_factory=Tally)
+    seconds: float = 0.0
+    runs: int = 0
+    starts: int = 0
+    blows: Counter[str] = field(default_factory=Counter[str])
+    stalls: Stalls = field(default_factory=Stalls)
+    idle: Stalls = field(default_factory=Stalls)
+    memory_mb: list[float] = field(default_factory=list[float])
+    left: list[str] = field(default_factory=list[str])
+
+    @property
+    def grown_mb(self) -> float:
+        """How much more memory there was towards the end than after the beginning."""
+        warm = self.memory_mb[int(len(self.memory_mb) * _WARM_SHARE) :]
+        part = max(1, len(warm) // 4)
+        return median(warm[-part:]) - median(warm[:part]) if warm else 0.0
+
+    @property
+    def failures(self) -> list[str]:
+        """Why it failed; empty when it did not."""
+        found = [*self.tally.unexplained, *(f"left at the end: {x}" for x in self.left)]
+        if self.grown_mb > _ALLOWED_GROWTH_MB:
+            found.append(f"memory grew by {self.grown_mb:.0f} MB")
+        if not self.tally.results:
+            found.append("no call had a result")
+        return found
+
+
+def soak(plan: Plan, show: Callable[[Outcome], None]) -> Outcome:
+    """Do it; `show` is called now and then while it goes on."""
+    outcome = Outcome(plan)
+    with (
+        complaints.told_to(outcome.tally.fail),
+        tempfile.TemporaryDirectory() as folder,
+        model_process(plan.seed) as model,
+    ):
+        _warm_up(Path(folder) / "first", plan, model)
+        before = take_census()
+        _work(Path(folder) / "soak", outcome, model, show)
+        outcome.left = _left_since(before)
+    return outcome
+
+
+def _work(folder: Path, outcome: Outcome, model: str, show: Callable[[Outcome], None]) -> None:
+    plan = outcome.plan
+    with _world(folder, plan, model, outcome.tally) as (fleet, agents, bridge), ExitStack() as all_:
+        outcome.blows = fleet.blows
+        outcome.stalls, outcome.idle = all_.enter_context(watched(bridge))
+        all_.enter_context(agents.at_work())
+        all_.enter_context(fleet.in_chaos())
+        began = time.monotonic()
+        while outcome.seconds < plan.seconds:
+            time.sleep(min(_LOOK_SECONDS, plan.seconds))
+            outcome.seconds = time.monotonic() - began
+            outcome.memory_mb.append(take_census().memory_mb)
+            outcome.runs, outcome.starts = agents.runs, fleet.starts()
+            show(outcome)
+
+
+@contextmanager
+def _world(
+    folder: Path, plan: Plan, model: str, tally: Tally
+) -> Generator[tuple[Fleet, Agents, Any]]:
+    """Servers, agents, and a bridge that is kept open while agents come and go."""
+    folder.mkdir()
+    fleet = Fleet(plan.servers, folder / "journal", plan.seed)
+    file = folder / "mcp_settings.json"
+    file.write_text(json.dumps(fleet.settings), encoding="utf-8")
+    os.environ[_SETTINGS] = str(file)
+    ctx: dict[str, Any] = {}
+    names = list(fleet.settings["mcpServers"])
+    with fleet.running():
+        bridge = bridge_of(ctx)
+        bridge.connect(wait=True)
+        try:
+            yield fleet, Agents(plan.agents, names, model, tally, plan.seed), bridge
+        finally:
+            ctx.clear()
+            bridge.close()
+
+
+def _warm_up(folder: Path, plan: Plan, model: str) -> None:
+    """What is loaded, and opened for good, by a first run is no leak."""
+    small = Plan(0.0, 2, 1, plan.seed)
+    with _world(folder, small, model, Tally()) as (_, agents, __):
+        agents.run_once("first", random.Random(plan.seed))
+
+
+def _left_since(before: Census) -> list[str]:
+    deadline = time.monotonic() + _END_SECONDS
+    while (left := take_census().more_than(before)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return left

@@ -1,0 +1,60 @@
+"""How long an event loop stood still: a task on it sleeps a moment, and looks how late it wakes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.bridge.portal import Portal
+
+_STEP_SECONDS = 0.01
+
+
+class Stalls:
+    """How late the task woke, each time."""
+
+    def __init__(self) -> None:
+        self.late_seconds: list[float] = []
+
+    async def watch(self, *_: Any) -> None:
+        """Measure until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + _STEP_SECONDS
+            await asyncio.sleep(_STEP_SECONDS)
+            self.late_seconds.append(loop.time() - due)
+
+    @property
+    def longest_seconds(self) -> float:
+        """The longest stall."""
+        return max(self.late_seconds, default=0.0)
+
+    def percentile_seconds(self, percent: float) -> float:
+        """So many of a hundred stalls were shorter than this."""
+        ordered = sorted(self.late_seconds) or [0.0]
+        return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+
+
+@contextmanager
+def watched(bridge: Bridge) -> Generator[tuple[Stalls, Stalls]]:
+    """The bridge's loop, and an idle one beside it, which shows what the machine adds."""
+    ours, idle = Stalls(), Stalls()
+    beside = Portal(_stay)
+    tasks: list[Future[Any]] = [bridge.submit(ours.watch), beside.submit(idle.watch)]
+    try:
+        yield ours, idle
+    finally:
+        for task in tasks:
+            task.cancel()
+            with suppress(CancelledError):
+                task.result()
+        beside.close()
+
+
+async def _stay(ready: Any, stop: Any) -> None:
+    ready()
+    await stop.wait()
