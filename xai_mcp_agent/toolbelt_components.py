@@ -91,7 +91,8 @@ class AgentUseMCPTools(Component):
     """Gives an agent the tools of one MCP server.
 
     The server starts in the background while the workflow goes on. If it cannot be
-    used, the agent works without it and says so. Use one node for each server.
+    used, the agent works without it and says so. Use one node for each server. If a
+    server asks something during a call, the run shows the question and waits for you.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.

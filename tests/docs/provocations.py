@@ -9,6 +9,7 @@ import io
 import json
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
@@ -20,18 +21,20 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from tests.support.asking_server import asking_entry, form
 from tests.support.canvas import make, play
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
 from tests.support.model_endpoint import Step, fails, hangs, html, model_endpoint
 from tests.support.processes import free_port
 from tests.support.xai_agent_workflow import xai_agent_workflow
-from xai_mcp_agent import Bridge, bridge
+from xai_mcp_agent import Answer, Bridge, Question, bridge
 from xai_mcp_agent.agent.models.base import FunctionSpec, ModelRequest, ModelSettings
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
 from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent_components import AgentInit
+from xai_mcp_agent.bridge.asking import call_here
 from xai_mcp_agent.bridge.canvas import CanvasRun
 from xai_mcp_agent.bridge.freshness import warn_if_stale
 from xai_mcp_agent.cli.clashes import find_clashes
@@ -42,6 +45,7 @@ from xai_mcp_agent.settings.load import load_settings, settings_from
 from xai_mcp_agent.settings.models import Settings
 
 _CHILD_SECONDS = 30
+_ANSWER_SECONDS = 10.0
 # What would let a person's own settings decide about what is said.
 _FOREIGN = (
     "XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL",
@@ -200,6 +204,21 @@ def calling() -> Iterator[str]:
         yield _said_by(lambda: call("notes", "die", {}))
 
 
+def asked() -> Iterator[str]:
+    """A server's questions that nobody answers."""
+    waiting = threading.Event()
+
+    def answer(_: Question) -> Answer:
+        waiting.wait(_ANSWER_SECONDS)
+        return Answer.accepted()
+
+    servers = {"mcpServers": {"it": asking_entry(elicitationTimeout=0.1)}}
+    with Bridge(servers, answer=answer) as made:
+        yield call_here(made, "it", "ask", form(), None, lambda *_: None).notes[0]
+        yield made.call_tool("it", "ask", form()).notes[0]
+        waiting.set()
+
+
 # Nodes
 
 
@@ -293,6 +312,7 @@ def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         place.mkdir()
         yield from provoke(place)
     yield from calling()
+    yield from asked()
     yield from models()
     yield from offline()
     yield left_out(folder, monkeypatch)

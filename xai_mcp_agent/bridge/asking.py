@@ -12,8 +12,8 @@ from ..core.tools import JsonObject
 from .bridge import Bridge
 from .engine import Engine
 from .masking import mask_of
+from .people.person import stage_for
 from .screen.console import Console
-from .stage import Stage
 
 T = TypeVar("T")
 
@@ -38,9 +38,36 @@ def ask(
     with Console(name) as console:
         console.hide(mask_of([bridge.settings.secrets]))
         console.wait_for(awaited)
-        found = Stage(console.tick).perform(bridge, do)
+        found = stage_for(console).perform(bridge, do)
         console.note("--", f"{name}: {tell(found)}")
     return found
+
+
+def call_here(
+    bridge: Bridge,
+    server: str,
+    tool: str,
+    arguments: JsonObject,
+    timeout_seconds: float | None,
+    on_progress: Callable[[float, float | None, str], None],
+) -> ToolResult:
+    """Call a tool and show nothing but what its server asks the person in front of this thread.
+
+    Raises:
+        XaiMcpError: see `Engine.call_tool`.
+    """
+    with Console(server) as console:
+        console.hide(mask_of([bridge.settings.secrets]))
+
+        async def tell(done: float, total: float | None, message: str) -> None:
+            on_progress(done, total, message)
+
+        async def do(engine: Engine) -> ToolResult:
+            return await engine.call_tool(
+                server, tool, arguments, timeout_seconds=timeout_seconds, on_progress=tell
+            )
+
+        return stage_for(console).perform(bridge, do)
 
 
 def call(
@@ -59,7 +86,7 @@ def call(
     name = f"{server}.{tool}"
     with Console(server) as console:
         console.hide(mask_of([bridge.settings.secrets]))
-        stage = Stage(console.tick)
+        stage = stage_for(console)
 
         def show(event: RunEvent) -> None:
             stage.post(lambda: console.show(event))

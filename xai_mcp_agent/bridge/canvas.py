@@ -21,11 +21,11 @@ from .agents import agent_in, spec_of
 from .engine import Engine
 from .masking import known_secrets, mask_of
 from .nesting import nested
+from .people.person import stage_for
 from .ports import as_text, required
 from .runs import busy
 from .screen.console import Console
 from .screen.values import short_arguments
-from .stage import Stage
 from .toolbelts import servers_in
 from .toolbox import AgentToolbox
 from .transcript import recorder
@@ -167,7 +167,7 @@ class _Workflow:
     ) -> None:
         self.ctx = ctx
         self.on_thought = on_thought
-        self.stage = Stage(console.tick)
+        self.stage = stage_for(console)
         self.failed: dict[str, XaiMcpError] = {}
         self._console = console
         self._who = who

@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
+from ..sources.host import Host, hosting
 from .bridge import Bridge
 from .engine import Engine
 from .portal import closed_meanwhile
@@ -36,6 +37,7 @@ class Stage:
     """
 
     def __init__(self, tick: Callable[[], None] | None = None) -> None:
+        self.host: Host | None = None  # answers what servers ask of this run
         self._tick = tick or _nothing
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
@@ -64,7 +66,8 @@ class Stage:
 
         async def play(engine: Engine) -> T:
             try:
-                return await do(engine)
+                with hosting(self.host):
+                    return await do(engine)
             finally:
                 ended.set()
                 self._work.put(_nothing)

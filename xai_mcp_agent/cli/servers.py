@@ -15,6 +15,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from ..bridge.asking import call_here
 from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
 from ..bridge.screen.values import progress_text
@@ -93,10 +94,10 @@ def call(
         _require_settings(bridge)
         listed = bridge.run(Engine.tool, server, tool)
         given = read_arguments(arguments or [], listed)
-        on_progress = None if as_json else _print_progress
-        result = bridge.call_tool(
-            server, tool, given, timeout_seconds=timeout, on_progress=on_progress
-        )
+        if as_json:  # for a program: nobody is asked anything
+            result = bridge.call_tool(server, tool, given, timeout_seconds=timeout)
+        else:
+            result = call_here(bridge, server, tool, given, timeout, _print_progress)
     if as_json:
         shown = {"is_error": result.is_error, "text": result.text, "structured": result.structured}
         echo_json({**shown, "parts": parts_as_dicts(result), "notes": result.notes})

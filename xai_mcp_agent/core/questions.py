@@ -59,6 +59,11 @@ class Answer:
         return Answer("cancel", reason=reason)
 
 
+def too_late(question: Question) -> Answer:
+    """What a question comes to whose time is over."""
+    return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
+
+
 Answerer: TypeAlias = Callable[[Question], Answer]
 """Answers questions. Called in a thread of its own: it may take its time."""
 

@@ -26,8 +26,11 @@ _caller: ContextVar[Host | None] = ContextVar("caller", default=None)
 
 
 @contextmanager
-def hosting(host: Host) -> Generator[None]:
-    """The calls that begin within the block, in this task and those it starts, are this host's."""
+def hosting(host: Host | None) -> Generator[None]:
+    """The calls that begin within the block, in this task and those it starts, are this host's.
+
+    None: it is not known whose they are.
+    """
     token = _caller.set(host)
     try:
         yield

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.canvas.conftest import workshop_entry
+from tests.support.asking_server import asking_entry
 from tests.support.example_agents import BASE_URL
 from tests.support.lab import browser, chromium, lab, open_lab
 from tests.support.lab_canvas import Canvas
@@ -32,11 +33,12 @@ def artefacts() -> Path:
 # so these fixtures end with this folder.
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A working folder as `init` makes it, with one more server, and a model for its examples."""
+    """A working folder as `init` makes it, with two more servers, and a model for its examples."""
     made = init_folder(tmp_path_factory.mktemp("browser") / "lab").folder
     settings = made / "mcp_settings.json"
     known = json.loads(settings.read_text(encoding="utf-8"))
     known["mcpServers"]["workshop"] = workshop_entry(made / "workshop.pid")
+    known["mcpServers"]["asking"] = asking_entry()
     settings.write_text(json.dumps(known, indent=2), encoding="utf-8")
     with model_endpoint(librarian) as endpoint:
         for file in (made / "examples").glob("*.xircuits"):

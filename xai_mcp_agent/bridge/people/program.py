@@ -7,7 +7,7 @@ import logging
 import anyio
 import anyio.to_thread
 
-from ...core.questions import Answer, Answerer, Question
+from ...core.questions import Answer, Answerer, Question, too_late
 from ...sources.host import Host, Nobody
 
 logger = logging.getLogger(__name__)
@@ -34,8 +34,7 @@ class Program:
                         self._answerer, question, abandon_on_cancel=True
                     )
             except TimeoutError:
-                limit = f"{question.limit_seconds:g} s"
-                return Answer.cancelled(f"the program did not answer within {limit}")
+                return too_late(question)
             except Exception as cause:
                 logger.exception("The program's `answer` raised")
                 return Answer.cancelled(f"the program that answers raised {type(cause).__name__}")

@@ -47,7 +47,7 @@ T = TypeVar("T")
 _BODY = "    "
 _RESULT_LINES = 6
 _ERROR_LINES, _ERROR_CHARS = 20, 2_000  # the next step stands at the end
-_MODEL, _SERVERS = "model", "servers"
+_MODEL, _SERVERS, _PERSON = "model", "servers", "person"
 _STOPPED = {
     "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
     "length": "cut off at the output limit: raise `max_output_tokens` of AgentInit",
@@ -55,7 +55,7 @@ _STOPPED = {
 }
 _MARKS: dict[str, Style] = {
     "==": "bold", "->": "cyan", "<-": "green", "++": "blue", "--": "blue", "..": "faint",
-    "!!": "red",
+    "!!": "red", "??": "bold",
 }  # fmt: skip
 _told_faults: set[str] = set()  # about the environment, which is the same for all runs
 
@@ -183,6 +183,29 @@ class Console:
         self._end_speech()
         self._voice.end_line()
         return do()
+
+    def tell(self, mark: str, text: str) -> None:
+        """Write a line that a person must see, however little is wanted."""
+        self._say(mark, text)
+
+    def ask(self, prompt: str, read: Callable[[], str]) -> str:
+        """Write a prompt, cleaned of what would act on a terminal, and read what is typed."""
+        self._end_speech()
+        shown = " ".join(clean(self._mask(prompt)).split())
+        return self._voice.ask(f"{self._body}   {shown} ", read)
+
+    def link(self, text: str, url: str) -> None:
+        """In the lab: a line with a link to a page of ours."""
+        self._end_speech()
+        self._voice.link(clean(self._mask(text)), url)
+
+    def person_awaited(self, who: str, *, is_asked: bool) -> None:
+        """An answer of the person to this server is waited for from now on, or not any more."""
+        key = f"{_PERSON} {who}"
+        if is_asked:
+            self._waiting.begin(key, f"your answer to {who}")
+        else:
+            self._waiting.end(key)
 
     def note(self, mark: str, text: str) -> None:
         """Write a line, unless only what went wrong is wanted."""

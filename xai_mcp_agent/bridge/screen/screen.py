@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
 from .detail import Detail
-from .surface import Surface, show_fold, surface_of, write_to_stdout
+from .surface import Surface, show_fold, show_link, surface_of, write_to_stdout
 from .text import clean, columns, cut
 
 Style: TypeAlias = Literal["", "bold", "red", "green", "cyan", "blue", "faint"]
@@ -131,6 +131,26 @@ class Screen:
         with self._lock:
             if self._open is voice and self._held:
                 self.end_line(voice)
+
+    def ask(self, voice: Voice, prompt: str, read: Callable[[], str]) -> str:
+        """Write a prompt and read what is typed; what others write waits for its end."""
+        with self._lock:
+            if self._open is not None:
+                self.end_line(self._open)
+            self.end_line(voice)
+            self._wipe()
+            self._write_held()
+            self._open = voice
+            self._write(voice.prefix + prompt, at_once=True)
+        try:
+            typed = read()
+        except BaseException:
+            self.end_line(voice)
+            raise
+        with self._lock:  # the person has ended the line
+            self._open = None
+            self._write_held()
+        return typed
 
     def can_rewrite(self, voice: Voice) -> bool:
         """Whether a line can be written again now: not where others write theirs below it."""
@@ -249,6 +269,16 @@ class Voice:
         prefix = self.prefix
         shown = f"{prefix.strip()} {title}".strip()
         self._screen.put(self, lambda: show_fold(shown, text, indent + _leading(prefix)))
+
+    def link(self, text: str, url: str) -> None:
+        """In the lab: a line that leads to a page of ours."""
+        prefix = self.prefix
+        shown = f"{prefix.strip()} {text}".strip()
+        self._screen.put(self, lambda: show_link(shown, url, _leading(prefix) + 4))
+
+    def ask(self, prompt: str, read: Callable[[], str]) -> str:
+        """Write a prompt and read what is typed."""
+        return self._screen.ask(self, prompt, read)
 
     def leave(self) -> None:
         """The run is over."""

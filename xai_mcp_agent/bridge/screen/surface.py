@@ -23,6 +23,10 @@ _FOLD = (
     '<details style="margin-left:{margin:.1f}em"><summary>{title}</summary>'
     '<pre style="max-height:40em;overflow:auto">{text}</pre></details>'
 )
+_LINK = (
+    '<div style="margin:0.3em 0 0.3em {margin:.1f}em;font-weight:bold">'
+    '<a href="{url}" target="_blank">{text}</a></div>'
+)
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,16 @@ def show_fold(title: str, text: str, indent: int) -> None:
     margin = indent * _EM_PER_COLUMN
     page = _FOLD.format(margin=margin, title=html.escape(title), text=html.escape(safe))
     display({"text/html": page, "text/plain": f"{' ' * indent}{title}"}, raw=True)
+
+
+def show_link(text: str, url: str, indent: int) -> None:
+    """In the lab: a line that a click leads from to a page of ours."""
+    # Here: only a kernel needs it, and has it already.
+    from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
+    margin = indent * _EM_PER_COLUMN
+    page = _LINK.format(margin=margin, url=html.escape(url), text=html.escape(text))
+    display({"text/html": page, "text/plain": f"{' ' * indent}{text}: {url}"}, raw=True)
 
 
 def _tell_once(reason: Exception) -> None:

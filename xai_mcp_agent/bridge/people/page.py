@@ -1,0 +1,263 @@
+"""A server's question as a page in the person's browser, served to this machine only, once.
+
+The address has a secret part, and a request that was not made for this host is refused: no other
+page and no other user can see the question or answer it. Words of the server are shown as text.
+"""
+
+from __future__ import annotations
+
+import html
+import logging
+import secrets
+import threading
+from collections.abc import Generator, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs
+
+from ...core.questions import Answer, Question
+from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
+
+logger = logging.getLogger(__name__)
+
+_MOST_BYTES = 200_000  # of what is sent back; a form of a person is a few hundred
+_IDLE_SECONDS = 10.0  # of one connection: browsers open some and send nothing
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "frame-ancestors 'none'; base-uri 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 40em; margin: 3em auto; padding: 0 1em }}
+label, fieldset {{ display: block; margin: 1.2em 0; border: 0; padding: 0 }} b {{ display: block }}
+input:not([type=radio]):not([type=checkbox]), select {{ font: inherit; width: 100%; padding: .3em }}
+small {{ display: block; color: #555 }} .wrong {{ color: #b00020 }} .url {{ word-break: break-all }}
+.said {{ white-space: pre-wrap; border-left: 4px solid #ccc; padding-left: 1em }}
+button {{ font: inherit; padding: .4em 1.2em; margin-right: .6em }}
+</style><h1>{title}</h1>{body}</html>"""
+_INPUTS = {"email": "email", "uri": "url", "date": "date"}
+
+
+class Page:
+    """One question's. `answer` is set when the person has sent it."""
+
+    def __init__(self, question: Question) -> None:
+        self.answer: Future[Answer] = Future()
+        self.question = question
+        self.path = f"/{secrets.token_urlsafe(24)}"
+        self.url = ""
+        self._fields = fields_of(question.schema or {})
+
+    def first(self) -> str:
+        """The page as the person sees it first."""
+        if self.answer.done():
+            return _closing("This question is answered already.")
+        return self._form({}, {})
+
+    def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
+        """What was sent: the page that follows, and where it leads instead if it does."""
+        match sent.get("action", [""])[0]:
+            case "accept" if self.question.schema is None:
+                self._set(Answer.accepted())
+                return _closing("You may close this page."), self.question.url
+            case "accept":
+                return self._check(sent), ""
+            case "decline":
+                self._set(Answer.declined("the person said no"))
+            case _:
+                self._set(Answer.cancelled("the person stopped the questions"))
+        return _closing("Nothing was sent. You may close this page."), ""
+
+    def _check(self, sent: Mapping[str, list[str]]) -> str:
+        content: dict[str, Any] = {}
+        wrong: dict[str, str] = {}
+        for number, field in enumerate(self._fields):
+            try:
+                value = _value(field, sent.get(f"f{number}", []))
+            except Unfit as why:
+                wrong[field.name] = str(why)
+            else:
+                if value is not NO_DEFAULT:
+                    content[field.name] = value
+        if wrong:
+            return self._form(sent, wrong)
+        self._set(Answer.accepted(content))
+        return _closing("Your answer was sent. You may close this page.")
+
+    def _set(self, answer: Answer) -> None:
+        try:
+            self.answer.set_result(answer)
+        except InvalidStateError:
+            logger.debug("a question was answered twice")
+
+    def _form(self, sent: Mapping[str, list[str]], wrong: Mapping[str, str]) -> str:
+        asks = f'<p class="said">{_safe(self.question.message)}</p>'
+        if self.question.schema is None:
+            host, url = _safe(host_of(self.question.url)), _safe(self.question.url)
+            asks += f'<p>It wants you to open a page of <b>{host}</b></p><p class="url">{url}</p>'
+            accept = f"Open {host}"
+        else:
+            accept = "Send"
+            asks += "".join(
+                _control(f"f{number}", field, sent.get(f"f{number}"), wrong.get(field.name, ""))
+                for number, field in enumerate(self._fields)
+            )
+        buttons = "".join(
+            f'<button name="action" value="{value}"{more}>{text}</button>'
+            for value, text, more in (
+                ("accept", accept, ""),
+                ("decline", "Decline", " formnovalidate"),
+                ("cancel", "Cancel", " formnovalidate"),
+            )
+        )
+        body = f'<form method="post">{asks}<p>{buttons}</p></form>'
+        return _PAGE.format(title=f"{_safe(self.question.server)} asks", body=body)
+
+
+@contextmanager
+def serving(question: Question) -> Generator[Page]:
+    """A page that can be opened for the length of the block."""
+    page = Page(question)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(page))
+    server.daemon_threads = True
+    port = server.server_address[1]
+    page.url = f"http://127.0.0.1:{port}{page.path}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield page
+    finally:
+        # In a thread: it waits for the serving one, and the loop has others to serve.
+        threading.Thread(target=_shut, args=(server,), daemon=True).start()
+
+
+def _shut(server: ThreadingHTTPServer) -> None:
+    server.shutdown()
+    server.server_close()
+
+
+def _handler_for(page: Page) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        timeout = _IDLE_SECONDS
+
+        def do_GET(self) -> None:
+            if self._is_for_us():
+                self._send(200, page.first())
+
+        def do_POST(self) -> None:
+            if not self._is_for_us():
+                return
+            length = self.headers.get("Content-Length", "")
+            if not length.isdigit() or int(length) > _MOST_BYTES:
+                self._send(413, _closing("That is too much."))
+                return
+            text = self.rfile.read(int(length)).decode("utf-8", "replace")
+            following, elsewhere = page.take(parse_qs(text, keep_blank_values=True))
+            self._send(303 if elsewhere else 200, following, elsewhere)
+
+        def _is_for_us(self) -> bool:
+            hosts = (
+                page.url.split("/")[2],
+                page.url.split("/")[2].replace("127.0.0.1", "localhost"),
+            )
+            is_ours = self.headers.get("Host") in hosts and secrets.compare_digest(
+                self.path.encode(), page.path.encode()
+            )
+            if not is_ours:
+                self._send(404, _closing("There is nothing here."))
+            return is_ours
+
+        def _send(self, status: int, text: str, elsewhere: str = "") -> None:
+            data = text.encode("utf-8", "replace")
+            self.send_response(status)
+            for name, value in _HEADERS.items():
+                self.send_header(name, value)
+            if elsewhere:
+                self.send_header("Location", elsewhere)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing on stderr."""
+
+    return Handler
+
+
+def _value(field: Field, sent: list[str]) -> Any:
+    """The value of one field as it was sent; `NO_DEFAULT` where it was left empty."""
+    if field.kind == "boolean":
+        return bool(sent) if field.is_needed or sent or field.default is True else NO_DEFAULT
+    if field.kind == "many":
+        if not sent and not field.is_needed:
+            return NO_DEFAULT
+        if problems := field.problems(sent):
+            raise Unfit(f"{problems[0]}.")
+        return sent
+    typed = sent[0] if sent else ""
+    if typed.strip():
+        return field.read(typed)
+    if field.is_needed:
+        raise Unfit("An answer is needed here.")
+    return NO_DEFAULT
+
+
+def _control(name: str, field: Field, sent: list[str] | None, wrong: str) -> str:
+    """One field: what it is called, what it takes, what is wrong with it."""
+    star = "" if field.is_needed else " (optional)"
+    words = f"<b>{_safe(field.label)}{star}</b>"
+    if field.description:
+        words += f"<small>{_safe(field.description)}</small>"
+    if wrong:
+        words += f'<span class="wrong">{_safe(wrong)}</span>'
+    values = sent if sent is not None else _defaults(field)
+    if field.kind in ("boolean", "many"):
+        options = [("yes", "yes")] if field.kind == "boolean" else []
+        options += [(x.value, x.label) for x in field.choices]
+        boxes = "".join(
+            f'<div><input type="checkbox" name="{name}" value="{_safe(value)}" id="{name}-{n}"'
+            f"{' checked' if value in values else ''}>"
+            f' <label style="display:inline" for="{name}-{n}">{_safe(label)}</label></div>'
+            for n, (value, label) in enumerate(options)
+        )
+        return f"<fieldset>{words}{boxes}</fieldset>"
+    return f"<label>{words}{_input(name, field, values)}</label>"
+
+
+def _input(name: str, field: Field, values: list[str]) -> str:
+    needed = " required" if field.is_needed else ""
+    if field.kind == "one":
+        options = "".join(
+            f'<option value="{_safe(x.value)}"{" selected" if x.value in values else ""}>'
+            f"{_safe(x.label)}</option>"
+            for x in field.choices
+        )
+        return f'<select name="{name}"{needed}><option value=""></option>{options}</select>'
+    kind = _INPUTS.get(str(field.schema.get("format")), "text")
+    value = _safe(values[0]) if values else ""
+    return (
+        f'<input type="{kind}" name="{name}" value="{value}"{needed}>'
+        f"<small>{_safe(field.wanted())}</small>"
+    )
+
+
+def _defaults(field: Field) -> list[str]:
+    default = field.default
+    if default is NO_DEFAULT or default is False:
+        return []
+    if isinstance(default, list):
+        return [str(x) for x in default]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return [field.shown(default) if default is True else str(default)]
+
+
+def _closing(text: str) -> str:
+    return _PAGE.format(title="Done", body=f"<p>{_safe(text)}</p>")
+
+
+def _safe(text: str) -> str:
+    return html.escape(text)

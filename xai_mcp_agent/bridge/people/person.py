@@ -1,0 +1,108 @@
+"""The person in front of a run: asked at the terminal, or in the lab on a page to click on.
+
+The lab's output panel shows no place to type (a run that asks there waits for ever, unseen); so
+the page is served by this process, to this machine only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from typing import Any
+
+import anyio
+
+from ...core.questions import Answer, Question, too_late
+from ..screen.console import Console
+from ..stage import Stage
+from .form import host_of
+from .page import serving
+from .terminal import ask_in_terminal, read_line, why_not_here
+
+_OTHERWISE = (
+    'Answer it in a terminal or the lab, or set "elicitation": "defaults" for this server in the '
+    "settings"
+)
+
+
+def stage_for(console: Console) -> Stage:
+    """A stage for the run that this console shows, in this thread, with its person as host."""
+    stage = Stage(console.tick)
+    stage.host = Person(stage, console)
+    return stage
+
+
+class Person:
+    """Whoever sits in front of one run. Made in its thread; `answer` is for the bridge's loop."""
+
+    def __init__(self, stage: Stage, console: Console) -> None:
+        self._stage = stage
+        self._console = console
+        self._one_at_a_time = anyio.Lock()
+        self._in_lab = kernel() is not None
+        self._why_not = why_not_in_lab() if self._in_lab else why_not_here()
+
+    async def answer(self, question: Question) -> Answer:
+        """Ask, when all earlier questions are answered; at once no where nobody is there."""
+        if self._why_not:
+            return Answer.declined(f"nobody can be asked: {self._why_not}. {_OTHERWISE}")
+        if question.schema is None and not host_of(question.url):
+            return Answer.declined("the address that it wants opened is no page of the web")
+        async with self._one_at_a_time:
+            if self._in_lab:
+                return await self._on_a_page(question)
+            return await self._stage.run(lambda: self._at_the_terminal(question))
+
+    def _at_the_terminal(self, question: Question) -> Answer:
+        deadline = time.monotonic() + question.limit_seconds
+
+        def read(prompt: str) -> str:
+            return self._console.ask(prompt, lambda: read_line(deadline))
+
+        return ask_in_terminal(question, self._console.tell, read)
+
+    async def _on_a_page(self, question: Question) -> Answer:
+        with serving(question) as page:
+            self._post(lambda: self._invite(question, page.url))
+            try:
+                with anyio.fail_after(question.limit_seconds):
+                    answer = await asyncio.wrap_future(page.answer)
+            except TimeoutError:
+                answer = too_late(question)
+            finally:
+                self._post(lambda: self._console.person_awaited(question.server, is_asked=False))
+        words = {"accept": "answered", "decline": "declined"}
+        done = words.get(answer.action, f"not answered: {answer.reason}")
+        self._post(lambda: self._console.tell("??", f"{question.server}: {done}"))
+        return answer
+
+    def _invite(self, question: Question, url: str) -> None:
+        console = self._console
+        console.tell("??", f"{question.server} asks: {question.message}")
+        console.link(f"Answer {question.server} here", url)
+        console.person_awaited(question.server, is_asked=True)
+
+    def _post(self, do: Any) -> None:
+        self._stage.post(do)
+
+
+def kernel() -> Any:
+    """The kernel that this code runs in, or None."""
+    # Imported by a kernel before any code runs; a script need not load it to know.
+    shell = sys.modules.get("IPython")
+    found = shell.get_ipython() if shell is not None else None
+    return getattr(found, "kernel", None)
+
+
+def why_not_in_lab() -> str:
+    """Why nobody can be asked by the code of this kernel; empty if somebody can."""
+    if os.environ.get("CI"):
+        return "this run is not attended (CI is set)"
+    # A notebook that is run by a program, not by a person.
+    if not getattr(kernel(), "_allow_stdin", False):
+        return "nobody attends this kernel"
+    if os.environ.get("JUPYTERHUB_API_TOKEN"):
+        return "the lab runs on another machine, whose pages your browser cannot reach"
+    return ""
