@@ -9,6 +9,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests.support.build_reliability import PAGE
+from tests.support.pages import rows_of
 from xai_mcp_agent.core.errors import SourceError
 
 from .catalogue import FAULTS, GROUPS, group_of
@@ -82,3 +84,9 @@ def test_the_others_notice_nothing(group: str):
 @pytest.mark.parametrize("group", GROUPS)
 def test_files_and_threads_are_given_back(group: str):
     assert run_of(group).left_behind == ()
+
+
+def test_the_page_has_every_fault():
+    """Written by `python -m tests.support.build_reliability`; the figures are of one run."""
+    told = [x for row in rows_of(PAGE) if "fault" in row.cells for x in row.codes("fault")]
+    assert told == FAULTS
