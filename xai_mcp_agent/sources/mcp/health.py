@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
@@ -71,7 +72,7 @@ class Health:
 
     async def _probe(self, ask: Callable[[], Awaitable[Any]]) -> None:
         """Ask twice if need be: the first time may go over a connection that is dead already."""
-        with anyio.move_on_after(_PROBE_SECONDS):
+        with suppress(TimeoutError), self._link.pending.limit(_PROBE_SECONDS):
             for _ in range(2):
                 self._doubted = anyio.Event()
                 try:

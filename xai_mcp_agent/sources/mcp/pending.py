@@ -15,12 +15,10 @@ import anyio
 from ..host import Host, caller
 
 
-class Waiting:
-    """One request. `notes` is what there is to say about how it was answered."""
+class Clock:
+    """A limit, as a scope that is cancelled when it is over; the scope's deadline may be moved."""
 
     def __init__(self, seconds: float) -> None:
-        self.host = caller()
-        self.notes: list[str] = []
         self.scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
         self._left = inf
 
@@ -30,8 +28,18 @@ class Waiting:
         self.scope.deadline = inf
 
     def resume(self) -> None:
-        """Let its clock go on."""
-        self.scope.deadline = anyio.current_time() + self._left
+        """Let its clock go on, unless another limit was set meanwhile."""
+        if self.scope.deadline == inf:
+            self.scope.deadline = anyio.current_time() + self._left
+
+
+class Waiting(Clock):
+    """One request. `notes` is what there is to say about how it was answered."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.host = caller()
+        self.notes: list[str] = []
 
 
 class Pending:
@@ -39,6 +47,7 @@ class Pending:
 
     def __init__(self) -> None:
         self._waiting: dict[Waiting, None] = {}  # the one that began last is the last
+        self._clocks: dict[Clock, None] = {}  # theirs, and those of other limits
         self._pauses = 0
         self._all_done = anyio.Event()
 
@@ -51,16 +60,36 @@ class Pending:
         """
         waiting = Waiting(seconds)
         self._waiting[waiting] = None
-        if self._pauses:
-            waiting.pause()
         try:
-            with waiting.scope:
+            with self._runs(waiting):
                 yield waiting
         finally:
             del self._waiting[waiting]
             if not self._waiting:
                 self._all_done.set()
-        if waiting.scope.cancelled_caught:
+
+    @contextmanager
+    def limit(self, seconds: float) -> Generator[anyio.CancelScope]:
+        """A limit for something else than a request, whose clock stands still when theirs do.
+
+        Raises:
+            TimeoutError: its time ran out.
+        """
+        clock = Clock(seconds)
+        with self._runs(clock):
+            yield clock.scope
+
+    @contextmanager
+    def _runs(self, clock: Clock) -> Generator[None]:
+        self._clocks[clock] = None
+        if self._pauses:
+            clock.pause()
+        try:
+            with clock.scope:
+                yield
+        finally:
+            del self._clocks[clock]
+        if clock.scope.cancelled_caught:
             raise TimeoutError
 
     @contextmanager
@@ -68,15 +97,15 @@ class Pending:
         """No time passes for any of them within the block."""
         self._pauses += 1
         if self._pauses == 1:
-            for waiting in self._waiting:
-                waiting.pause()
+            for clock in self._clocks:
+                clock.pause()
         try:
             yield
         finally:
             self._pauses -= 1
             if not self._pauses:
-                for waiting in self._waiting:
-                    waiting.resume()
+                for clock in self._clocks:
+                    clock.resume()
 
     def hosts(self) -> list[Host]:
         """Those who wait, each once."""

@@ -11,7 +11,6 @@ from ...core.errors import SourceError
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
 from .health import Health
 from .listing import all_pages
-from .pending import Pending
 from .transport import Connection
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ class Requests:
         self._link = link
         self._failures = failures
         self._health = health
-        self.pending = Pending()
+        self.pending = link.pending
 
     @property
     def seconds(self) -> float:

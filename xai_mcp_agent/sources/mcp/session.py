@@ -75,7 +75,7 @@ class McpSession:
         self._health = Health(link, listener.over)
         self._requests = Requests(link, failures, self._health)
         self.content = Content(self._requests)
-        self._asked = Asked(link, self._requests.pending, host)
+        self._asked = Asked(link, link.pending, host)
         self._attempt: anyio.CancelScope | None = None
         # Two listings at the same time could end in the wrong order.
         self._one_listing = anyio.Lock()
@@ -101,7 +101,7 @@ class McpSession:
         """
         # Until it has answered once, nothing is lost by ending it without grace.
         self.link.hurry(True)
-        with anyio.fail_after(seconds) as limit:
+        with self.link.pending.limit(seconds) as limit:
             self._attempt = limit
             async with (
                 self._new_client() as self._requests.client,

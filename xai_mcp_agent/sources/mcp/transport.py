@@ -11,6 +11,7 @@ from .auth.authorization import Authorization
 from .auth.store import Access
 from .http.facts import HttpFacts
 from .http.transport import http_transport, sse_transport
+from .pending import Pending
 from .stdio.process import ServerProcess
 from .stdio.stderr import StderrLog
 from .stdio.transport import stdio_transport
@@ -25,6 +26,7 @@ class Connection:
     settings: ServerSettings
     stderr: StderrLog
     access: Access | None = None
+    pending: Pending = field(default_factory=Pending)
     watch: Watch = field(default_factory=Watch)
     http: HttpFacts = field(default_factory=HttpFacts)
     closed_on_purpose: bool = False
@@ -45,7 +47,7 @@ class Connection:
         """What gets access where the server asks for it; not where the settings forbid it."""
         if self.access is None or self.settings.auth.use == "no":
             return None
-        return Authorization(self.settings, self.access)
+        return Authorization(self.settings, self.access, self.pending.paused)
 
     @property
     def process(self) -> ServerProcess | None:
