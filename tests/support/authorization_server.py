@@ -14,7 +14,7 @@ import secrets
 import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote, urlencode
 
@@ -50,7 +50,7 @@ class AuthorizationServer:
     """`asked` has one word for each thing it was asked for; other attributes change what it does.
 
     `denies`: the error a person's browser is sent back with. `token_seconds`: how long tokens hold.
-    `issuer_told`: the `iss` in redirects; None: its own, empty: none.
+    `issuer_told`: the `iss` in redirects; None: its own, empty: none. `grants`: the most it gives.
     """
 
     url: str = ""
@@ -62,6 +62,7 @@ class AuthorizationServer:
     codes_are_expired: bool = False
     is_down: bool = False
     issuer_told: str | None = None
+    grants: frozenset[str] | None = None
     metadata: dict[str, Any] = field(default_factory=dict[str, Any])
     clients: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     public_key: str = ""
@@ -201,6 +202,8 @@ class AuthorizationServer:
         return self._give(grant)
 
     def _give(self, grant: _Grant, *, renewable: bool = True) -> Response:
+        scopes = [x for x in grant.scope.split() if self.grants is None or x in self.grants]
+        grant = replace(grant, scope=" ".join(scopes))
         token, refresh = f"access-{secrets.token_urlsafe(24)}", f"refresh-{secrets.token_urlsafe()}"
         self.tokens[token] = (grant.scope, time.time() + self.token_seconds)
         told = {"access_token": token, "token_type": "Bearer", "expires_in": self.token_seconds}

@@ -17,6 +17,11 @@ from ..core.questions import Answer, Question
 class Host(Protocol):
     """Answers what servers ask. Used on the bridge's event loop."""
 
+    @property
+    def why_nobody(self) -> str:
+        """Why there is nobody to be asked, so that all is declined; empty if there is somebody."""
+        ...
+
     async def answer(self, question: Question) -> Answer:
         """Have a question answered, by a person or a program. Must not raise."""
         ...
@@ -48,6 +53,11 @@ class Nobody:
 
     def __init__(self, reason: str) -> None:
         self._reason = reason
+
+    @property
+    def why_nobody(self) -> str:
+        """The reason."""
+        return self._reason
 
     async def answer(self, question: Question) -> Answer:
         """Decline."""

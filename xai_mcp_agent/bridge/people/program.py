@@ -25,6 +25,11 @@ class Program:
         self._answerer = answerer
         self._one_at_a_time = anyio.Lock()
 
+    @property
+    def why_nobody(self) -> str:
+        """The program is there."""
+        return ""
+
     async def answer(self, question: Question) -> Answer:
         """What the function says. Where it raises, or takes too long, that is no answer."""
         async with self._one_at_a_time:

@@ -25,7 +25,8 @@ from ...core.results import ResourcePart, ToolResult
 from ...core.tools import JsonObject
 from ...settings.models import ServerSettings
 from ..base import OnProgress
-from ..host import Host
+from ..host import Host, caller
+from .auth.logs import hide_what_the_sdk_logs
 from .auth.store import Access
 from .failures import Failures, LastingFailure, NotSent, hung_up
 from .probe import eras
@@ -247,7 +248,7 @@ class McpSource:
         self, observer: Observer, mode: str, seconds: float
     ) -> tuple[SourceError | None, bool]:
         """One process or connection; why it ended, and whether the older era might go better."""
-        link = Connection(self._settings, StderrLog(self._mask), self._access)
+        link = Connection(self._settings, StderrLog(self._mask), self._access, self._hosts)
         sitting = _Sitting(self, observer)
         session = McpSession(link, mode, self._failures, sitting, self._host)
         self._session = sitting.session = session
@@ -266,6 +267,10 @@ class McpSource:
         error = None if on_purpose else self._failures.of_loss(link)
         observer.notice(SourceLost(self.name, error.problem if error else "closed", on_purpose))
         return error, False
+
+    def _hosts(self) -> list[Host]:
+        """Who could be asked while it connects: the one that waits longest is the last."""
+        return [self._host, *reversed(self._verdict.hosts)]
 
     def became_ready(self, session: McpSession, seconds: float) -> None:
         """Told by the session once it has listed its tools."""
@@ -306,6 +311,7 @@ class _Verdict:
 
     def __init__(self) -> None:
         self.wanted = anyio.Event()
+        self.hosts: list[Host] = []
         self._told = anyio.Event()
         self._outcome: McpSession | SourceError | None = None
 
@@ -317,6 +323,8 @@ class _Verdict:
     async def wait(self) -> McpSession:
         """Ask for the attempt and wait for its outcome."""
         self.wanted.set()
+        if (host := caller()) is not None:
+            self.hosts.append(host)
         await self._told.wait()
         if isinstance(self._outcome, McpSession):
             return self._outcome
@@ -363,4 +371,5 @@ def _prepare_libraries() -> None:
     for name in ("mcp", "client"):  # as the SDK calls its loggers
         # What it logs is in our errors, in fewer words; who sets up logging sees it all the same.
         logging.getLogger(name).addHandler(logging.NullHandler())
+    hide_what_the_sdk_logs()
     _prepared.set()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...settings.models import ServerSettings
+from ..host import Host
 from .auth.authorization import Authorization
 from .auth.store import Access
 from .http.facts import HttpFacts
@@ -26,6 +28,7 @@ class Connection:
     settings: ServerSettings
     stderr: StderrLog
     access: Access | None = None
+    hosts: Callable[[], Sequence[Host]] = tuple
     pending: Pending = field(default_factory=Pending)
     watch: Watch = field(default_factory=Watch)
     http: HttpFacts = field(default_factory=HttpFacts)
@@ -47,7 +50,12 @@ class Connection:
         """What gets access where the server asks for it; not where the settings forbid it."""
         if self.access is None or self.settings.auth.use == "no":
             return None
-        return Authorization(self.settings, self.access, self.pending.paused)
+        return Authorization(
+            self.settings,
+            self.access,
+            self.pending.paused,
+            lambda: [*self.hosts(), *self.pending.hosts()],
+        )
 
     @property
     def process(self) -> ServerProcess | None:

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import anyio
+import anyio.to_thread
+import httpx2
 import pytest
 
-from tests.support.authorization_server import Protected, go_there, protected_server
+from tests.support.authorization_server import Protected, browse, go_there, protected_server
+from tests.support.bridges import status_of
+from tests.support.fault_http import fault_http, refuse
+from tests.support.fault_server import entry
+from tests.support.processes import listens, wait_until
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import SourceFailed
+from xai_mcp_agent.core.errors import ServerError, SourceFailed
+from xai_mcp_agent.core.questions import Answer, Question
+from xai_mcp_agent.core.sign_in import SignInRequest
 
 ERAS = ["auto", "legacy"]
 
@@ -25,6 +36,13 @@ def bridge_to(protected: Protected, folder: Path, sign_in=go_there, **more) -> B
     """A bridge to it alone, as `it`."""
     servers = {"it": {**protected.entry, **more}}
     return Bridge({"mcpServers": servers}, sign_in=sign_in, token_folder=folder)
+
+
+def failure_of(bridge: Bridge) -> SourceFailed:
+    """Why it cannot be used."""
+    with pytest.raises(SourceFailed) as raised:
+        bridge.list_tools("it")
+    return raised.value
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -56,3 +74,251 @@ def test_where_nobody_is_there_the_command_to_sign_in_is_named(
         assert "somebody has to sign in" in raised.value.problem
         assert "xai-mcp-agent login it" in raised.value.next_step
     assert protected.service.asked == ["metadata"], "nothing is registered for nobody"
+
+
+def test_no_limit_runs_out_while_somebody_signs_in(protected: Protected, tmp_path: Path):
+    """A person needs longer than a server may take to start."""
+
+    async def slowly(request: SignInRequest) -> str:
+        await anyio.sleep(1.5)
+        return await anyio.to_thread.run_sync(go_there, request)
+
+    with bridge_to(protected, tmp_path, sign_in=slowly, startTimeout=1) as bridge:
+        assert bridge.call_tool("it", "who").text
+
+
+def test_a_sign_in_has_a_limit_of_its_own(protected: Protected, tmp_path: Path):
+    async def never(_request: SignInRequest) -> None:
+        await anyio.sleep_forever()
+
+    auth = {"signInTimeout": 0.2}
+    with bridge_to(protected, tmp_path, sign_in=never, auth=auth) as bridge:
+        assert failure_of(bridge).problem == "nobody signed in within 0.2 s."
+
+
+def test_the_browser_brings_the_outcome_to_a_listener_here(protected: Protected, tmp_path: Path):
+    pages: list[str] = []
+
+    def in_a_browser(request: SignInRequest) -> None:
+        pages.append(browse(request.url))
+
+    with bridge_to(protected, tmp_path, sign_in=in_a_browser) as bridge:
+        assert bridge.call_tool("it", "who").text
+    assert "You can close this window" in pages[0]
+
+
+def test_strangers_at_the_listener_change_nothing(protected: Protected, tmp_path: Path):
+    """Any page of the web can have a browser ask for an address on this machine."""
+    statuses: list[int] = []
+
+    def with_strangers(request: SignInRequest) -> None:
+        for query in ("?code=theirs&state=guessed", "?error=access_denied", "", "?code=theirs"):
+            statuses.append(httpx2.get(request.redirect_uri + query).status_code)
+        browse(request.url)
+
+    with bridge_to(protected, tmp_path, sign_in=with_strangers) as bridge:
+        assert bridge.call_tool("it", "who").text
+    assert statuses == [404] * 4
+
+
+def test_the_listener_is_closed_when_the_sign_in_is_over(protected: Protected, tmp_path: Path):
+    ports: list[int] = []
+
+    def keep_the_port(request: SignInRequest) -> str:
+        ports.append(urlsplit(request.redirect_uri).port or 0)
+        return go_there(request)
+
+    with bridge_to(protected, tmp_path, sign_in=keep_the_port) as bridge:
+        bridge.list_tools("it")
+        assert not listens(ports[0])
+
+
+def test_a_code_alone_is_enough(protected: Protected, tmp_path: Path):
+    """Where the browser cannot come back, a person copies what they see."""
+
+    def only_the_code(request: SignInRequest) -> str:
+        return parse_qs(urlsplit(go_there(request)).query)["code"][0]
+
+    protected.service.metadata = {"authorization_response_iss_parameter_supported": False}
+    with bridge_to(protected, tmp_path, sign_in=only_the_code) as bridge:
+        assert bridge.call_tool("it", "who").text
+
+
+def _raise(_request: SignInRequest) -> str:
+    raise RuntimeError("no browser here")
+
+
+REFUSED = {
+    "denied": ({"denies": "access_denied"}, go_there, "access was denied when signing in (The"),
+    "expired": ({"codes_are_expired": True}, go_there, "HTTP 400 invalid_grant (the code has exp"),
+    "no registration": ({"registers": False}, go_there, "registers nobody by itself (HTTP 403)"),
+    "wrong issuer": ({"issuer_told": "https://evil.example"}, go_there, "it is not safe"),
+    "no issuer": ({"issuer_told": ""}, go_there, "it is not safe"),
+    "service down": ({"is_down": True}, go_there, "gave no token: HTTP 503"),
+    "another state": ({}, lambda _: "http://127.0.0.1/callback?code=x&state=y", "not safe"),
+    "no code": ({}, lambda _: "http://127.0.0.1/callback", "no address with a code"),
+    "a program that fails": ({}, _raise, "RuntimeError: no browser here"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("mode", ERAS)
+def test_a_sign_in_that_comes_to_nothing_is_explained_and_not_repeated(
+    tmp_path: Path, case: str, mode: str
+):
+    options, sign_in, words = REFUSED[case]
+    asked: list[SignInRequest] = []
+
+    def once(request: SignInRequest) -> str:
+        asked.append(request)
+        return sign_in(request)
+
+    with (
+        protected_server(**options) as protected,
+        bridge_to(protected, tmp_path, sign_in=once, mode=mode) as bridge,
+    ):
+        error = failure_of(bridge)
+        assert words in error.problem
+        assert error.next_step
+        assert len(asked) <= 1, "nobody is asked twice for one start"
+
+
+def test_after_a_failed_sign_in_the_next_use_asks_again(protected: Protected, tmp_path: Path):
+    protected.service.denies = "access_denied"
+    with bridge_to(protected, tmp_path) as bridge:
+        failure_of(bridge)
+        protected.service.denies = ""
+        assert bridge.call_tool("it", "who").text
+    assert protected.service.count("register") == 1, "the registration is kept"
+
+
+def test_a_server_that_refuses_the_new_token_does_not_ask_for_ever(
+    protected: Protected, tmp_path: Path
+):
+    protected.refuses_all = True
+    with bridge_to(protected, tmp_path) as bridge:
+        assert "refuses the token that was got for it just now" in failure_of(bridge).problem
+    assert protected.service.count("authorize") == 1
+
+
+def test_a_failure_in_one_server_is_nothing_to_the_others(protected: Protected, tmp_path: Path):
+    async def never(_request: SignInRequest) -> None:
+        await anyio.sleep_forever()
+
+    servers = {"it": protected.entry, "good": entry()}
+    with Bridge({"mcpServers": servers}, sign_in=never, token_folder=tmp_path) as bridge:
+        bridge.connect("it")
+        assert bridge.call_tool("good", "echo", {"text": "calm"}).text == "calm"
+        assert status_of(bridge, "it").state == "connecting"
+
+
+def test_closing_the_bridge_ends_a_sign_in_that_waits(protected: Protected, tmp_path: Path):
+    """As Ctrl-C does, which ends the block."""
+    requests: list[SignInRequest] = []
+
+    async def never(request: SignInRequest) -> None:
+        requests.append(request)
+        await anyio.sleep_forever()
+
+    with bridge_to(protected, tmp_path, sign_in=never) as bridge:
+        bridge.connect("it")
+        wait_until(lambda: bool(requests), "somebody is asked to sign in")
+        began = time.monotonic()
+    assert time.monotonic() - began < 5
+    assert not listens(urlsplit(requests[0].redirect_uri).port or 0)
+
+
+def test_a_configured_header_is_used_and_nobody_signs_in(protected: Protected, tmp_path: Path):
+    headers = {"Authorization": "Bearer worn-out-token"}
+    with bridge_to(protected, tmp_path, headers=headers) as bridge:
+        assert "`Authorization` header" in failure_of(bridge).next_step
+    assert protected.service.asked == []
+
+
+def test_it_can_be_switched_off(protected: Protected, tmp_path: Path):
+    with bridge_to(protected, tmp_path, auth=False) as bridge:
+        failure_of(bridge)
+    assert protected.service.asked == []
+
+
+def test_a_server_that_wants_a_key_and_offers_no_sign_in_is_told_so(tmp_path: Path):
+    refusal = refuse(401, "no key", **{"www-authenticate": 'Bearer realm="api"'})
+    with fault_http() as peer:
+        peer.faults["*"] = refusal
+        servers = {"it": peer.entry()}
+        with Bridge({"mcpServers": servers}, token_folder=tmp_path) as bridge:
+            error = failure_of(bridge)
+    assert "offers no sign-in" in error.problem
+    assert "`Authorization` header" in error.next_step
+
+
+def test_the_scopes_of_the_settings_are_asked_for(protected: Protected, tmp_path: Path):
+    with bridge_to(protected, tmp_path, auth={"scopes": ["tools", "notes"]}) as bridge:
+        bridge.list_tools("it")
+    assert protected.service.scopes_asked == ["tools notes"]
+
+
+def test_a_call_that_needs_more_rights_signs_in_for_them(protected: Protected, tmp_path: Path):
+    protected.scope_for["admin"] = "admin"
+    with bridge_to(protected, tmp_path) as bridge:
+        bridge.list_tools("it")
+        assert bridge.call_tool("it", "admin").text == "done"
+        assert bridge.call_tool("it", "who").text
+    assert protected.service.scopes_asked == ["tools", "tools admin"]
+
+
+def test_rights_that_are_not_given_are_asked_for_once(protected: Protected, tmp_path: Path):
+    protected.scope_for["admin"] = "admin"
+    protected.service.grants = frozenset({"tools"})
+    with bridge_to(protected, tmp_path) as bridge:
+        for _ in range(2):
+            with pytest.raises(ServerError) as raised:
+                bridge.call_tool("it", "admin")
+        assert "rights" in str(raised.value)
+        assert bridge.call_tool("it", "who").text, "what it may, it still may"
+    assert protected.service.count("authorize") == 2
+
+
+def test_a_client_registered_by_hand_shows_its_secret_as_the_service_wants(tmp_path: Path):
+    methods = {"token_endpoint_auth_methods_supported": ["client_secret_post"]}
+    with protected_server(metadata=methods) as protected:
+        protected.service.add_client("by-hand", "a secret of length")
+        auth = {"clientId": "by-hand", "clientSecret": "a secret of length"}
+        with bridge_to(protected, tmp_path, auth=auth) as bridge:
+            assert bridge.call_tool("it", "who").text
+        assert protected.service.count("register") == 0
+
+
+def test_the_port_that_was_registered_is_used_again(protected: Protected, tmp_path: Path):
+    """Services compare the whole address."""
+    with bridge_to(protected, tmp_path) as bridge:
+        bridge.list_tools("it")
+        protected.service.revoke_tokens()
+        assert bridge.call_tool("it", "who").text
+    assert protected.service.count("authorize") == 2
+    assert protected.service.count("register") == 1
+
+
+def test_a_host_that_is_asked_questions_is_shown_the_page(protected: Protected, tmp_path: Path):
+    """Where a run has somebody to ask, signing in is one of the questions."""
+    questions: list[Question] = []
+
+    def answer(question: Question) -> Answer:
+        questions.append(question)
+        browse(question.url)
+        return Answer.accepted()
+
+    with Bridge(
+        {"mcpServers": {"it": protected.entry}}, answer=answer, token_folder=tmp_path
+    ) as bridge:
+        assert bridge.call_tool("it", "who").text
+    assert [x.server for x in questions] == ["it"]
+
+
+def test_whoever_does_not_open_the_page_is_not_signed_in(protected: Protected, tmp_path: Path):
+    with Bridge(
+        {"mcpServers": {"it": protected.entry}},
+        answer=lambda _: Answer.declined("not now"),
+        token_folder=tmp_path,
+    ) as bridge:
+        assert "the page to sign in was not opened (not now)" in failure_of(bridge).problem

@@ -8,17 +8,19 @@ first whether another one has done so meanwhile.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import nullcontext
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
+from ....core.sign_in import SignIn
 from ....settings.models import ServerSettings
+from ...host import Host
 from .errors import AuthFailure
-from .getting import Getting
-from .person import Clocks
+from .getting import Getting, in_vain
+from .person import Clocks, asking
 from .record import Record
 from .store import Access
 
@@ -38,14 +40,20 @@ class Authorization:
     """One connection's."""
 
     def __init__(
-        self, server: ServerSettings, access: Access, clocks: Clocks = nullcontext
+        self,
+        server: ServerSettings,
+        access: Access,
+        clocks: Clocks = nullcontext,
+        hosts: Callable[[], Sequence[Host]] = tuple,
     ) -> None:
         self.server = server
         self.access = access
         self.clocks = clocks
+        self._hosts = hosts
         self.record: Record | None = None
         # Tokens: what the last sign-in here brought, the last renewal; which was last taken.
         self.signed_in = self.renewed = self.accepted = ""
+        self.is_untested = False  # no token was taken since that sign-in
         self.asked_scopes: frozenset[str] = frozenset()  # by that sign-in
         self._one_at_a_time = anyio.Lock()
         self._failure: tuple[float, AuthFailure] | None = None
@@ -71,6 +79,11 @@ class Authorization:
                     await inner.aclose()
 
         return Auth()
+
+    def sign_in(self) -> SignIn | None:
+        """How somebody signs in now: as the program says, else whoever waits for the server."""
+        hosts = [x for x in self._hosts() if not x.why_nobody]
+        return self.access.sign_in or (asking(hosts[-1]) if hosts else None)
 
     async def keep(self, record: Record) -> None:
         """Use this from now on, and have it kept; its secrets are hidden from here on."""
@@ -98,7 +111,7 @@ class Authorization:
             response = yield request
         for _ in range(_MAX_ROUNDS):
             if response is not None and not self._wants_access(response):
-                self.accepted = used
+                self._note_taken(used)
                 return
             getting = Getting(self, request, response, used)
             inner = self._one_by_one(getting)
@@ -113,8 +126,9 @@ class Authorization:
             response = yield request
             if getting.signed_in:
                 break
-        if response is not None and not self._wants_access(response):
-            self.accepted = used
+        if response is not None and self._wants_access(response):
+            raise in_vain(self.server, response)
+        self._note_taken(used)
 
     async def _one_by_one(self, getting: Getting) -> Flow:
         """Get a token while nobody else does; a failure is shared by those who wait for it."""
@@ -134,6 +148,9 @@ class Authorization:
                 self._failure = (monotonic(), failure)
                 raise
             self._is_due = False
+
+    def _note_taken(self, used: str) -> None:
+        self.accepted, self.is_untested = used, False
 
     def _repeat_failure(self) -> None:
         if self._failure and monotonic() - self._failure[0] < _SAME_ANSWER_SECONDS:

@@ -56,6 +56,12 @@ def denied(server: ServerSettings, error: str, description: str) -> AuthFailure:
     return AuthFailure(f"{problem}{told}.", again(server))
 
 
+def not_opened(server: ServerSettings, reason: str) -> AuthFailure:
+    """The person did not open the page to sign in."""
+    told = f" ({_short(reason)})" if reason else ""
+    return AuthFailure(f"the page to sign in was not opened{told}.", again(server))
+
+
 def too_late(server: ServerSettings, seconds: float) -> AuthFailure:
     """Nobody signed in within the limit."""
     return AuthFailure(f"nobody signed in within {seconds:g} s.", again(server))
@@ -149,7 +155,7 @@ def of_the_flow(cause: Exception, server: ServerSettings) -> AuthFailure:
     if found := _TOKEN_REFUSED.match(text):
         return _token_refused(server, found[1], found[2])
     if "State parameter" in text:
-        text = "the answer of the sign-in belongs to another one"
+        text = "the answer does not match the question"
     if any(word in text for word in _MISMATCH):
         step = "Do not sign in there before you know why: ask who runs the server."
         return AuthFailure(f"signing in was stopped, it is not safe: {_short(text)}.", step)

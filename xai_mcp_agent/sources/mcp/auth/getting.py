@@ -9,13 +9,13 @@ from time import time
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
+from ....core.sign_in import SignIn
 from ....settings.models import ServerSettings
 from . import errors
 from .callback import Callback, open_callback
 from .client import choose_authentication, provider_of
 from .person import Clocks, ask
 from .record import Record
-from .store import Access
 
 if TYPE_CHECKING:
     import httpx2
@@ -37,12 +37,16 @@ class Owner(Protocol):
     """The connection that needs the token."""
 
     server: ServerSettings
-    access: Access
     clocks: Clocks
     signed_in: str
     renewed: str
     accepted: str
+    is_untested: bool
     asked_scopes: frozenset[str]
+
+    def sign_in(self) -> SignIn | None:
+        """How somebody signs in now; None where nobody is there."""
+        ...
 
     async def keep(self, record: Record) -> None:
         """Use this record from now on."""
@@ -87,6 +91,9 @@ class Getting:
         self._record = await self._owner.latest()
         if self._record.is_fresh() and self._record.access_token != self._used:
             return  # somebody else was faster
+        is_refused = self._refused is not None and self._refused.status_code == 401
+        if is_refused and self._used and self._owner.is_untested:
+            raise errors.refused_at_once(self._server)
         self._provider = self._new_provider()
         flow = self._provider.async_auth_flow(self._request)
         try:
@@ -107,7 +114,7 @@ class Getting:
         if outgoing is not self._request:
             return self._checked(outgoing)
         if self.signed_in:
-            self._owner.signed_in = self._token
+            self._owner.signed_in, self._owner.is_untested = self._token, True
             self._owner.asked_scopes = _words(self._context.client_metadata.scope)
             return None
         if self._is_renewing:
@@ -148,13 +155,10 @@ class Getting:
 
     async def _begin_to_sign_in(self, refused: httpx2.Response) -> None:
         """Find out whether it makes sense, and where the browser is to bring the outcome."""
-        is_new = bool(self._used) and self._used == self._owner.signed_in
-        if refused.status_code == 401 and is_new and self._used != self._owner.accepted:
-            raise errors.refused_at_once(self._server)
-        wanted = _scopes_in(refused)
-        if refused.status_code == 403 and is_new and wanted <= self._owner.asked_scopes:
-            raise errors.too_little(wanted)
-        if not self._server.auth.is_for_machines and self._owner.access.sign_in is not None:
+        asked = _scopes_in(refused) <= self._owner.asked_scopes
+        if refused.status_code == 403 and asked and self._used == self._owner.signed_in:
+            raise in_vain(self._server, refused)
+        if not self._server.auth.is_for_machines and self._owner.sign_in() is not None:
             await self._open_callback()
 
     async def _open_callback(self) -> None:
@@ -214,7 +218,7 @@ class Getting:
             raise errors.not_safe(where.netloc)
 
     def _require_somebody(self) -> None:
-        if self._owner.access.sign_in is not None:
+        if self._owner.sign_in() is not None:
             return
         if self._context.oauth_metadata is None:
             raise errors.NotOffered(self._server)
@@ -238,9 +242,10 @@ class Getting:
         from mcp.client.auth import AuthorizationCodeResult
 
         assert self._callback is not None
-        assert self._owner.access.sign_in is not None
         state = parse_qs(urlsplit(self._link).query)["state"][0]
-        sign_in, clocks = self._owner.access.sign_in, self._owner.clocks
+        sign_in, clocks = self._owner.sign_in(), self._owner.clocks
+        if sign_in is None:
+            raise errors.nobody_there(self._server)  # who was there has left
         found = await ask(self._server, sign_in, self._link, state, self._callback, clocks)
         self._server.secrets.add(found.code)
         return AuthorizationCodeResult(code=found.code, state=found.state, iss=found.issuer)
@@ -277,6 +282,13 @@ class Getting:
         if isinstance(cause, OAuthRegistrationError) and self._context.oauth_metadata is None:
             return errors.NotOffered(self._server)
         return errors.of_the_flow(cause, self._server)
+
+
+def in_vain(server: ServerSettings, refused: httpx2.Response) -> errors.AuthFailure:
+    """The server does not take what it sent us to get."""
+    if refused.status_code == 403:
+        return errors.too_little(_scopes_in(refused))
+    return errors.refused_at_once(server)
 
 
 def _scopes_in(response: httpx2.Response) -> frozenset[str]:

@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
+from ....core.questions import Question
 from ....core.sign_in import SignIn, SignInRequest
 from ....settings.models import ServerSettings
+from ...host import Host
 from .callback import Callback
-from .errors import AuthFailure, denied, no_outcome, too_late
+from .errors import AuthFailure, denied, no_outcome, not_opened, too_late
 from .outcome import Outcome, outcome_in
 
 Clocks: TypeAlias = Callable[[], AbstractContextManager[None]]
@@ -56,14 +58,32 @@ async def ask(
     return _checked(server, found[0] if found else too_late(server, seconds))
 
 
+def asking(host: Host) -> SignIn:
+    """Signing in by way of a host, which shows the page to its person."""
+
+    async def sign_in(request: SignInRequest) -> None:
+        message = "Please sign in. When you are done, your browser tells us by itself."
+        limit = request.limit_seconds
+        question = Question(request.server, message, url=request.url, limit_seconds=limit)
+        answer = await host.answer(question)
+        if answer.action != "accept":
+            raise Declined(answer.reason)
+
+    return sign_in
+
+
+class Declined(Exception):
+    """The person did not want to open the page."""
+
+
 async def _brought(
     server: ServerSettings, sign_in: SignIn, request: SignInRequest, state: str
 ) -> Outcome | AuthFailure | None:
     """What the person or program brings by itself."""
     try:
         text = await _called(sign_in, request)
-    except AuthFailure as failure:
-        return failure
+    except Declined as declined:
+        return not_opened(server, str(declined))
     except Exception as cause:  # noqa: BLE001 - whatever a program raises, it did not sign in
         words = f"{type(cause).__name__}: {cause}".rstrip(": ")
         return denied(server, words, "")
