@@ -164,7 +164,9 @@ class Known:
 COMMANDS = [
     Known(r"make demo", in_the_checkout, "Finished Executing"),
     Known(r"make test", one_fast_file, " passed"),
-    Known(r"make (check|(bench|bench-peers|soak)( ARGS=.*)?|performance|conformance|lab)", look_only),
+    Known(
+        r"make (check|(bench|bench-peers|soak)( ARGS=.*)?|performance|conformance|lab)", look_only
+    ),
     Known(r"python -m tests\.support\.build_(docs|examples)", in_the_checkout),
     Known(r"python -m tests\.support\.take_pictures", load_only),
     Known(r"python -m hatchling build", in_the_checkout),

@@ -44,6 +44,11 @@ class Person:
         self._in_lab = kernel() is not None
         self._why_not = why_not_in_lab() if self._in_lab else why_not_here()
 
+    @property
+    def why_nobody(self) -> str:
+        """Why there is nobody to be asked; empty if there is."""
+        return self._why_not
+
     async def answer(self, question: Question) -> Answer:
         """Ask, when all earlier questions are answered; at once no where nobody is there."""
         if self._why_not:
