@@ -29,7 +29,7 @@ _STREAM_END = object()
 class FaultHttp:
     """One server that may be stopped and started again.
 
-    `requests` are the headers of all POSTs, `methods` what they asked for.
+    `requests` are the headers of all POSTs, `methods` what they asked for, `paths` where.
     Without a `port` it gets one of its own.
     """
 
@@ -45,6 +45,7 @@ class FaultHttp:
         self.faults: dict[str, Fault] = {}
         self.requests: list[dict[str, str]] = []
         self.methods: list[str] = []
+        self.paths: list[str] = []
         self.closed_early: list[str] = []
         self.peer = FaultServer(options)
         self._with_sessions = sessions
@@ -149,6 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         message = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.owner.paths.append(self.path)
         self.owner.methods.append(message.get("method", "(answer)"))
         self.owner.requests.append({k.lower(): v for k, v in self.headers.items()})
         fault = self.owner.faults.get(message.get("method", "")) or self.owner.faults.get("*")

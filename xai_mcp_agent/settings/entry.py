@@ -77,6 +77,7 @@ class _Reader:
         return ServerSettings(
             name=name,
             transport=transport,
+            transport_is_guess=transport == "http" and self._named_transport() is None,
             command="" if remote else self._command(),
             args=tuple(self._text(x, "args", i) for i, x in enumerate(written.args)),
             env=dict(self._variable(name, x) for name, x in written.env.items()),

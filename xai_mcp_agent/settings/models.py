@@ -72,6 +72,7 @@ class ServerSettings:
     elicitation_timeout_seconds: float = ANSWER_SECONDS
     roots: tuple[str, ...] | None = None
     log_level: LogLevel = "warning"
+    transport_is_guess: bool = False  # http because nothing names it: it may be sse
     disabled: bool = False
     auto_approve: tuple[str, ...] = ()
     disabled_tools: tuple[str, ...] = ()

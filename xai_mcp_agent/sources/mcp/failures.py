@@ -66,6 +66,10 @@ _CODE_HELP = {
 _ASK_THE_SERVER = "The words are its own: its documentation, or its log, may say more."
 _SHOWN_COMMAND = 1000  # characters; an error is to be read
 _LASTING_STATUSES = (401, 403, 404, 405)
+_NEITHER_KIND = (
+    "There is no MCP endpoint at this URL, also not of the older kind (SSE): check its path (often "
+    "/mcp or /sse)."
+)
 _IS_ENDPOINT = "Check that `url` is an MCP endpoint (often it ends in /mcp or /sse)."
 
 
@@ -289,6 +293,8 @@ def _url_problem(cause: BaseException, link: Connection) -> tuple[str, str]:
     words = _words_of(cause)
     if status and f"HTTP {status}" not in words:
         words = f"HTTP {status}: {words}"
+    if link.settings.transport_is_guess and link.http.has_no_endpoint:
+        return f"{where} answered: {words}.", _NEITHER_KIND
     return f"{where} answered: {words}.", _STATUS_HELP.get(status or 0, _IS_ENDPOINT)
 
 

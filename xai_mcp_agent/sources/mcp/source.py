@@ -28,11 +28,12 @@ from ..base import OnProgress
 from ..host import Host, caller
 from .auth.logs import hide_what_the_sdk_logs
 from .auth.store import Access
-from .failures import Failures, LastingFailure, NotSent, hung_up
+from .failures import Failures, LastingFailure, NotSent
 from .probe import eras
 from .session import McpSession
 from .stdio.stderr import StderrLog
 from .transport import Connection
+from .ways import Way
 
 logger = logging.getLogger(__name__)
 
@@ -230,11 +231,13 @@ class McpSource:
         """One session from start to end; why it ended. A failed start is told to those who wait."""
         left = self._settings.start_timeout_seconds
         started = anyio.current_time()
-        mode = eras.mode_for(self._settings)
-        error, may_be_older = await self._serve_once(observer, mode, left)
-        if may_be_older:
-            left -= anyio.current_time() - started
-            error, _ = await self._serve_once(observer, "legacy", max(left, 1.0))
+        way = Way(self._settings, eras.mode_for(self._settings))
+        error, other = await self._serve_once(observer, way, left)
+        if other is not None:
+            seconds = other.seconds(left - (anyio.current_time() - started))
+            again, _ = await self._serve_once(observer, other, seconds)
+            if not (other.is_guess and isinstance(again, SourceFailed)):
+                error = again
         if self._stopping.is_set() or error is None:
             return None
         self._error = error
@@ -245,28 +248,28 @@ class McpSource:
         return error
 
     async def _serve_once(
-        self, observer: Observer, mode: str, seconds: float
-    ) -> tuple[SourceError | None, bool]:
-        """One process or connection; why it ended, and whether the older era might go better."""
-        link = Connection(self._settings, StderrLog(self._mask), self._access, self._hosts)
+        self, observer: Observer, way: Way, seconds: float
+    ) -> tuple[SourceError | None, Way | None]:
+        """One process or connection; why it ended, and which other way might go better."""
+        link = Connection(way.settings, StderrLog(self._mask), self._access, self._hosts)
         sitting = _Sitting(self, observer)
-        session = McpSession(link, mode, self._failures, sitting, self._host)
+        session = McpSession(link, way.mode, self._failures, sitting, self._host)
         self._session = sitting.session = session
         if self._stopping.is_set():
-            return None, False
+            return None, None
         self._state = "connecting"
         try:
             await session.serve(seconds)
         except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
             if not session.was_ready:
                 eras.forget(self._settings)
-                may_be_older = mode == "auto" and hung_up(cause, link)
-                return self._failures.at_start(cause, link, session.phase), may_be_older
+                error = self._failures.at_start(cause, link, session.phase)
+                return error, way.other(cause, link)
             logger.debug("%s: the session ended with %r", self.name, cause)
         on_purpose = self._stopping.is_set()
         error = None if on_purpose else self._failures.of_loss(link)
         observer.notice(SourceLost(self.name, error.problem if error else "closed", on_purpose))
-        return error, False
+        return error, None
 
     def _hosts(self) -> list[Host]:
         """Who could be asked while it connects: the one that waits longest is the last."""
@@ -275,6 +278,7 @@ class McpSource:
     def became_ready(self, session: McpSession, seconds: float) -> None:
         """Told by the session once it has listed its tools."""
         self._connect_seconds = seconds
+        self._settings = session.link.settings  # the transport may have been found out
         self._era, self._server = session.era, session.server
         if self._era < "2026":
             eras.remember_older(self._settings)

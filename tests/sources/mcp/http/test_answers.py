@@ -53,7 +53,7 @@ AT_START: dict[str, tuple[Fault, str, str]] = {
     ),
     "403": (refuse(403), "HTTP 403", "check the token"),
     "404": (refuse(404, "nothing here"), "HTTP 404: nothing here", "(often /mcp or /sse)"),
-    "405": (refuse(405), "HTTP 405", '"type": "sse"'),
+    "405": (refuse(405), "HTTP 405", "also not of the older kind (SSE)"),
     "429": (refuse(429, "slow down"), "HTTP 429: slow down", "wait a while"),
     "500": (refuse(500, "boom"), "HTTP 500: boom", "is an MCP endpoint"),
     "500 page": (

@@ -8,8 +8,11 @@ request, and the facts are kept.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
+
+import anyio.lowlevel
 
 from ..auth.errors import AuthFailure
 from ..watch import NEXT_STEP, TROUBLE, Trouble
@@ -30,6 +33,9 @@ _MAX_REFUSAL_BYTES = 64 * 1024
 _JSON = "application/json"
 _STREAM = "text/event-stream"
 _ACCEPTED = 202
+_NO_ENDPOINT = (400, 404, 405)
+# As much arrives from a socket at once; a larger piece was unpacked.
+_PAUSE_AFTER_BYTES = 64 * 1024
 # JSON-RPC's own codes; the first one stands for anything that went wrong on the way.
 _INTERNAL_ERROR = -32603
 _METHOD_NOT_FOUND = -32601
@@ -128,6 +134,7 @@ async def refusal(
         return _refused(request, response, why)
     body = await _body(response, _MAX_REFUSAL_BYTES)
     error = _rpc_error_in(body)
+    facts.has_no_endpoint = response.status_code in _NO_ENDPOINT and not error
     if "mcp-session-id" in request.headers and _is_forgotten(response.status_code, error):
         text = "the server has forgotten our session"
         return _error_answer(request, response.status_code, text, trouble="forgotten")
@@ -206,14 +213,27 @@ async def _body(response: httpx2.Response, at_most: int) -> bytes:
     chunks: list[bytes] = []
     size = 0
     try:
-        async for chunk in response.aiter_bytes(65536):
-            chunks.append(chunk)
-            size += len(chunk)
-            if size > at_most:
-                break
+        async with aclosing(in_pieces(response)) as pieces:
+            async for chunk in pieces:
+                chunks.append(chunk)
+                size += len(chunk)
+                if size > at_most:
+                    break
     finally:
         await response.aclose()
     return b"".join(chunks)
+
+
+async def in_pieces(response: httpx2.Response) -> AsyncGenerator[bytes]:
+    """The body, unpacked, in pieces of at most one MiB.
+
+    Few bytes can unpack to very many. Without a pause between the pieces all other servers would
+    stand still for as long as that takes.
+    """
+    async for piece in response.aiter_bytes():
+        yield piece
+        if len(piece) > _PAUSE_AFTER_BYTES:
+            await anyio.lowlevel.checkpoint()
 
 
 def _is_small(response: httpx2.Response) -> bool:

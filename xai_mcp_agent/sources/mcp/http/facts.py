@@ -18,12 +18,13 @@ class HttpFacts:
     `status` is that of the last answer, `failure` why there was none. `on_doubt` is called
     when the server may be gone. `is_repeatable` is asked whether a tool does no more when it is
     called twice. `mask` hides secrets, to be used before a text is cut. `no_access` says why access
-    could not be had, if that was so.
+    could not be had, if that was so. `has_no_endpoint`: nothing at this URL takes messages.
     """
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.failure = ""
+        self.has_no_endpoint = False
         self.no_access: AuthFailure | None = None
         self.on_doubt: Callable[[], None] = _nothing
         self.is_repeatable: Callable[[str], bool] = _never

@@ -1,0 +1,92 @@
+"""Servers of the older HTTP+SSE whose settings name no transport are found out.
+
+MCP 2025-11-25, transports, backwards compatibility.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.bridges import bridge_with, status_of, wait_for_state
+from tests.support.fault_http import FaultHttp, fault_http, refuse
+from xai_mcp_agent.core.errors import SourceFailed
+
+
+def only_sse(peer: FaultHttp, status: int) -> None:
+    """The stream is at the URL itself, and a POST to it is refused."""
+
+    def post(handler: Any, message: dict[str, Any]) -> None:
+        if handler.path == "/mcp":
+            handler.answer(status)
+        else:
+            handler.answer_well(message)
+
+    peer.faults["*"] = post
+    peer.faults["GET"] = lambda handler, _: handler.open_stream()
+
+
+@pytest.mark.parametrize("status", [400, 404, 405])
+def test_a_refused_post_means_the_older_kind_where_no_type_is_given(status: int):
+    with fault_http() as peer:
+        only_sse(peer, status)
+        with bridge_with(it=peer.entry()) as bridge:
+            assert bridge.call_tool("it", "echo", {"text": "old"}).text == "old"
+            assert status_of(bridge, "it").transport == "sse"
+
+
+def test_what_was_found_out_is_remembered():
+    with fault_http() as peer:
+        only_sse(peer, 405)
+        with bridge_with(it=peer.entry()) as bridge:
+            bridge.list_tools("it")
+            posted = peer.paths.count("/mcp")
+            peer.end_streams()
+            wait_for_state(bridge, "it", "retrying", "connecting")
+            assert bridge.call_tool("it", "echo", {"text": "back"}).text == "back"
+            assert peer.paths.count("/mcp") == posted
+
+
+def test_a_server_that_became_newer_is_found_out_too():
+    """Which era it spoke before is remembered while this process runs."""
+    with fault_http(era="legacy") as old, bridge_with(it=old.entry()) as bridge:
+        bridge.list_tools("it")
+    port = urlsplit(old.url).port
+    with fault_http(era="modern", port=port) as new, bridge_with(it=new.entry()) as bridge:
+        assert bridge.call_tool("it", "echo", {"text": "new"}).text == "new"
+
+
+def test_a_type_that_is_given_is_believed():
+    with fault_http() as peer:
+        only_sse(peer, 405)
+        with bridge_with(it=peer.entry(type="http")) as bridge:
+            with pytest.raises(SourceFailed) as caught:
+                bridge.list_tools("it")
+            assert 'set "type": "sse"' in caught.value.next_step
+
+
+def test_a_server_that_is_of_neither_kind_is_told_by_its_first_answer():
+    with fault_http() as peer:
+        peer.faults["*"] = refuse(404, "nothing here")
+        peer.faults["GET"] = refuse(500, "nor here")
+        with bridge_with(it=peer.entry()) as bridge:
+            with pytest.raises(SourceFailed) as caught:
+                bridge.list_tools("it")
+            assert "HTTP 404: nothing here" in caught.value.problem
+            assert "also not of the older kind (SSE)" in caught.value.next_step
+
+
+def test_a_refusal_in_the_protocols_own_words_is_no_sign_of_the_older_kind():
+    said = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32000, "message": "expired"}}'
+    with fault_http() as peer:
+        peer.faults["*"] = refuse(400, said, "application/json")
+        peer.faults["GET"] = lambda handler, _: handler.open_stream()
+        with bridge_with(it=peer.entry()) as bridge:
+            started = time.monotonic()
+            with pytest.raises(SourceFailed, match="expired"):
+                bridge.list_tools("it")
+            assert time.monotonic() - started < 10
+            assert peer.streams == []
