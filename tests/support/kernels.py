@@ -39,9 +39,9 @@ class Ran:
 class Kernel:
     """A kernel that runs; made by `kernel`."""
 
-    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
+    def __init__(self, manager: KernelManager) -> None:
         self._manager = manager
-        self._client = client
+        self._client = _new_client(manager)
 
     def run(self, code: str) -> Ran:
         """Run code to its end."""
@@ -64,8 +64,15 @@ class Kernel:
 
     def restart(self) -> None:
         """As Restart Kernel does: asked to end, and killed when it does not."""
+        self._client.stop_channels()
         self._manager.restart_kernel(now=False)
-        self._client.wait_for_ready(timeout=_START_SECONDS)
+        self._client = _new_client(self._manager)
+
+    def close(self) -> None:
+        """End it, politely first."""
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=False)
+        self._manager.cleanup_resources()
 
     def end_by(self, number: int) -> None:
         """Send the kernel a signal that ends it, and wait for that."""
@@ -117,12 +124,19 @@ def kernel(folder: Path, **variables: str) -> Generator[Kernel]:
     """Run a kernel in `folder` for the length of the block."""
     manager = KernelManager(kernel_name="python3")
     manager.start_kernel(cwd=str(folder), env=child_environment(folder, **variables))
+    try:
+        running = Kernel(manager)
+    except BaseException:
+        manager.shutdown_kernel(now=True)
+        raise
+    try:
+        yield running
+    finally:
+        running.close()
+
+
+def _new_client(manager: KernelManager) -> BlockingKernelClient:
     client = manager.blocking_client()
     client.start_channels()
-    try:
-        client.wait_for_ready(timeout=_START_SECONDS)
-        yield Kernel(manager, client)
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=False)
-        manager.cleanup_resources()
+    client.wait_for_ready(timeout=_START_SECONDS)
+    return client

@@ -5,7 +5,6 @@ See docs/python.md. Kept stable.
 
 from __future__ import annotations
 
-import asyncio
 import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
@@ -25,9 +24,10 @@ from ..core.tools import JsonObject, Tool
 from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
 from ..sources.mcp.auth.store import Access, TokenStore
+from .awaiting import outcome_of
 from .engine import Engine
 from .people.program import host_for
-from .portal import Portal, closed_meanwhile
+from .portal import Portal
 
 T = TypeVar("T")
 
@@ -334,14 +334,7 @@ class AioBridge:
     ) -> T:
         if self._bridge.is_own_loop:
             return await self._bridge.do(do, *args, **options)
-        future = self._bridge.submit(do, *args, **options)
-        try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise  # it is the caller who was cancelled, not the call
-            raise closed_meanwhile() from None
+        return await outcome_of(self._bridge.submit(do, *args, **options))
 
 
 def _as_async(on_progress: Callable[[float, float | None, str], None] | None) -> OnProgress | None:

@@ -1,0 +1,208 @@
+"""What may happen to a kernel while servers start, run and answer. Nothing is ever left behind.
+
+`Bridge` and nodes are used in cells here; compiled workflows are in `test_kernel.py`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.fault_server import entry
+from tests.support.journals import calls_in, none_runs, pids_in
+from tests.support.kernels import Kernel, kernel
+from tests.support.processes import wait_until
+
+PROMPT_SECONDS = 10.0  # as in test_kernel.py
+MOST_GROWTH_MB = 10.0  # of thirty runs; one that kept its bridge would cost more
+BEGIN = """
+import asyncio, json, sys, threading
+from tests.support.canvas import make, play
+from tests.support.census import take_census
+from tests.support.fault_server import entry
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.agent_components import AgentInit, AgentRun
+from xai_mcp_agent.mcp_components import MCPCallTool, MCPListTools
+from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+
+def some(**entries):
+    return Bridge({"mcpServers": entries})
+
+def add_up():
+    node = make(MCPCallTool, server_name="it", tool_name="echo", arguments={"text": "hello"})
+    play({}, node)
+    return node.text.value
+
+def run_agent(*servers):
+    belt = make(AgentMakeToolbelt)
+    run = make(AgentRun, agent_name="a", conversation='Echo "hello".')
+    play({}, *(make(AgentUseMCPTools, server_name=x) for x in servers), belt,
+         make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec), run)
+    return run.last_response.value
+
+with some(it=entry()) as bridge:
+    bridge.list_tools("it")
+run_agent("it")
+before = take_census()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the kernel runs, with settings for its nodes."""
+    folder = tmp_path_factory.mktemp("life")
+    journal = str(folder / "journal")
+    servers = {
+        "it": entry(journal=journal, child="polite"),
+        "apart": entry(journal=journal, child="apart", slow_end=1),
+        "stubborn": entry(journal=journal, ignore_eof=True, child="deaf"),
+        "hanging": entry(journal=journal, hang=True),
+    }
+    (folder / "mcp_settings.json").write_text(json.dumps({"mcpServers": servers}), "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def running(folder: Path) -> Iterator[Kernel]:
+    """One kernel, that lives again and again."""
+    with kernel(folder) as running:
+        yield running
+
+
+@pytest.fixture
+def journal(folder: Path) -> Path:
+    """What the servers of this test write."""
+    file = folder / "journal"
+    file.unlink(missing_ok=True)
+    return file
+
+
+@pytest.fixture
+def shell(running: Kernel) -> Kernel:
+    """The kernel, with what these tests need; its last test may have left it in any state."""
+    if running.value("'before' in dir()") != "True":
+        ran = running.run(BEGIN)
+        assert not ran.error, ran.traceback
+    return running
+
+
+def left_in(shell: Kernel) -> list[str]:
+    """What the kernel has now and had not at first, once that has had time to go."""
+    found: list[str] = []
+
+    def is_gone() -> bool:
+        found[:] = ast.literal_eval(shell.value("take_census().more_than(before)"))
+        return not found
+
+    try:
+        wait_until(is_gone, "nothing is left")
+    except AssertionError:
+        return found
+    return []
+
+
+def test_an_interrupt_while_servers_start_ends_the_wait_and_the_bridge_stays_usable(
+    shell: Kernel, journal: Path
+) -> None:
+    shell.run(
+        f"bridge = some(it=entry(journal={str(journal)!r}), "
+        f"slow=entry(journal={str(journal)!r}, hang=True))"
+    )
+    ran = shell.interrupt_once(lambda: len(pids_in(journal)) == 2, "bridge.connect(wait=True)")
+    assert (ran.error, ran.seconds < PROMPT_SECONDS) == ("KeyboardInterrupt", True)
+    assert shell.value("bridge.call_tool('it', 'echo', {'text': 'usable'}).text") == "'usable'"
+    assert shell.run("bridge.close()").error == ""
+    assert none_runs(journal)
+    assert left_in(shell) == []
+
+
+def test_an_interrupt_while_an_agent_waits_for_its_servers_ends_the_run(
+    shell: Kernel, journal: Path
+) -> None:
+    ran = shell.interrupt_once(
+        lambda: len(pids_in(journal)) == 3, "run_agent('it', 'hanging')"
+    )  # two servers, and a child of one
+    assert (ran.error, ran.seconds < PROMPT_SECONDS) == ("KeyboardInterrupt", True)
+    assert "hello" in shell.value("run_agent('it')")
+    wait_until(lambda: none_runs(journal), "the interrupted run's servers ended")
+    assert left_in(shell) == []
+
+
+def test_an_interrupt_of_an_awaited_call_cancels_it(shell: Kernel, journal: Path) -> None:
+    """The kernel's own loop runs while a cell awaits; it only sees an interrupt when it wakes."""
+    shell.run(f"bridge = some(it=entry(journal={str(journal)!r}))")
+    ran = shell.interrupt_once(
+        lambda: calls_in(journal) == 1, "await bridge.aio.call_tool('it', 'never')"
+    )
+    assert ran.error in ("KeyboardInterrupt", "CancelledError")
+    assert ran.seconds < PROMPT_SECONDS
+    shell.run("seen = await bridge.aio.call_tool('it', 'seen')")
+    assert "notifications/cancelled" in shell.value("seen.text")
+    assert shell.run("bridge.close()").error == ""
+    assert left_in(shell) == []
+
+
+def test_thirty_runs_in_one_kernel_leave_nothing_and_need_no_more_memory(shell: Kernel) -> None:
+    ran = shell.run(
+        "runs = [add_up() for _ in range(5)]; at_first = take_census()\n"
+        "runs += [add_up() for _ in range(20)] + [run_agent('it') for _ in range(5)]"
+    )
+    assert not ran.error, ran.traceback
+    assert shell.value("len(runs)") == "30"
+    assert left_in(shell) == []
+    grown = float(shell.value("take_census().memory_mb - at_first.memory_mb"))
+    assert grown < MOST_GROWTH_MB
+
+
+def test_a_kernel_whose_streams_and_loop_were_replaced_works_as_well(shell: Kernel) -> None:
+    """Some notebooks let loops run inside each other, and have streams of their own."""
+    ran = shell.run(
+        "class Stream:\n"
+        "    def write(self, text): return len(text)\n"
+        "    def flush(self): pass\n"
+        "streams = sys.stdout, sys.stderr\n"
+        "sys.stdout = sys.stderr = Stream()\n"
+        "try:\n"
+        "    answer = run_agent('it')\n"
+        "finally:\n"
+        "    sys.stdout, sys.stderr = streams\n"
+        "import nest_asyncio2; nest_asyncio2.apply()\n"
+        "with some(it=entry()) as bridge:\n"
+        "    nested = asyncio.run(bridge.aio.call_tool('it', 'echo', {'text': 'nested'})).text\n"
+        "nodes = add_up()\n"
+    )
+    assert not ran.error, ran.traceback
+    assert "hello" in shell.value("answer")
+    assert shell.value("(nested, nodes)") == "('nested', 'hello')"
+    assert left_in(shell) == []
+
+
+def test_restarting_the_kernel_ends_what_ran_in_it(shell: Kernel, journal: Path) -> None:
+    shell.run("ctx = {}; play(ctx, make(MCPListTools, server_name='stubborn'), "
+              "make(MCPListTools, server_name='apart'))")  # fmt: skip
+    assert len(pids_in(journal)) == 4
+    shell.restart()
+    wait_until(lambda: none_runs(journal), "all are gone")
+
+
+def test_restarting_a_busy_kernel_ends_what_ran_in_it(shell: Kernel, journal: Path) -> None:
+    """It cannot be asked then, and is killed."""
+    node = "make(MCPCallTool, server_name='stubborn', tool_name='never')"
+    shell.begin(lambda: calls_in(journal) == 1, f"play({{}}, {node})")
+    shell.restart()
+    wait_until(lambda: none_runs(journal), "all are gone")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["SIGKILL", "SIGTERM"])
+def test_a_kernel_that_is_ended_leaves_nothing(shell: Kernel, journal: Path, number: int) -> None:
+    shell.run("ctx = {}; play(ctx, make(MCPListTools, server_name='stubborn'), "
+              "make(MCPListTools, server_name='apart'))")  # fmt: skip
+    assert len(pids_in(journal)) == 4
+    shell.end_by(number)
+    wait_until(lambda: none_runs(journal), "all are gone")
+    shell.restart()
