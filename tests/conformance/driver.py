@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from xai_mcp_agent import Bridge
+from xai_mcp_agent import Answer, Bridge, Question
 from xai_mcp_agent.core.tools import JsonObject, Tool
 
 SERVER = "under-test"
@@ -34,7 +34,7 @@ _SAMPLES: dict[str, Any] = {
 def main(url: str, scenario: str, context: JsonObject) -> None:
     """Act on one scenario's server as a person with this library would."""
     entry = {"url": url, "timeout": _CALL_SECONDS}
-    with Bridge({"mcpServers": {SERVER: entry}}) as bridge:
+    with Bridge({"mcpServers": {SERVER: entry}}, answer=answer) as bridge:
         _ACTS.get(scenario, call_every_tool)(bridge, context)
 
 
@@ -59,6 +59,13 @@ def give_the_schema_back(bridge: Bridge, _context: JsonObject) -> None:
     """Send one tool's input schema back as it came, as the argument of another tool."""
     schema_of = {tool.name: tool.input_schema for tool in bridge.list_tools(SERVER)}
     _call(bridge, "json_schema_echo", {"schema": schema_of["json_schema_2020_12_tool"]})
+
+
+def answer(question: Question) -> Answer:
+    """Fill in a form as its defaults say; what has none gets a value of its type."""
+    if question.schema is None:
+        return Answer.declined("there is no person here to open a page")
+    return Answer.accepted(sample(question.schema))
 
 
 def sample(schema: JsonObject) -> Any:
