@@ -57,7 +57,7 @@ def test_every_call_on_the_page_fits_the_method() -> None:
 
 
 def test_every_public_method_is_on_the_page() -> None:
-    public = {name for name in vars(Bridge) if not name.startswith("_")} - FOR_US
+    public = {name for name in dir(Bridge) if not name.startswith("_")} - FOR_US
     assert [
         x
         for x in sorted(public)

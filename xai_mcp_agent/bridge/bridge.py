@@ -14,17 +14,16 @@ from typing import Any, TypeVar
 
 import anyio
 
-from ..core.errors import XaiMcpError
 from ..core.events import SourceStatus
 from ..core.questions import Answer, Answerer, Question, answer_with_defaults
-from ..core.resources import Prompt, PromptMessage, Resource
-from ..core.results import OnProgress, ResourcePart, ToolResult
+from ..core.results import ToolResult
 from ..core.sign_in import SignIn
 from ..core.tools import JsonObject, Tool
 from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
 from ..sources.mcp.auth.store import Access, TokenStore
-from .awaiting import outcome_of
+from .aio import AioBridge, as_async, raise_first
+from .content import Content
 from .engine import Engine
 from .people.program import host_for
 from .portal import Portal
@@ -34,7 +33,7 @@ T = TypeVar("T")
 __all__ = ["AioBridge", "Answer", "Bridge", "Question", "answer_with_defaults"]
 
 
-class Bridge:
+class Bridge(Content):
     """Connects to the configured servers and calls their tools, from any thread.
 
     Servers are started when they are first needed, kept, healed when they
@@ -113,7 +112,7 @@ class Bridge:
             UnknownServer, SettingsError: a name that cannot be used; the others are started.
         """
         wanted = names or self.usable_servers()
-        _raise_first(self.run(Engine.start, wanted))
+        raise_first(self.run(Engine.start, wanted))
         if wait:
             self.run(Engine.connect, wanted)
 
@@ -160,7 +159,7 @@ class Bridge:
             tool,
             arguments,
             timeout_seconds=timeout_seconds,
-            on_progress=_as_async(on_progress),
+            on_progress=as_async(on_progress),
         )
 
     def refresh(self, server: str) -> list[Tool]:
@@ -179,44 +178,6 @@ class Bridge:
             UnknownServer, SettingsError: a name that cannot be used.
         """
         self.run(Engine.disconnect, server)
-
-    def list_resources(self, server: str) -> list[Resource]:
-        """Every resource and resource template of one server.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            SourceClosed, ToolTimeout, ServerError: the far side.
-        """
-        return self.run(Engine.list_resources, server)
-
-    def read_resource(self, server: str, uri: str) -> list[ResourcePart]:
-        """The contents of one resource.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            SourceClosed, ToolTimeout, ServerError: the far side.
-        """
-        return self.run(Engine.read_resource, server, uri)
-
-    def list_prompts(self, server: str) -> list[Prompt]:
-        """Every prompt of one server.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            SourceClosed, ToolTimeout, ServerError: the far side.
-        """
-        return self.run(Engine.list_prompts, server)
-
-    def get_prompt(
-        self, server: str, name: str, arguments: Mapping[str, str] | None = None
-    ) -> list[PromptMessage]:
-        """One prompt of one server, filled in with these arguments.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            SourceClosed, ToolTimeout, ServerError: the far side.
-        """
-        return self.run(Engine.get_prompt, server, name, arguments)
 
     def close(self) -> None:
         """End all servers and the bridge's thread, within seconds. May be called more than once."""
@@ -253,107 +214,6 @@ class Bridge:
     ) -> Future[T]:
         """Start an engine's coroutine method on the bridge's loop."""
         return self._portal.submit(do, self._engine, *args, **options)
-
-
-class AioBridge:
-    """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
-
-    The servers still live on the bridge's own loop: yours is never blocked.
-    Cancelling a call cancels it on the server.
-    """
-
-    def __init__(self, bridge: Bridge) -> None:
-        self._bridge = bridge
-
-    async def servers(self) -> list[SourceStatus]:
-        """See `Bridge.servers`."""
-        return await self._run(Engine.servers)
-
-    async def connect(self, *names: str, wait: bool = False) -> None:
-        """See `Bridge.connect`."""
-        wanted = names or self._bridge.usable_servers()
-        _raise_first(await self._run(Engine.start, wanted))
-        if wait:
-            await self._run(Engine.connect, wanted)
-
-    async def list_tools(self, server: str) -> list[Tool]:
-        """See `Bridge.list_tools`."""
-        return await self._run(Engine.list_tools, server)
-
-    async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
-        """See `Bridge.find_server`."""
-        return await self._run(Engine.find_server, tool, servers)
-
-    async def call_tool(
-        self,
-        server: str,
-        tool: str,
-        arguments: JsonObject | None = None,
-        *,
-        timeout_seconds: float | None = None,
-        on_progress: Callable[[float, float | None, str], None] | None = None,
-    ) -> ToolResult:
-        """See `Bridge.call_tool`."""
-        return await self._run(
-            Engine.call_tool,
-            server,
-            tool,
-            arguments,
-            timeout_seconds=timeout_seconds,
-            on_progress=_as_async(on_progress),
-        )
-
-    async def refresh(self, server: str) -> list[Tool]:
-        """See `Bridge.refresh`."""
-        return await self._run(Engine.refresh, server)
-
-    async def disconnect(self, server: str) -> None:
-        """See `Bridge.disconnect`."""
-        await self._run(Engine.disconnect, server)
-
-    async def list_resources(self, server: str) -> list[Resource]:
-        """See `Bridge.list_resources`."""
-        return await self._run(Engine.list_resources, server)
-
-    async def read_resource(self, server: str, uri: str) -> list[ResourcePart]:
-        """See `Bridge.read_resource`."""
-        return await self._run(Engine.read_resource, server, uri)
-
-    async def list_prompts(self, server: str) -> list[Prompt]:
-        """See `Bridge.list_prompts`."""
-        return await self._run(Engine.list_prompts, server)
-
-    async def get_prompt(
-        self, server: str, name: str, arguments: Mapping[str, str] | None = None
-    ) -> list[PromptMessage]:
-        """See `Bridge.get_prompt`."""
-        return await self._run(Engine.get_prompt, server, name, arguments)
-
-    async def _run(
-        self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
-    ) -> T:
-        if self._bridge.is_own_loop:
-            return await self._bridge.do(do, *args, **options)
-        return await outcome_of(self._bridge.submit(do, *args, **options))
-
-
-def _as_async(on_progress: Callable[[float, float | None, str], None] | None) -> OnProgress | None:
-    if on_progress is None:
-        return None
-
-    async def tell(done: float, total: float | None, message: str) -> None:
-        on_progress(done, total, message)
-
-    return tell
-
-
-def _raise_first(refused: Mapping[str, XaiMcpError]) -> None:
-    first = next(iter(refused.values()), None)
-    try:
-        if first is not None:
-            raise first
-    finally:
-        del first, refused  # as in `Portal.call`: an error must not hold itself
 
 
 class _EngineRoom:

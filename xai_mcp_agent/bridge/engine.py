@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import anyio
 
@@ -18,15 +19,17 @@ from ..core.errors import (
 )
 from ..core.events import SourceStatus
 from ..core.names import nearest
-from ..core.resources import Prompt, PromptMessage, Resource
+from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
+from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..settings.models import Settings
-from ..sources.base import ResourceSource, Source
+from ..sources.base import Completed, OnUpdate, ResourceSource, Source
 from ..sources.host import Host
 from ..sources.mcp.auth.store import Access
 from ..sources.mcp.source import McpSource
+from ..sources.mcp.updates import Updates
 from ..sources.pool import SourcePool
 
 # What is left of a call's limit after connecting; at least enough to ask at all.
@@ -47,6 +50,8 @@ class Engine:
         self.catalog = Catalog()
         self.pool = SourcePool(self._make_source, self.catalog)
         self._checks = ArgumentChecks()
+        # By server: who listens for changes goes on doing so when it was closed and is used again.
+        self._updates: dict[str, Updates] = {}
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
         """Say `ready`, keep the sources until `stop` is set, then close them all."""
@@ -183,8 +188,12 @@ class Engine:
         """Every resource and resource template of the server."""
         return await self._resources(server).list_resources()
 
-    async def read_resource(self, server: str, uri: str) -> list[ResourcePart]:
-        """The contents of one resource."""
+    async def read_resource(
+        self, server: str, uri: str, values: Mapping[str, Any] | None = None
+    ) -> list[ResourcePart]:
+        """The contents of one resource; with `values`, of what they make of a template."""
+        if values is not None:
+            uri = fill_template(uri, values)
         return await self._resources(server).read_resource(uri)
 
     async def list_prompts(self, server: str) -> list[Prompt]:
@@ -196,6 +205,36 @@ class Engine:
     ) -> list[PromptMessage]:
         """One prompt of the server, filled in."""
         return await self._resources(server).get_prompt(name, arguments or {})
+
+    async def complete(
+        self,
+        server: str,
+        kind: Completed,
+        of: str,
+        argument: str,
+        value: str,
+        given: Mapping[str, str] | None = None,
+    ) -> Completion:
+        """How an argument of a prompt or a template may go on; see `ResourceSource.complete`."""
+        return await self._resources(server).complete(kind, of, argument, value, given or {})
+
+    async def subscribe(self, server: str, whats: Iterable[str], tell: OnUpdate) -> None:
+        """Tell this listener when these resources or lists change."""
+        for what in whats:
+            await self._resources(server).subscribe(what, tell)
+
+    async def unsubscribe(self, server: str, whats: Iterable[str], tell: OnUpdate) -> None:
+        """Do not tell it any more. Connects nothing."""
+        source = self.pool.running().get(server)
+        for what in whats:
+            if isinstance(source, ResourceSource):
+                await source.unsubscribe(what, tell)
+            else:
+                self._updates[server].remove(what, tell)
+
+    async def ping(self, server: str) -> float:
+        """How many seconds the server needs to answer anything at all."""
+        return await self._resources(server).ping()
 
     async def _listed(self, source: Source, tool: str, timeout_seconds: float | None) -> Tool:
         """The tool as it is now: connected first if needed, listed again if it may be new."""
@@ -232,7 +271,8 @@ class Engine:
                 name,
                 nearest(name, self.settings.servers),
             )
-        return McpSource(server, self.settings.secrets.mask, self._host, self._access)
+        updates = self._updates.setdefault(name, Updates())
+        return McpSource(server, self.settings.secrets.mask, self._host, updates, self._access)
 
 
 def _not_json(arguments: JsonObject) -> list[str]:

@@ -42,3 +42,15 @@ class PromptMessage:
 
     role: str
     content: ResultPart
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """How a value that was begun may go on. `total` is how many there are, if the source says so.
+
+    A source gives a hundred at most; `has_more` says that it has more.
+    """
+
+    values: tuple[str, ...] = ()
+    has_more: bool = False
+    total: int | None = None

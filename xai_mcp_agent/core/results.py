@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -91,6 +92,16 @@ class ToolResult:
         if not lines and self.structured is not None:
             lines = [json.dumps(self.structured, ensure_ascii=False)]
         return "\n".join(lines)
+
+
+def bytes_of(part: ImagePart | AudioPart | ResourcePart) -> bytes:
+    """What a file of this part would hold. Empty where its data is not base64."""
+    if isinstance(part, ResourcePart) and part.text is not None:
+        return part.text.encode()
+    try:
+        return base64.b64decode(part.data or "")
+    except ValueError:
+        return b""
 
 
 def describe(part: ResultPart) -> str:

@@ -6,13 +6,21 @@ its session. Everything else calls in from other tasks of the same event loop.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from ..core.events import Inventory, Observer, SourceState, SourceStatus
-from ..core.resources import Prompt, PromptMessage, Resource
+from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.tools import JsonObject
+
+LISTS = ("tools", "prompts", "resources")
+"""The lists of a source that can change; each name stands for all that it lists."""
+
+OnUpdate: TypeAlias = Callable[[str], None]
+"""Told what changed: a resource's URI, or one of `LISTS`. Called on the bridge's loop."""
+
+Completed: TypeAlias = Literal["prompt", "template"]
 
 
 class Source(Protocol):
@@ -96,4 +104,22 @@ class ResourceSource(Protocol):
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
         """One prompt, filled in."""
+        ...
+
+    async def complete(
+        self, kind: Completed, of: str, argument: str, value: str, given: Mapping[str, str]
+    ) -> Completion:
+        """How an argument of a prompt, or of a resource template, may go on after `value`."""
+        ...
+
+    async def subscribe(self, what: str, tell: OnUpdate) -> None:
+        """Tell this listener when a resource changes, or one of `LISTS`, until `unsubscribe`."""
+        ...
+
+    async def unsubscribe(self, what: str, tell: OnUpdate) -> None:
+        """Do not tell it any more."""
+        ...
+
+    async def ping(self) -> float:
+        """Have the source answer now; how many seconds that took."""
         ...

@@ -1,4 +1,4 @@
-"""Notices that a server's tools changed, in both protocol eras.
+"""Notices that what a server lists has changed, in both protocol eras.
 
 The handshake era sends them by itself; on 2026-07-28 nothing arrives unless a
 `subscriptions/listen` stream is open. Either way a notice is only a cue to list again; it is
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ...core.errors import SourceError
+from .listening import keep_listening
 
 if TYPE_CHECKING:
     from anyio.abc import TaskStatus
@@ -27,12 +28,6 @@ _BURST_SECONDS = 0.05
 # may be its echo, and the pause before the next one grows to this.
 _ECHO_SECONDS = 0.2
 _LONGEST_BURST_SECONDS = 5.0
-# The stream may be closed by a proxy or a restart; opening it anew is cheap, but not for ever.
-_REOPEN_SECONDS = 1.0
-_LONGEST_REOPEN_SECONDS = 60.0
-# A stream that held this long was not closed because the server cannot keep one.
-_STABLE_SECONDS = 30.0
-_LISTEN_ACK_SECONDS = 5.0
 
 
 class ChangeWatch:
@@ -57,24 +52,27 @@ class ChangeWatch:
             await self._settled.wait()
 
     async def listen(
-        self, client: Client, on_lost: Callable[[], None], *, task_status: TaskStatus[None]
+        self,
+        client: Client,
+        missed: Callable[[], None],
+        on_lost: Callable[[], None],
+        *,
+        task_status: TaskStatus[None],
     ) -> None:
-        """Keep a listen stream open where the server has one; `on_lost` is told when it breaks.
+        """Keep a listen stream open where the server has one; see `keep_listening`.
 
         Started when the first stream is open, or when it is known that there will be none.
         """
-        if not await self._one_stream(client, on_lost, task_status.started):
-            task_status.started()
-            return
-        pause = _REOPEN_SECONDS
-        while True:
-            await anyio.sleep(pause)
-            started = anyio.current_time()
-            # What happened while nobody listened is not replayed.
-            if not await self._one_stream(client, on_lost, self.notice):
-                on_lost()
-            held = anyio.current_time() - started > _STABLE_SECONDS
-            pause = _REOPEN_SECONDS if held else min(pause * 2, _LONGEST_REOPEN_SECONDS)
+        has = client.server_capabilities
+        lists = {
+            "tools_list_changed": True,
+            "prompts_list_changed": has.prompts is not None,
+            "resources_list_changed": has.resources is not None,
+        }
+        await keep_listening(
+            client, lists, opened=lambda _: task_status.started(), missed=missed, on_lost=on_lost
+        )
+        task_status.started()  # it returned, so there is no such stream
 
     async def relist(self, refresh: Callable[[], Awaitable[Any]]) -> None:
         """Call `refresh` after each burst of notices, for ever."""
@@ -101,24 +99,3 @@ class ChangeWatch:
             logger.warning("Listing again after a change notice failed: %s", cause)
         finally:
             listed.set()
-
-    async def _one_stream(
-        self, client: Client, on_lost: Callable[[], None], opened: Callable[[], None]
-    ) -> bool:
-        """One listen stream from start to end; False if none could be opened."""
-        from mcp import MCPError
-        from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
-
-        is_open = False
-        try:
-            with anyio.move_on_after(_LISTEN_ACK_SECONDS) as patience:
-                async with client.listen(tools_list_changed=True) as notices:
-                    patience.deadline, is_open = float("inf"), True
-                    opened()
-                    async for _ in notices:
-                        pass  # each was noticed when it arrived
-        except (ListenNotSupportedError, MCPError) as cause:
-            logger.debug("no listen stream: %s", cause)
-        except SubscriptionLost:
-            on_lost()
-        return is_open

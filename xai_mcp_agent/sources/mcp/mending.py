@@ -171,6 +171,10 @@ def _mend_prompt(result: JsonObject, _watch: Watch) -> None:
             message["content"] = _mended_block(cast(JsonObject, message).get("content"))
 
 
+def _mend_answer(result: JsonObject, _watch: Watch) -> None:
+    _complete(result, _OF_AN_ANSWER)
+
+
 def _complete(result: JsonObject, wanted: JsonObject) -> None:
     for name, value in wanted.items():
         if not isinstance(result.get(name), type(value)):
@@ -206,6 +210,7 @@ MENDERS: dict[str, _Mender] = {
     "tools/call": _mend_result,
     "prompts/get": _mend_prompt,
     "prompts/list": _mend_list,
+    "completion/complete": _mend_answer,
     "resources/list": _mend_list,
     "resources/templates/list": _mend_list,
     "resources/read": _mend_list,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
-from ...core.resources import Prompt, PromptArgument, PromptMessage, Resource
+from ...core.resources import Completion, Prompt, PromptArgument, PromptMessage, Resource
 from ...core.results import (
     AudioPart,
     ImagePart,
@@ -113,12 +112,11 @@ def prompt_message_of(message: types.PromptMessage) -> PromptMessage:
     return PromptMessage(message.role, part_of(message.content))
 
 
-def decoded(part: ImagePart | AudioPart | ResourcePart) -> bytes:
-    """The bytes of a binary part; empty when it has none or they are not base64."""
-    try:
-        return base64.b64decode(part.data or "", validate=False)
-    except ValueError:
-        return b""
+def completion_of(completion: types.Completion) -> Completion:
+    """What a value may be completed to."""
+    total = completion.total
+    has_more = completion.has_more or (total or 0) > len(completion.values)
+    return Completion(tuple(completion.values), has_more, total)
 
 
 def _text(value: Any) -> str:

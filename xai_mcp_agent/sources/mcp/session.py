@@ -13,6 +13,7 @@ from ...core.events import Inventory
 from ...core.results import ToolResult
 from ...core.schemas import ArgumentChecks
 from ...core.tools import JsonObject
+from ..base import LISTS
 from ..host import Host
 from . import results
 from .asked.callbacks import Asked
@@ -22,7 +23,9 @@ from .failures import Failures, WrongEra, is_missing_method
 from .health import Health
 from .listing import Listing
 from .requests import Requests
+from .subscriptions import Subscriptions
 from .transport import Connection
+from .updates import Updates
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
@@ -59,7 +62,13 @@ class McpSession:
     """Opened, served and closed by the one task that runs `serve`; all others only call in."""
 
     def __init__(
-        self, link: Connection, mode: str, failures: Failures, listener: Listener, host: Host
+        self,
+        link: Connection,
+        mode: str,
+        failures: Failures,
+        listener: Listener,
+        host: Host,
+        updates: Updates,
     ) -> None:
         self.link = link
         self.phase = "starting"
@@ -70,11 +79,16 @@ class McpSession:
         self._mode = mode
         self._listener = listener
         self._changes = ChangeWatch()
-        link.watch.on_tools_changed = self._changes.notice
+        self._updates = updates
+        link.watch.on_list_changed = self._list_changed
+        link.watch.on_resource_updated = updates.notice
         self._checks = ArgumentChecks()
         self._health = Health(link, listener.over)
         self._requests = Requests(link, failures, self._health)
         self.content = Content(self._requests)
+        self.subscriptions = Subscriptions(
+            link.settings.name, self._requests, self._health, updates
+        )
         self._asked = Asked(link, link.pending, host)
         self._attempt: anyio.CancelScope | None = None
         # Two listings at the same time could end in the wrong order.
@@ -187,6 +201,7 @@ class McpSession:
         tasks.start_soon(self._asked.log.ask_for_it, self._requests.connected())
         tasks.start_soon(self._changes.relist, self.refresh)
         await self.refresh()
+        await tasks.start(self.subscriptions.serve)
         tasks.start_soon(self._health.probe_when_in_doubt, self.refresh)
 
     @property
@@ -196,7 +211,16 @@ class McpSession:
 
     async def _listen(self, *, task_status: TaskStatus[None]) -> None:
         client, doubt = self._requests.connected(), self._health.doubt
-        await self._changes.listen(client, doubt, task_status=task_status)
+        await self._changes.listen(client, self._all_changed, doubt, task_status=task_status)
+
+    def _list_changed(self, name: str) -> None:
+        if name == "tools":
+            self._changes.notice()
+        self._updates.notice(name)
+
+    def _all_changed(self) -> None:
+        for name in LISTS:
+            self._list_changed(name)
 
     def _checked(self, tool: str, result: ToolResult) -> ToolResult:
         """Note where a result breaks the schema its tool promised; it is passed on all the same."""

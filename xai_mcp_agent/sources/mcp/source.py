@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
@@ -20,8 +20,7 @@ from ...core.events import (
     SourceState,
     SourceStatus,
 )
-from ...core.resources import Prompt, PromptMessage, Resource
-from ...core.results import ResourcePart, ToolResult
+from ...core.results import ToolResult
 from ...core.tools import JsonObject
 from ...settings.models import ServerSettings
 from ..base import OnProgress
@@ -29,10 +28,12 @@ from ..host import Host, caller
 from .auth.logs import hide_what_the_sdk_logs
 from .auth.store import Access
 from .failures import Failures, LastingFailure, NotSent
+from .offered import Offered
 from .probe import eras
 from .session import McpSession
 from .stdio.stderr import StderrLog
 from .transport import Connection
+from .updates import Updates
 from .ways import Way
 
 logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ _SOON_SECONDS = 5.0
 _SHORTEST_CALL_SECONDS = 0.1
 
 
-class McpSource:
+class McpSource(Offered):
     """A `Source` over one MCP server. Made on the event loop that will run it."""
 
     kind = "mcp"
@@ -63,8 +64,10 @@ class McpSource:
         settings: ServerSettings,
         mask: Callable[[str], str],
         host: Host,
+        updates: Updates,
         access: Access | None = None,
     ) -> None:
+        super().__init__(updates)
         self._settings = settings
         self._host = host
         self._access = access
@@ -134,7 +137,7 @@ class McpSource:
 
     async def refresh(self) -> Inventory:
         """List anew."""
-        return await self._over_a_session(McpSession.refresh)
+        return await self.over_a_session(McpSession.refresh)
 
     async def call(
         self,
@@ -157,25 +160,12 @@ class McpSource:
             limit -= anyio.current_time() - started
         return await session.call(tool, arguments, max(limit, _SHORTEST_CALL_SECONDS), on_progress)
 
-    async def list_resources(self) -> list[Resource]:
-        """Every resource and template."""
-        return await self._over_a_session(lambda session: session.content.list_resources())
+    @property
+    def usable(self) -> McpSession | None:
+        """The session, if there is one now."""
+        return self._session if self._state == "ready" else None
 
-    async def read_resource(self, uri: str) -> list[ResourcePart]:
-        """The contents of one resource."""
-        return await self._over_a_session(lambda session: session.content.read_resource(uri))
-
-    async def list_prompts(self) -> list[Prompt]:
-        """Every prompt."""
-        return await self._over_a_session(lambda session: session.content.list_prompts())
-
-    async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
-        """One prompt, filled in."""
-        return await self._over_a_session(
-            lambda session: session.content.get_prompt(name, arguments)
-        )
-
-    async def _over_a_session(self, do: Callable[[McpSession], Awaitable[T]]) -> T:
+    async def over_a_session(self, do: Callable[[McpSession], Awaitable[T]]) -> T:
         """Do something with the session; once more where the server cannot have seen it."""
         try:
             return await do(await self._usable())
@@ -253,7 +243,7 @@ class McpSource:
         """One process or connection; why it ended, and which other way might go better."""
         link = Connection(way.settings, StderrLog(self._mask), self._access, self._hosts)
         sitting = _Sitting(self, observer)
-        session = McpSession(link, way.mode, self._failures, sitting, self._host)
+        session = McpSession(link, way.mode, self._failures, sitting, self._host, self.updates)
         self._session = sitting.session = session
         if self._stopping.is_set():
             return None, None
@@ -303,7 +293,8 @@ class McpSource:
         if self._stopping.is_set():
             return
         seconds = min(_FIRST_PAUSE_SECONDS * 2 ** (self._tries - 1), _LONGEST_PAUSE_SECONDS)
-        gave_up = self._tries >= _MAX_TRIES_IN_A_ROW
+        # Who listens for changes waits for it, without asking.
+        gave_up = self._tries >= _MAX_TRIES_IN_A_ROW and not self.updates.are_wanted
         self._state = "failed" if gave_up else "retrying"
         await anyio.sleep(_SHORTEST_PAUSE_SECONDS)
         with anyio.move_on_after(None if gave_up else seconds):

@@ -153,8 +153,15 @@ class _Traffic:
 
     def _is_wanted(self, method: str, message: Any) -> bool:
         match method:
-            case "notifications/tools/list_changed":
-                self._watch.on_tools_changed()
+            case (
+                "notifications/tools/list_changed"
+                | "notifications/prompts/list_changed"
+                | "notifications/resources/list_changed"
+            ):
+                self._watch.on_list_changed(method.split("/")[1])
+                return False
+            case "notifications/resources/updated":
+                self._watch.on_resource_updated(str(_param(message, "uri")))
                 return False
             case "notifications/message":
                 self._watch.on_log(message.params or {})

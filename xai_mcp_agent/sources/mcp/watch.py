@@ -25,8 +25,10 @@ class Watch:
     """What was noticed about one connection.
 
     `ended` is set when nothing more can arrive; `heard_at` is when something last did; `notes`
-    tell what was left out of the last listing; `on_tools_changed` is called for each notice
-    that the list of tools is not what it was, `on_log` with each log message.
+    tell what was left out of the last listing; `on_list_changed` is called with `tools`,
+    `prompts` or `resources` for each notice that the list is not what it was, and
+    `on_resource_updated` with the URI of a resource that changed; `on_log`
+    with each log message.
     """
 
     def __init__(self) -> None:
@@ -34,7 +36,8 @@ class Watch:
         self.heard_at = 0.0
         self.notes: list[str] = []
         self.listed: set[str] = set()
-        self.on_tools_changed: Callable[[], None] = _nothing
+        self.on_list_changed: Callable[[str], None] = _nothing
+        self.on_resource_updated: Callable[[str], None] = _nothing
         self.on_log: Callable[[JsonObject], None] = _nothing
 
     def note(self, text: str) -> None:
@@ -48,5 +51,5 @@ class Watch:
         self.listed.clear()
 
 
-def _nothing(_: JsonObject | None = None) -> None:
+def _nothing(_: object) -> None:
     """Nobody wants to know."""

@@ -1,0 +1,46 @@
+"""URI templates filled in, as RFC 6570 says; the examples are its own where it has some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent.core.errors import InvalidArguments
+from xai_mcp_agent.core.templates import fill_template
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "uri"),
+    [
+        ("x://plain", {}, "x://plain"),
+        ("x://{var}", {"var": "value"}, "x://value"),
+        ("x://{hello}", {"hello": "Hello World!"}, "x://Hello%20World%21"),
+        ("x://{+path}/here", {"path": "/foo/bar"}, "x:///foo/bar/here"),
+        ("x://{path}", {"path": "../etc"}, "x://..%2Fetc"),
+        ("x:/{/list*}", {"list": ["red", "green"]}, "x://red/green"),
+        ("x://a{?x,y}", {"x": 1024, "y": True}, "x://a?x=1024&y=true"),
+        ("x://a{?x,y}", {"y": "b&c"}, "x://a?y=b%26c"),
+        ("x://a{?x}", {"x": None}, "x://a"),
+        ("x://{user-id}{#part}", {"user-id": 7}, "x://7"),
+        ("x://{self}", {"self": "me"}, "x://me"),
+    ],
+)
+def test_values_are_encoded_for_their_place(template: str, values: dict[str, Any], uri: str):
+    assert fill_template(template, values) == uri
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({}, "day is missing"),
+        ({"day": ""}, "day is missing"),
+        ({"day": None}, "day is missing"),
+        ({"day": "x", "dya": "y"}, "there is no parameter dya"),
+    ],
+)
+def test_what_is_missing_or_misspelled_is_named(values: dict[str, Any], problem: str):
+    """A hole in a path would read another resource."""
+    with pytest.raises(InvalidArguments, match=problem) as caught:
+        fill_template("x://{day}{?lang}", values)
+    assert str(caught.value).endswith("Expected: day, lang.")

@@ -1,0 +1,101 @@
+"""Resources, templates, prompts and completion: what is asked, and what comes back whole."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import pytest
+
+from tests.support.bridges import bridge_with
+from tests.support.fault_server import entry
+from tests.support.mcp_servers import serving
+from tests.support.notes_server import PNG, notes, notes_entry
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.errors import InvalidArguments, SourceFailed
+from xai_mcp_agent.core.resources import Completion, Prompt, Resource
+from xai_mcp_agent.core.results import ImagePart, ResourcePart, TextPart, bytes_of
+
+WAYS = ["stdio", "http_old"]
+DAY = "notes://day/{day}"
+
+
+@pytest.fixture(scope="module")
+def books() -> Generator[Bridge]:
+    """A bridge with the notes in each era and over each transport."""
+    with (
+        serving(notes().streamable_http_app()) as old,
+        bridge_with(
+            stdio=notes_entry(), http_old={"url": f"{old}/mcp", "mode": "legacy"}
+        ) as bridge,
+    ):
+        yield bridge
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_template_is_filled_in_and_read(books: Bridge, server: str):
+    templates = [x.uri for x in books.list_resources(server) if x.is_template]
+    assert DAY in templates
+    assert books.read_resource(server, DAY, {"day": "a/b c"})[0].text == "a/b c: nothing"
+    search = "notes://search{?word,limit}"
+    assert books.read_resource(server, search, {"word": "x&y"})[0].text == "'x&y' up to 10"
+    with pytest.raises(InvalidArguments, match="day is missing"):
+        books.read_resource(server, DAY, {})
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_binary_resource_keeps_its_bytes(books: Bridge, server: str):
+    (logo,) = books.read_resource(server, "notes://logo")
+    assert (logo.text, logo.mime_type) == (None, "image/png")
+    assert bytes_of(logo) == b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_prompt_keeps_its_pictures_and_documents(books: Bridge, server: str):
+    messages = books.get_prompt(server, "describe", {"day": "monday"})
+    assert [x.content for x in messages] == [
+        TextPart("Describe monday."),
+        ImagePart(PNG, "image/png"),
+        ResourcePart("notes://day/monday", text="a note", mime_type="text/plain"),
+    ]
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_arguments_are_completed_for_prompts_and_templates(books: Bridge, server: str):
+    found = books.complete(server, "describe", "day", "day-00")
+    assert found.values[:2] == ("day-000", "day-001")
+    assert (len(found.values), found.total, found.has_more) == (10, 10, False)
+    everything = books.complete(server, Prompt("describe"), "day")
+    assert (len(everything.values), everything.total, everything.has_more) == (100, 150, True)
+    known = {"day": "day-007"}
+    assert books.complete(server, DAY, "line", "", known).values == ("template day-007",)
+    template = Resource(DAY, "note", is_template=True)
+    assert books.complete(server, template, "line").values == ("template unknown",)
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_server_without_completion_completes_nothing(era: str):
+    with bridge_with(it=entry(era=era)) as bridge:
+        assert bridge.complete("it", "any", "name", "x") == Completion()
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_server_answers_a_ping_in_either_era(books: Bridge, server: str):
+    assert 0 < books.ping(server) < 20
+
+
+def test_a_ping_of_a_server_that_cannot_start_says_why():
+    with (
+        bridge_with(it={"command": "no-such-program"}) as bridge,
+        pytest.raises(SourceFailed, match="no-such-program"),
+    ):
+        bridge.ping("it")
+
+
+@pytest.mark.anyio
+async def test_the_same_from_a_program_with_a_loop(books: Bridge):
+    aio = books.aio
+    assert (await aio.read_resource("stdio", DAY, {"day": "x"}))[0].text == "x: nothing"
+    assert (await aio.complete("stdio", "describe", "day", "day-1")).total == 50
+    assert await aio.ping("stdio") > 0
+    assert await aio.list_prompts("stdio")
+    assert await aio.get_prompt("stdio", "describe", {"day": "x"})

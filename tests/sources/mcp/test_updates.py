@@ -1,0 +1,169 @@
+"""Hearing of changes of resources and lists, in both eras, over new connections, and no more."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Generator
+
+import anyio
+import pytest
+
+from tests.support.bridges import bridge_with
+from tests.support.fault_server import entry
+from tests.support.mcp_servers import serving
+from tests.support.notes_server import notes, notes_entry
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.errors import ServerError, SourceClosed, UnknownServer
+
+WAYS = ["stdio", "stdio_old", "http", "http_old"]
+TODAY = "notes://today"
+SECONDS = 20.0
+
+
+@pytest.fixture(scope="module")
+def books() -> Generator[Bridge]:
+    """A bridge with the notes reached in every way. Each has notes of its own."""
+    with (
+        serving(notes().streamable_http_app()) as new,
+        serving(notes().streamable_http_app()) as old,
+        bridge_with(
+            stdio=notes_entry(),
+            stdio_old=notes_entry(mode="legacy"),
+            http={"url": f"{new}/mcp"},
+            http_old={"url": f"{old}/mcp", "mode": "legacy"},
+        ) as bridge,
+    ):
+        bridge.connect(wait=True)
+        yield bridge
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_resource_that_changes_is_told_of_until_the_subscription_is_closed(
+    books: Bridge, server: str
+):
+    told: list[str] = []
+    with books.subscribe(server, TODAY, told.append) as subscription:
+        assert subscription.wait(0.1) == "", "nothing changed yet"
+        books.call_tool(server, "write", {"text": "fresh"})
+        assert subscription.wait(SECONDS) == TODAY
+        assert books.read_resource(server, TODAY)[0].text == "fresh"
+    assert told == [TODAY]
+    books.call_tool(server, "write", {"text": "unheard"})
+    assert subscription.wait(0.2) == ""
+    subscription.close()
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_burst_of_updates_is_told_as_one_or_few(books: Bridge, server: str):
+    told: list[str] = []
+    with books.subscribe(server, TODAY, told.append) as subscription:
+        books.call_tool(server, "write", {"text": "again and again", "times": 200})
+        assert subscription.wait(SECONDS) == TODAY
+    assert 1 <= len(told) <= 20
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_lists_that_change_are_told_of_by_their_names(books: Bridge, server: str):
+    with books.watch(server) as lists:
+        books.call_tool(server, "add", {"name": f"new-{server}"})
+        assert {lists.wait(SECONDS), lists.wait(SECONDS)} == {"resources", "prompts"}
+        assert f"notes://new-{server}" in [x.uri for x in books.list_resources(server)]
+
+
+def test_a_list_of_tools_is_told_of_too():
+    with bridge_with(it=entry(era="modern")) as bridge, bridge.watch("it") as lists:
+        bridge.call_tool("it", "set_tools", {"tools": ["fresh"]})
+        assert lists.wait(SECONDS) == "tools"
+        assert "fresh" in [x.name for x in bridge.list_tools("it")]
+
+
+@pytest.mark.parametrize("server", ["stdio_old", "http_old"])
+def test_the_older_era_is_asked_once_for_all_who_listen(books: Bridge, server: str):
+    with books.subscribe(server, TODAY) as one, books.subscribe(server, TODAY) as other:
+        assert books.call_tool(server, "subscriptions").structured == {"result": [TODAY]}
+        books.call_tool(server, "write", {"text": "line", "uri": f"{TODAY}/line/1"})
+        assert one.wait(SECONDS) == TODAY, "MCP: it may be told of what is below it"
+        one.close()
+        assert other.wait(SECONDS) == TODAY
+        assert books.call_tool(server, "subscriptions").structured == {"result": [TODAY]}
+    assert books.call_tool(server, "subscriptions").structured == {"result": []}
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_subscription_outlives_its_connection(mode: str):
+    """What happened meanwhile is told by nobody, so everything counts as changed."""
+    with (
+        bridge_with(it=notes_entry(mode=mode)) as bridge,
+        bridge.subscribe("it", TODAY) as subscription,
+    ):
+        with pytest.raises(SourceClosed):
+            bridge.call_tool("it", "die")
+        assert subscription.wait(SECONDS) == TODAY, "it is connected again by itself"
+        bridge.call_tool("it", "write", {"text": "after"})
+        assert subscription.wait(SECONDS) == TODAY
+
+
+def test_who_listens_hears_again_when_a_closed_server_is_used_again():
+    with bridge_with(it=entry()) as bridge, bridge.watch("it") as lists:
+        bridge.disconnect("it")
+        assert lists.wait(0) == ""
+        bridge.list_tools("it")
+        assert lists.wait(SECONDS) == "tools"
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_a_server_that_cannot_tell_says_so(era: str):
+    with bridge_with(it=entry(era=era)) as bridge:
+        with pytest.raises(ServerError, match="it does not tell when x://y changes") as caught:
+            bridge.subscribe("it", "x://y")
+        assert "Read it again from time to time" in caught.value.next_step
+        with pytest.raises(UnknownServer):
+            bridge.subscribe("other", "x://y")
+
+
+def test_a_listener_that_raises_harms_nobody(books: Bridge, caplog: pytest.LogCaptureFixture):
+    def clumsy(uri: str) -> None:
+        raise KeyError(uri)
+
+    with books.subscribe("stdio", TODAY, clumsy), books.subscribe("stdio", TODAY) as other:
+        books.call_tool("stdio", "write", {"text": "x"})
+        assert other.wait(SECONDS) == TODAY
+        assert books.call_tool("stdio", "write", {"text": "y"}).text == "written"
+    assert "A listener for changes of notes://today raised" in caplog.text
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("server", ["stdio", "http_old"])
+async def test_a_program_with_a_loop_hears_on_that_loop(books: Bridge, server: str):
+    told, ours = anyio.Event(), asyncio.get_running_loop()
+
+    def hear(_: str) -> None:
+        assert asyncio.get_running_loop() is ours
+        told.set()
+
+    async with await books.aio.subscribe(server, TODAY, hear) as subscription:
+        await books.aio.call_tool(server, "write", {"text": "x"})
+        with anyio.fail_after(SECONDS):
+            await told.wait()
+            assert await subscription.wait() == TODAY
+    async with await books.aio.watch(server) as lists:
+        await books.aio.call_tool(server, "add", {"name": f"aio-{server}"})
+        assert await lists.wait(SECONDS) in ("resources", "prompts")
+
+
+def test_closing_the_bridge_closes_what_hears():
+    with bridge_with(it=entry(era="modern")) as bridge:
+        lists = bridge.watch("it")
+    lists.close()
+    assert lists.wait(0) == ""
+
+
+def test_a_bridge_is_forgotten_although_somebody_listened():
+    bridge = Bridge({"mcpServers": {"it": entry()}})
+    bridge.watch("it")
+    seen = weakref.ref(bridge)
+    del bridge
+    gc.collect()
+    assert seen() is None
