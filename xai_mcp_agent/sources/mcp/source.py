@@ -116,9 +116,6 @@ class McpSource(Offered):
         """Connect, serve and heal until stopped. Run by exactly one task."""
         self._state = "connecting"
         try:
-            if not _prepared.is_set():
-                # In a thread: it takes over a second, and other servers are being served.
-                await anyio.to_thread.run_sync(_prepare_libraries)
             await self._heal_until_stopped(observer)
         finally:
             self._state = "closed"
@@ -245,10 +242,12 @@ class McpSource(Offered):
         sitting = _Sitting(self, observer)
         session = McpSession(link, way.mode, self._failures, sitting, self._host, self.updates)
         self._session = sitting.session = session
-        if self._stopping.is_set():
-            return None, None
         self._state = "connecting"
         try:
+            if not _prepared.is_set():
+                await _prepare(link)
+            if self._stopping.is_set():
+                return None, None
             await session.serve(seconds)
         except Exception as cause:  # noqa: BLE001 - whatever it was, this server alone is affected
             if not session.was_ready:
@@ -256,6 +255,8 @@ class McpSource(Offered):
                 error = self._failures.at_start(cause, link, session.phase)
                 return error, way.other(cause, link)
             logger.debug("%s: the session ended with %r", self.name, cause)
+        finally:
+            await link.discard()
         on_purpose = self._stopping.is_set()
         error = None if on_purpose else self._failures.of_loss(link)
         observer.notice(SourceLost(self.name, error.problem if error else "closed", on_purpose))
@@ -355,11 +356,18 @@ def _again(error: SourceError) -> SourceError:
     return type(error)(error.source, error.problem, error.next_step, error.stderr_tail)
 
 
-# Set once in a process; a thread for each server that starts would be felt.
+# Set once in a process.
 _prepared = threading.Event()
 
 
-def _prepare_libraries() -> None:
+async def _prepare(link: Connection) -> None:
+    """Import what sessions need. The server gets going meanwhile; both take about a second."""
+    await link.start_early()
+    # In a thread: other servers are being served.
+    await anyio.to_thread.run_sync(_import_libraries)
+
+
+def _import_libraries() -> None:
     import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
     import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
 

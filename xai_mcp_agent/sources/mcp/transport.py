@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
+
 from ...settings.models import ServerSettings
 from ..host import Host
 from .auth.authorization import Authorization
@@ -14,7 +16,7 @@ from .auth.store import Access
 from .http.facts import HttpFacts
 from .http.transport import http_transport, sse_transport
 from .pending import Pending
-from .stdio.process import ServerProcess
+from .stdio.process import ServerProcess, start_process
 from .stdio.stderr import StderrLog
 from .stdio.transport import stdio_transport
 from .streams import watched
@@ -45,6 +47,21 @@ class Connection:
             case "sse":
                 transport = sse_transport(self.settings, self.http, self._authorization())
         return watched(transport, self.watch, self.settings.probe_timeout_seconds)
+
+    async def start_early(self) -> None:
+        """Start the process, where there is one, before `open`; see `discard`.
+
+        Raises:
+            OSError: it cannot be started.
+        """
+        if self.settings.transport == "stdio":
+            self._facts["process"] = await start_process(self.settings, self.stderr)
+
+    async def discard(self) -> None:
+        """End a process that was started early for a transport that nobody opened."""
+        if self.process is not None and "is_opened" not in self._facts:
+            with anyio.CancelScope(shield=True):
+                await self.process.end(in_a_hurry=True)
 
     def _authorization(self) -> Authorization | None:
         """What gets access where the server asks for it; not where the settings forbid it."""

@@ -13,7 +13,6 @@ import shutil
 import signal
 import sys
 from collections import deque
-from collections.abc import Mapping
 from contextlib import suppress
 from subprocess import PIPE
 from time import monotonic
@@ -24,6 +23,7 @@ import anyio.lowlevel
 
 from ....settings.models import ServerSettings
 from . import guard
+from .environment import inherited_environment
 from .family import Family
 from .stderr import StderrLog
 
@@ -245,7 +245,7 @@ async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerPr
     Raises:
         OSError: it cannot be started.
     """
-    environment = {**_inherited_environment(), **settings.env}
+    environment = {**inherited_environment(), **settings.env}
     command = shutil.which(settings.command, path=environment.get("PATH")) or settings.command
     process = ServerProcess(stderr, settings.close_timeout_seconds)
     # Not to be cancelled halfway, which takes no time: either there is a process with all its
@@ -264,10 +264,3 @@ async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerPr
             start_new_session=True,
         )
     return process
-
-
-def _inherited_environment() -> Mapping[str, str]:
-    # Here, because the SDK is only imported once a server is started.
-    from mcp.client.stdio import get_default_environment
-
-    return get_default_environment()

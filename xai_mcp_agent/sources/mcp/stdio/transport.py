@@ -37,13 +37,14 @@ async def stdio_transport(
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """Start the server and speak to it; leaving ends it with all its children.
 
-    `facts["process"]` is the `ServerProcess` once there is one; set
+    `facts["process"]` is the `ServerProcess` once there is one, which may be before; set
     `facts["in_a_hurry"]` to skip the grace of a server that never answered.
 
     Raises:
         OSError: it cannot be started.
     """
-    process = facts["process"] = await start_process(settings, stderr)
+    process = facts.get("process") or await start_process(settings, stderr)
+    facts["process"], facts["is_opened"] = process, True
     try:
         yield _Incoming(process, stderr), _Outgoing(process)
     finally:

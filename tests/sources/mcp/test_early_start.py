@@ -1,0 +1,75 @@
+"""The first server of a process gets going while the SDK is still being imported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.fault_server import entry
+from tests.support.processes import is_running, wait_until
+from xai_mcp_agent.settings.load import settings_from
+from xai_mcp_agent.sources.mcp.stdio.environment import INHERITED
+from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
+from xai_mcp_agent.sources.mcp.transport import Connection
+
+ROOT = Path(__file__).parents[3]
+CHILD_SECONDS = 60
+
+# Asks for the server in a process that has imported nothing yet.
+CALL = """
+import json, sys
+from xai_mcp_agent import Bridge
+with Bridge({"mcpServers": {"it": json.loads(sys.argv[1])}}) as bridge:
+    print(bridge.call_tool("it", "echo", {"text": "hello"}).text)
+"""
+GIVE_UP = """
+import json, sys
+from xai_mcp_agent import Bridge
+with Bridge({"mcpServers": {"it": json.loads(sys.argv[1])}}) as bridge:
+    bridge.connect("it")
+    bridge.disconnect("it")
+    assert bridge.servers()[0].state in ("idle", "closed"), bridge.servers()
+    print(bridge.call_tool("it", "echo", {"text": "again"}).text)
+"""
+
+
+def in_a_fresh_process(code: str, server: dict[str, object]) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", code, json.dumps(server)],
+        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
+    )  # fmt: skip
+    return done.stdout.strip()
+
+
+def test_a_server_that_is_started_before_the_sdk_is_there_is_the_one_that_is_called(
+    tmp_path: Path,
+) -> None:
+    journal = tmp_path / "journal"
+    assert in_a_fresh_process(CALL, entry(journal=str(journal))) == "hello"
+    assert journal.read_text(encoding="utf-8").count("start ") == 1
+
+
+def test_a_server_that_is_closed_while_the_sdk_comes_is_not_left_and_can_be_used_again() -> None:
+    assert in_a_fresh_process(GIVE_UP, entry()) == "again"
+
+
+@pytest.mark.anyio
+async def test_a_process_that_was_started_for_nobody_is_ended() -> None:
+    server = settings_from({"mcpServers": {"it": entry()}}).servers["it"]
+    link = Connection(server, StderrLog(str))
+    await link.start_early()
+    assert link.process is not None
+    pid = link.process.pid
+    assert is_running(pid)
+    await link.discard()
+    wait_until(lambda: not is_running(pid), "it ends")
+
+
+def test_a_server_inherits_what_the_sdk_would_give_it() -> None:
+    from mcp.client.stdio import DEFAULT_INHERITED_ENV_VARS
+
+    assert sorted(INHERITED) == sorted(DEFAULT_INHERITED_ENV_VARS)
