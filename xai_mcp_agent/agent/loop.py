@@ -86,6 +86,10 @@ class AgentRun:
         )
         self._protocol: ToolProtocol = "native" if native else "text"
 
+    def count(self, usage: Usage) -> None:
+        """Tokens that were used because of this run, beside those of its own turns."""
+        self._usage += usage
+
     async def go(self, toolbox: Toolbox, left_out: tuple[str, ...] = ()) -> RunFinished:
         """Run to the answer, once. `left_out` tells what could not be used, for the record.
 

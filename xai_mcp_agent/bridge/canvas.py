@@ -12,7 +12,7 @@ from ..agent.calls import Answered, CallRunner
 from ..agent.conversation import Conversation, call_message, result_messages
 from ..agent.events import RunEvent, RunFinished, ToolFinished
 from ..agent.loop import AgentRun
-from ..agent.models.base import Message, Model, ToolCall
+from ..agent.models.base import Message, Model, ToolCall, Usage
 from ..core.errors import XaiMcpError
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
@@ -21,11 +21,13 @@ from .agents import agent_in, spec_of
 from .engine import Engine
 from .masking import known_secrets, mask_of
 from .nesting import nested
-from .people.person import stage_for
+from .people.person import Person
 from .ports import as_text, required
 from .runs import busy
+from .sampling import AgentSampler
 from .screen.console import Console
 from .screen.values import short_arguments
+from .stage import Stage
 from .toolbelts import servers_in
 from .toolbox import AgentToolbox
 from .transcript import recorder
@@ -74,6 +76,7 @@ def run_agent(
             await workflow.run_nodes(partial(workflow.on_thought, event))
 
     run = AgentRun(spec, outcome.conversation, emit)
+    workflow.lend_model(agent, name, run.count)
     go = partial(_go, workflow, agent, run, spec.model)
     try:
         with nested(name):
@@ -122,6 +125,7 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
     tool = required(tool, "tool_name", "AgentRunTool")
     agent, said = agent_in(ctx, name, "AgentRunTool"), Conversation(conversation)
     workflow = _Workflow(ctx, {"agent": name, "node": "AgentRunTool"}, Console(name))
+    workflow.lend_model(agent, name, _uncounted)
 
     async def emit(event: RunEvent) -> None:
         workflow.show(event)
@@ -167,7 +171,8 @@ class _Workflow:
     ) -> None:
         self.ctx = ctx
         self.on_thought = on_thought
-        self.stage = stage_for(console)
+        self.stage = Stage(console.tick)
+        self.stage.host = self._person = Person(self.stage, console)
         self.failed: dict[str, XaiMcpError] = {}
         self._console = console
         self._who = who
@@ -183,6 +188,19 @@ class _Workflow:
         finally:
             self.ctx = self.on_thought = None
 
+    def lend_model(
+        self, agent: Mapping[str, Any], name: str, count: Callable[[Usage], None]
+    ) -> None:
+        """Let servers ask the model of this agent, where the settings allow it."""
+        console = self._console
+
+        def tell(mark: str, text: str) -> None:
+            self.stage.post(lambda: console.note(mark, text))
+
+        self._person.sampler = AgentSampler(
+            agent, name, tell=tell, count=count, mask=lambda text: console.masked(text)
+        )
+
     def show(self, event: RunEvent) -> None:
         """Have an event written on the screen, and in the transcript if there is one."""
         self.stage.post(lambda: self._console.show(event))
@@ -195,6 +213,10 @@ class _Workflow:
     async def run_nodes(self, do: Callable[[], T]) -> T:
         """Run a person's nodes in the workflow's thread, and wait for them."""
         return await self.stage.run(lambda: self._console.aside(do))
+
+
+def _uncounted(_: Usage) -> None:
+    """The node has no total to add it to."""
 
 
 async def _go(

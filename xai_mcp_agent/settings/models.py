@@ -25,11 +25,16 @@ Elicitation: TypeAlias = Literal["ask", "decline", "defaults"]
 """ask: whoever makes the call. decline: the server is told that nobody can be asked. defaults:
 accept with the form's own defaults where every field that is needed has one."""
 
+Sampling: TypeAlias = Literal["refuse", "allow"]
+"""Whether a server may ask the model of the agent that calls it."""
+
 LogLevel: TypeAlias = Literal[
     "off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
 ]
 """The least serious of a server's log messages that are wanted."""
 
+SAMPLING_MAX_TOKENS = 1000  # a page: enough to sum up or to judge, not to write a book
+SAMPLING_MAX_CALLS = 5  # of one tool call: a loop with tools of its own, not one without end
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
 PROBE_TIMEOUT_SECONDS = 5.0  # a few real servers ignore what they do not know; many start slowly
@@ -70,6 +75,9 @@ class ServerSettings:
     close_timeout_seconds: float = CLOSE_TIMEOUT_SECONDS
     elicitation: Elicitation = "ask"
     elicitation_timeout_seconds: float = ANSWER_SECONDS
+    sampling: Sampling = "refuse"
+    sampling_max_tokens: int = SAMPLING_MAX_TOKENS
+    sampling_max_calls: int = SAMPLING_MAX_CALLS
     roots: tuple[str, ...] | None = None
     log_level: LogLevel = "warning"
     transport_is_guess: bool = False  # http because nothing names it: it may be sse
@@ -107,6 +115,9 @@ class ServerSettings:
             "close_timeout_seconds": self.close_timeout_seconds,
             "elicitation": self.elicitation,
             "elicitation_timeout_seconds": self.elicitation_timeout_seconds,
+            "sampling": self.sampling,
+            "sampling_max_tokens": self.sampling_max_tokens,
+            "sampling_max_calls": self.sampling_max_calls,
             "roots": self.roots,
             "log_level": self.log_level,
             "disabled": self.disabled,

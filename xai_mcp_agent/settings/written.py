@@ -30,10 +30,13 @@ from .models import (
     CLOSE_TIMEOUT_SECONDS,
     LIST_TIMEOUT_SECONDS,
     PROBE_TIMEOUT_SECONDS,
+    SAMPLING_MAX_CALLS,
+    SAMPLING_MAX_TOKENS,
     START_TIMEOUT_SECONDS,
     Elicitation,
     LogLevel,
     ProtocolMode,
+    Sampling,
 )
 from .secrets import Secret, Secrets
 from .written_auth import WrittenAuth, auth_notes
@@ -49,8 +52,8 @@ _AUTH_KEYS = ("auth", "oauth")
 _KNOWN_KEYS = (
     "command", "args", "env", "cwd", *_URL_KEYS, "headers", "type", "transport", "mode", "timeout",
     "startTimeout", "start_timeout", "probeTimeout", "listTimeout", "closeTimeout", "elicitation",
-    "elicitationTimeout", "roots", "logLevel", "disabled", "enabled", "autoApprove", "alwaysAllow",
-    "disabledTools", "auth", "oauth",
+    "elicitationTimeout", "sampling", "samplingMaxTokens", "samplingMaxCalls", "roots", "logLevel",
+    "disabled", "enabled", "autoApprove", "alwaysAllow", "disabledTools", "auth", "oauth",
 )  # fmt: skip
 # Keys other hosts show to people; ignoring them changes nothing.
 _HARMLESS_KEYS = (
@@ -122,6 +125,7 @@ _Texts = Annotated[list[_Text], BeforeValidator(_list)]
 _EnvText = Annotated[str, BeforeValidator(_env_text)]
 _Environment = Annotated[dict[str, _EnvText], BeforeValidator(_object)]
 _Headers = Annotated[dict[str, _Text], BeforeValidator(_object)]
+_Count = Annotated[int, Field(ge=1)]
 _Seconds = Annotated[float, BeforeValidator(_seconds)]
 _CloseSeconds = Annotated[float, BeforeValidator(_close_seconds)]
 _ToolNames = Annotated[list[str], BeforeValidator(_tool_names)]
@@ -153,6 +157,9 @@ class Written(BaseModel):
     close_timeout: _CloseSeconds = Field(CLOSE_TIMEOUT_SECONDS, alias="closeTimeout")
     elicitation: Elicitation = "ask"
     elicitation_timeout: _Seconds = Field(ANSWER_SECONDS, alias="elicitationTimeout")
+    sampling: Sampling = "refuse"
+    sampling_max_tokens: _Count = Field(SAMPLING_MAX_TOKENS, alias="samplingMaxTokens")
+    sampling_max_calls: _Count = Field(SAMPLING_MAX_CALLS, alias="samplingMaxCalls")
     roots: _Texts | None = None
     log_level: LogLevel = Field("warning", alias="logLevel")
     disabled: bool = False

@@ -12,6 +12,9 @@ from contextvars import ContextVar
 from typing import Protocol
 
 from ..core.questions import Answer, Question
+from ..core.sampling import SamplingRefused, SamplingReply, SamplingRequest
+
+NO_MODEL = "no agent makes this call, so there is no model to ask"
 
 
 class Host(Protocol):
@@ -24,6 +27,14 @@ class Host(Protocol):
 
     async def answer(self, question: Question) -> Answer:
         """Have a question answered, by a person or a program. Must not raise."""
+        ...
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """Have a model go on with a conversation.
+
+        Raises:
+            SamplingRefused: no model is asked, and why.
+        """
         ...
 
 
@@ -62,3 +73,7 @@ class Nobody:
     async def answer(self, question: Question) -> Answer:
         """Decline."""
         return Answer.declined(self._reason)
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """Refuse."""
+        raise SamplingRefused(NO_MODEL)

@@ -10,11 +10,13 @@ import asyncio
 import os
 import sys
 import time
-from typing import Any
+from typing import Any, Protocol
 
 import anyio
 
 from ...core.questions import Answer, Question, too_late
+from ...core.sampling import SamplingRefused, SamplingReply, SamplingRequest
+from ...sources.host import NO_MODEL
 from ..screen.console import Console
 from ..stage import Stage
 from .form import host_of
@@ -25,6 +27,14 @@ _OTHERWISE = (
     'Answer it in a terminal or the lab, or set "elicitation": "defaults" for this server in the '
     "settings"
 )
+
+
+class Sampler(Protocol):
+    """Lends a model to servers."""
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """As `Host.sample`."""
+        ...
 
 
 def stage_for(console: Console) -> Stage:
@@ -42,6 +52,7 @@ class Person:
         self._console = console
         self._one_at_a_time = anyio.Lock()
         self._in_lab = kernel() is not None
+        self.sampler: Sampler | None = None  # of the agent that makes the calls of the run
         self._why_not = why_not_in_lab() if self._in_lab else why_not_here()
 
     @property
@@ -59,6 +70,12 @@ class Person:
             if self._in_lab:
                 return await self._on_a_page(question)
             return await self._stage.run(lambda: self._at_the_terminal(question))
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """What the model of the run's agent says."""
+        if self.sampler is None:
+            raise SamplingRefused(NO_MODEL)
+        return await self.sampler.sample(request)
 
     def _at_the_terminal(self, question: Question) -> Answer:
         deadline = time.monotonic() + question.limit_seconds

@@ -8,7 +8,8 @@ import anyio
 import anyio.to_thread
 
 from ...core.questions import Answer, Answerer, Question, too_late
-from ...sources.host import Host, Nobody
+from ...core.sampling import SamplingRefused, SamplingReply, SamplingRequest
+from ...sources.host import NO_MODEL, Host, Nobody
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +44,10 @@ class Program:
             except Exception as cause:
                 logger.exception("The program's `answer` raised")
                 return Answer.cancelled(f"the program that answers raised {type(cause).__name__}")
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """Refuse: a program has no model."""
+        raise SamplingRefused(NO_MODEL)
 
 
 def host_for(answerer: Answerer | None) -> Host:

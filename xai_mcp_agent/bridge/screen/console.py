@@ -111,6 +111,10 @@ class Console:
         """Have secrets hidden, in all that strangers say, from now on."""
         self._mask = mask
 
+    def masked(self, text: str) -> str:
+        """The text without the secrets that are hidden here."""
+        return self._mask(text)
+
     def show(self, event: RunEvent) -> None:
         """Write one event."""
         if self._voice.detail == Detail.QUIET:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from math import inf
 
 import anyio
@@ -40,6 +41,10 @@ class Waiting(Clock):
         super().__init__(seconds)
         self.host = caller()
         self.notes: list[str] = []
+        self.samples = 0  # how often a model was asked because of it
+
+
+_current: ContextVar[Waiting | None] = ContextVar("request", default=None)
 
 
 class Pending:
@@ -60,10 +65,12 @@ class Pending:
         """
         waiting = Waiting(seconds)
         self._waiting[waiting] = None
+        token = _current.set(waiting)
         try:
             with self._runs(waiting):
                 yield waiting
         finally:
+            _current.reset(token)
             del self._waiting[waiting]
             if not self._waiting:
                 self._all_done.set()
@@ -107,14 +114,21 @@ class Pending:
                 for clock in self._clocks:
                     clock.resume()
 
+    def asking(self) -> list[Waiting]:
+        """Those because of which the server may be asking, the one that began last at the end.
+
+        On 2026-07-28 that is known: the task that made the request asks for its server.
+        """
+        current = _current.get()
+        return [current] if current in self._waiting else list(self._waiting)
+
     def hosts(self) -> list[Host]:
-        """Those who wait, each once."""
-        found = [x.host for x in self._waiting if x.host is not None]
-        return list(dict.fromkeys(found))
+        """Who made those, each once."""
+        return list(dict.fromkeys(x.host for x in self.asking() if x.host is not None))
 
     def note(self, text: str) -> None:
-        """Something to say about each of them."""
-        for waiting in self._waiting:
+        """Something to say about each of those."""
+        for waiting in self.asking():
             if text not in waiting.notes:
                 waiting.notes.append(text)
 

@@ -14,6 +14,7 @@ from ..transport import Connection
 from .elicitation import Elicitation
 from .log import ServerLog
 from .roots import Roots
+from .sampling import Sampling
 
 
 class Asked:
@@ -25,10 +26,11 @@ class Asked:
         link.watch.on_log = self.log.take
         self._settings = link.settings
         self._elicitation = Elicitation(link.settings, pending, host)
+        self._sampling = Sampling(link.settings, pending, host)
 
     def callbacks(self) -> dict[str, Any]:
         """The arguments with which the SDK's client is made."""
-        made: dict[str, Any] = {"log_level": self.log.level}
+        made: dict[str, Any] = {"log_level": self.log.level, **self._sampling.offered()}
         if self._settings.elicitation != "decline":
             made["elicitation_callback"] = self._elicitation.answer
         if self.roots.are_offered:

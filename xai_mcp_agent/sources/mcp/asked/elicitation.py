@@ -9,7 +9,7 @@ import anyio
 from ....core.questions import Answer, Question, answer_with_defaults
 from ....core.schemas import SchemaCheck
 from ....settings.models import ServerSettings
-from ...host import Host, caller
+from ...host import Host
 from ..pending import Pending
 from .log import logger_of
 
@@ -54,9 +54,9 @@ class Elicitation:
         return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
 
     def _asker(self) -> Host:
-        """Whoever makes the call: known on 2026-07-28, else one of those that wait now."""
+        """Whoever makes the call, or one of those that wait now if that is not known."""
         waiting = self._pending.hosts()
-        return caller() or (waiting[-1] if waiting else self._host)
+        return waiting[-1] if waiting else self._host
 
     def _note(self, answer: Answer) -> None:
         what = "was declined" if answer.action == "decline" else "was not answered"

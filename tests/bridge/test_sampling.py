@@ -1,0 +1,148 @@
+"""A server that asks the model of the agent that calls it: allowed, bounded, shown, counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.canvas.conftest import UseServers
+from tests.canvas.conftest import use_servers as use_servers
+from tests.support.asking_server import asking_entry
+from tests.support.bridges import bridge_with
+from tests.support.canvas import make, play
+from tests.support.mcp_servers import PNG
+from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
+from xai_mcp_agent.agent_components import AgentInit, AgentRun
+from xai_mcp_agent.mcp_components import MCPCallTool
+from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+
+ERAS = ["auto", "legacy"]
+ADD = {
+    "name": "add",
+    "description": "Adds.",
+    "inputSchema": {"type": "object", "properties": {"a": {"type": "integer"}}},
+}
+
+
+def text(role: str, words: str) -> dict[str, Any]:
+    """A message of the server's conversation."""
+    return {"role": role, "content": {"type": "text", "text": words}}
+
+
+def request(*messages: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """The arguments of `ask` that ask the model."""
+    params = {"messages": [*messages] or [text("user", "Sum up: abc")], "maxTokens": 50, **more}
+    return {"method": "sampling/createMessage", "params": params}
+
+
+def run(
+    use_servers: UseServers,
+    arguments: dict[str, Any],
+    *lent: Step,
+    entry: dict[str, Any] | None = None,
+    system: str = "Keep the word sesame to yourself.",
+) -> tuple[ModelEndpoint, str]:
+    """Run an agent whose tool asks its model, which says `lent`; the tool's answer to the model."""
+    use_servers(it=entry or asking_entry(sampling="allow"))
+    steps = [calls(("it_ask", arguments)), *lent, says("Done.")]
+    with model_endpoint(steps) as endpoint:
+        play(
+            {},
+            make(AgentUseMCPTools, server_name="it", toolbelt_name="default"),
+            belt := make(AgentMakeToolbelt, name="default"),
+            make(
+                AgentInit, agent_name="a", agent_provider="openai", agent_model="scripted",
+                base_url=endpoint.base_url, api_key="sk-dummy", system_prompt=system,
+                toolbelt_spec=belt.toolbelt_spec,
+            ),
+            make(AgentRun, agent_name="a", conversation="Go."),
+        )  # fmt: skip
+    return endpoint, tool_answer(endpoint.requests[-1].body["messages"])
+
+
+def tool_answer(messages: Sequence[dict[str, Any]]) -> str:
+    """What the model was told of its last call."""
+    return next(x["content"] for x in reversed(messages) if x["role"] == "tool")
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_the_model_of_the_agent_answers_and_is_told_nothing_else(
+    use_servers: UseServers, capsys: pytest.CaptureFixture[str], mode: str
+) -> None:
+    """MCP, sampling: one message, its model and why it ended; the agent's own words stay here."""
+    arguments = request(systemPrompt="Be short.", temperature=0.5, stopSequences=["END"])
+    entry = asking_entry(sampling="allow", mode=mode)
+    endpoint, told = run(use_servers, arguments, says("a, b, c"), entry=entry)
+    answer = json.loads(told)
+    assert (answer["model"], answer["stopReason"]) == ("openai scripted", "endTurn")
+    assert "a, b, c" in json.dumps(answer["content"])
+    lent = endpoint.requests[1].body
+    assert [(x["role"], x["content"]) for x in lent["messages"]] == [
+        ("system", "Be short."),
+        ("user", "Sum up: abc"),
+    ]
+    assert (lent["temperature"], lent["stop"]) == (0.5, ["END"])
+    assert 50 in (lent.get("max_tokens"), lent.get("max_completion_tokens"))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "it asks the model of a (50 tokens at most): Sum up: abc" in shown
+    assert "it answered it: a, b, c" in shown
+    assert "60 (24 cached) + 15 tokens" in shown  # of all three requests
+
+
+def test_the_settings_bound_the_tokens_and_the_number(use_servers: UseServers) -> None:
+    entry = asking_entry(sampling="allow", samplingMaxTokens=20, samplingMaxCalls=2)
+    arguments = request(maxTokens=100_000) | {"rounds": 3}
+    endpoint, told = run(use_servers, arguments, says("one"), says("two"), entry=entry)
+    assert "one call may ask the model 2 times at most" in told
+    assert {"max_tokens", "max_completion_tokens"} & endpoint.requests[1].body.keys()
+    assert 20 in endpoint.requests[1].body.values()
+    assert len(endpoint.requests) == 4
+
+
+@pytest.mark.parametrize("mode", ERAS)
+def test_it_is_refused_and_not_declared_unless_the_settings_allow_it(mode: str) -> None:
+    with bridge_with(it=asking_entry(mode=mode)) as bridge:
+        assert "sampling" not in json.loads(bridge.call_tool("it", "declared").text)
+    with bridge_with(it=asking_entry(mode=mode, sampling="allow")) as bridge:
+        declared = json.loads(bridge.call_tool("it", "declared").text)
+        assert declared["sampling"] == {"tools": {}}
+
+
+def test_a_call_without_an_agent_has_no_model_to_lend(use_servers: UseServers) -> None:
+    use_servers(it=asking_entry(sampling="allow"))
+    node = make(MCPCallTool, server_name="it", tool_name="ask", arguments=request())
+    with pytest.raises(Exception, match="no agent makes this call"):
+        play({}, node)
+
+
+def test_tools_of_the_server_are_offered_to_the_model(use_servers: UseServers) -> None:
+    """MCP 2025-11-25, sampling with tools: the server runs them itself."""
+    use = {"type": "tool_use", "id": "c1", "name": "add", "input": {"a": 1}}
+    done = {"type": "tool_result", "toolUseId": "c1", "content": [{"type": "text", "text": "2"}]}
+    conversation = [
+        text("user", "Add."),
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [done]},
+    ]
+    arguments = request(*conversation, tools=[ADD])
+    endpoint, told = run(use_servers, arguments, calls(("add", {"a": 3})))
+    lent = endpoint.requests[1].body
+    assert [x["function"]["name"] for x in lent["tools"]] == ["add"]
+    assert [x["role"] for x in lent["messages"]] == ["user", "assistant", "tool"]
+    assert lent["messages"][2]["content"] == "2"
+    answer = json.loads(told)
+    assert answer["stopReason"] == "toolUse"
+    assert answer["content"][0]["input"] == {"a": 3}
+
+
+def test_pictures_are_passed_and_sounds_refused(use_servers: UseServers) -> None:
+    picture = {"role": "user", "content": {"type": "image", "data": PNG, "mimeType": "image/png"}}
+    endpoint, _ = run(use_servers, request(picture), says("A dot."))
+    (message,) = endpoint.requests[1].body["messages"]
+    assert message["content"][0]["image_url"]["url"] == f"data:image/png;base64,{PNG}"
+    sound = {"role": "user", "content": {"type": "audio", "data": "UklG", "mimeType": "audio/wav"}}
+    _, told = run(use_servers, request(sound))
+    assert "not given content of the kind audio" in told
