@@ -175,7 +175,12 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.owner.faults.get("GET")
         if fault is not None:
             fault(self, {})
-        elif self.path == "/sse":
+        else:
+            self.stream_well()
+
+    def stream_well(self) -> None:
+        """Answer a GET as a healthy server would."""
+        if self.path == "/sse":
             self.open_stream()
         elif self.owner.with_standing_stream:
             self._stream([])
@@ -271,7 +276,7 @@ def first(times: int, fault: Fault) -> Fault:
 
 
 def _healthy(handler: Any, message: dict[str, Any]) -> None:
-    handler.answer_well(message)
+    handler.answer_well(message) if message else handler.stream_well()
 
 
 def drop(handler: Any, _message: dict[str, Any]) -> None:

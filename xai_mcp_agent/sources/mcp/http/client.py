@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import ssl
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from ....settings.models import ServerSettings
@@ -23,6 +23,7 @@ from .answers import (
 from .facts import HttpFacts
 from .patience import Patience
 from .reaching import is_this_machine
+from .standing import StandingStreams
 
 if TYPE_CHECKING:
     import httpx2
@@ -73,6 +74,8 @@ def http_client(
     # Taken apart once: for each request anew that is a fifteenth of all the work for a call.
     endpoint = httpx2.URL(settings.url)
 
+    streams = StandingStreams()
+
     class Client(httpx2.AsyncClient):
         """Every request of the SDK passes through `send`."""
 
@@ -83,6 +86,11 @@ def http_client(
             return super().build_request(method, target, **options)
 
         async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+            if request.method == "GET" and not answers_elsewhere:
+                return await streams.open(partial(self._ask, request, options))
+            return await self._ask(request, options)
+
+        async def _ask(self, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
             patience = Patience(request, facts)
             while True:
                 try:

@@ -25,13 +25,15 @@ class Errand:
     """One request: its number, and when nobody waits for its answer any more.
 
     `may_go_twice`: nothing changes when the server carries it out a second time. `body` is the
-    answer where it is one JSON text, until it was looked at.
+    answer where it is one JSON text, until it was looked at. `resumed`: how often its stream was
+    opened again.
     """
 
     id: Any
     deadline: float
     may_go_twice: bool
     body: bytes | None = None
+    resumed: int = 0
 
 
 _errand: ContextVar[Errand | None] = ContextVar("xai_mcp_errand", default=None)

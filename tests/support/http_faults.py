@@ -1,0 +1,212 @@
+"""What a server behind a URL may do with the bytes of an answer; each is set in `FaultHttp.faults`.
+
+They answer as slowly, as long and as wrongly as they are told, and stop when the client has gone.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import threading
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from .fault_http import Fault, FaultHttp, drop
+from .fault_server import FOR_EVER_SECONDS
+
+_JSON = "application/json"
+_STREAM = "text/event-stream"
+_MIB = 1024 * 1024
+
+
+def answered(peer: FaultHttp, message: dict[str, Any]) -> bytes:
+    """The right answer, as JSON."""
+    (answer,) = peer.peer.handle(message)
+    return json.dumps(answer).encode()
+
+
+def event(data: bytes, *fields: bytes) -> bytes:
+    """One event of a stream."""
+    return b"".join(field + b"\n" for field in (*fields, b"data: " + data)) + b"\n"
+
+
+def begin(handler: Any, kind: str, **headers: str) -> None:
+    """The head of an answer whose end is the end of the connection."""
+    handler.send_response(200)
+    for name, value in {"content-type": kind, "connection": "close", **headers}.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.close_connection = True
+
+
+def poured(pieces: Callable[[Any, dict[str, Any]], Iterator[bytes]], kind: str) -> Fault:
+    """Answer with these pieces, until they end or the client has gone."""
+
+    def pour(handler: Any, message: dict[str, Any]) -> None:
+        begin(handler, kind)
+        with suppress(OSError):
+            for piece in pieces(handler, message):
+                handler.wfile.write(piece)
+
+    return pour
+
+
+def dripping(seconds: float, kind: str = _JSON) -> Fault:
+    """The right answer, a byte at a time."""
+
+    def pieces(handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
+        data = answered(handler.owner, message)
+        for byte in event(data) if kind == _STREAM else data:
+            if _is_gone(handler, seconds):
+                return
+            yield bytes([byte])
+
+    return poured(pieces, kind)
+
+
+def chattering(seconds: float = 0.01) -> Fault:
+    """A stream of comments, for ever."""
+
+    def pieces(handler: Any, _message: dict[str, Any]) -> Iterator[bytes]:
+        for _ in range(int(FOR_EVER_SECONDS / seconds)):
+            if _is_gone(handler, seconds):
+                return
+            yield b": still here\n\n"
+
+    return poured(pieces, _STREAM)
+
+
+def silent_after(data: bytes, kind: str = _JSON) -> Fault:
+    """These bytes, and nothing more."""
+
+    def pieces(handler: Any, _message: dict[str, Any]) -> Iterator[bytes]:
+        yield data
+        _is_gone(handler, FOR_EVER_SECONDS)
+
+    return poured(pieces, kind)
+
+
+def in_small_pieces(handler: Any, message: dict[str, Any]) -> None:
+    """The right answer, in chunks of one byte and with a header in two parts."""
+    data = answered(handler.owner, message)
+    handler.send_response(200)
+    handler.send_header("content-type", _JSON)
+    handler.send_header("transfer-encoding", "chunked")
+    handler.end_headers()
+    for byte in data:
+        handler.wfile.write(b"1\r\n%c\r\n" % byte)
+    handler.wfile.write(b"0\r\n\r\n")
+
+
+def with_length(more: int) -> Fault:
+    """The right answer, with a `Content-Length` that is wrong by so much."""
+
+    def answer(handler: Any, message: dict[str, Any]) -> None:
+        data = answered(handler.owner, message)
+        handler.send_response(200)
+        handler.send_header("content-type", _JSON)
+        handler.send_header("content-length", str(len(data) + more))
+        handler.end_headers()
+        handler.wfile.write(data)
+        drop(handler, message)
+
+    return answer
+
+
+def large_event(mib: int) -> Fault:
+    """An answer on a stream with a text of so many MiB."""
+    block = b"x" * _MIB
+
+    def pieces(_handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
+        yield b'data: {"jsonrpc": "2.0", "id": %d, "result": {"content": ' % message["id"]
+        yield b'[{"type": "text", "text": "'
+        for _ in range(mib):
+            yield block
+        yield b'"}]}}\n\n'
+
+    return poured(pieces, _STREAM)
+
+
+def packed(size: int, encoding: str = "gzip") -> Fault:
+    """Zeros that unpack to this size."""
+    data = b"0" * size
+    body = gzip.compress(data, 1) if encoding == "gzip" else zlib.compress(data, 1)
+    del data
+    return lambda handler, _: handler.answer(200, body, _JSON, content_encoding=encoding)
+
+
+class Resumable:
+    """Breaks a stream off `breaks` times; a GET that names the last event goes on after it.
+
+    `resumed` are the `Last-Event-ID`s that came.
+    """
+
+    def __init__(self, peer: FaultHttp, breaks: int = 1, retry_ms: int = 20) -> None:
+        self.resumed: list[str] = []
+        self._left = breaks
+        self._retry = b"retry: %d" % retry_ms
+        self._answer = b""
+        peer.faults["tools/call"] = self._first
+        peer.faults["GET"] = self._next
+
+    def _first(self, handler: Any, message: dict[str, Any]) -> None:
+        self._answer = answered(handler.owner, message)
+        self._go_on(handler)
+
+    def _next(self, handler: Any, _message: dict[str, Any]) -> None:
+        last = handler.headers.get("last-event-id")
+        if last is None:
+            handler.answer(405)
+            return
+        self.resumed.append(last)
+        self._go_on(handler)
+
+    def _go_on(self, handler: Any) -> None:
+        begin(handler, _STREAM)
+        name = b"id: %d" % len(self.resumed)
+        if self._left <= 0:
+            handler.wfile.write(event(self._answer, name))
+            return
+        self._left -= 1
+        handler.wfile.write(event(b"", name, self._retry))
+
+
+class ClosesIdle:
+    """Answers well, and closes each connection with the next request on it, before reading it."""
+
+    def __init__(self) -> None:
+        self._used: set[int] = set()
+        self._lock = threading.Lock()
+
+    def __call__(self, handler: Any, message: dict[str, Any]) -> None:
+        with self._lock:
+            is_used = id(handler) in self._used
+            self._used.add(id(handler))
+        if is_used:
+            drop(handler, message)
+        else:
+            handler.answer_well(message)
+
+
+def _is_gone(handler: Any, seconds: float) -> bool:
+    """Wait so long, or until the client closes the connection."""
+    handler.connection.settimeout(seconds)
+    try:
+        return handler.connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    finally:
+        with suppress(OSError):
+            handler.connection.settimeout(None)
+
+
+def reset(handler: Any, _message: dict[str, Any]) -> None:
+    """Close the connection as a killed process does, with a reset."""
+    handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+    handler.close_connection = True
+    handler.connection.close()
