@@ -63,6 +63,11 @@ class Lab:
             worker = self._workers[peer.name] = self.worker(peer)
         return worker.ask(job, seconds)
 
+    def renew(self, peer: Peer) -> None:
+        """End the peer's worker: what went wrong in it shall not be felt in the next step."""
+        if peer.name in self._workers:
+            self._workers.pop(peer.name).end()
+
     def ask_once(self, peer: Peer, job: Mapping[str, Any], seconds: float) -> tuple[Heard, float]:
         """Have a new process do a job; the seconds from its start to its result."""
         started = time.perf_counter()

@@ -230,6 +230,8 @@ class OneIsBad:
         job = {"kind": "ready", "servers": {name: servers[name] for name in names}}
         heard = lab.ask(peer, job, _READY_SECONDS)
         found = _until_usable(heard, healthy)
+        if found.is_failed:
+            lab.renew(peer)
         return {self.key: Found(found.samples, f"{found.note}; {self._told(heard)}".strip("; "))}
 
     def _bad(self, lab: Lab) -> dict[str, Any]:
