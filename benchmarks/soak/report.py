@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from .soak import Outcome
+from .stalls import percentile
 from .tally import LONGEST_CALL_SECONDS
 
 
@@ -15,7 +16,7 @@ def progress(seen: Outcome) -> str:
         f"{_clock(seen.seconds)} of {_clock(seen.plan.seconds)}  {tally.calls:,} calls "
         f"({tally.calls / seen.seconds:.0f}/s), {tally.errors.total():,} errors, "
         f"{len(tally.unexplained)} unexplained, {seen.starts:,} starts, "
-        f"longest stall {seen.stalls.longest_seconds:.2f} s, {seen.memory_mb[-1]:.0f} MB"
+        f"late at most {seen.stalls.longest_seconds:.2f} s, {seen.memory_mb[-1]:.0f} MB"
     )
 
 
@@ -39,15 +40,24 @@ def _rows(seen: Outcome) -> Iterator[tuple[str, str]]:
     for what, many in sorted(seen.blows.items()):
         yield f"servers {what} from outside", f"{many:,}"
     yield "starts of servers", f"{seen.starts:,}"
-    yield "the loop stood still, longest", _stall(seen, 100)
-    yield "the loop stood still, 99.9 of 100 times less than", _stall(seen, 99.9)
-    yield "memory", f"{seen.memory_mb[-1]:.0f} MB, {seen.grown_mb:+.0f} MB after the beginning"
+    yield "the bridge's loop was late, at most", _late(seen, 100)
+    yield "late in 99.9 of 100 moments, at most", _late(seen, 99.9)
+    yield "it computed without a break, at most", _busy(seen, 100)
+    yield "without a break in 99.9 of 100 moments, at most", _busy(seen, 99.9)
+    collecting = percentile(seen.stalls.collecting_seconds, 100)
+    yield "Python's garbage collection in its thread, at most", f"{collecting * 1000:.0f} ms"
+    yield "memory in use", f"{seen.used_mb[-1]:.0f} MB, {seen.grown_mb:+.0f} MB after the beginning"
+    yield "memory held, at most", f"{max(seen.memory_mb):.0f} MB"
     yield "processes, threads, open files left", ", ".join(seen.left) or "none"
 
 
-def _stall(seen: Outcome, percent: float) -> str:
-    ours, idle = (x.percentile_seconds(percent) for x in (seen.stalls, seen.idle))
+def _late(seen: Outcome, percent: float) -> str:
+    ours, idle = (percentile(x.late_seconds, percent) for x in (seen.stalls, seen.idle))
     return f"{ours * 1000:.0f} ms (an idle loop beside it: {idle * 1000:.0f} ms)"
+
+
+def _busy(seen: Outcome, percent: float) -> str:
+    return f"{percentile(seen.stalls.busy_seconds, percent) * 1000:.0f} ms"
 
 
 def _clock(seconds: float) -> str:

@@ -12,13 +12,12 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from tests.support.census import Census, take_census
 from xai_mcp_agent.bridge.runs import bridge_of
 
-from . import complaints
+from . import complaints, memory
 from .agents import Agents
 from .fleet import Fleet, model_process
 from .stalls import Stalls, watched
@@ -43,7 +42,11 @@ class Plan:
 
 @dataclass
 class Outcome:
-    """What was seen. `left` is what was still there at the end and not at the beginning."""
+    """What was seen. `left` is what was still there at the end and not at the beginning.
+
+    `memory_mb` is what the system has given us, `used_mb` without what the allocator only keeps
+    for later: after the beginning, and at the end.
+    """
 
     plan: Plan
     tally: Tally = field(default_factory=Tally)
@@ -54,14 +57,13 @@ class Outcome:
     stalls: Stalls = field(default_factory=Stalls)
     idle: Stalls = field(default_factory=Stalls)
     memory_mb: list[float] = field(default_factory=list[float])
+    used_mb: list[float] = field(default_factory=list[float])
     left: list[str] = field(default_factory=list[str])
 
     @property
     def grown_mb(self) -> float:
-        """How much more memory there was towards the end than after the beginning."""
-        warm = self.memory_mb[int(len(self.memory_mb) * _WARM_SHARE) :]
-        part = max(1, len(warm) // 4)
-        return median(warm[-part:]) - median(warm[:part]) if warm else 0.0
+        """How much more memory was in use at the end than after the beginning."""
+        return self.used_mb[-1] - self.used_mb[0] if self.used_mb else 0.0
 
     @property
     def failures(self) -> list[str]:
@@ -100,9 +102,12 @@ def _work(folder: Path, outcome: Outcome, model: str, show: Callable[[Outcome], 
         while outcome.seconds < plan.seconds:
             time.sleep(min(_LOOK_SECONDS, plan.seconds))
             outcome.seconds = time.monotonic() - began
-            outcome.memory_mb.append(take_census().memory_mb)
+            outcome.memory_mb.append(memory.held_mb())
+            if not outcome.used_mb and outcome.seconds > plan.seconds * _WARM_SHARE:
+                outcome.used_mb.append(memory.used_mb())
             outcome.runs, outcome.starts = agents.runs, fleet.starts()
             show(outcome)
+        outcome.used_mb.append(memory.used_mb())
 
 
 @contextmanager

@@ -1,0 +1,27 @@
+"""How much memory this process has, and how much of it is in use."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+
+import psutil
+
+_MEGABYTE = 1024 * 1024
+
+
+def held_mb() -> float:
+    """What the system has given to this process."""
+    return psutil.Process().memory_info().rss / _MEGABYTE
+
+
+def used_mb() -> float:
+    """The same, after the C library gave back what it only keeps for later, where it can be asked.
+
+    It keeps much after large results, in several threads; that would hide a leak, or look like one.
+    """
+    library = ctypes.util.find_library("c")
+    trim = getattr(ctypes.CDLL(library), "malloc_trim", None) if library else None
+    if trim is not None:
+        trim(0)
+    return held_mb()
