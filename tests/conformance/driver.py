@@ -11,15 +11,28 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import httpx2
+
 from xai_mcp_agent import Answer, Bridge, Question
+from xai_mcp_agent.core.sign_in import SignInRequest
 from xai_mcp_agent.core.tools import JsonObject, Tool
 
 SERVER = "under-test"
 # Below the suite's own limit, so that what hung says so.
 _CALL_SECONDS = 20.0
 
+# The suite knows this address, and what would be found there.
+_WHO_WE_ARE = "https://conformance-test.local/client-metadata.json"
+_SETTING_OF = {
+    "client_id": "clientId",
+    "client_secret": "clientSecret",
+    "private_key_pem": "privateKey",
+    "signing_algorithm": "signingAlgorithm",
+    "issuer": "issuer",
+}
 # What stands for a value that a schema only describes.
 _SAMPLES: dict[str, Any] = {
     "string": "text",
@@ -33,15 +46,37 @@ _SAMPLES: dict[str, Any] = {
 
 def main(url: str, scenario: str, context: JsonObject) -> None:
     """Act on one scenario's server as a person with this library would."""
-    entry = {"url": url, "timeout": _CALL_SECONDS}
-    with Bridge({"mcpServers": {SERVER: entry}}, answer=answer) as bridge:
+    entry: JsonObject = {"url": url, "timeout": _CALL_SECONDS}
+    if scenario.startswith("auth/"):
+        entry["auth"] = credentials(scenario, context)
+    with (
+        TemporaryDirectory() as folder,
+        Bridge(
+            {"mcpServers": {SERVER: entry}}, answer=answer, sign_in=sign_in, token_folder=folder
+        ) as bridge,
+    ):
         _ACTS.get(scenario, call_every_tool)(bridge, context)
 
 
+def credentials(scenario: str, context: JsonObject) -> JsonObject:
+    """What a person would write under `auth`: who we are, where that was arranged beforehand."""
+    given = {_SETTING_OF[name]: x for name, x in context.items() if name in _SETTING_OF}
+    if "client-credentials" in scenario:
+        return {"grant": "client_credentials", **given}
+    return given or {"clientMetadataUrl": _WHO_WE_ARE}
+
+
+def sign_in(request: SignInRequest) -> str:
+    """Agree as a browser would whose user is signed in: go there, and say where it was sent on."""
+    with httpx2.Client(timeout=_CALL_SECONDS, follow_redirects=False) as browser:
+        return browser.get(request.url).headers["location"]
+
+
 def call_every_tool(bridge: Bridge, _context: JsonObject) -> None:
-    """List the tools, and call each of them with arguments that its schema allows."""
+    """List the tools, call each of them with arguments that its schema allows, and list again."""
     for tool in bridge.list_tools(SERVER):
         _call(bridge, tool.name, sample(tool.input_schema))
+    bridge.refresh(SERVER)  # by now a server may want a new authorization
 
 
 def only_list(bridge: Bridge, _context: JsonObject) -> None:

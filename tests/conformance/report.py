@@ -49,10 +49,8 @@ def page_text(page: str, outcomes: list[Outcome], version: str) -> str:
 
 def _tables(outcomes: list[Outcome], version: str) -> str:
     checks = sum(x.passed for x in outcomes)
-    seconds = sum(x.seconds for x in outcomes)
     lines = [
-        f"With `{SUITE}`, {NODE.replace('@', ' ')}, `mcp` {version}: "
-        f"{checks} checks passed, in {seconds / 60:.0f} minutes.",
+        f"With `{SUITE}`, {NODE.replace('@', ' ')}, `mcp` {version}: {checks} checks passed.",
         "",
         "| set | passed |",
         "| --- | --- |",
