@@ -12,6 +12,7 @@ from typing import Any
 
 import mcp.types as types
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.shared.exceptions import UrlElicitationRequiredError
 
 _MODERN = "2026"
 _REQUESTS: dict[str, Any] = {
@@ -19,6 +20,7 @@ _REQUESTS: dict[str, Any] = {
     "sampling/createMessage": (types.CreateMessageRequest, types.CreateMessageResultWithTools),
     "roots/list": (types.ListRootsRequest, types.ListRootsResult),
 }
+ICON = types.Icon(src="data:image/png;base64,AA==", mime_type="image/png", sizes=["48x48"])
 COLOUR = {
     "type": "object",
     "properties": {"colour": {"type": "string", "default": "blue"}},
@@ -29,7 +31,7 @@ COLOUR = {
 def asking() -> MCPServer:
     """A new server."""
     warnings.simplefilter("ignore")  # half of this is deprecated as of 2026-07-28
-    server = MCPServer("asking", log_level="CRITICAL")
+    server = MCPServer("asking", title="Asks", version="1.0", log_level="CRITICAL")
 
     @server.tool()
     async def ask(
@@ -48,6 +50,22 @@ def asking() -> MCPServer:
         for _ in range(rounds):
             answer = await ctx.session.send_request(request, result_type)
         return _told(answer)
+
+    @server.tool(title="Sign in first", icons=[ICON])
+    async def locked() -> str:
+        """Refuse until a page was opened."""
+        opened = types.ElicitRequestURLParams(
+            message="Sign in there.", url="https://example.org/sign-in", elicitation_id="e1"
+        )
+        raise UrlElicitationRequiredError([opened])
+
+    @server.resource("asking://page", title="A page", icons=[ICON])
+    def page_() -> str:
+        return "text"
+
+    @server.prompt(title="A prompt", icons=[ICON])
+    def prompt_() -> str:
+        return "text"
 
     @server.tool()
     async def declared(ctx: Context) -> str:

@@ -159,6 +159,7 @@ def tool_as_dict(tool: Tool) -> JsonObject:
     return {
         "name": tool.name,
         "title": tool.title,
+        "icons": [asdict(x) for x in tool.icons],
         "description": tool.description,
         "input_schema": tool.input_schema,
         "output_schema": tool.output_schema,
@@ -171,7 +172,9 @@ def tool_line(tool: Tool) -> str:
     """A tool in one line: how to call it, and what it does."""
     first = (tool.description.strip().splitlines() or [""])[0]
     short = first if len(first) <= _DESCRIPTION_CHARS else f"{first[:_DESCRIPTION_CHARS]}..."
-    return f"{tool.name}({signature(tool.input_schema)})" + (f": {short}" if short else "")
+    titled = tool.title if tool.title and tool.title not in (tool.name, short) else ""
+    words = ". ".join(x.rstrip(".") if x == titled else x for x in (titled, short) if x)
+    return f"{tool.name}({signature(tool.input_schema)})" + (f": {words}" if words else "")
 
 
 def status_text(found: SourceStatus) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .results import ResultPart
+from .tools import Icon
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,8 @@ class Resource:
     description: str = ""
     mime_type: str | None = None
     is_template: bool = False
+    title: str | None = None
+    icons: tuple[Icon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Prompt:
     name: str
     description: str = ""
     arguments: tuple[PromptArgument, ...] = ()
+    title: str | None = None
+    icons: tuple[Icon, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

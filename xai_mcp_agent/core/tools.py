@@ -31,6 +31,18 @@ class ToolAnnotations:
 
 
 @dataclass(frozen=True, slots=True)
+class Icon:
+    """A picture that a source gives for a thing: its address or its data as `data:`.
+
+    Never fetched by us. `sizes` such as `48x48`, or `any`.
+    """
+
+    src: str
+    mime_type: str | None = None
+    sizes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool as its source describes it now.
 
@@ -45,6 +57,7 @@ class Tool:
     title: str | None = None
     annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
     meta: JsonObject | None = None
+    icons: tuple[Icon, ...] = ()
     note: str | None = None
 
     @property

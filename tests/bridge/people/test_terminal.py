@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,7 +14,7 @@ from tests.support.screens import STARTED, Paper
 from xai_mcp_agent import Answer, Question
 from xai_mcp_agent.agent.events import ModelAsked, TextArrived
 from xai_mcp_agent.agent.models.base import ModelRequest
-from xai_mcp_agent.bridge.people.terminal import ask_in_terminal
+from xai_mcp_agent.bridge.people.terminal import Ended, ask_in_terminal, read_line
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -109,3 +112,19 @@ def test_the_lines_of_other_runs_wait_for_the_end_of_a_prompt() -> None:
     text = "\n".join(paper.lines)
     assert "Your?[2J name: (typed)" in text
     assert text.index("(typed)") < text.index("meanwhile") < text.index("later")
+
+
+def test_a_prompt_ends_when_its_call_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is gone: nobody needs the answer any more."""
+    ours, theirs = os.openpty()
+    over = threading.Event()
+    with os.fdopen(theirs, "r") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        os.write(ours, b"typed\n")
+        assert read_line(time.monotonic() + 10, over) == "typed"
+        over.set()
+        with pytest.raises(Ended, match="has ended"):
+            read_line(time.monotonic() + 10, over)
+        with pytest.raises(TimeoutError):
+            read_line(time.monotonic(), threading.Event())
+    os.close(ours)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 import time
 from typing import Any, Protocol
 
@@ -69,7 +70,11 @@ class Person:
         async with self._one_at_a_time:
             if self._in_lab:
                 return await self._on_a_page(question)
-            return await self._stage.run(lambda: self._at_the_terminal(question))
+            over = threading.Event()
+            try:
+                return await self._stage.run(lambda: self._at_the_terminal(question, over))
+            finally:
+                over.set()  # its call has ended: nobody needs an answer any more
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """What the model of the run's agent says."""
@@ -77,11 +82,11 @@ class Person:
             raise SamplingRefused(NO_MODEL)
         return await self.sampler.sample(request)
 
-    def _at_the_terminal(self, question: Question) -> Answer:
+    def _at_the_terminal(self, question: Question, over: threading.Event) -> Answer:
         deadline = time.monotonic() + question.limit_seconds
 
         def read(prompt: str) -> str:
-            return self._console.ask(prompt, lambda: read_line(deadline))
+            return self._console.ask(prompt, lambda: read_line(deadline, over))
 
         return ask_in_terminal(question, self._console.tell, read)
 

@@ -23,6 +23,7 @@ Read = Callable[[str], str]
 _MOST_TRIES = 5
 _DECLINE, _CANCEL, _SKIP = "/decline", "/cancel", "/skip"
 _LINE_BYTES = 65_536  # a terminal's own limit for a line is smaller
+_LOOK_SECONDS = 0.2  # how often it is seen that nobody needs the answer any more
 _POLL_SECONDS = 0.05  # where a console cannot be waited for
 
 
@@ -64,24 +65,30 @@ def ask_in_terminal(question: Question, say: Say, read: Read) -> Answer:
     return answer
 
 
-def read_line(deadline: float) -> str:
+def read_line(deadline: float, over: threading.Event) -> str:
     """A line from the terminal.
 
     Raises:
-        Ended: the terminal was closed.
+        Ended: the terminal was closed, or it is `over`.
         TimeoutError: the time (of `time.monotonic`) is over.
     """
     if sys.platform == "win32":
-        return _read_console(deadline)
+        return _read_console(deadline, over)
     file = sys.stdin.fileno()
-    while not select.select([file], [], [], max(deadline - time.monotonic(), 0))[0]:
-        if time.monotonic() >= deadline:
-            raise TimeoutError
+    while not select.select([file], [], [], _LOOK_SECONDS)[0]:
+        _go_on(deadline, over)
     # Not through `sys.stdin`: it may read ahead, and then a wait for more waits in vain.
     typed = os.read(file, _LINE_BYTES)
     if not typed:
         raise Ended(Answer.cancelled("the terminal's input was ended"))
     return typed.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r\n")
+
+
+def _go_on(deadline: float, over: threading.Event) -> None:
+    if over.is_set():
+        raise Ended(Answer.cancelled("the call that it belongs to has ended"))
+    if time.monotonic() >= deadline:
+        raise TimeoutError
 
 
 class _Form:
@@ -182,14 +189,15 @@ def _too_often() -> Ended:
     return Ended(Answer.cancelled(f"nothing that fits was typed in {_MOST_TRIES} tries"))
 
 
-def _read_console(deadline: float) -> str:
+def _read_console(deadline: float, over: threading.Event) -> str:
     """The same for a console of Windows, which cannot be waited for."""
     if sys.platform != "win32":
         raise AssertionError("only there")
     import msvcrt
 
     typed = ""
-    while time.monotonic() < deadline:
+    while True:
+        _go_on(deadline, over)
         if not msvcrt.kbhit():
             time.sleep(_POLL_SECONDS)
             continue
@@ -207,4 +215,3 @@ def _read_console(deadline: float) -> str:
                 msvcrt.putwch("\b")
             case letter:
                 typed += letter
-    raise TimeoutError

@@ -62,6 +62,7 @@ _STATUS_HELP = {
     504: "A gateway before it waited in vain: it may have been carried out, so check that first.",
 }
 _CODE_HELP = {
+    -32042: "Finish what the page asks of you, which was shown or opened; then call again.",
     -32601: "It does not know this method: list its tools anew, or look for a newer version of it.",
     -32602: "Check the name and the arguments against what it lists.",
 }

@@ -16,7 +16,7 @@ from ...core.results import (
     ToolResult,
     UnknownPart,
 )
-from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
 from .mending import RAW, kept_in
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def tool_of(source: str, listed: types.Tool) -> Tool:
             open_world=_flag(hints.get("openWorldHint")),
         ),
         meta=cast(JsonObject, meta) if isinstance(meta, dict) else None,
+        icons=_icons_in(raw.get("icons")),
     )
 
 
@@ -88,13 +89,26 @@ def resource_part_of(contents: Any) -> ResourcePart:
 
 def resource_of(listed: types.Resource) -> Resource:
     """A listed resource."""
-    return Resource(str(listed.uri), listed.name, listed.description or "", listed.mime_type)
+    return Resource(
+        str(listed.uri),
+        listed.name,
+        listed.description or "",
+        listed.mime_type,
+        title=listed.title,
+        icons=_icons(listed.icons),
+    )
 
 
 def template_of(listed: types.ResourceTemplate) -> Resource:
     """A listed resource template; its uri has parameters to fill in."""
     return Resource(
-        listed.uri_template, listed.name, listed.description or "", listed.mime_type, True
+        listed.uri_template,
+        listed.name,
+        listed.description or "",
+        listed.mime_type,
+        is_template=True,
+        title=listed.title,
+        icons=_icons(listed.icons),
     )
 
 
@@ -104,7 +118,9 @@ def prompt_of(listed: types.Prompt) -> Prompt:
         PromptArgument(a.name, a.description or "", bool(a.required))
         for a in listed.arguments or ()
     )
-    return Prompt(listed.name, listed.description or "", arguments)
+    return Prompt(
+        listed.name, listed.description or "", arguments, listed.title, _icons(listed.icons)
+    )
 
 
 def prompt_message_of(message: types.PromptMessage) -> PromptMessage:
@@ -117,6 +133,28 @@ def completion_of(completion: types.Completion) -> Completion:
     total = completion.total
     has_more = completion.has_more or (total or 0) > len(completion.values)
     return Completion(tuple(completion.values), has_more, total)
+
+
+def _icons_in(raw: Any) -> tuple[Icon, ...]:
+    """The icons of a tool, as it came; odd ones are left out."""
+    icons = [cast(JsonObject, x) for x in _list(raw) if isinstance(x, dict)]
+    return tuple(
+        Icon(
+            x["src"],
+            _text(x.get("mimeType")) or None,
+            tuple(size for size in _list(x.get("sizes")) if isinstance(size, str)),
+        )
+        for x in icons
+        if isinstance(x.get("src"), str)
+    )
+
+
+def _icons(listed: Iterable[types.Icon] | None) -> tuple[Icon, ...]:
+    return tuple(Icon(x.src, x.mime_type, tuple(x.sizes or ())) for x in listed or ())
+
+
+def _list(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str:

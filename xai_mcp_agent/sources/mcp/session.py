@@ -105,7 +105,7 @@ class McpSession:
         """What the server calls itself, with its version."""
         client = self._requests.client
         info = client.server_info if client else None
-        return f"{info.name} {info.version}".strip() if info else ""
+        return f"{info.title or info.name} {info.version}".strip() if info else ""
 
     async def serve(self, seconds: float) -> None:
         """Connect and list within `seconds`, say so, and stay until `close` or the connection ends.
@@ -178,7 +178,8 @@ class McpSession:
         await self._asked.roots.tell_changes(self._requests.connected())
         # No limit of the SDK's: it would run out while the server waits for a person.
         ask = partial(self._requests.connected().call_tool, tool, arguments, None, told)
-        answer = await self._requests.ask(f"the call of {tool!r}", ask, seconds, notes)
+        asked = partial(self._asked.questions.with_pages, ask)
+        answer = await self._requests.ask(f"the call of {tool!r}", asked, seconds, notes)
         return self._checked(tool, results.result_of(answer, notes))
 
     def _new_client(self) -> Client:

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from tests.support.asking_server import COLOUR, asking_entry, form, page
-from tests.support.bridges import bridge_with
+from tests.support.bridges import bridge_with, status_of
 from xai_mcp_agent import Answer, Bridge, Question
+from xai_mcp_agent.core.errors import ServerError
 from xai_mcp_agent.core.results import ToolResult
+from xai_mcp_agent.core.tools import Icon
 
 WAYS = ["stdio", "stdio_old", "http", "http_old"]
 
@@ -194,3 +196,26 @@ def test_where_nobody_can_be_asked_the_reason_says_what_to_do():
         told, result = asked(bridge, "it", form())
     assert told["action"] == "decline"
     assert '"elicitation": "defaults"' in result.notes[0]
+
+
+@pytest.mark.parametrize("action", ["accept", "decline"])
+def test_pages_that_a_refusal_wants_opened_are_asked_for_and_the_call_is_for_the_caller_to_repeat(
+    servers: Bridge, program: Programmed, action: Any
+):
+    """MCP 2025-11-25, error -32042: what the person does on the page takes its time."""
+    program.asked, program.next = [], Answer(action)
+    with pytest.raises(ServerError, match="Finish what the page asks of you") as raised:
+        servers.call_tool("http_old", "locked")
+    assert raised.value.code == -32042
+    assert [x.url for x in program.asked] == ["https://example.org/sign-in"]
+
+
+@pytest.mark.parametrize("server", ["http", "http_old"])
+def test_titles_and_icons_are_kept_as_data(servers: Bridge, server: str):
+    icons = (Icon("data:image/png;base64,AA==", "image/png", ("48x48",)),)
+    tool = next(x for x in servers.list_tools(server) if x.name == "locked")
+    (resource,), (prompt,) = servers.list_resources(server), servers.list_prompts(server)
+    assert (tool.title, tool.icons) == ("Sign in first", icons)
+    assert (resource.title, resource.icons) == ("A page", icons)
+    assert (prompt.title, prompt.icons) == ("A prompt", icons)
+    assert status_of(servers, server).server == "Asks 1.0"

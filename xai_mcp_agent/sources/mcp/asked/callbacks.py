@@ -25,14 +25,14 @@ class Asked:
         self.log = ServerLog(link.settings, link.stderr)
         link.watch.on_log = self.log.take
         self._settings = link.settings
-        self._elicitation = Elicitation(link.settings, pending, host)
+        self.questions = Elicitation(link.settings, pending, host)
         self._sampling = Sampling(link.settings, pending, host)
 
     def callbacks(self) -> dict[str, Any]:
         """The arguments with which the SDK's client is made."""
         made: dict[str, Any] = {"log_level": self.log.level, **self._sampling.offered()}
         if self._settings.elicitation != "decline":
-            made["elicitation_callback"] = self._elicitation.answer
+            made["elicitation_callback"] = self.questions.answer
         if self.roots.are_offered:
             made["list_roots_callback"] = self.roots.answer
         return made

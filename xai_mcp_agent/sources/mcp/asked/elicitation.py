@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
@@ -15,6 +16,9 @@ from .log import logger_of
 
 if TYPE_CHECKING:
     import mcp_types as types
+    from mcp import MCPError
+
+T = TypeVar("T")
 
 
 class Elicitation:
@@ -38,6 +42,21 @@ class Elicitation:
         return types.ElicitResult(
             action=answer.action, content=content if answer.action == "accept" else None
         )
+
+    async def with_pages(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Make a call; if it is refused until pages were opened, have them opened.
+
+        It is refused all the same, for what the person does there takes its time.
+        """
+        from mcp import MCPError
+
+        try:
+            return await call()
+        except MCPError as refusal:
+            for params in _pages_in(refusal):
+                if (await self.answer(None, params)).action != "accept":
+                    break
+            raise
 
     def _question(self, params: types.ElicitRequestParams) -> Question:
         name, limit = self._settings.name, self._settings.elicitation_timeout_seconds
@@ -64,6 +83,19 @@ class Elicitation:
         text = f"A question of the server {what}" + (f": {reason}." if reason else ".")
         self._pending.note(text)
         logger_of(self._settings.name).warning("%s", text)
+
+
+def _pages_in(refusal: MCPError) -> list[types.ElicitRequestURLParams]:
+    """The pages that a server wants opened before it takes a call (MCP 2025-11-25)."""
+    import mcp_types as types
+    from pydantic import ValidationError
+
+    if refusal.code != types.URL_ELICITATION_REQUIRED:
+        return []
+    try:
+        return types.ElicitationRequiredErrorData.model_validate(refusal.data).elicitations
+    except ValidationError:
+        return []
 
 
 def _checked(question: Question, answer: Answer) -> Answer:
