@@ -5,6 +5,8 @@ A part of the catalogue is a file with a tuple of faults; a new one is added to 
 
 from __future__ import annotations
 
+from .http_calls import ANSWERED, LARGE, REFUSED
+from .http_start import STARTING as STARTING_BEHIND_A_URL
 from .stdio_calls import CALLS
 from .stdio_listing import LISTING
 from .stdio_start import STARTING
@@ -16,6 +18,10 @@ GROUPS = {
     "calls": CALLS,
     "traffic": TRAFFIC,
     "ending": ENDING,
+    "starting behind a URL": STARTING_BEHIND_A_URL,
+    "refused behind a URL": REFUSED,
+    "answered behind a URL": ANSWERED,
+    "large behind a URL": LARGE,
 }
 FAULTS = [fault.name for faults in GROUPS.values() for fault in faults]
 

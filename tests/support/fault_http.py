@@ -70,7 +70,9 @@ class FaultHttp:
         return {"url": self.url, **more}
 
     def start(self) -> None:
-        """Listen; on the same port as before. Sessions of before are forgotten."""
+        """Listen, unless it does; on the same port as before. Sessions of before are forgotten."""
+        if self._server is not None:
+            return
         self.sessions: set[str] = set()
         self.streams: list[queue.SimpleQueue[Any]] = []
         self._sockets: list[socket.socket] = []

@@ -5,13 +5,13 @@ They answer as slowly, as long and as wrongly as they are told, and stop when th
 
 from __future__ import annotations
 
-import gzip
 import json
 import socket
 import threading
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 from .fault_http import Fault, FaultHttp, drop
@@ -130,12 +130,19 @@ def large_event(mib: int) -> Fault:
     return poured(pieces, _STREAM)
 
 
-def packed(size: int, encoding: str = "gzip") -> Fault:
-    """Zeros that unpack to this size."""
-    data = b"0" * size
-    body = gzip.compress(data, 1) if encoding == "gzip" else zlib.compress(data, 1)
-    del data
-    return lambda handler, _: handler.answer(200, body, _JSON, content_encoding=encoding)
+def packed(mib: int, encoding: str = "gzip") -> Fault:
+    """Zeros that unpack to so many MiB."""
+    return lambda handler, _: handler.answer(
+        200, _packed(mib, encoding), _JSON, content_encoding=encoding
+    )
+
+
+@cache
+def _packed(mib: int, encoding: str) -> bytes:
+    # Piece by piece: others in this process are measured meanwhile.
+    packer = zlib.compressobj(1, wbits=31 if encoding == "gzip" else 15)
+    block = b"0" * _MIB
+    return b"".join([*(packer.compress(block) for _ in range(mib)), packer.flush()])
 
 
 class Resumable:
