@@ -339,7 +339,7 @@ CALLS = (
         "its result has 70 MB, which is too much",
         speaking(),
         call=Call(
-            "big", {"characters": 70_000_000}, Fails("cannot be used: it is too long", ServerError)
+            "big", {"characters": 70_000_000}, Fails("cannot be used: it is too large", ServerError)
         ),
     ),
     Fault(

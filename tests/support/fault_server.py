@@ -452,8 +452,9 @@ def _start_daemon(code: list) -> int:
 
 
 def _write_all(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
+    left = memoryview(data)  # a slice of bytes would copy what is left each time
+    while left:
+        left = left[os.write(file, left) :]
 
 
 def _serve_stdio(options: dict) -> None:

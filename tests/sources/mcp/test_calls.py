@@ -339,7 +339,7 @@ def test_a_large_result_arrives_whole_and_soon():
 
 def test_a_result_beyond_all_measure_is_refused_and_the_connection_stays():
     with bridge_with(it=entry()) as bridge:
-        with pytest.raises(ServerError, match="cannot be used: it is too long"):
+        with pytest.raises(ServerError, match="cannot be used: it is too large"):
             bridge.call_tool("it", "big", {"characters": 70_000_000})
         assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
 

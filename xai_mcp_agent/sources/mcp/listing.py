@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.lowlevel
 
 from ...core.events import Inventory
 from ...core.tools import Tool
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # A paginator that never ends must not hang us; 1,000 pages is more than any real server has.
 _MAX_PAGES = 1000
+# So many at a time, then others on the event loop get their turn.
+_TOOLS_IN_A_ROW = 200
 # When a stale listing cannot be renewed, it is not asked for at every step.
 _RETRY_SECONDS = 5.0
 
@@ -86,17 +89,19 @@ class Listing:
         self._link.watch.listing_begins()
         pages = await all_pages(client.list_tools, "tools")
         self._stale_at = anyio.current_time() + pages.seconds_good
-        self._replace(pages.items, [pages.note] if pages.note else [])
+        await self._replace(pages.items, [pages.note] if pages.note else [])
 
     def clear(self) -> None:
         """The server has no tools at all."""
         self._stale_at = inf
-        self._replace([], [])
+        self.tools, self._notes = {}, tuple(self._link.watch.notes)
 
-    def _replace(self, listed: list[types.Tool], notes: list[str]) -> None:
+    async def _replace(self, listed: list[types.Tool], notes: list[str]) -> None:
         settings, watch = self._link.settings, self._link.watch
         found: dict[str, Tool] = {}
-        for tool in listed:
+        for number, tool in enumerate(listed, 1):
+            if number % _TOOLS_IN_A_ROW == 0:
+                await anyio.lowlevel.checkpoint()
             if tool.name in found:
                 notes.append(f"Tool {tool.name!r} is listed twice; the first one is used.")
             else:

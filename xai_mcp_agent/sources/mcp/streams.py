@@ -14,6 +14,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
+import anyio.to_thread
 
 from ...core.tools import JsonObject
 from .mending import MENDERS
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
 # For each call; after that only now and then: nobody can read thousands of them.
 _PROGRESS_PASSED = 100
 _PROGRESS_PAUSE_SECONDS = 0.1
+_KNOWN_NOTICES = (
+    "notifications/cancelled",
+    "notifications/elicitation/complete",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/resources/updated",
+    "notifications/subscriptions/acknowledged",
+)
+_MANY_TOOLS = 200
 
 
 @asynccontextmanager
@@ -79,8 +89,16 @@ class _WatchedRead:
             except (StopAsyncIteration, anyio.ClosedResourceError):
                 self._watch.ended.set()
                 raise
-            if isinstance(item, Exception) or self._traffic.received(item.message):
+            if isinstance(item, Exception) or await self._is_wanted(item.message):
                 return item
+
+    async def _is_wanted(self, message: Any) -> bool:
+        result: JsonObject = getattr(message, "result", None) or {}
+        tools = result.get("tools")
+        if isinstance(tools, list) and len(cast(list[Any], tools)) > _MANY_TOOLS:
+            # In a thread: to mend so many takes long enough to hold others up.
+            return await anyio.to_thread.run_sync(self._traffic.received, message)
+        return self._traffic.received(message)
 
     async def receive(self) -> SessionMessage | Exception:
         try:
@@ -169,7 +187,8 @@ class _Traffic:
             case "notifications/progress":
                 return self._is_progress_wanted(_param(message, "progressToken"))
             case _:
-                return True
+                # Of a flood of those that nobody knows, the SDK would look at each for long.
+                return method in _KNOWN_NOTICES or getattr(message, "id", None) is not None
 
     def _is_progress_wanted(self, token: Any) -> bool:
         request = str(token)

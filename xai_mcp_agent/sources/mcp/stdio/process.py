@@ -30,6 +30,9 @@ from .stderr import StderrLog
 # A line is one message. Above this a server is broken or hostile, and memory matters more.
 _MAX_LINE_BYTES = 64 * 1024 * 1024
 _KEPT_OF_CUT_LINE = 256
+_FEW_PIECES = 8  # the first of them may be short
+# Reading less than this holds nobody up.
+_LONG_LINE_BYTES = 128 * 1024
 # More waiting lines than this and the server has to wait until some were read.
 _QUEUED_LINES = 1000
 # So many at a time, then others on the event loop get their turn.
@@ -55,6 +58,18 @@ class UnfinishedLine(bytes):
     """What was left when its stdout ended: the server did not get to the end of it."""
 
 
+class LongLine:
+    """A line in pieces. Joining them holds everybody up, so it is left to a thread."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces = pieces
+
+    def joined(self) -> bytes:
+        """The whole line; once only, so that it is not in memory twice."""
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)
+
+
 class ServerProcess(asyncio.SubprocessProtocol):
     """One child process in a session of its own. Its stderr goes to the log it is given.
 
@@ -66,7 +81,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self.stdout_ended = False
         self._stderr = stderr
         self._grace_seconds = grace_seconds
-        self._lines: deque[bytes] = deque()
+        self._lines: deque[bytes | LongLine] = deque()
         self._something_new = anyio.Event()
         self._line = _LineInProgress()
         self._closing = False
@@ -97,7 +112,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             raise anyio.BrokenResourceError
         stdin.write(line + b"\n")
 
-    async def next_line(self) -> bytes | None:
+    async def next_line(self) -> bytes | LongLine | None:
         """The next line of its stdout, or None when there will be no more."""
         self._taken += 1
         if self._taken % _LINES_IN_A_ROW == 0:
@@ -163,7 +178,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._stderr.end()
             self._stderr_ended.set()
         elif fd == _STDOUT and not (self._closing or self.stdout_ended):
-            self._lines.extend(UnfinishedLine(x) for x in self._line.feed(b"\n"))
+            for line in self._line.feed(b"\n"):
+                self._lines.append(UnfinishedLine(line) if isinstance(line, bytes) else line)
             self.stdout_ended = True
             self._tell()
 
@@ -216,18 +232,23 @@ class _LineInProgress:
         self._size = 0
         self._is_cut = False
 
-    def feed(self, data: bytes) -> list[bytes]:
+    def feed(self, data: bytes) -> list[bytes | LongLine]:
         """The lines that these bytes complete; empty ones are left out."""
         first, *rest = data.split(b"\n")
         self._add(first)
-        lines: list[bytes] = []
+        lines: list[bytes | LongLine] = []
         for piece in rest:
-            line = b"".join(self._pieces)
-            if line:
-                lines.append(CutLine(line) if self._is_cut else line)
+            if self._size:
+                lines.append(self._finished())
             self._pieces, self._size, self._is_cut = [], 0, False
             self._add(piece)
         return lines
+
+    def _finished(self) -> bytes | LongLine:
+        if self._size > _LONG_LINE_BYTES and not self._is_cut:
+            return LongLine(self._pieces)
+        line = b"".join(self._pieces)
+        return CutLine(line) if self._is_cut else line
 
     def _add(self, piece: bytes) -> None:
         if self._is_cut:
@@ -236,7 +257,7 @@ class _LineInProgress:
         self._size += len(piece)
         if self._size > _MAX_LINE_BYTES:
             self._is_cut = True
-            self._pieces = [b"".join(self._pieces)[:_KEPT_OF_CUT_LINE]]
+            self._pieces = [b"".join(self._pieces[:_FEW_PIECES])[:_KEPT_OF_CUT_LINE]]
 
 
 async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerProcess:

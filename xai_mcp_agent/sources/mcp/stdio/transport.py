@@ -14,11 +14,13 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 
 from ....settings.models import ServerSettings
+from ..large import TooMuch, read_json
 from ..salvage import salvaged
 from ..watch import TROUBLE
-from .process import CutLine, ServerProcess, UnfinishedLine, start_process
+from .process import CutLine, LongLine, ServerProcess, UnfinishedLine, start_process
 from .stderr import StderrLog
 
 if TYPE_CHECKING:
@@ -92,11 +94,26 @@ class _Incoming(_Stream):
             line = await self._process.next_line()
             if line is None:
                 raise StopAsyncIteration
+            if isinstance(line, LongLine):
+                # In a thread, and there in small steps: others on the loop go on meanwhile.
+                self._waiting.extend(await anyio.to_thread.run_sync(self._large, line))
+                continue
             try:
                 return self._wrapped(self._message_in(line, by_name=False))
             except ValueError:
                 self._waiting.extend(self._parsed_leniently(line))
         return self._waiting.popleft()
+
+    def _large(self, long_line: LongLine) -> list[SessionMessage]:
+        line = long_line.joined()
+        try:
+            value = read_json(line.decode())
+            return [self._wrapped(self._message_of(value, by_name=False))]
+        except TooMuch:
+            answered = _LEADING_ID.match(line)
+            return [self._broken_answer(int(answered[1]), "too large")] if answered else []
+        except ValueError:
+            return list(self._parsed_leniently(line))
 
     def _parsed_leniently(self, line: bytes) -> Iterator[SessionMessage]:
         """What can be understood is; an answer that cannot be fails its request."""
@@ -109,17 +126,17 @@ class _Incoming(_Stream):
         answered = _LEADING_ID.match(line)
         # A server that ended in the middle of an answer is lost, which says more than this would.
         if answered and not isinstance(line, UnfinishedLine):
-            yield self._broken_answer(int(answered[1]), line)
+            reason = "too large" if isinstance(line, CutLine) else "not a valid message"
+            yield self._broken_answer(int(answered[1]), reason)
 
     def _salvaged(self, line: bytes) -> Iterator[SessionMessage]:
         for message in () if isinstance(line, CutLine) else salvaged(line):
             with suppress(ValueError):
                 yield self._wrapped(self._message_of(message, by_name=False))
 
-    def _broken_answer(self, request: int, line: bytes) -> SessionMessage:
+    def _broken_answer(self, request: int, reason: str) -> SessionMessage:
         from mcp_types import ErrorData, JSONRPCError
 
-        reason = "too long" if isinstance(line, CutLine) else "not a valid message"
         data = {TROUBLE: "unreadable"}
         error = ErrorData(code=_PARSE_ERROR, message=f"it is {reason}", data=data)
         return self._wrapped(JSONRPCError(jsonrpc="2.0", id=request, error=error))
