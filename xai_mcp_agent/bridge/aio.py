@@ -12,7 +12,9 @@ from typing import Any, Protocol, TypeVar
 from ..core.errors import XaiMcpError
 from ..core.events import SourceStatus
 from ..core.results import OnProgress, ToolResult
+from ..core.sign_in import SignIn
 from ..core.tools import JsonObject, Tool
+from . import access
 from .awaiting import outcome_of
 from .content import AioContent
 from .engine import Engine
@@ -96,6 +98,14 @@ class AioBridge(AioContent):
     async def refresh(self, server: str) -> list[Tool]:
         """See `Bridge.refresh`."""
         return await self.run(Engine.refresh, server)
+
+    async def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:
+        """See `Bridge.sign_in`."""
+        return await self.run(access.sign_in, server, sign_in)
+
+    async def sign_out(self, server: str) -> bool:
+        """See `Bridge.sign_out`."""
+        return await self.run(access.sign_out, server)
 
     async def disconnect(self, server: str) -> None:
         """See `Bridge.disconnect`."""

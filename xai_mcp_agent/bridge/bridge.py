@@ -22,6 +22,7 @@ from ..core.tools import JsonObject, Tool
 from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
 from ..sources.mcp.auth.store import Access, TokenStore
+from . import access
 from .aio import AioBridge, as_async, raise_first
 from .content import Content
 from .engine import Engine
@@ -178,6 +179,24 @@ class Bridge(Content):
             UnknownServer, SettingsError: a name that cannot be used.
         """
         self.run(Engine.disconnect, server)
+
+    def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:
+        """Forget the access to a server behind a URL and sign in to it anew; its tools.
+
+        `sign_in` gets somebody to do it; without it, the one that the bridge was given.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be had; the message says why.
+        """
+        return self.run(access.sign_in, server, sign_in)
+
+    def sign_out(self, server: str) -> bool:
+        """Forget the access to a server behind a URL; whether there was any.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it is none that one signs in to.
+        """
+        return self.run(access.sign_out, server)
 
     def close(self) -> None:
         """End all servers and the bridge's thread, within seconds. May be called more than once."""

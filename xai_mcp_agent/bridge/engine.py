@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -31,6 +32,7 @@ from ..sources.mcp.auth.store import Access
 from ..sources.mcp.source import McpSource
 from ..sources.mcp.updates import Updates
 from ..sources.pool import SourcePool
+from .access import where_signed_in
 
 # What is left of a call's limit after connecting; at least enough to ask at all.
 _SHORTEST_CALL_SECONDS = 0.1
@@ -46,7 +48,8 @@ class Engine:
     def __init__(self, settings: Settings, host: Host, access: Access | None = None) -> None:
         self.settings = settings
         self._host = host
-        self._access = access
+        self.access = access
+        self.signing_in: dict[str, Access] = {}  # while somebody does, by server
         self.catalog = Catalog()
         self.pool = SourcePool(self._make_source, self.catalog)
         self._checks = ArgumentChecks()
@@ -80,7 +83,9 @@ class Engine:
             )
             for name, problem in self.settings.problems.items()
         }
-        return [*configured.values(), *broken.values()]
+        signed_in = await where_signed_in(self.settings, self.access)
+        found = [replace(x, signed_in=signed_in.get(x.name, "")) for x in configured.values()]
+        return [*found, *broken.values()]
 
     async def start(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
         """Begin to connect these, without waiting; those that cannot be, with the reason."""
@@ -272,7 +277,8 @@ class Engine:
                 nearest(name, self.settings.servers),
             )
         updates = self._updates.setdefault(name, Updates())
-        return McpSource(server, self.settings.secrets.mask, self._host, updates, self._access)
+        access = self.signing_in.get(name, self.access)
+        return McpSource(server, self.settings.secrets.mask, self._host, updates, access)
 
 
 def _not_json(arguments: JsonObject) -> list[str]:

@@ -183,6 +183,8 @@ def status_text(found: SourceStatus) -> str:
     if found.state == "ready":
         lines[0] += f", {found.tool_count} tools in {found.connect_seconds or 0:.1f} s"
         lines[0] += f", {found.transport}, protocol {found.era}"
+    if found.signed_in:
+        lines.append(f"  Signed in at {found.signed_in}")
     if found.error:
         lines.append(f"  {found.error}")
         lines += [f"    stderr: {line}" for line in found.stderr_tail]

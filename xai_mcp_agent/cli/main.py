@@ -10,6 +10,7 @@ import typer
 
 from ..bridge.freshness import installed_version
 from ..core.errors import XaiMcpError
+from .access import login, logout
 from .init import init
 from .migration.adopt import adopt
 from .output import prepare_streams, print_error
@@ -30,6 +31,8 @@ app.command("init")(init)
 app.command("servers")(servers)
 app.command("tools")(tools)
 app.command("call")(call)
+app.command("login")(login)
+app.command("logout")(logout)
 app.command("adopt")(adopt)
 app.command("check-lessons")(check_lessons)
 app.command("reset-lesson")(reset_lesson)

@@ -40,7 +40,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")
 def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
     """Start every configured server and tell how it does, or why it cannot be used."""
     with Bridge.open(settings) as bridge:
-        _require_settings(bridge)
+        require_settings(bridge)
         if not as_json:
             say(f"Servers in {bridge.settings.file}:")
         found = _connected(bridge, quiet=as_json)
@@ -56,7 +56,7 @@ def tools(
 ) -> None:
     """List the tools of one server, or of all of them."""
     with Bridge.open(settings) as bridge:
-        _require_settings(bridge)
+        require_settings(bridge)
         if server:
             bridge.settings.server(server)
         names = [server] if server else list(bridge.usable_servers())
@@ -91,7 +91,7 @@ def call(
     Values are read as the parameters want them: count=3 is a number where one is wanted.
     """
     with Bridge.open(settings) as bridge:
-        _require_settings(bridge)
+        require_settings(bridge)
         listed = bridge.run(Engine.tool, server, tool)
         given = read_arguments(arguments or [], listed)
         if as_json:  # for a program: nobody is asked anything
@@ -145,7 +145,12 @@ def _unusable(tool: Tool, problem: str) -> InvalidArguments:
     return InvalidArguments(tool.name, [problem], signature(tool.input_schema))
 
 
-def _require_settings(bridge: Bridge) -> None:
+def require_settings(bridge: Bridge) -> None:
+    """Refuse to go on without a settings file.
+
+    Raises:
+        XaiMcpError: there is none; says where it was looked for.
+    """
     if not bridge.settings.file:
         looked = "".join(f"\n  {place}" for place in bridge.settings.searched)
         raise XaiMcpError(

@@ -20,6 +20,7 @@ class SourceStatus:
 
     `era` is the protocol version agreed on. `connect_seconds` is the time from start to the first
     listing. `error` and `next_step` are empty while all is well; `stderr_tail` is newest last.
+    `signed_in` says where somebody has signed in for it, if that was so.
     """
 
     name: str
@@ -34,6 +35,7 @@ class SourceStatus:
     next_step: str = ""
     stderr_tail: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    signed_in: str = ""
 
 
 @dataclass(frozen=True, slots=True)

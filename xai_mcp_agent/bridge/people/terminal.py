@@ -149,12 +149,12 @@ def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
     say("  ", f"It wants you to open a page of the host {host}:\n{url}")
     if not _agrees(f"Open {host}? (yes or no; {_CANCEL} stops asking): ", say, read):
         raise Ended(Answer.declined("the person said no"))
-    if not _open(url):
+    if not open_page(url):
         say("  ", "Open it in your browser: copy the address above.")
     return Answer.accepted()
 
 
-def _open(url: str) -> bool:
+def open_page(url: str) -> bool:
     """Open a page in the browser of the desktop, if there is one: none in the terminal itself."""
     has_desktop = sys.platform in ("win32", "darwin") or any(
         os.environ.get(x) for x in ("DISPLAY", "WAYLAND_DISPLAY")

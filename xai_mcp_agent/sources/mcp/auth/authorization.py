@@ -105,6 +105,7 @@ class Authorization:
             yield request
             return
         record = self.record or await self.latest()
+        self._is_due = self._is_due and not record.access_token
         used, response = record.access_token, None
         if record.is_fresh() or not record.can_be_renewed:
             used = self._sign(request, record)

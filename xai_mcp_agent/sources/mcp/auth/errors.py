@@ -29,13 +29,16 @@ class AuthFailure(Exception):
 
 
 class NotOffered(AuthFailure):
-    """The server wants authorization, and nothing says where to get it."""
+    """Nothing says where access is to be had; `is_wanted`: the server gives nothing without."""
 
-    def __init__(self, server: ServerSettings) -> None:
-        super().__init__(
-            "HTTP 401: it wants authorization, and offers no sign-in.",
-            f"Add a valid `Authorization` header under `headers` of {server.name!r}.",
-        )
+    def __init__(self, server: ServerSettings, is_wanted: bool) -> None:
+        if is_wanted:
+            super().__init__(
+                "HTTP 401: it wants authorization, and offers no sign-in.",
+                f"Add a valid `Authorization` header under `headers` of {server.name!r}.",
+            )
+        else:
+            super().__init__("it offers no sign-in, and wants none.", "Just use it.")
 
 
 def nobody_there(server: ServerSettings) -> AuthFailure:

@@ -221,8 +221,12 @@ class Getting:
         if self._owner.sign_in() is not None:
             return
         if self._context.oauth_metadata is None:
-            raise errors.NotOffered(self._server)
+            raise self._not_offered()
         raise errors.nobody_there(self._server)
+
+    def _not_offered(self) -> errors.NotOffered:
+        is_wanted = self._refused is not None and self._refused.status_code == 401
+        return errors.NotOffered(self._server, is_wanted)
 
     def _judge_renewal(self, outgoing: httpx2.Request, answer: httpx2.Response) -> None:
         """A service that is down must not cost the token that only it can renew."""
@@ -280,7 +284,7 @@ class Getting:
         if "invalid_client" in str(cause) and self._record.client:
             await self._owner.keep(replace(self._record, client=None, tokens=None))
         if isinstance(cause, OAuthRegistrationError) and self._context.oauth_metadata is None:
-            return errors.NotOffered(self._server)
+            return self._not_offered()
         return errors.of_the_flow(cause, self._server)
 
 
