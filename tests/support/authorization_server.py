@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import unquote, urlencode
 
+import anyio
 import httpx2
 import jwt
 from mcp.server.auth.provider import AccessToken
@@ -218,6 +219,7 @@ class Protected:
     """An MCP server that wants a token of `service`. `seen` are the tokens it was shown.
 
     `scope_for` names what a tool wants besides. `refuses_all`: no token is good enough.
+    `redirects_to`: where it sends everybody.
     """
 
     service: AuthorizationServer
@@ -225,7 +227,8 @@ class Protected:
     seen: list[str] = field(default_factory=list[str])
     scope_for: dict[str, str] = field(default_factory=dict[str, str])
     refuses_all: bool = False
-    challenge: str | None = None
+    redirects_to: str = ""
+    has_moved: bool = False
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -249,10 +252,22 @@ class Protected:
         _add_tools(server)
         return self._with_step_up(server.streamable_http_app())
 
+    def move_to(self, service: AuthorizationServer) -> None:
+        """From now on another service gives the tokens."""
+        self.service, self.has_moved = service, True
+
     def _with_step_up(self, app: Any) -> Any:
         async def wrapped(scope: Any, receive: Any, send: Any) -> None:
+            if self.has_moved and "oauth-protected-resource" in scope.get("path", ""):
+                told = {"resource": f"{self.url}/mcp", "authorization_servers": [self.service.url]}
+                await JSONResponse(told)(scope, receive, send)
+                return
             if scope["type"] != "http" or scope["method"] != "POST":
                 await app(scope, receive, send)
+                return
+            if self.redirects_to:
+                away = RedirectResponse(self.redirects_to, 307)
+                await away(scope, receive, send)
                 return
             request = Request(scope, receive)
             body = await request.body()
@@ -302,6 +317,12 @@ def _add_tools(server: MCPServer) -> None:
     def who(ctx: Context) -> str:
         """The token of this request."""
         return (ctx.headers or {}).get("authorization", "")
+
+    @server.tool()
+    async def wait() -> str:
+        """Never answer."""
+        await anyio.sleep_forever()
+        return "never"
 
     @server.tool()
     def admin() -> str:

@@ -134,7 +134,7 @@ class Authorization:
     async def _one_by_one(self, getting: Getting) -> Flow:
         """Get a token while nobody else does; a failure is shared by those who wait for it."""
         async with self._one_at_a_time:
-            self._repeat_failure()
+            await self._repeat_failure(getting.used)
             try:
                 async with self.access.store.locked(self.server):
                     inner = getting.steps()
@@ -153,8 +153,11 @@ class Authorization:
     def _note_taken(self, used: str) -> None:
         self.accepted, self.is_untested = used, False
 
-    def _repeat_failure(self) -> None:
+    async def _repeat_failure(self, used: str) -> None:
         if self._failure and monotonic() - self._failure[0] < _SAME_ANSWER_SECONDS:
+            kept = await self.latest()
+            if kept.is_fresh() and kept.access_token != used:
+                return  # somebody has signed in elsewhere
             failure = self._failure[1]
             # Anew: a raised exception collects the tracebacks of its travels.
             raise AuthFailure(failure.problem, failure.next_step)

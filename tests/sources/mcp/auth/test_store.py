@@ -1,0 +1,136 @@
+"""Where tokens are kept: only their owner reads them, and a damaged file costs a new sign-in."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from xai_mcp_agent.settings.load import settings_from
+from xai_mcp_agent.settings.models import ServerSettings
+from xai_mcp_agent.sources.mcp.auth.record import Record
+from xai_mcp_agent.sources.mcp.auth.store import TokenStore
+
+URL = "https://example.org/mcp"
+TOKEN = "access-0123456789"
+posix_only = pytest.mark.skipif(os.name == "nt", reason="Windows has other permissions")
+
+
+def server_at(url: str, **auth: str) -> ServerSettings:
+    """The settings of a server."""
+    entry = {"url": url, "auth": auth or True}
+    return settings_from({"mcpServers": {"it": entry}}).servers["it"]
+
+
+def record_of(url: str = URL) -> Record:
+    """What is kept about it."""
+    return Record(url, "https://sign-in.example", {"access_token": TOKEN, "expires_in": 60})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> TokenStore:
+    """An empty store whose folder does not exist yet."""
+    return TokenStore(tmp_path / "made" / "tokens")
+
+
+async def kept(store: TokenStore, server: ServerSettings) -> Path:
+    """Keep a token; the file it is in."""
+    await store.write(server, record_of(server.url))
+    return next(store.folder.glob("*.json"))
+
+
+@posix_only
+@pytest.mark.anyio
+async def test_only_the_owner_can_read_what_is_kept(store: TokenStore):
+    file = await kept(store, server_at(URL))
+    assert store.folder.stat().st_mode & 0o777 == 0o700
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert [x.name for x in store.folder.iterdir()] == [file.name], "nothing half-written is left"
+
+
+@posix_only
+@pytest.mark.anyio
+async def test_what_was_open_to_others_is_closed_and_told(store: TokenStore):
+    server = server_at(URL)
+    file = await kept(store, server)
+    file.chmod(0o644)
+    store.folder.chmod(0o755)
+    assert (await store.read(server)).access_token == TOKEN
+    await store.write(server, record_of())
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert store.folder.stat().st_mode & 0o777 == 0o700
+    assert len(store.notes) == 2
+    assert "was open to others" in store.notes[0]
+
+
+DAMAGED = {
+    "empty": b"", "no JSON": b"{", "a list": b"[]", "no text": b"\xff\xfe", "deep": b"[" * 50_000,
+    "other types": b'{"url": "https://example.org/mcp", "issuer": "", "tokens": "secret"}',
+    "of another server": b'{"url": "https://evil.example/mcp", "issuer": "", "tokens": null}',
+}  # fmt: skip
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("damage", DAMAGED)
+async def test_a_damaged_file_costs_a_new_sign_in_and_no_error(store: TokenStore, damage: str):
+    server = server_at(URL)
+    file = await kept(store, server)
+    file.write_bytes(DAMAGED[damage])
+    found = await store.read(server)
+    assert (found.url, found.access_token) == (URL, "")
+    assert "sign in again" in store.notes[0]
+
+
+@pytest.mark.anyio
+async def test_a_token_is_found_for_its_own_url_and_client_only(store: TokenStore):
+    await kept(store, server_at(URL))
+    assert (await store.read(server_at(URL))).access_token == TOKEN
+    others = (server_at("https://example.org/other"), server_at(URL, clientId="somebody-else"))
+    for other in others:
+        assert (await store.read(other)).access_token == ""
+
+
+@pytest.mark.anyio
+async def test_forgetting_says_whether_there_was_anything(store: TokenStore):
+    server = server_at(URL)
+    await kept(store, server)
+    assert store.forget(server)
+    assert not store.forget(server)
+    assert (await store.read(server)).access_token == ""
+
+
+@pytest.mark.anyio
+async def test_a_folder_that_cannot_be_made_is_noted_and_no_error(tmp_path: Path):
+    (tmp_path / "file").write_text("in the way")
+    store = TokenStore(tmp_path / "file" / "tokens")
+    async with store.locked(server_at(URL)):
+        await store.write(server_at(URL), record_of())
+    assert store.notes
+
+
+@pytest.mark.anyio
+async def test_one_at_a_time_has_the_lock(store: TokenStore):
+    """Also within one process: two bridges may use one folder."""
+    inside = 0
+    most = 0
+
+    async def hold() -> None:
+        nonlocal inside, most
+        async with store.locked(server_at(URL)):
+            inside += 1
+            most = max(most, inside)
+            await anyio.sleep(0.01)
+            inside -= 1
+
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(4):
+                tasks.start_soon(hold)
+    assert most == 1
+
+
+def test_printing_a_record_shows_no_secret():
+    assert TOKEN not in repr(record_of())
+    assert list(record_of().secrets()) == [TOKEN]

@@ -1,0 +1,277 @@
+"""Tokens that end, are renewed, revoked or refused, and where they never go."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.authorization_server import Protected, go_there, protected_server
+from tests.support.fault_http import fault_http
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.errors import ServerError, SourceFailed
+
+_CHILD_SECONDS = 60
+# Says when it is ready, waits for a line, then calls; prints the answer.
+_CALLER = """
+import sys
+from xai_mcp_agent import Bridge
+url, folder = sys.argv[1:]
+with Bridge({"mcpServers": {"it": {"url": url}}}, token_folder=folder) as bridge:
+    bridge.list_tools("it")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print(bridge.call_tool("it", "who").text, flush=True)
+"""
+
+
+@pytest.fixture
+def protected() -> Generator[Protected]:
+    """A server that wants a token, and the service that gives it."""
+    with protected_server() as found:
+        yield found
+
+
+def bridge_to(protected: Protected, folder: Path, sign_in: Any = go_there, **more: Any) -> Bridge:
+    """A bridge to it alone, as `it`."""
+    servers = {"it": {**protected.entry, **more}}
+    return Bridge({"mcpServers": servers}, sign_in=sign_in, token_folder=folder)
+
+
+def signed_in(protected: Protected, folder: Path, **more: Any) -> None:
+    """Somebody has signed in before, in another run."""
+    with bridge_to(protected, folder, **more) as bridge:
+        bridge.list_tools("it")
+
+
+def test_a_token_that_ended_between_two_runs_is_renewed_without_anybody(
+    protected: Protected, tmp_path: Path
+):
+    """The plain SDK forgets when a token ends, and has people sign in again."""
+    signed_in(protected, tmp_path)
+    file = next(tmp_path.glob("*.json"))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "expires_at": 1.0}))
+    with bridge_to(protected, tmp_path, sign_in=None) as bridge:
+        assert bridge.call_tool("it", "who").text
+    assert protected.service.count("refresh_token") == 1
+    assert protected.service.count("authorize") == 1
+
+
+def test_a_token_that_is_refused_is_renewed_in_the_middle_of_a_session(
+    protected: Protected, tmp_path: Path
+):
+    with bridge_to(protected, tmp_path) as bridge:
+        bridge.list_tools("it")
+        protected.service.end_access_tokens()
+        assert bridge.call_tool("it", "who").text
+    assert protected.service.count("refresh_token") == 1
+    assert protected.service.count("authorize") == 1
+
+
+def test_after_a_revocation_somebody_signs_in_again(protected: Protected, tmp_path: Path):
+    with bridge_to(protected, tmp_path) as bridge:
+        bridge.list_tools("it")
+        protected.service.revoke_tokens()
+        assert bridge.call_tool("it", "who").text
+    assert protected.service.count("authorize") == 2
+
+
+def test_a_revocation_where_nobody_is_there_costs_a_call_and_not_the_connection(
+    protected: Protected, tmp_path: Path
+):
+    signed_in(protected, tmp_path)
+    with bridge_to(protected, tmp_path, sign_in=None) as bridge:
+        bridge.list_tools("it")
+        protected.service.revoke_tokens()
+        with pytest.raises(ServerError) as raised:
+            bridge.call_tool("it", "who")
+        assert "xai-mcp-agent login it" in raised.value.next_step
+        signed_in(protected, tmp_path)
+        assert bridge.call_tool("it", "who").text, "signed in meanwhile, in another program"
+
+
+def test_a_service_that_is_down_does_not_cost_the_token_that_can_be_renewed(
+    protected: Protected, tmp_path: Path
+):
+    with bridge_to(protected, tmp_path) as bridge:
+        bridge.list_tools("it")
+        protected.service.end_access_tokens()
+        protected.service.is_down = True
+        with pytest.raises(ServerError) as raised:
+            bridge.call_tool("it", "who")
+        assert "cannot be reached: HTTP 503" in raised.value.problem
+    protected.service.is_down = False
+    with bridge_to(protected, tmp_path, sign_in=None) as bridge:
+        assert bridge.call_tool("it", "who").text
+
+
+def test_two_processes_renew_a_token_once(protected: Protected, tmp_path: Path):
+    """A refresh token is good for one use: the second process takes what the first one got."""
+    signed_in(protected, tmp_path)
+    words = [sys.executable, "-c", _CALLER, f"{protected.url}/mcp", str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    children = [subprocess.Popen(words, **pipes) for _ in range(2)]
+    try:
+        for child in children:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+        protected.service.end_access_tokens()
+        for child in children:
+            assert child.stdin is not None
+            child.stdin.write("go\n")
+            child.stdin.flush()
+        said = [child.communicate(timeout=_CHILD_SECONDS)[0] for child in children]
+    finally:
+        for child in children:
+            child.kill()
+            child.wait()
+    assert said[0] == said[1], "both use the same token"
+    assert said[0].startswith("Bearer access-")
+    assert protected.service.count("refresh_token") == 1
+
+
+def test_calls_at_once_share_one_renewal(protected: Protected, tmp_path: Path):
+    with bridge_to(protected, tmp_path) as bridge:
+        bridge.list_tools("it")
+        protected.service.end_access_tokens()
+        calls = [bridge.submit(_call_who) for _ in range(8)]
+        assert len({call.result(20) for call in calls}) == 1
+    assert protected.service.count("refresh_token") == 1
+
+
+async def _call_who(engine: Any) -> str:
+    return (await engine.call_tool("it", "who")).text
+
+
+def test_a_changed_sign_in_service_gets_nothing_of_the_old_one(
+    protected: Protected, tmp_path: Path
+):
+    """MCP: credentials are bound to the issuer that gave them."""
+    signed_in(protected, tmp_path)
+    with protected_server() as other:
+        protected.move_to(other.service)
+        with bridge_to(protected, tmp_path) as bridge:
+            token = bridge.call_tool("it", "who").text.removeprefix("Bearer ")
+        assert token in other.service.tokens
+        assert other.service.asked == ["metadata", "register", "authorize", "authorization_code"]
+
+
+def test_a_redirect_to_another_host_gets_no_token(protected: Protected, tmp_path: Path):
+    seen: list[str | None] = []
+    with fault_http() as other:
+
+        def catch(handler: Any, _message: dict[str, Any]) -> None:
+            seen.append(handler.headers.get("authorization"))
+            handler.answer(200, b"{}", "application/json")
+
+        other.faults["*"] = catch
+        with bridge_to(protected, tmp_path) as bridge:
+            bridge.list_tools("it")
+            protected.redirects_to = other.url
+            with pytest.raises((ServerError, SourceFailed)):
+                bridge.call_tool("it", "who")
+    assert [x for x in seen if x] == []
+
+
+def test_no_token_is_in_an_error_or_a_log(
+    protected: Protected, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("DEBUG")
+    with bridge_to(protected, tmp_path) as bridge:
+        token = bridge.call_tool("it", "who").text.removeprefix("Bearer ")
+        kept = json.loads(next(tmp_path.glob("*.json")).read_text())["tokens"]
+        masked = bridge.settings.secrets.mask(f"it is {token} or {kept['refresh_token']}")
+        assert masked == "it is *** or ***"
+        assert token not in repr(bridge.settings)
+        protected.service.revoke_tokens()
+        protected.service.denies = "access_denied"
+        with pytest.raises(ServerError) as raised:
+            bridge.call_tool("it", "who")
+    assert token not in str(raised.value)
+    assert token not in caplog.text
+    assert kept["refresh_token"] not in caplog.text
+
+
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+def test_a_machine_gets_a_token_with_its_secret(protected: Protected, tmp_path: Path, method: str):
+    protected.service.add_client("robot", "secret of a robot")
+    auth = {
+        "grant": "client_credentials", "clientId": "robot", "clientSecret": "secret of a robot",
+        "tokenEndpointAuthMethod": method, "scopes": ["tools"],
+    }  # fmt: skip
+    with bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge:
+        assert bridge.call_tool("it", "who").text
+        protected.service.end_access_tokens()
+        assert bridge.call_tool("it", "who").text
+    assert protected.service.asked.count("client_credentials") == 2
+    assert protected.service.count("register") == 0
+
+
+def test_a_machine_with_a_wrong_secret_is_told_what_to_check(protected: Protected, tmp_path: Path):
+    protected.service.add_client("robot", "secret of a robot")
+    auth = {"grant": "client_credentials", "clientId": "robot", "clientSecret": "wrong-secret"}
+    with (
+        bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge,
+        pytest.raises(SourceFailed) as raised,
+    ):
+        bridge.list_tools("it")
+    assert "gave no token: HTTP 401 invalid_client" in raised.value.problem
+    assert "Check `clientId`" in raised.value.next_step
+    assert "wrong-secret" not in str(raised.value)
+
+
+def test_a_machine_signs_with_its_key(protected: Protected, tmp_path: Path):
+    private, protected.service.public_key = _key_pair()
+    (tmp_path / "robot.pem").write_text(private)
+    auth = {
+        "grant": "client_credentials", "clientId": "robot", "scopes": "tools",
+        "privateKeyFile": str(tmp_path / "robot.pem"), "signingAlgorithm": "ES256",
+    }  # fmt: skip
+    with bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge:
+        assert bridge.call_tool("it", "who").text
+
+
+def test_a_key_that_cannot_be_read_is_named_and_not_shown(protected: Protected, tmp_path: Path):
+    auth = {"grant": "client_credentials", "clientId": "robot", "privateKey": "not a key at all"}
+    with (
+        bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge,
+        pytest.raises(SourceFailed) as raised,
+    ):
+        bridge.list_tools("it")
+    assert "private key cannot be used" in raised.value.problem
+    assert "not a key at all" not in str(raised.value)
+
+
+def _key_pair() -> tuple[str, str]:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    public = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    return private.decode(), public.decode()
+
+
+def test_a_slow_call_holds_up_no_other(protected: Protected, tmp_path: Path):
+    """The plain SDK sends one request at a time to a server that wants a token."""
+    with bridge_to(protected, tmp_path) as bridge:
+        bridge.list_tools("it")
+        slow = bridge.submit(_call_slow)
+        assert bridge.call_tool("it", "who", timeout_seconds=5).text
+        assert not slow.done()
+        slow.cancel()
+
+
+async def _call_slow(engine: Any) -> str:
+    return (await engine.call_tool("it", "wait")).text
