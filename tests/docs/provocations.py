@@ -22,7 +22,9 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from tests.support.asking_server import asking_entry, form
+from tests.support.authorization_server import go_there, protected_server
 from tests.support.canvas import make, play
+from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
 from tests.support.model_endpoint import Step, fails, hangs, html, model_endpoint
@@ -162,6 +164,27 @@ def starting(folder: Path) -> Iterator[str]:
         with Bridge({"mcpServers": servers}) as made:
             made.connect(wait=True)
             yield from (_said_by(lambda name=name: made.list_tools(name)) for name in servers)
+
+
+def without_access(folder: Path) -> Iterator[str]:
+    """What servers say that want somebody to sign in, each time for another reason."""
+    ways: list[tuple[dict[str, Any], Any]] = [
+        ({}, None),
+        ({"denies": "access_denied"}, go_there),
+        ({"registers": False}, go_there),
+    ]
+    for number, (options, sign_in) in enumerate(ways):
+        with protected_server(**options) as protected:
+            yield _refused_by(protected.entry, sign_in, folder / str(number))
+    with fault_http() as peer:
+        peer.faults["*"] = refuse(401, **{"www-authenticate": "Bearer"})
+        yield _refused_by(peer.entry(), None, folder)
+
+
+def _refused_by(server: dict[str, Any], sign_in: Any, folder: Path) -> str:
+    servers = {"mcpServers": {"notes": server}}
+    with Bridge(servers, sign_in=sign_in, token_folder=folder / "tokens") as made:
+        return _said_by(lambda: made.list_tools("notes"))
 
 
 @contextmanager
@@ -307,7 +330,8 @@ def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """All of them. `folder` is empty."""
     for variable in _FOREIGN:
         monkeypatch.delenv(variable, raising=False)
-    for name, provoke in (("a", installation), ("b", settings), ("c", starting), ("d", nodes)):
+    in_folders = (installation, settings, starting, nodes, without_access)
+    for name, provoke in zip("abcde", in_folders, strict=True):
         place = folder / name
         place.mkdir()
         yield from provoke(place)

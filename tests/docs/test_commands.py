@@ -142,6 +142,11 @@ def look_only(reader: Reader, command: str) -> str:
     return reader.in_checkout(command.replace("make", "make --dry-run", 1))
 
 
+def help_only(reader: Reader, command: str) -> str:
+    """Say what it would do: there is nobody to sign in, and no such server."""
+    return reader.in_folder(f"{command} --help")
+
+
 def with_unmet_goals(reader: Reader, command: str) -> str:
     """An untouched lesson is not done, and the exit status says so."""
     return reader.in_folder(f"{command}; test $? = 1")
@@ -180,6 +185,7 @@ COMMANDS = [
     Known(r"xircuits start", start_the_lab, "AgentUseMCPTools"),
     Known(r"xircuits compile my_agent\.xircuits my_agent\.py", compile_the_drawn_one),
     Known(r"python my_agent\.py", as_it_stands, "library_search_books"),
+    Known(r"xai-mcp-agent log(in|out) notes", help_only, "Usage"),
     Known(r"xai-mcp-agent servers", as_it_stands, "library: ready"),
     Known(r"xai-mcp-agent tools( library)?", as_it_stands, "search_books"),
     Known(r"xai-mcp-agent call units .*", as_it_stands, "8.04672"),
