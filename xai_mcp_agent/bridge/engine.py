@@ -32,7 +32,6 @@ from ..sources.mcp.auth.store import Access
 from ..sources.mcp.source import McpSource
 from ..sources.mcp.updates import Updates
 from ..sources.pool import SourcePool
-from .access import where_signed_in
 
 # What is left of a call's limit after connecting; at least enough to ask at all.
 _SHORTEST_CALL_SECONDS = 0.1
@@ -83,7 +82,8 @@ class Engine:
             )
             for name, problem in self.settings.problems.items()
         }
-        signed_in = await where_signed_in(self.settings, self.access)
+        known = self.settings.servers.values()
+        signed_in = await self.access.store.where_signed_in(known) if self.access else {}
         found = [replace(x, signed_in=signed_in.get(x.name, "")) for x in configured.values()]
         return [*found, *broken.values()]
 

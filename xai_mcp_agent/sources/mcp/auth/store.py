@@ -7,7 +7,7 @@ import logging
 import os
 import stat
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,11 @@ class Access:
     store: TokenStore
     sign_in: SignIn | None = None
     is_forced: bool = False
+
+
+def can_be_signed_in_to(server: ServerSettings) -> bool:
+    """Whether its settings leave room for it."""
+    return server.transport != "stdio" and server.auth.use != "no"
 
 
 class TokenStore:
@@ -85,6 +90,16 @@ class TokenStore:
         if record is None:
             self._note(f"{file} was not understood: sign in again.")
         return record or nothing
+
+    async def where_signed_in(self, servers: Iterable[ServerSettings]) -> dict[str, str]:
+        """The service that somebody has signed in at, for each server that there is a token for."""
+        asked = [x for x in servers if can_be_signed_in_to(x)]
+
+        def look() -> dict[str, str]:
+            records = {x.name: self.read_now(x) for x in asked}
+            return {name: x.issuer or x.url for name, x in records.items() if x.access_token}
+
+        return await anyio.to_thread.run_sync(look) if asked else {}
 
     def forget(self, server: ServerSettings) -> bool:
         """Keep nothing about this server any more; whether there was a token."""
