@@ -15,9 +15,6 @@ from ..core.sign_in import SignInRequest
 from .output import say
 from .servers import SettingsFile, require_settings
 
-# How often a thread that waits for a line looks whether it is still needed.
-_LOOK_SECONDS = 0.3
-
 Server = Annotated[str, typer.Argument(help="The server, as the settings name it.")]
 
 
@@ -71,17 +68,14 @@ class _Visit:
             return None
         say("If the browser ends at a page that it cannot show, copy the address of that page,")
         say("paste it here and press Enter. Otherwise just wait. Ctrl-C gives up.")
-        return self._typed()
+        return self._typed(time.monotonic() + request.limit_seconds)
 
-    def _typed(self) -> str | None:
+    def _typed(self, deadline: float) -> str | None:
         """What the person types, if it comes to that."""
-        while not self.over.is_set():
+        while True:
             try:
-                line = read_line(time.monotonic() + _LOOK_SECONDS).strip()
-            except TimeoutError:
-                continue
-            except Ended:
-                return None  # nothing more can be typed
+                line = read_line(deadline, self.over).strip()
+            except (Ended, TimeoutError):
+                return None
             if line:
                 return line
-        return None
