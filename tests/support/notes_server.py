@@ -12,6 +12,7 @@ from typing import Any
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.prompts.base import UserMessage
 from mcp.types import (
+    CallToolResult,
     Completion,
     EmbeddedResource,
     EmptyResult,
@@ -103,6 +104,18 @@ def _add_tools(server: MCPServer, texts: dict[str, str]) -> None:
         await ctx.notify_prompts_changed()
         await ctx.session.send_prompt_list_changed()
         return "added"
+
+    @server.tool()
+    async def meta(ctx: Context) -> CallToolResult:
+        """Give back what came along with the call, as what comes along with the result."""
+        given = dict(ctx.request_context.meta or {})
+        return CallToolResult(content=[], _meta={"acme/given": given.get("acme/cost")})
+
+    @server.tool()
+    async def who_calls(ctx: Context) -> str:
+        """What the client says it is called."""
+        params = ctx.session.client_params
+        return params.client_info.name if params else ""
 
     @server.tool()
     def die() -> str:

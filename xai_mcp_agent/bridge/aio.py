@@ -84,6 +84,7 @@ class AioBridge(AioContent):
         *,
         timeout_seconds: float | None = None,
         on_progress: Callable[[float, float | None, str], None] | None = None,
+        meta: JsonObject | None = None,
     ) -> ToolResult:
         """See `Bridge.call_tool`."""
         return await self.run(
@@ -93,6 +94,7 @@ class AioBridge(AioContent):
             arguments,
             timeout_seconds=timeout_seconds,
             on_progress=as_async(on_progress),
+            meta=meta,
         )
 
     async def refresh(self, server: str) -> list[Tool]:

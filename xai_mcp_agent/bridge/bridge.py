@@ -144,11 +144,13 @@ class Bridge(Content):
         *,
         timeout_seconds: float | None = None,
         on_progress: Callable[[float, float | None, str], None] | None = None,
+        meta: JsonObject | None = None,
     ) -> ToolResult:
         """Call a tool and wait for its result. `timeout_seconds` covers connecting too.
 
         `on_progress(done, total, message)` is called on the bridge's own
-        thread: it should return at once. A result with `is_error` is returned, not raised.
+        thread: it should return at once. `meta` goes along for programs at the far side. A result
+        with `is_error` is returned, not raised.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
@@ -161,6 +163,7 @@ class Bridge(Content):
             arguments,
             timeout_seconds=timeout_seconds,
             on_progress=as_async(on_progress),
+            meta=meta,
         )
 
     def refresh(self, server: str) -> list[Tool]:

@@ -89,6 +89,10 @@ class Content(ABC):
         """
         return self._subscribed(server, LISTS, on_changed)
 
+    def instructions(self, server: str) -> str:
+        """How the server says it wants to be used; empty where it says nothing."""
+        return self.run(Engine.instructions, server)
+
     def ping(self, server: str) -> float:
         """How many seconds the server needs to answer anything at all, once it is connected."""
         return self.run(Engine.ping, server)
@@ -153,6 +157,10 @@ class AioContent(ABC):
     async def watch(self, server: str, on_changed: OnChange | None = None) -> AioSubscription:
         """See `Bridge.watch`; `on_changed` is called on your loop."""
         return await self._subscribed(server, LISTS, on_changed)
+
+    async def instructions(self, server: str) -> str:
+        """See `Bridge.instructions`."""
+        return await self.run(Engine.instructions, server)
 
     async def ping(self, server: str) -> float:
         """See `Bridge.ping`."""

@@ -125,6 +125,7 @@ class Engine:
         *,
         timeout_seconds: float | None = None,
         on_progress: OnProgress | None = None,
+        meta: JsonObject | None = None,
         shown_name: str = "",
     ) -> ToolResult:
         """Check the arguments against the tool's schema, then call it; see `Source.call`.
@@ -144,8 +145,10 @@ class Engine:
                 left = timeout_seconds - (anyio.current_time() - started)
                 timeout_seconds = max(left, _SHORTEST_CALL_SECONDS)
         arguments = self.fitting_arguments(listed, arguments, shown_name)
+        if meta and (problems := _not_json(meta)):
+            raise InvalidArguments("meta", problems, "values that JSON can hold")
         return await source.call(
-            tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress
+            tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress, meta=meta
         )
 
     def fitting_arguments(
@@ -236,6 +239,10 @@ class Engine:
                 await source.unsubscribe(what, tell)
             else:
                 self._updates[server].remove(what, tell)
+
+    async def instructions(self, server: str) -> str:
+        """How the server says it wants to be used; empty where it says nothing."""
+        return (await self.pool.start(server).ready()).instructions
 
     async def ping(self, server: str) -> float:
         """How many seconds the server needs to answer anything at all."""

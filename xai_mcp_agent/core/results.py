@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .tools import JsonObject
+
 OnProgress: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
 """Told how far a running call is: done, total (or None), and the source's words."""
 
@@ -72,13 +74,15 @@ class ToolResult:
 
     `is_error` means that the tool itself failed: its text is meant for the
     model. `structured` is the JSON value of a tool with an output schema.
-    `notes` are ours, for instance that the result breaks that schema.
+    `notes` are ours, for instance that the result breaks that schema. `meta` is what the source
+    added for programs, such as costs; None without any.
     """
 
     parts: tuple[ResultPart, ...] = ()
     structured: Any = None
     is_error: bool = False
     notes: tuple[str, ...] = ()
+    meta: JsonObject | None = None
 
     @staticmethod
     def of_text(text: str, *, is_error: bool = False) -> ToolResult:

@@ -71,11 +71,13 @@ class Source(Protocol):
         *,
         timeout_seconds: float | None = None,
         on_progress: OnProgress | None = None,
+        meta: JsonObject | None = None,
     ) -> ToolResult:
         """Call one tool and wait for its result, connecting first where that is needed.
 
         A result that the source marks as an error is returned, not raised: the model should
         read it. `timeout_seconds` covers connecting too; None is the source's own limit.
+        `meta` goes along for programs at the far side.
 
         Raises:
             SourceFailed: it cannot be reached.

@@ -91,11 +91,32 @@ def test_a_ping_of_a_server_that_cannot_start_says_why():
         bridge.ping("it")
 
 
+@pytest.mark.parametrize("server", WAYS)
+def test_what_is_for_programs_goes_along_both_ways(books: Bridge, server: str):
+    """MCP: `_meta`, which the model never sees."""
+    result = books.call_tool(server, "meta", meta={"acme/cost": {"limit": 5}})
+    assert (result.meta or {})["acme/given"] == {"limit": 5}
+    assert result.text == ""
+    with pytest.raises(InvalidArguments, match="meta: not JSON"):
+        books.call_tool(server, "meta", meta={"acme/cost": object()})
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_server_says_how_it_wants_to_be_used(books: Bridge, server: str):
+    assert books.instructions(server) == "Write, then read."
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_server_is_told_who_calls(books: Bridge, server: str):
+    assert books.call_tool(server, "who_calls").text == "xai-mcp-agent"
+
+
 @pytest.mark.anyio
 async def test_the_same_from_a_program_with_a_loop(books: Bridge):
     aio = books.aio
     assert (await aio.read_resource("stdio", DAY, {"day": "x"}))[0].text == "x: nothing"
     assert (await aio.complete("stdio", "describe", "day", "day-1")).total == 50
     assert await aio.ping("stdio") > 0
+    assert await aio.instructions("stdio")
     assert await aio.list_prompts("stdio")
     assert await aio.get_prompt("stdio", "describe", {"day": "x"})

@@ -122,7 +122,7 @@ def _mend_result(result: JsonObject, _watch: Watch) -> None:
     result["isError"] = result.get("isError") in (True, "true")
     # The handshake era knows only objects here; older servers send other things all the same.
     structured = result.pop("structuredContent", None)
-    result["_meta"] = {RAW: Kept.of(structured)}
+    result["_meta"] = {**result.get("_meta", {}), RAW: Kept.of(structured)}
 
 
 def _mend_handshake(result: JsonObject, _watch: Watch) -> None:

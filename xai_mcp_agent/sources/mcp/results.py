@@ -53,6 +53,7 @@ def result_of(result: types.CallToolResult, notes: Iterable[str] = ()) -> ToolRe
         structured=kept_in(result.meta),
         is_error=bool(result.is_error),
         notes=tuple(notes),
+        meta={name: x for name, x in (result.meta or {}).items() if name != RAW} or None,
     )
 
 

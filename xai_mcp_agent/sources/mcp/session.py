@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import anyio
 
@@ -21,6 +22,7 @@ from .changes import ChangeWatch
 from .content import Content
 from .failures import Failures, WrongEra, is_missing_method
 from .health import Health
+from .identity import our_name
 from .listing import Listing
 from .requests import Requests
 from .subscriptions import Subscriptions
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
+    from mcp_types import RequestParamsMeta
 
     from ..base import OnProgress
 
@@ -171,13 +174,19 @@ class McpSession:
         return self.inventory
 
     async def call(
-        self, tool: str, arguments: JsonObject, seconds: float, on_progress: OnProgress | None
+        self,
+        tool: str,
+        arguments: JsonObject,
+        seconds: float,
+        on_progress: OnProgress | None,
+        meta: JsonObject | None = None,
     ) -> ToolResult:
         """Call a tool; on time-out or cancellation the server is told to stop."""
         told, notes = _with_words(on_progress), list[str]()
         await self._asked.roots.tell_changes(self._requests.connected())
         # No limit of the SDK's: it would run out while the server waits for a person.
-        ask = partial(self._requests.connected().call_tool, tool, arguments, None, told)
+        client = self._requests.connected()
+        ask = partial(client.call_tool, tool, arguments, None, told, meta=_meta(meta))
         asked = partial(self._asked.questions.with_pages, ask)
         answer = await self._requests.ask(f"the call of {tool!r}", asked, seconds, notes)
         return self._checked(tool, results.result_of(answer, notes))
@@ -189,7 +198,13 @@ class McpSession:
         self.phase = "shaking hands"
         # Also where only one era is allowed: the SDK would not ask who it is and what it can do.
         mode = "legacy" if self._mode == "legacy" else "auto"
-        return Client(self.link.open(), mode=mode, cache=None, **self._asked.callbacks())
+        return Client(
+            self.link.open(),
+            mode=mode,
+            cache=None,
+            client_info=our_name(),
+            **self._asked.callbacks(),
+        )
 
     async def _begin(self, tasks: TaskGroup) -> None:
         """What happens between the handshake and the first call."""
@@ -232,7 +247,11 @@ class McpSession:
         if not problems:
             return result
         note = f"The result breaks the tool's own output schema: {'; '.join(problems)}"
-        return ToolResult(result.parts, result.structured, result.is_error, (*result.notes, note))
+        return replace(result, notes=(*result.notes, note))
+
+
+def _meta(meta: JsonObject | None) -> RequestParamsMeta | None:
+    return cast("RequestParamsMeta", dict(meta)) if meta else None  # the SDK adds to it
 
 
 def _with_words(on_progress: OnProgress | None) -> ProgressFnT | None:

@@ -143,19 +143,21 @@ class McpSource(Offered):
         *,
         timeout_seconds: float | None = None,
         on_progress: OnProgress | None = None,
+        meta: JsonObject | None = None,
     ) -> ToolResult:
         """Call one tool; see `Source.call`."""
         started = anyio.current_time()
         limit = timeout_seconds or self._settings.call_timeout_seconds
         if self._state == "ready" and self._session:
             try:
-                return await self._session.call(tool, arguments, limit, on_progress)
+                return await self._session.call(tool, arguments, limit, on_progress, meta)
             except NotSent as cause:
                 logger.info("Asking again over a new connection: %s", cause.problem)
         session = await self._usable_within(timeout_seconds, started)
         if timeout_seconds:
             limit -= anyio.current_time() - started
-        return await session.call(tool, arguments, max(limit, _SHORTEST_CALL_SECONDS), on_progress)
+        limit = max(limit, _SHORTEST_CALL_SECONDS)
+        return await session.call(tool, arguments, limit, on_progress, meta)
 
     @property
     def usable(self) -> McpSession | None:
