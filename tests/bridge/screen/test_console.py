@@ -194,3 +194,12 @@ def test_a_wrong_wish_in_the_environment_is_told_once_and_the_run_goes_on(
     assert "XAI_MCP_SHOW is 'louder'" in first
     assert "Set it to one of: quiet" in first
     assert shown(STARTED) == "== helper: offline rules, 1 tool, native protocol"
+
+
+def test_an_address_to_copy_stays_in_one_piece() -> None:
+    """A person clicks it or copies it; pieces lead nowhere."""
+    address = f"https://sign-in.example/authorize?{'x' * 200}"
+    paper = Paper("terminal")
+    with paper.console() as console:
+        console.tell("??", f"Open this page:\n{address}")
+    assert [x.strip() for x in paper.lines] == ["?? Open this page:", address]

@@ -372,7 +372,10 @@ class Console:
         lines = wrap(head, self._voice.width, f"{first}{mark} ", after)
         for line in rest:
             own = after + " " * (len(line) - len(line.lstrip()))
-            lines += wrap(line.lstrip(), self._voice.width, own, f"{own}  ")
+            if _is_address(line):  # in one piece, or nobody can click or copy it
+                lines.append(own + line.lstrip())
+            else:
+                lines += wrap(line.lstrip(), self._voice.width, own, f"{own}  ")
         opening = Line(lines[0], style, len(first) + len(mark), _MARKS.get(mark, ""))
         self._voice.lines(opening, *(Line(x, style) for x in lines[1:]))
 
@@ -400,3 +403,8 @@ def _joined(shown: Excerpt) -> str:
 def _marked(mark: str, text: str) -> Line:
     place = text.index(mark) + len(mark)
     return Line(text, "", place, _MARKS.get(mark, ""))
+
+
+def _is_address(line: str) -> bool:
+    """Whether a line is an address of the web and nothing else."""
+    return line.lstrip().startswith(("http://", "https://")) and len(line.split()) == 1

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -178,11 +179,15 @@ class Authorization:
         request.headers["authorization"] = f"Bearer {record.access_token}"
         return record.access_token
 
-    def _is_for_the_server(self, url: httpx2.URL) -> bool:
-        """Whether this is the server's own address; its token goes nowhere else."""
+    @cached_property
+    def _url(self) -> httpx2.URL:
         import httpx2
 
-        ours = httpx2.URL(self.server.url)
+        return httpx2.URL(self.server.url)
+
+    def _is_for_the_server(self, url: httpx2.URL) -> bool:
+        """Whether this is the server's own address; its token goes nowhere else."""
+        ours = self._url
         if (url.scheme, url.host, url.port) == (ours.scheme, ours.host, ours.port):
             return True
         # The same host, now encrypted.
