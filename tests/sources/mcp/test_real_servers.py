@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import bridge_with, names_of, status_of
+from tests.support.processes import free_port, listens, wait_until
 from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.results import ResourcePart, bytes_of
 
 ROOT = Path(__file__).parents[3]
 NPM = Path(os.environ.get("XAI_TEST_NPM") or ROOT / ".cache" / "npm")
@@ -116,6 +118,57 @@ def test_the_everything_server_answers():
         assert len(bridge.list_prompts("all")) == 4
         assert bridge.get_prompt("all", "simple-prompt")[0].role == "user"
         assert status_of(bridge, "all").era == "2025-11-25"
+
+
+@pytest.fixture(scope="module")
+def everything() -> Generator[Bridge]:
+    """The everything server over stdio and over Streamable HTTP, both in the handshake era."""
+    entry = from_npm("server-everything")
+    port = free_port()
+    child = subprocess.Popen(
+        [entry["command"], *entry["args"], "streamableHttp"],
+        env={**os.environ, "PORT": str(port)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        wait_until(lambda: listens(port), "the everything server listens", 30)
+        url = f"http://127.0.0.1:{port}/mcp"
+        with bridge_with(stdio=from_npm("server-everything", "stdio"), http={"url": url}) as bridge:
+            yield bridge
+    finally:
+        child.kill()
+        child.wait(10)
+
+
+@pytest.mark.npm
+@pytest.mark.parametrize("server", ["stdio", "http"])
+def test_what_the_everything_server_has_beside_tools_arrives(everything: Bridge, server: str):
+    text, blob = (x.uri for x in everything.list_resources(server) if x.is_template)
+    assert everything.read_resource(server, text, {"resourceId": 1})[0].text
+    (binary,) = everything.read_resource(server, blob, {"resourceId": 2})
+    assert b"Resource 2" in bytes_of(binary)
+    found = everything.complete(server, "completable-prompt", "department", "S")
+    assert found.values == ("Sales", "Support")
+    known = {"department": "Sales"}
+    assert everything.complete(server, "completable-prompt", "name", "", known).values
+    inside = everything.get_prompt(
+        server, "resource-prompt", {"resourceType": "Text", "resourceId": "1"}
+    )
+    assert any(isinstance(x.content, ResourcePart) for x in inside)
+    assert everything.instructions(server)
+    assert everything.ping(server) > 0
+
+
+@pytest.mark.npm
+@pytest.mark.parametrize("server", ["stdio", "http"])
+def test_the_everything_server_tells_of_updates(everything: Bridge, server: str):
+    uri = "demo://resource/dynamic/text/1"
+    with everything.subscribe(server, uri) as subscription:
+        everything.call_tool(server, "toggle-subscriber-updates")
+        assert subscription.wait(20) == uri
+    everything.call_tool(server, "toggle-subscriber-updates")
 
 
 @pytest.mark.npm
