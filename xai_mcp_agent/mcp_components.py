@@ -104,25 +104,34 @@ class MCPReadResource(Component):
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
-    - uri (str): The resource, as MCPListResources gives it; fill in a template's parameters.
+    - uri (str): The resource, or a template, as MCPListResources gives it.
+    - values (dict): What to fill in for the template's parameters, by name. Default: nothing.
+    - save_as (str): A file to save it to, for instance a picture. Default: it is not saved.
 
     ##### outPorts:
-    - text (str): Its text.
+    - text (str): Its text; pictures and the like are named, not shown.
     - contents (list): Every part as a dict: uri, mime_type, text, or data in base64.
+    - files (list): Where it was saved, a file for each part.
 
     ##### Example:
-    server_name `library`, uri `library://rules`, and text wired to a Print node.
+    server_name `library`, uri `library://book/{book_id}`, values `"book_id": 14`, and text wired
+    to a Print node.
     """
 
     server_name: InCompArg[str]
     uri: InCompArg[str]
+    values: InArg[dict]
+    save_as: InArg[str]
 
     text: OutArg[str]
     contents: OutArg[list]
+    files: OutArg[list]
 
     def execute(self, ctx) -> None:
-        read = bridge.servers.read_resource(ctx, self.server_name.value, self.uri.value)
-        self.text.value, self.contents.value = read
+        read = bridge.servers.read_resource(
+            ctx, self.server_name.value, self.uri.value, self.values.value, self.save_as.value
+        )
+        self.text.value, self.contents.value, self.files.value = read
 
 
 @xai_component(color="rgb(0, 128, 96)")

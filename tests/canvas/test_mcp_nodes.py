@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.canvas import make, play
 from xai_mcp_agent.bridge.ports import BadSetting
+from xai_mcp_agent.bridge.saving import CannotSave, save
 from xai_mcp_agent.core.errors import InvalidArguments, SettingsError, UnknownServer, UnknownTool
+from xai_mcp_agent.core.results import ResourcePart
 from xai_mcp_agent.mcp_components import (
     MCPCallTool,
     MCPCloseServer,
@@ -130,6 +133,41 @@ def test_resources_are_listed_and_read() -> None:
     assert "library://rules" in [x["uri"] for x in listed.resources.value]
     assert read.text.value.startswith("# Rules of the library")
     assert read.contents.value[0]["mime_type"] == "text/markdown"
+
+
+def test_a_template_is_filled_in_and_what_was_read_is_saved(tmp_path: Path) -> None:
+    file = tmp_path / "books" / "card.json"
+    card = make(
+        MCPReadResource,
+        server_name="library",
+        uri="library://book/{book_id}",
+        values={"book_id": 14},
+        save_as=str(file),
+    )
+    play({}, card)
+    assert card.files.value == [str(file)]
+    assert file.read_text(encoding="utf-8") == card.text.value
+    assert card.contents.value[0]["uri"] == "library://book/14"
+
+
+def test_a_template_without_its_values_and_a_place_that_cannot_be_written_are_told(
+    tmp_path: Path,
+) -> None:
+    template, plain = "library://book/{book_id}", "library://rules"
+    with pytest.raises(InvalidArguments, match="book_id is missing"):
+        play({}, make(MCPReadResource, server_name="library", uri=template))
+    (tmp_path / "file").write_text("x")
+    taken = str(tmp_path / "file" / "rules.md")
+    with pytest.raises(CannotSave, match="Choose another `save_as`"):
+        play({}, make(MCPReadResource, server_name="library", uri=plain, save_as=taken))
+
+
+def test_several_contents_are_saved_to_as_many_files(tmp_path: Path) -> None:
+    parts = [ResourcePart("x://1", text="caf\u00e9"), ResourcePart("x://2", data="iVBORw0KGgo=")]
+    files = save(parts, str(tmp_path / "page.bin"))
+    assert [Path(x).name for x in files] == ["page.bin", "page-2.bin"]
+    assert Path(files[0]).read_bytes() == "caf\u00e9".encode()
+    assert Path(files[1]).read_bytes() == b"\x89PNG\r\n\x1a\n"
 
 
 def test_prompts_are_listed_and_filled_in_for_an_agent() -> None:

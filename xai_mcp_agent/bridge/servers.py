@@ -14,10 +14,12 @@ from typing import Any
 from ..core.events import SourceStatus
 from ..core.results import ImagePart, ResourcePart, TextPart, ToolResult, describe
 from ..core.schemas import signature
+from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool
 from .asking import ask, call
 from .engine import Engine
 from .ports import as_text, mapping, optional, positive, required
+from .saving import save
 from .screen.values import count
 from .transcript import used
 
@@ -63,18 +65,29 @@ def list_resources(ctx: Any, server: str) -> list[JsonObject]:
     return [asdict(x) for x in found]
 
 
-def read_resource(ctx: Any, server: str, uri: str) -> tuple[str, list[JsonObject]]:
-    """The text of a resource, and all its contents as dicts."""
+def read_resource(
+    ctx: Any, server: str, uri: str, values: JsonObject | None, save_as: str | None
+) -> tuple[str, list[JsonObject], list[str]]:
+    """The text of a resource, all its contents as dicts, and the files it was saved to.
+
+    Raises:
+        CannotSave: the file cannot be written.
+    """
     node = "MCPReadResource"
     server, uri = required(server, _SERVER, node), required(uri, "uri", node)
+    file = optional(save_as, "save_as", node)
+    given = mapping(values, "values", node)
+    if given or "{" in uri:
+        uri = fill_template(uri, given)
     with used(ctx, node, server=server, uri=uri) as (bridge, tell):
         contents = ask(
             bridge, server, lambda engine: engine.read_resource(server, uri),
             awaited=f"{_awaited(server)} to read {uri}", tell=lambda found: f"read {uri}",
         )  # fmt: skip
         text = "\n".join(describe(x) for x in contents)
-        tell(text=text)
-    return text, [asdict(x) for x in contents]
+        files = save(contents, file) if file else []
+        tell(text=text, files=files)
+    return text, [asdict(x) for x in contents], files
 
 
 def list_prompts(ctx: Any, server: str) -> list[JsonObject]:
