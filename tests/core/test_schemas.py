@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from xai_mcp_agent.core.schemas import (
     ArgumentChecks,
     SchemaCheck,
-    function_parameters,
     properties,
     required,
     signature,
@@ -162,7 +161,6 @@ def test_a_schema_nested_without_end_is_read_as_far_as_it_goes(spec: Any):
     assert signature(schema).startswith("a?: ")
     assert value_from_text("x", spec) in ("x", *_lists_of("x"))
     assert SchemaCheck(schema).problems({}) == []
-    assert function_parameters(schema)["properties"] == {"a": spec}
 
 
 def _lists_of(value: Any) -> list[Any]:
@@ -192,9 +190,6 @@ def test_any_json_object_can_stand_where_a_schema_should(schema: Any, text: str)
     value_from_text(text, schema)
     for name, spec in properties(schema).items():
         value_from_text(name, spec)
-    shaped = function_parameters(schema)
-    assert shaped["type"] == "object"
-    assert isinstance(shaped["properties"], dict)
     assert isinstance(SchemaCheck(schema).problems({"a": text}), list)
 
 
@@ -245,13 +240,6 @@ def test_json_typed_for_its_own_type_is_read_as_itself(value: Any):
         return
     found = value_from_text(json.dumps(value), spec)
     assert found == value or (isinstance(value, float) and math.isclose(found, value))
-
-
-def test_the_parameters_for_a_provider_are_always_an_object_with_properties():
-    assert function_parameters({}) == {"type": "object", "properties": {}}
-    shaped = function_parameters({**ADD, "$schema": "https://json-schema.org/draft-07/schema"})
-    assert shaped == ADD
-    assert function_parameters({"properties": None})["properties"] == {}
 
 
 def test_only_a_null_that_can_mean_nothing_else_is_left_out():

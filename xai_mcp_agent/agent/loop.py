@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeAlias
 
 from ..catalog.toolbelt import Offer, OfferedTool
 from ..core.errors import ModelCannotCallFunctions, ModelContentFiltered
+from ..core.offered import function_description, function_parameters
 from ..core.results import ToolResult
-from ..core.schemas import function_parameters
 from .calls import Answered, CallRunner, Toolbox
 from .conversation import Conversation, call_message, result_messages
 from .events import (
@@ -206,7 +206,11 @@ class AgentRun:
             name = self._calls.kept.tool_name
             tools.insert(self._read_result_at, OfferedTool(name, READ_RESULT))
         return tuple(
-            FunctionSpec(x.shown_name, x.tool.description, function_parameters(x.tool.input_schema))
+            FunctionSpec(
+                x.shown_name,
+                function_description(x.tool.description),
+                function_parameters(x.tool.input_schema),
+            )
             for x in tools
         )
 

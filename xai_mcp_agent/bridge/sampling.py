@@ -22,6 +22,7 @@ from ..agent.models.base import (
     Usage,
 )
 from ..core.errors import XaiMcpError
+from ..core.offered import function_description, function_parameters
 from ..core.results import ImagePart, ResultPart, TextPart, describe
 from ..core.sampling import (
     SamplingMessage,
@@ -32,7 +33,6 @@ from ..core.sampling import (
     ToolUse,
     ToolUseResult,
 )
-from ..core.schemas import function_parameters
 from .agents import model_of
 
 Tell = Callable[[str, str], None]
@@ -102,7 +102,9 @@ class AgentSampler:
         for message in request.messages:
             messages += _messages_of(message, sees=sees)
         functions = tuple(
-            FunctionSpec(x.name, x.description, function_parameters(x.input_schema))
+            FunctionSpec(
+                x.name, function_description(x.description), function_parameters(x.input_schema)
+            )
             for x in request.tools
         )
         return ModelRequest(tuple(messages), functions, may_call=request.may_use_tools)

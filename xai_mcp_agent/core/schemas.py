@@ -121,15 +121,6 @@ def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
     return _value_from_text(text, spec, _MAX_DEPTH)
 
 
-def function_parameters(schema: JsonObject) -> JsonObject:
-    """The input schema in the shape every model provider accepts: an object with properties."""
-    shaped = dict(schema) if schema.get("type") == "object" else {**schema, "type": "object"}
-    if not isinstance(shaped.get("properties"), dict):
-        shaped["properties"] = {}
-    shaped.pop("$schema", None)
-    return shaped
-
-
 def _refuse(uri: str) -> Any:
     raise ValueError(f"a schema may not refer to {uri}")
 
