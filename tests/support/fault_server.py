@@ -172,6 +172,9 @@ class FaultServer:
             }
 
     def listen(self, message: dict) -> Iterator[dict]:
+        wanted = message["params"]["notifications"]
+        if self.options.get("mute_listen") and "resourceSubscriptions" in wanted:
+            return
         self._listener = message["id"]
         yield {
             "jsonrpc": "2.0",

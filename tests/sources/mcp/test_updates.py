@@ -15,7 +15,7 @@ from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
 from tests.support.notes_server import notes, notes_entry
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import ServerError, SourceClosed, UnknownServer
+from xai_mcp_agent.core.errors import ServerError, SourceClosed, ToolTimeout, UnknownServer
 
 WAYS = ["stdio", "stdio_old", "http", "http_old"]
 TODAY = "notes://today"
@@ -121,6 +121,14 @@ def test_a_server_that_cannot_tell_says_so(era: str):
         assert "Read it again from time to time" in caught.value.next_step
         with pytest.raises(UnknownServer):
             bridge.subscribe("other", "x://y")
+
+
+def test_a_server_that_never_agrees_is_not_waited_for_any_longer_than_for_a_call():
+    with (
+        bridge_with(it=entry(era="modern", mute_listen=True, timeout=1)) as bridge,
+        pytest.raises(ToolTimeout, match="gave no answer within 1 s"),
+    ):
+        bridge.subscribe("it", "x://y")
 
 
 def test_a_listener_that_raises_harms_nobody(books: Bridge, caplog: pytest.LogCaptureFixture):

@@ -35,21 +35,23 @@ async def keep_listening(
     opened: Opened,
     missed: Callable[[], None],
     on_lost: Callable[[], None],
+    patience_seconds: float = _ACK_SECONDS,
 ) -> Exception | None:
     """Keep a stream open for what is `wanted` (arguments of the SDK's `listen`), until cancelled.
 
     `opened` is told what the server agreed to; `missed`, that the stream was opened again: what
     happened meanwhile is not replayed. `on_lost` is told when it breaks. Returns only where
-    there can be no stream, and why, if that is known.
+    there can be no stream, and why, if that is known. `patience_seconds`: how long the first one
+    may take to open.
     """
-    is_open, cause = await _one_stream(client, wanted, opened, on_lost)
+    is_open, cause = await _one_stream(client, wanted, opened, on_lost, patience_seconds)
     if not is_open:
         return cause
     pause = _REOPEN_SECONDS
     while True:
         await anyio.sleep(pause)
         started = anyio.current_time()
-        is_open, _ = await _one_stream(client, wanted, lambda _: missed(), on_lost)
+        is_open, _ = await _one_stream(client, wanted, lambda _: missed(), on_lost, _ACK_SECONDS)
         if not is_open:
             on_lost()
         held = anyio.current_time() - started > _STABLE_SECONDS
@@ -57,7 +59,11 @@ async def keep_listening(
 
 
 async def _one_stream(
-    client: Client, wanted: dict[str, Any], opened: Opened, on_lost: Callable[[], None]
+    client: Client,
+    wanted: dict[str, Any],
+    opened: Opened,
+    on_lost: Callable[[], None],
+    patience_seconds: float,
 ) -> tuple[bool, Exception | None]:
     """One stream from start to end: whether it was open at all, and what ended it."""
     from mcp import MCPError
@@ -65,7 +71,7 @@ async def _one_stream(
 
     is_open = False
     try:
-        with anyio.move_on_after(_ACK_SECONDS) as patience:
+        with anyio.move_on_after(patience_seconds) as patience:
             async with client.listen(**wanted) as notices:
                 patience.deadline, is_open = float("inf"), True
                 opened(notices.honored)

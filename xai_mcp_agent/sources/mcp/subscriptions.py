@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -144,6 +145,7 @@ class Subscriptions:
                 opened=opened,
                 missed=partial(self._updates.notice, uri),
                 on_lost=self._health.doubt,
+                patience_seconds=inf,  # whoever asked has a limit of their own
             )
             task_status.started(cause or False)  # it returned, so there is no such stream
 
