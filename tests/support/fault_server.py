@@ -14,7 +14,8 @@ Options, all of them optional:
   answers to initialize), `init_error` (a text), `instructions`, `no_tools`
 - listing: `tools` (in place of the usual ones), `many` (so many more), `page` (tools on a page),
   `cursor`: "loop", "endless";
-  `ttl_ms`; `list`: "hang", "error", "die"; `echo_notice` (a change notice after each listing)
+  `ttl_ms`; `list`: "hang", "error", "die"; `echo_notice` (a change notice after each listing);
+  `mute_listen` (no word about subscriptions to resources)
 - `on`: for a method, what is done in place of the usual answer: see `perform`
 - `crlf` (lines end as on Windows)
 - the end: `ignore_eof`, `ignore_term`, `slow_end` (seconds it needs to finish)
