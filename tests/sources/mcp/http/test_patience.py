@@ -86,6 +86,7 @@ def test_a_server_that_says_later_again_and_again_is_asked_four_times():
         ("9" * 400, "for ever"),
         (format_datetime(datetime.now(UTC) + timedelta(days=30), usegmt=True), "about 30 days"),
     ],
+    ids=["a year", "hours", "seconds", "for ever", "a date"],
 )
 def test_a_wait_that_the_call_does_not_have_time_for_is_told_at_once(asked: str, said: str):
     with connected() as (peer, bridge):
