@@ -13,9 +13,9 @@ import pytest
 
 from tests.support.model_endpoint import Script, calls, fails, hangs, model_endpoint, says
 from xai_mcp_agent.agent.conversation import BadConversation
-from xai_mcp_agent.bridge.agents import init_agent, update_agent
-from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent, run_tool
-from xai_mcp_agent.bridge.toolbelts import define_tool, make_toolbelt
+from xai_mcp_agent.bridge.nodes.agents import init_agent, update_agent
+from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent, run_tool
+from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.core.errors import (
     ModelAuthenticationError,
     ModelContentFiltered,

@@ -25,10 +25,10 @@ from xai_mcp_agent.agent.memory import (
 )
 from xai_mcp_agent.agent.models.base import FunctionSpec
 from xai_mcp_agent.agent.similarity import rank
-from xai_mcp_agent.bridge.agents import init_agent
-from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent
-from xai_mcp_agent.bridge.memories import local_memory, remote_memory
-from xai_mcp_agent.bridge.teaching import learn
+from xai_mcp_agent.bridge.nodes.agents import init_agent
+from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
+from xai_mcp_agent.bridge.nodes.memories import local_memory, remote_memory
+from xai_mcp_agent.bridge.nodes.teaching import learn
 
 NOTES = [
     "My dog is called Rex and likes bones.",

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from xai_mcp_agent.agent.routing import NoRoute
-from xai_mcp_agent.bridge.agents import init_agent
-from xai_mcp_agent.bridge.routes import define_route, follow_route
+from xai_mcp_agent.bridge.nodes.agents import init_agent
+from xai_mcp_agent.bridge.nodes.routes import define_route, follow_route
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.support.model_endpoint import calls, model_endpoint, says
-from xai_mcp_agent.bridge.agents import init_agent
-from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent
-from xai_mcp_agent.bridge.toolbelts import define_tool, make_toolbelt, use_server
+from xai_mcp_agent.bridge.nodes.agents import init_agent
+from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
+from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, make_toolbelt, use_server
 from xai_mcp_agent.core.errors import UnknownServer
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"

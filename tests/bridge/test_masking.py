@@ -15,11 +15,11 @@ from tests.support.fault_server import entry
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.screens import STARTED, Paper
 from xai_mcp_agent.agent.events import TextArrived
-from xai_mcp_agent.bridge import servers
-from xai_mcp_agent.bridge.agents import init_agent
-from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent
 from xai_mcp_agent.bridge.masking import mask_of
-from xai_mcp_agent.bridge.toolbelts import define_tool, make_toolbelt
+from xai_mcp_agent.bridge.nodes import servers
+from xai_mcp_agent.bridge.nodes.agents import init_agent
+from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
+from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.settings.secrets import Secrets
 
 PASSWORD, KEY, FROM_ENVIRONMENT = "correct-horse-battery", "my-own-model-key", "staple-of-the-shell"

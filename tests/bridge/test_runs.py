@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.bridge.agents import init_agent
-from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent
+from xai_mcp_agent.bridge.nodes.agents import init_agent
+from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
+from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.bridge.runs import bridge_of
-from xai_mcp_agent.bridge.toolbelts import define_tool, make_toolbelt
 
 Ctx = dict[str, Any]
 

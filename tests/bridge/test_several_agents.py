@@ -11,9 +11,9 @@ import pytest
 
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
-from xai_mcp_agent.bridge.agents import init_agent
-from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent
-from xai_mcp_agent.bridge.toolbelts import make_toolbelt, use_server
+from xai_mcp_agent.bridge.nodes.agents import init_agent
+from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
+from xai_mcp_agent.bridge.nodes.toolbelts import make_toolbelt, use_server
 
 _AGENTS = 6
 

@@ -17,11 +17,11 @@ import pytest
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment
 from xai_mcp_agent.agent.events import TextArrived, ToolFinished
-from xai_mcp_agent.bridge import servers
-from xai_mcp_agent.bridge.agents import init_agent
-from xai_mcp_agent.bridge.canvas import CanvasRun, run_agent, run_tool
-from xai_mcp_agent.bridge.routes import define_route, follow_route
-from xai_mcp_agent.bridge.toolbelts import define_tool, make_toolbelt, use_server
+from xai_mcp_agent.bridge.nodes import servers
+from xai_mcp_agent.bridge.nodes.agents import init_agent
+from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent, run_tool
+from xai_mcp_agent.bridge.nodes.routes import define_route, follow_route
+from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, make_toolbelt, use_server
 from xai_mcp_agent.bridge.transcript import Recorder, read_transcript
 from xai_mcp_agent.core.errors import UnknownTool
 from xai_mcp_agent.core.results import ToolResult

@@ -36,9 +36,9 @@ from xai_mcp_agent.agent.models.offline.model import OfflineModel
 from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent_components import AgentInit
-from xai_mcp_agent.bridge.asking import call_here
-from xai_mcp_agent.bridge.canvas import CanvasRun
 from xai_mcp_agent.bridge.freshness import warn_if_stale
+from xai_mcp_agent.bridge.nodes.asking import call_here
+from xai_mcp_agent.bridge.nodes.canvas import CanvasRun
 from xai_mcp_agent.cli.clashes import find_clashes
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.migration.adopt import adopt_file

@@ -10,23 +10,23 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "define_route": "routes",
-    "define_tool": "toolbelts",
-    "collect_output": "outputs",
-    "give_output": "outputs",
-    "follow_route": "routes",
-    "learn": "teaching",
-    "local_memory": "memories",
-    "merge_system": "teaching",
-    "remote_memory": "memories",
-    "words_of": "teaching",
-    "make_toolbelt": "toolbelts",
-    "use_server": "toolbelts",
-    "init_agent": "agents",
-    "update_agent": "agents",
-    "run_agent": "canvas",
-    "run_node": "canvas",
-    "run_tool": "canvas",
+    "define_route": "nodes.routes",
+    "define_tool": "nodes.toolbelts",
+    "collect_output": "nodes.outputs",
+    "give_output": "nodes.outputs",
+    "follow_route": "nodes.routes",
+    "learn": "nodes.teaching",
+    "local_memory": "nodes.memories",
+    "merge_system": "nodes.teaching",
+    "remote_memory": "nodes.memories",
+    "words_of": "nodes.teaching",
+    "make_toolbelt": "nodes.toolbelts",
+    "use_server": "nodes.toolbelts",
+    "init_agent": "nodes.agents",
+    "update_agent": "nodes.agents",
+    "run_agent": "nodes.canvas",
+    "run_node": "nodes.canvas",
+    "run_tool": "nodes.canvas",
 }
 _MODULES = {"servers"}
 
@@ -35,7 +35,7 @@ __all__ = ["servers", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f".{name}", __name__)
+        return import_module(f".nodes.{name}", __name__)
     if name in _HOMES:
         return getattr(import_module(f".{_HOMES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -33,7 +33,7 @@ from ..core.sampling import (
     ToolUse,
     ToolUseResult,
 )
-from .agents import model_of
+from .nodes.agents import model_of
 
 Tell = Callable[[str, str], None]
 """Writes a line with a mark in front, from the bridge's loop."""

@@ -15,11 +15,11 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from ..bridge.asking import call_here
 from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
+from ..bridge.nodes.asking import call_here
+from ..bridge.nodes.servers import parts_as_dicts, status_text, tool_as_dict, tool_line
 from ..bridge.screen.values import progress_text
-from ..bridge.servers import parts_as_dicts, status_text, tool_as_dict, tool_line
 from ..core.errors import InvalidArguments, XaiMcpError
 from ..core.events import SourceStatus
 from ..core.names import did_you_mean

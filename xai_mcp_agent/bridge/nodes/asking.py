@@ -6,14 +6,14 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from ..agent.events import RunEvent, ToolFinished, ToolProgressed, ToolStarted
-from ..core.results import ToolResult
-from ..core.tools import JsonObject
-from .bridge import Bridge
-from .engine import Engine
-from .masking import mask_of
-from .people.person import stage_for
-from .screen.console import Console
+from ...agent.events import RunEvent, ToolFinished, ToolProgressed, ToolStarted
+from ...core.results import ToolResult
+from ...core.tools import JsonObject
+from ..bridge import Bridge
+from ..engine import Engine
+from ..masking import mask_of
+from ..people.person import stage_for
+from ..screen.console import Console
 
 T = TypeVar("T")
 

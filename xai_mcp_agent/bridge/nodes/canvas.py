@@ -8,29 +8,29 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from ..agent.calls import Answered, CallRunner
-from ..agent.conversation import Conversation, call_message, result_messages
-from ..agent.events import RunEvent, RunFinished, ToolFinished
-from ..agent.loop import AgentRun
-from ..agent.models.base import Message, Model, ToolCall, Usage
-from ..core.errors import XaiMcpError
-from ..core.results import ToolResult
-from ..core.tools import JsonObject
-from ..sources.canvas import DrawnTool, drawn_tools
+from ...agent.calls import Answered, CallRunner
+from ...agent.conversation import Conversation, call_message, result_messages
+from ...agent.events import RunEvent, RunFinished, ToolFinished
+from ...agent.loop import AgentRun
+from ...agent.models.base import Message, Model, ToolCall, Usage
+from ...core.errors import XaiMcpError
+from ...core.results import ToolResult
+from ...core.tools import JsonObject
+from ...sources.canvas import DrawnTool, drawn_tools
+from ..engine import Engine
+from ..masking import known_secrets, mask_of
+from ..people.person import Person
+from ..ports import as_text, required
+from ..runs import busy
+from ..sampling import AgentSampler
+from ..screen.console import Console
+from ..screen.values import short_arguments
+from ..stage import Stage
+from ..toolbox import AgentToolbox
+from ..transcript import recorder
 from .agents import agent_in, spec_of
-from .engine import Engine
-from .masking import known_secrets, mask_of
 from .nesting import nested
-from .people.person import Person
-from .ports import as_text, required
-from .runs import busy
-from .sampling import AgentSampler
-from .screen.console import Console
-from .screen.values import short_arguments
-from .stage import Stage
 from .toolbelts import servers_in
-from .toolbox import AgentToolbox
-from .transcript import recorder
 
 T = TypeVar("T")
 

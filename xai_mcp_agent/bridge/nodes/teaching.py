@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
-from ..agent.conversation import Conversation
-from ..agent.events import ToolFinished
-from ..agent.memory import MemoryFailed
-from ..agent.models.base import Message
+from ...agent.conversation import Conversation
+from ...agent.events import ToolFinished
+from ...agent.memory import MemoryFailed
+from ...agent.models.base import Message
 from .agents import agent_in
 from .canvas import CanvasRun, run_agent
 

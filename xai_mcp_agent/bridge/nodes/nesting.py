@@ -10,7 +10,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from ..core.errors import XaiMcpError
+from ...core.errors import XaiMcpError
 
 # An agent that hands a part of its work to itself needs two; more is a mistake in the drawing.
 _MOST_OF_ONE_AGENT = 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..agent.embeddings import endpoint_embeddings
-from ..agent.memory import MemoryFailed, NoteStore
-from ..agent.vecto import VectoStore, vecto_store
-from ..settings.secrets import Secret
+from ...agent.embeddings import endpoint_embeddings
+from ...agent.memory import MemoryFailed, NoteStore
+from ...agent.vecto import VectoStore, vecto_store
+from ...settings.secrets import Secret
 
 
 def local_memory(

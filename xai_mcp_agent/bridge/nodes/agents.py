@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard, cast
 
-from ..agent.loop import AgentSpec, ProtocolChoice
-from ..agent.memory import memory_for
-from ..agent.models.base import Model, ModelSettings
-from ..agent.models.registry import PROVIDERS, model_for, unknown_provider
-from ..core.errors import UnknownAgent
-from ..core.names import did_you_mean
-from ..settings.secret_rules import masked_url
-from ..settings.secrets import Secret
-from .ports import BadSetting, mapping, optional, positive, required, whole
+from ...agent.loop import AgentSpec, ProtocolChoice
+from ...agent.memory import memory_for
+from ...agent.models.base import Model, ModelSettings
+from ...agent.models.registry import PROVIDERS, model_for, unknown_provider
+from ...core.errors import UnknownAgent
+from ...core.names import did_you_mean
+from ...settings.secret_rules import masked_url
+from ...settings.secrets import Secret
+from ..ports import BadSetting, mapping, optional, positive, required, whole
 
 _PREFIX = "agent_"
 _PROTOCOLS = ("auto", "native", "text")

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, cast
 
-from ..core.errors import SettingsError
-from ..core.tools import JsonObject
-from ..sources.canvas import DrawnTool
-from .engine import Engine
-from .ports import BadSetting, mapping, optional, required
-from .runs import bridge_of
+from ...core.errors import SettingsError
+from ...core.tools import JsonObject
+from ...sources.canvas import DrawnTool
+from ..engine import Engine
+from ..ports import BadSetting, mapping, optional, required
+from ..runs import bridge_of
 
 DEFAULT_TOOLBELT = "default"
 

@@ -11,17 +11,17 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from ..core.events import SourceStatus
-from ..core.results import ImagePart, ResourcePart, TextPart, ToolResult, describe
-from ..core.schemas import signature
-from ..core.templates import fill_template
-from ..core.tools import JsonObject, Tool
+from ...core.events import SourceStatus
+from ...core.results import ImagePart, ResourcePart, TextPart, ToolResult, describe
+from ...core.schemas import signature
+from ...core.templates import fill_template
+from ...core.tools import JsonObject, Tool
+from ..engine import Engine
+from ..ports import as_text, mapping, optional, positive, required
+from ..saving import save
+from ..screen.values import count
+from ..transcript import used
 from .asking import ask, call
-from .engine import Engine
-from .ports import as_text, mapping, optional, positive, required
-from .saving import save
-from .screen.values import count
-from .transcript import used
 
 _SERVER = "server_name"
 _DESCRIPTION_CHARS = 100

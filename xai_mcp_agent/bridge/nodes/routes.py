@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ..agent.routing import NoRoute, Route, choose_route
+from ...agent.routing import NoRoute, Route, choose_route
+from ..engine import Engine
+from ..runs import busy
+from ..transcript import used
 from .agents import agent_in, model_of
 from .asking import ask
-from .engine import Engine
-from .runs import busy
-from .transcript import used
 
 _ROUTES = "registered_agent_routes"
 _CONVERSATION = "current_conversation_for_flow"
