@@ -64,6 +64,7 @@ class Run:
     healthy_calls: int
     healthy_errors: tuple[str, ...]
     longest_stall_seconds: float
+    longest_hold_seconds: float
     left_behind: tuple[str, ...]
 
 
@@ -88,6 +89,7 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
         healthy_calls=healthy.calls,
         healthy_errors=tuple(healthy.errors),
         longest_stall_seconds=ticks.longest_stall_seconds,
+        longest_hold_seconds=ticks.longest_hold_seconds,
         left_behind=_left_since(before),
     )
 
@@ -145,19 +147,22 @@ class _Sitting:
 class _Ticks:
     """A task on the bridge's loop that wants to be run every few milliseconds.
 
-    A tick counts as late only by as much as this process computed meanwhile: on a busy machine
-    the rest of the lateness is not ours.
+    A stall is what the loop itself computed between two ticks: on a busy machine the rest of a
+    delay is not ours. A hold is what all threads of the process computed while a tick was late:
+    one of them may have held the interpreter.
     """
 
     longest_stall_seconds: float = 0.0
+    longest_hold_seconds: float = 0.0
 
     async def run(self, _engine: object) -> None:
         while True:
-            wall, computed = time.monotonic(), time.process_time()
+            wall, process, thread = time.monotonic(), time.process_time(), time.thread_time()
             await anyio.sleep(_TICK_SECONDS)
             late = time.monotonic() - wall - _TICK_SECONDS
-            stall = min(late, time.process_time() - computed)
-            self.longest_stall_seconds = max(self.longest_stall_seconds, stall)
+            stall, hold = time.thread_time() - thread, min(late, time.process_time() - process)
+            self.longest_stall_seconds = max(self.longest_stall_seconds, min(late, stall))
+            self.longest_hold_seconds = max(self.longest_hold_seconds, hold)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.faults.catalogue import GROUPS
-from tests.faults.driver import Report, Step, run_faults
+from tests.faults.driver import Report, Run, Step, run_faults
 from xai_mcp_agent.core.errors import SourceError
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
@@ -30,13 +30,21 @@ _FOLDER = re.compile(r"/\S+/")
 
 def table() -> str:
     """The faults, run now, each with what came of it."""
-    return _HEAD + "".join(_row(report) for report in _reports())
+    runs = list(_runs())
+    rows = [_row(report) for run in runs for report in run.reports.values()]
+    stall = max(run.longest_stall_seconds for run in runs)
+    calls = sum(run.healthy_calls for run in runs)
+    said = (
+        f"\n{len(rows)} faults. The healthy server answered {calls:,} calls meanwhile; the longest "
+        f"stall of the bridge's loop was {stall:.2f} s.\n"
+    )
+    return "".join([_HEAD, *rows, said])
 
 
-def _reports() -> Iterator[Report]:
+def _runs() -> Iterator[Run]:
     for faults in GROUPS.values():
         with TemporaryDirectory() as folder:
-            yield from run_faults(faults, Path(folder)).reports.values()
+            yield run_faults(faults, Path(folder))
 
 
 def _row(report: Report) -> str:

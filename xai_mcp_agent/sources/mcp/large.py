@@ -123,7 +123,7 @@ def _text(text: str, at: int) -> tuple[str, int]:
         parts.append(_decode(f'"{raw}"')[0] if "\\" in raw else raw)
         if is_last:
             return "".join(parts), end + 1
-        if end == at:
+        if end <= at:
             raise ValueError(f"no end of the text at {at}")
         at = end
 
@@ -136,14 +136,21 @@ def _part_of_text(text: str, at: int) -> tuple[int, bool]:
     if end >= 0:
         return end, True
     end = min(at + _PIECE, len(text))
-    begun = text.find("\\", end - 2 * _ESCAPE_LENGTH, end)
+    begun = text.find("\\", max(at, end - 2 * _ESCAPE_LENGTH), end)
     if begun >= 0:
-        end = _before_backslashes(text, begun, at)
-        if end == at:  # nothing but backslashes, which are pairs
-            return begun - (begun - at) % 2, False
-    if _FIRST_HALF.fullmatch(text, end - _ESCAPE_LENGTH, end):
-        end = _before_backslashes(text, end - _ESCAPE_LENGTH, at)
+        end = _start_of_escape(text, begun, at)
+    first_half = max(at, end - _ESCAPE_LENGTH)
+    if _FIRST_HALF.fullmatch(text, first_half, end) and (
+        _start_of_escape(text, first_half, at) == first_half
+    ):
+        end = first_half
     return end, False
+
+
+def _start_of_escape(text: str, backslash: int, start: int) -> int:
+    """Where the escape begins that this backslash belongs to: two of them are one."""
+    run = _before_backslashes(text, backslash, start)
+    return backslash - (backslash - run) % 2
 
 
 def _before_backslashes(text: str, at: int, start: int) -> int:

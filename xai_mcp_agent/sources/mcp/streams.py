@@ -18,6 +18,7 @@ import anyio.to_thread
 
 from ...core.tools import JsonObject
 from .mending import MENDERS
+from .pieces import Pieces
 from .probe import Probe
 from .watch import Watch
 
@@ -81,15 +82,18 @@ class _WatchedRead:
     async def __anext__(self) -> SessionMessage | Exception:
         while True:
             try:
-                item: SessionMessage | Exception = await (
-                    self._inner.__anext__()
-                    if self._probe.is_over
-                    else self._probe.next_of(self._inner)
-                )
+                if not self._probe.is_over:
+                    item = await self._probe.next_of(self._inner)
+                elif self._traffic.pieces.are_there:
+                    item = await self._traffic.pieces.next_of(self._inner)
+                else:
+                    item = await self._inner.__anext__()
             except (StopAsyncIteration, anyio.ClosedResourceError):
                 self._watch.ended.set()
                 raise
-            if isinstance(item, Exception) or await self._is_wanted(item.message):
+            if item is not None and (
+                isinstance(item, Exception) or await self._is_wanted(item.message)
+            ):
                 return item
 
     async def _is_wanted(self, message: Any) -> bool:
@@ -124,6 +128,8 @@ class _WatchedWrite:
         return await self._inner.__aexit__(*exc)
 
     async def send(self, item: SessionMessage) -> None:
+        if self._traffic.pieces.are_there and self._traffic.pieces.has(item.message):
+            return
         self._traffic.sent(item.message)
         if not self._probe.is_over:
             self._probe.sent(
@@ -144,6 +150,7 @@ class _Traffic:
     """Knows which answer belongs to which request, and which notices are wanted."""
 
     def __init__(self, watch: Watch) -> None:
+        self.pieces = Pieces()
         self._watch = watch
         # By the request's id as text: some servers give numbers back as text.
         self._method_of: dict[str, str] = {}
@@ -163,10 +170,13 @@ class _Traffic:
         method = getattr(message, "method", None)
         if method is not None:
             return self._is_wanted(method, message)
-        mend = MENDERS.get(self._forget(message.id))
+        asked = self._forget(message.id)
+        mend = MENDERS.get(asked)
         result = getattr(message, "result", None)
         if mend is not None and isinstance(result, dict):
             mend(cast(JsonObject, result), self._watch)
+            if asked == "tools/list":
+                self.pieces.cut(cast(JsonObject, result))
         return True
 
     def _is_wanted(self, method: str, message: Any) -> bool:

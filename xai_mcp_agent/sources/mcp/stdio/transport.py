@@ -96,7 +96,9 @@ class _Incoming(_Stream):
                 raise StopAsyncIteration
             if isinstance(line, LongLine):
                 # In a thread, and there in small steps: others on the loop go on meanwhile.
-                self._waiting.extend(await anyio.to_thread.run_sync(self._large, line))
+                # Shielded: a wait that is given up must not cost the line.
+                with anyio.CancelScope(shield=True):
+                    self._waiting.extend(await anyio.to_thread.run_sync(self._large, line))
                 continue
             try:
                 return self._wrapped(self._message_in(line, by_name=False))
