@@ -15,6 +15,7 @@ import socket
 import ssl
 import threading
 import uuid
+from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -272,9 +273,14 @@ def refuse(status: int, body: str = "", kind: str = "text/plain", **headers: str
 
 
 def first(times: int, fault: Fault) -> Fault:
-    """Go wrong so many times, and answer as a healthy server does from then on."""
-    left = iter([fault] * times)
-    return lambda handler, message: next(left, _healthy)(handler, message)
+    """Each server goes wrong so many times, and answers as a healthy one does from then on."""
+    seen: Counter[FaultHttp] = Counter()
+
+    def answer(handler: Any, message: dict[str, Any]) -> None:
+        seen[handler.owner] += 1
+        (fault if seen[handler.owner] <= times else _healthy)(handler, message)
+
+    return answer
 
 
 def _healthy(handler: Any, message: dict[str, Any]) -> None:

@@ -15,7 +15,6 @@ from ...core.errors import (
     ToolTimeout,
     XaiMcpError,
 )
-from .http.answers import MAX_ANSWER_BYTES
 from .http.reaching import reaching_help
 from .streams import NotDelivered
 from .transport import Connection
@@ -35,7 +34,6 @@ _METHOD_NOT_FOUND = -32601
 _SESSION_GONE = ("session terminated", "session not found")
 _STREAM_BROKEN = "sse stream"
 _NOT_PARSED = "failed to parse"
-_TOO_LARGE = "sse stream failed: server-sent event exceeded"
 _ENDLESS_QUESTIONS = "Server returned InputRequiredResult"
 
 _RUNNERS = {
@@ -205,7 +203,7 @@ def verdict_on(cause: BaseException, link: Connection) -> Verdict:
 def _verdict_on_error(cause: BaseException, code: int, link: Connection) -> Verdict:
     text = str(cause).lower()
     trouble = _data(cause).get(TROUBLE)
-    if trouble == "unreadable" or text.startswith((_NOT_PARSED, _TOO_LARGE)):
+    if trouble == "unreadable" or text.startswith(_NOT_PARSED):
         return "unreadable"
     if trouble == "broken" or (code == _CONNECTION_CLOSED and text.startswith(_STREAM_BROKEN)):
         return "broken"
@@ -325,8 +323,6 @@ def _words_of(cause: BaseException) -> str:
     text = _first_line(cause)
     if text.lower().startswith(_NOT_PARSED):
         return "it is not a valid message"
-    if text.lower().startswith(_TOO_LARGE):
-        return f"it is larger than {MAX_ANSWER_BYTES // 1024**2} MiB"
     if text.startswith(_ENDLESS_QUESTIONS):
         return "it asked again and again, whatever it was answered"
     if "task_status.started" in text:

@@ -66,6 +66,36 @@ def test_an_answer_that_comes_whole_in_the_end_is_taken(era: str, how: Fault):
         assert bridge.call_tool("it", "echo", {"text": "whole"}).text[:5] in ("whole", "xxxxx")
 
 
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("sse", [False, True])
+def test_a_large_answer_arrives_as_it_was_sent(era: str, sse: bool):
+    """The SDK would end the connection of the older kind for more than one MiB."""
+    with (
+        fault_http(era=era) as peer,
+        bridge_with(it={"url": peer.sse_url if sse else peer.url}) as bridge,
+    ):
+        text = '"quoted" and \\ and \u4e2d\n' * 200_000
+        result = {"content": [{"type": "text", "text": text}], "structuredContent": [[text]]}
+        answer = bridge.call_tool("it", "result", result)
+        assert (answer.text, answer.structured) == (text, [[text]])
+        peer.peer.tools.append({"name": "t" * 2_000_000, "inputSchema": {"type": "object"}})
+        assert len(bridge.refresh("it")[-1].name) == 2_000_000
+
+
+@pytest.mark.parametrize("data", [b'{"jsonrpc": "2.0", "id": 1, "result"', b'["jsonrpc"', b'"'])
+def test_a_large_answer_that_is_no_message_fails_its_call(data: bytes):
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        said = data + b" " * 2_000_000
+        peer.faults["tools/call"] = refuse(200, said.decode(), "application/json")
+        with pytest.raises(ServerError, match="cannot be used: it is not a valid message"):
+            bridge.call_tool("it", "echo", {"text": "x"})
+        event = f"data: {said.decode()}\n\n"
+        peer.faults["tools/call"] = refuse(200, event, "text/event-stream")
+        with pytest.raises(ServerError, match="cannot be used: it is not a valid message"):
+            bridge.call_tool("it", "echo", {"text": "x"})
+
+
 TOO_MUCH: dict[str, Fault] = {
     "event": large_event(100),
     "gzip": packed(300),

@@ -8,16 +8,22 @@ request, and the facts are kept.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
-
-import anyio.lowlevel
 
 from ..auth.errors import AuthFailure
 from ..watch import NEXT_STEP, TROUBLE, Trouble
 from .diagnosis import BYTE_ORDER_MARK, what_came_instead, words_of
 from .errand import Errand, current_errand
+from .events import (
+    LARGE_BYTES,
+    MAX_ANSWER_BYTES,
+    TOO_LARGE,
+    in_pieces,
+    shortened,
+    with_short_answers,
+)
 from .facts import HttpFacts
 from .reaching import by_which_way
 from .redirects import why_not_followed
@@ -25,8 +31,6 @@ from .redirects import why_not_followed
 if TYPE_CHECKING:
     import httpx2
 
-# An answer above this is broken or hostile, and memory matters more.
-MAX_ANSWER_BYTES = 64 * 1024 * 1024
 # Only the head of an error page is of use to a reader; more than this is not even read.
 _SHOWN_BODY = 300
 _MAX_REFUSAL_BYTES = 64 * 1024
@@ -34,8 +38,6 @@ _JSON = "application/json"
 _STREAM = "text/event-stream"
 _ACCEPTED = 202
 _NO_ENDPOINT = (400, 404, 405)
-# As much arrives from a socket at once; a larger piece was unpacked.
-_PAUSE_AFTER_BYTES = 64 * 1024
 # JSON-RPC's own codes; the first one stands for anything that went wrong on the way.
 _INTERNAL_ERROR = -32603
 _METHOD_NOT_FOUND = -32601
@@ -49,10 +51,12 @@ async def as_the_sdk_can_read_it(
     """An answer as it came, or what stands for it where the SDK could not use it."""
     errand = current_errand()
     kind = response.headers.get("content-type", "").lower()
-    if errand is None or kind.startswith(_STREAM):
+    if errand is None:
         return response
+    if kind.startswith(_STREAM):
+        return with_short_answers(response, facts)
     if kind.startswith(_JSON):
-        return await _json_answer(request, response, errand)
+        return await _json_answer(request, response, errand, facts)
     if response.status_code == _ACCEPTED:
         return _unreadable(request, "it was only accepted (HTTP 202), so no answer can come")
     body = await _body(response, _MAX_REFUSAL_BYTES)
@@ -61,7 +65,7 @@ async def as_the_sdk_can_read_it(
 
 
 async def _json_answer(
-    request: httpx2.Request, response: httpx2.Response, errand: Errand
+    request: httpx2.Request, response: httpx2.Response, errand: Errand, facts: HttpFacts
 ) -> httpx2.Response:
     if _is_small(response):
         # Here, where it may break off without harm to others.
@@ -70,8 +74,10 @@ async def _json_answer(
             return response
     body = await _body(response, MAX_ANSWER_BYTES)
     if len(body) > MAX_ANSWER_BYTES:
-        return _unreadable(request, f"it is larger than {MAX_ANSWER_BYTES // 1024**2} MiB")
+        return _unreadable(request, TOO_LARGE)
     errand.body = body = body.removeprefix(BYTE_ORDER_MARK)
+    if len(body) > LARGE_BYTES:
+        body = await shortened(body, facts)
     return _with_body(request, response, body)
 
 
@@ -186,6 +192,8 @@ def watched(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
     """The same answer; the end of a standing stream may be the end of the server."""
     import httpx2
 
+    response = with_short_answers(response, facts)
+
     class Stream(httpx2.AsyncByteStream):
         def __init__(self, inner: httpx2.AsyncByteStream) -> None:
             self._inner = inner
@@ -224,23 +232,11 @@ async def _body(response: httpx2.Response, at_most: int) -> bytes:
     return b"".join(chunks)
 
 
-async def in_pieces(response: httpx2.Response) -> AsyncGenerator[bytes]:
-    """The body, unpacked, in pieces of at most one MiB.
-
-    Few bytes can unpack to very many. Without a pause between the pieces all other servers would
-    stand still for as long as that takes.
-    """
-    async for piece in response.aiter_bytes():
-        yield piece
-        if len(piece) > _PAUSE_AFTER_BYTES:
-            await anyio.lowlevel.checkpoint()
-
-
 def _is_small(response: httpx2.Response) -> bool:
     """Whether it says how long it is, as it comes, and that is not too much."""
     length = response.headers.get("content-length", "")
     is_packed = "content-encoding" in response.headers
-    return length.isdecimal() and int(length) <= MAX_ANSWER_BYTES and not is_packed
+    return length.isdecimal() and int(length) <= LARGE_BYTES and not is_packed
 
 
 def _with_body(request: httpx2.Request, response: httpx2.Response, body: bytes) -> httpx2.Response:

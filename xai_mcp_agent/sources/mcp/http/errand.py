@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from .facts import HttpFacts
+from .facts import HttpFacts, Taken
 
 if TYPE_CHECKING:
     from mcp_types import JSONRPCMessage
@@ -26,7 +26,7 @@ class Errand:
 
     `may_go_twice`: nothing changes when the server carries it out a second time. `body` is the
     answer where it is one JSON text, until it was looked at. `resumed`: how often its stream was
-    opened again.
+    opened again. `large` has its result if that is large.
     """
 
     id: Any
@@ -34,6 +34,7 @@ class Errand:
     may_go_twice: bool
     body: bytes | None = None
     resumed: int = 0
+    large: Taken = field(default_factory=Taken)
 
 
 _errand: ContextVar[Errand | None] = ContextVar("xai_mcp_errand", default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,23 @@ from ..auth.errors import AuthFailure
 _REMEMBERED = 1000
 
 
+class Taken:
+    """Large results that were taken out of their answers, by the names that stand for them."""
+
+    def __init__(self) -> None:
+        self._results: dict[str, dict[str, Any]] = {}
+
+    def put(self, result: dict[str, Any]) -> str:
+        """Keep a result; the name under which it is found."""
+        name = secrets.token_hex(8)  # nobody else can say it
+        self._results[name] = result
+        return name
+
+    def pop(self, name: object) -> dict[str, Any] | None:
+        """The result of this name, once."""
+        return self._results.pop(str(name), None)
+
+
 class HttpFacts:
     """What was noticed at the HTTP level.
 
@@ -19,12 +37,14 @@ class HttpFacts:
     when the server may be gone. `is_repeatable` is asked whether a tool does no more when it is
     called twice. `mask` hides secrets, to be used before a text is cut. `no_access` says why access
     could not be had, if that was so. `has_no_endpoint`: nothing at this URL takes messages.
+    `large` has large results of no particular request.
     """
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.failure = ""
         self.has_no_endpoint = False
+        self.large = Taken()
         self.no_access: AuthFailure | None = None
         self.on_doubt: Callable[[], None] = _nothing
         self.is_repeatable: Callable[[str], bool] = _never

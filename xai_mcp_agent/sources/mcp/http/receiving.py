@@ -6,11 +6,12 @@ says of an unusable one only that. Both are known better here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..watch import TROUBLE
 from .diagnosis import why_no_message
 from .errand import Errand, errand_in
+from .events import TAKEN_OUT
 from .facts import HttpFacts
 
 if TYPE_CHECKING:
@@ -38,14 +39,23 @@ class Receiving:
 
     async def __anext__(self) -> SessionMessage | Exception:
         item: SessionMessage | Exception = await self._inner.__anext__()
+        if isinstance(item, Exception):
+            return item
         errand = errand_in(self._inner.last_context)
-        if errand is None or errand.body is None or isinstance(item, Exception):
-            return item
-        body, errand.body = errand.body, None
-        if (problem := self._problem(item.message, errand, body)) is None:
+        if errand is not None and (body := errand.body) is not None:
+            errand.body = None
+            if (problem := self._problem(item.message, errand, body)) is not None:
+                return _failed(errand, problem)
             item.message.id = errand.id  # pyright: ignore[reportAttributeAccessIssue]
-            return item
-        return _failed(errand, problem)
+        self._put_back(item.message, errand)
+        return item
+
+    def _put_back(self, message: Any, errand: Errand | None) -> None:
+        """A large result, in place of what stands for it."""
+        result = getattr(message, "result", None)
+        if isinstance(result, dict) and TAKEN_OUT in result:
+            held = errand.large if errand is not None else self._facts.large
+            message.result = held.pop(cast("dict[str, Any]", result)[TAKEN_OUT]) or result
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

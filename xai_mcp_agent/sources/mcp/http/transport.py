@@ -11,9 +11,9 @@ import anyio.to_thread
 
 from ....settings.models import ServerSettings
 from ..auth.authorization import Authorization
-from .answers import MAX_ANSWER_BYTES
 from .client import http_client, trusted_certificates
 from .errand import errand_of
+from .events import MAX_ANSWER_BYTES
 from .facts import HttpFacts
 from .receiving import Receiving
 
@@ -54,7 +54,7 @@ async def sse_transport(
         )
 
     async with sse_client(settings.url, httpx_client_factory=factory) as (read, write):
-        yield read, _Sendable(write, facts)
+        yield Receiving(read, facts), _Sendable(write, facts)
 
 
 async def _trusted(facts: HttpFacts) -> ssl.SSLContext:

@@ -1,0 +1,158 @@
+"""An event stream on its way to the SDK, with large results taken out and read beside the loop.
+
+The SDK reads each event on the event loop, and on streams of the older kind ends the connection
+over one of more than a MiB. So an event is held back until it is whole, which is when it counts,
+and a large one goes on as a short one that says where the answer is (`receiving.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio.lowlevel
+import anyio.to_thread
+
+from ..large import TooMuch, read_json
+from ..watch import TROUBLE
+from .errand import current_errand
+from .facts import HttpFacts
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_ANSWER_BYTES = 64 * 1024 * 1024
+"""An answer above this is broken or hostile, and memory matters more."""
+
+LARGE_BYTES = 512 * 1024
+"""From here on reading may take longer than other servers should wait."""
+
+TOO_LARGE = f"it is larger than {MAX_ANSWER_BYTES // 1024**2} MiB"
+
+TAKEN_OUT = "xai-mcp-agent/large"
+"""Key in a result that stands for a large one; the value is its name in `HttpFacts.large`."""
+
+# As much arrives from a socket at once; a larger piece was unpacked.
+_PAUSE_AFTER_BYTES = 64 * 1024
+_OF_THE_BODY = ("content-encoding", "content-length", "transfer-encoding")
+_END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
+_OVERLAP = 3  # an end may be cut by the end of a piece
+_ID = re.compile(rb'"id"\s*:\s*("[^"]{0,100}"|\d{1,18})')
+_HEAD_BYTES = 300
+_INTERNAL_ERROR = -32603  # JSON-RPC's own code; it stands for anything that went wrong on the way
+
+
+async def with_short_events(
+    pieces: AsyncGenerator[bytes], facts: HttpFacts
+) -> AsyncIterator[bytes]:
+    """The same stream; each large result in it is kept elsewhere, or refused if too large."""
+    held, size, is_skipping = list[bytes](), 0, False
+    async with aclosing(pieces):
+        async for piece in pieces:
+            begin, end = _ends(held, piece)
+            if end < 0:
+                held.append(piece)
+                size += len(piece)
+                if size > MAX_ANSWER_BYTES:
+                    if not is_skipping:
+                        head = b"".join(held[:2])
+                        yield b"data: " + _refused(head, TOO_LARGE) + b"\n\n"
+                    held, size, is_skipping = held[-1:], len(piece), True
+                continue
+            event = [*held, piece[:begin]]
+            if not is_skipping and size > LARGE_BYTES:
+                yield await _shortened_event(event, facts)
+            elif not is_skipping:
+                yield b"".join(event)
+            yield piece[begin:end]
+            held, size, is_skipping = [piece[end:]], len(piece) - end, False
+    if not is_skipping:
+        yield b"".join(held)
+
+
+async def shortened(data: bytes, facts: HttpFacts) -> bytes:
+    """A short message that stands for a large one; the same one where it is not a result."""
+    # In a thread, and there in small steps: others on the loop go on meanwhile.
+    try:
+        message = await anyio.to_thread.run_sync(_read, data)
+    except TooMuch:
+        return _refused(data, "it is made of too many parts")
+    except ValueError:
+        return b"{}"  # of no use either, and read in no time
+    return _standing_for(message, data, facts)
+
+
+async def _shortened_event(event: list[bytes], facts: HttpFacts) -> bytes:
+    fields, data = await anyio.to_thread.run_sync(_taken_apart, event)
+    return b"\n".join([*fields, b"data: " + await shortened(data, facts), b"\n"])
+
+
+def _taken_apart(event: list[bytes]) -> tuple[list[bytes], bytes]:
+    """The fields of an event but for its data, and the data."""
+    lines = b"".join(event).splitlines()
+    data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
+    return [x for x in lines if x and not x.startswith(b"data:")], b"\n".join(data)
+
+
+def _read(data: bytes) -> Any:
+    return read_json(data.decode())
+
+
+def _standing_for(message: Any, data: bytes, facts: HttpFacts) -> bytes:
+    found = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
+    result = found.get("result")
+    if not isinstance(result, dict):
+        return data
+    errand = current_errand()
+    kept = errand.large if errand is not None else facts.large
+    name = kept.put(cast("dict[str, Any]", result))
+    return json.dumps({**found, "result": {TAKEN_OUT: name}}).encode()
+
+
+def _refused(head: bytes, why: str) -> bytes:
+    errand, found = current_errand(), _ID.search(head[:_HEAD_BYTES])
+    request = errand.id if errand is not None else json.loads(found[1]) if found else 0
+    error = {"code": _INTERNAL_ERROR, "message": why, "data": {TROUBLE: "unreadable"}}
+    return json.dumps({"jsonrpc": "2.0", "id": request, "error": error}).encode()
+
+
+def _ends(held: list[bytes], piece: bytes) -> tuple[int, int]:
+    """Where in the piece the first event ends, and the last; -1 where none does."""
+    before = held[-1][-_OVERLAP:] if held else b""
+    found = [x.end() - len(before) for x in _END.finditer(before + piece)]
+    # An end within what was held already is none: it would have been found then.
+    found = [x for x in found if x > 0]
+    return (found[0], found[-1]) if found else (-1, -1)
+
+
+def with_short_answers(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
+    """The same answer, unpacked, without large results in its events."""
+    import httpx2
+
+    class Stream(httpx2.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for piece in with_short_events(in_pieces(response), facts):
+                yield piece
+
+        async def aclose(self) -> None:
+            await response.aclose()
+
+    kept = {x: y for x, y in response.headers.items() if x not in _OF_THE_BODY}
+    return httpx2.Response(
+        response.status_code, headers=kept, stream=Stream(), request=response.request
+    )
+
+
+async def in_pieces(response: httpx2.Response) -> AsyncGenerator[bytes]:
+    """The body, unpacked, in pieces of at most one MiB.
+
+    Few bytes can unpack to very many. Without a pause between the pieces all other servers would
+    stand still for as long as that takes.
+    """
+    async for piece in response.aiter_bytes():
+        yield piece
+        if len(piece) > _PAUSE_AFTER_BYTES:
+            await anyio.lowlevel.checkpoint()
