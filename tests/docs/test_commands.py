@@ -170,7 +170,7 @@ COMMANDS = [
     Known(r"make demo", in_the_checkout, "Finished Executing"),
     Known(r"make test", one_fast_file, " passed"),
     Known(
-        r"make (check|(bench|bench-peers|soak)( ARGS=.*)?|performance|conformance|lab)", look_only
+        r"make (check|performance|lab|(bench|bench-peers|soak|conformance)( ARGS=.*)?)", look_only
     ),
     Known(r"python -m tests\.support\.build_(docs|examples)", in_the_checkout),
     Known(r"python -m tests\.support\.take_pictures", load_only),

@@ -66,7 +66,8 @@ def _processes() -> list[str]:
     found: list[str] = []
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
-            found.append(f"{child.pid} {child.status()} {' '.join(child.cmdline())[:80]}")
+            is_over = child.status() == psutil.STATUS_ZOMBIE
+            found.append(f"{child.pid} {'(ended)' if is_over else ' '.join(child.cmdline())[:80]}")
     return found
 
 
