@@ -29,8 +29,8 @@ from ..settings.models import Settings
 from ..sources.base import Completed, OnUpdate, ResourceSource, Source
 from ..sources.host import Host
 from ..sources.mcp.auth.store import Access
+from ..sources.mcp.offers.updates import Updates
 from ..sources.mcp.source import McpSource
-from ..sources.mcp.updates import Updates
 from ..sources.pool import SourcePool
 
 # What is left of a call's limit after connecting; at least enough to ask at all.

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.sources.mcp import large
-from xai_mcp_agent.sources.mcp.large import TooMuch, read_json
+from xai_mcp_agent.sources.mcp.wire import large
+from xai_mcp_agent.sources.mcp.wire.large import TooMuch, read_json
 
 TEXTS = st.text(st.sampled_from('ab"\\/\n\t{}[],: \u20ac\U0001f600'), max_size=60)
 VALUES = st.recursive(

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from mcp_types.methods import validate_server_result
 
 from xai_mcp_agent.core.results import UnknownPart
-from xai_mcp_agent.sources.mcp.mending import MENDERS
 from xai_mcp_agent.sources.mcp.results import prompt_message_of, result_of, tool_of
-from xai_mcp_agent.sources.mcp.watch import Watch
+from xai_mcp_agent.sources.mcp.wire.mending import MENDERS
+from xai_mcp_agent.sources.mcp.wire.watch import Watch
 
 pytestmark = pytest.mark.anyio
 

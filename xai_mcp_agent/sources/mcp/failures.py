@@ -16,9 +16,9 @@ from ...core.errors import (
     XaiMcpError,
 )
 from .http.reaching import reaching_help
-from .streams import NotDelivered
 from .transport import Connection
-from .watch import NEXT_STEP, TROUBLE
+from .wire.streams import NotDelivered
+from .wire.watch import NEXT_STEP, TROUBLE
 
 Verdict: TypeAlias = Literal[
     "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ...core.resources import Completion, Prompt, PromptMessage, Resource
 from ...core.results import ResourcePart
 from ..base import LISTS, Completed, OnUpdate
-from .updates import Updates
+from .offers.updates import Updates
 
 if TYPE_CHECKING:
     from .session import McpSession

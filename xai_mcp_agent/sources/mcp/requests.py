@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ...core.errors import SourceError
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
 from .health import Health
-from .listing import all_pages
+from .offers.listing import all_pages
 from .transport import Connection
 
 if TYPE_CHECKING:

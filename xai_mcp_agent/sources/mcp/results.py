@@ -17,7 +17,7 @@ from ...core.results import (
     UnknownPart,
 )
 from ...core.tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
-from .mending import RAW, kept_in
+from .wire.mending import RAW, kept_in
 
 if TYPE_CHECKING:
     import mcp_types as types

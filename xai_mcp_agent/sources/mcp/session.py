@@ -18,16 +18,16 @@ from ..base import LISTS
 from ..host import Host
 from . import results
 from .asked.callbacks import Asked
-from .changes import ChangeWatch
-from .content import Content
 from .failures import Failures, WrongEra, is_missing_method
 from .health import Health
-from .identity import our_name
-from .listing import Listing
+from .offers.changes import ChangeWatch
+from .offers.content import Content
+from .offers.listing import Listing
+from .offers.subscriptions import Subscriptions
+from .offers.updates import Updates
 from .requests import Requests
-from .subscriptions import Subscriptions
 from .transport import Connection
-from .updates import Updates
+from .wire.identity import our_name
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus

@@ -29,12 +29,12 @@ from .auth.logs import hide_what_the_sdk_logs
 from .auth.store import Access
 from .failures import Failures, LastingFailure, NotSent
 from .offered import Offered
-from .probe import eras
+from .offers.updates import Updates
 from .session import McpSession
 from .stdio.stderr import StderrLog
 from .transport import Connection
-from .updates import Updates
 from .ways import Way
+from .wire.probe import eras
 
 logger = logging.getLogger(__name__)
 

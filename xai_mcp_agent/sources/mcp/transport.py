@@ -19,8 +19,8 @@ from .pending import Pending
 from .stdio.process import ServerProcess, start_process
 from .stdio.stderr import StderrLog
 from .stdio.transport import stdio_transport
-from .streams import watched
-from .watch import Watch
+from .wire.streams import watched
+from .wire.watch import Watch
 
 
 @dataclass

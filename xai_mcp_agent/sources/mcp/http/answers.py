@@ -13,7 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from ..auth.errors import AuthFailure
-from ..watch import NEXT_STEP, TROUBLE, Trouble
+from ..wire.watch import NEXT_STEP, TROUBLE, Trouble
 from .diagnosis import BYTE_ORDER_MARK, what_came_instead, words_of
 from .errand import Errand, current_errand
 from .events import (

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio.lowlevel
 import anyio.to_thread
 
-from ..large import TooMuch, read_json
-from ..watch import TROUBLE
+from ..wire.large import TooMuch, read_json
+from ..wire.watch import TROUBLE
 from .errand import current_errand
 from .facts import HttpFacts
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ..watch import TROUBLE
+from ..wire.watch import TROUBLE
 from .diagnosis import why_no_message
 from .errand import Errand, errand_in
 from .events import TAKEN_OUT

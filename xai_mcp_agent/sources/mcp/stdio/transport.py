@@ -17,9 +17,9 @@ import anyio
 import anyio.to_thread
 
 from ....settings.models import ServerSettings
-from ..large import TooMuch, read_json
-from ..salvage import salvaged
-from ..watch import TROUBLE
+from ..wire.large import TooMuch, read_json
+from ..wire.salvage import salvaged
+from ..wire.watch import TROUBLE
 from .process import CutLine, LongLine, ServerProcess, UnfinishedLine, start_process
 from .stderr import StderrLog
 

@@ -2,7 +2,7 @@
 
 The handshake era sends them by itself; on 2026-07-28 nothing arrives unless a
 `subscriptions/listen` stream is open. Either way a notice is only a cue to list again; it is
-seen where messages come in (`streams.py`), before the SDK gets them.
+seen where messages come in (`wire/streams.py`), before the SDK gets them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ...core.errors import SourceError
+from ....core.errors import SourceError
 from .listening import keep_listening
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import anyio
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
 
 Trouble: TypeAlias = Literal["unsent", "broken", "forgotten", "unreadable"]
 """unsent: no connection, so the server never saw the request. broken: the connection ended before

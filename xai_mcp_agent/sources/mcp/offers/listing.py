@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.lowlevel
 
-from ...core.events import Inventory
-from ...core.tools import Tool
-from . import results
-from .transport import Connection
+from ....core.events import Inventory
+from ....core.tools import Tool
+from .. import results
+from ..transport import Connection
 
 if TYPE_CHECKING:
     import mcp_types as types

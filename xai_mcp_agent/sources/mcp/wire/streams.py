@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.to_thread
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
 from .mending import MENDERS
 from .pieces import Pieces
 from .probe import Probe

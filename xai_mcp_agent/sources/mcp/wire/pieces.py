@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, cast
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
 from .watch import Watch
 
 RAW = "xai-mcp-agent/raw"

@@ -1,6 +1,6 @@
 """A listen stream, by which a server of 2026-07-28 tells of changes: kept open while it can be.
 
-What comes over it is seen where all messages come in (`streams.py`), before the SDK gets them;
+What comes over it is seen where all messages come in (`wire/streams.py`), before the SDK gets them;
 here it is opened, and opened again when it ends.
 """
 

@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any, cast
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
 
 # Inside a text of valid JSON its quotes would have backslashes, so this is never part of one.
 _BEGINNING = re.compile(r'\{\s*"(?:jsonrpc|id|method|result|error)"\s*:')

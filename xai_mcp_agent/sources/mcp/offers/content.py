@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ...core.resources import Completion, Prompt, PromptMessage, Resource
-from ...core.results import ResourcePart
-from ..base import Completed
-from . import results
-from .requests import Requests
+from ....core.resources import Completion, Prompt, PromptMessage, Resource
+from ....core.results import ResourcePart
+from ...base import Completed
+from .. import results
+from ..requests import Requests
 
 
 class Content:

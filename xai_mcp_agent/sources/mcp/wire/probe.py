@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from ...core.tools import JsonObject
-from ...settings.models import ProtocolMode, ServerSettings
+from ....core.tools import JsonObject
+from ....settings.models import ProtocolMode, ServerSettings
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage

@@ -10,7 +10,7 @@ import logging
 
 import anyio
 
-from ..base import LISTS, OnUpdate
+from ...base import LISTS, OnUpdate
 
 logger = logging.getLogger(__name__)
 

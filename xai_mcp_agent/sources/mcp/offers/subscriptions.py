@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio.abc import TaskGroup
 
-from ...core.errors import ServerError, SourceError
-from ..base import LISTS
-from .failures import is_missing_method
-from .health import Health
+from ....core.errors import ServerError, SourceError
+from ...base import LISTS
+from ..failures import is_missing_method
+from ..health import Health
+from ..requests import Requests
 from .listening import keep_listening
-from .requests import Requests
 from .updates import Updates
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""What passes between the SDK and a connection: watched, mended, counted."""
