@@ -1,12 +1,16 @@
-"""The HTTP client through which every request to one server passes."""
+"""The HTTP client through which every request to one server passes.
+
+A module to be imported when the first server is reached by URL: its libraries are heavy.
+"""
 
 from __future__ import annotations
 
 import logging
-import os
 import ssl
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
+
+import httpx2
 
 from ....settings.models import ServerSettings
 from ..auth.authorization import Authorization
@@ -25,9 +29,6 @@ from .patience import Patience
 from .reaching import is_this_machine
 from .standing import StandingStreams
 
-if TYPE_CHECKING:
-    import httpx2
-
 logger = logging.getLogger(__name__)
 
 # A server that accepts no connection within this is as good as down.
@@ -36,98 +37,106 @@ _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 4.0
 
 
-def trusted_certificates() -> ssl.SSLContext:
-    """Whose certificates are trusted: those of this machine, or what `SSL_CERT_FILE` names.
-
-    Raises:
-        OSError: the file or folder that the environment names cannot be read.
-    """
-    return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-
-
-@cache
-def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Shared, because loading it takes a twentieth of a second."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
-
-
-def http_client(
-    settings: ServerSettings,
-    facts: HttpFacts,
-    trusted: ssl.SSLContext,
-    *,
-    authorization: Authorization | None = None,
-    answers_elsewhere: bool = False,
-) -> httpx2.AsyncClient:
-    """A client that sends the server's headers and never lets one failure end the connection.
+class ServerClient(httpx2.AsyncClient):
+    """Sends the server's headers, and never lets one failure end the connection.
 
     Reads have no limit of their own: every request has ours, and streams may be silent for long.
     `answers_elsewhere`: answers come on another stream, so a refused request will have none.
     """
-    # Here, because it is only needed once a server is reached by URL.
-    import httpx2
 
-    facts.mask = settings.secrets.mask
+    def __init__(
+        self,
+        settings: ServerSettings,
+        facts: HttpFacts,
+        trusted: ssl.SSLContext,
+        *,
+        authorization: Authorization | None = None,
+        answers_elsewhere: bool = False,
+    ) -> None:
+        super().__init__(
+            headers=settings.headers,
+            timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
+            limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+            verify=trusted,
+            auth=authorization.as_httpx_auth() if authorization else None,
+            # A proxy named in the environment is not asked for a server on this machine.
+            trust_env=not is_this_machine(settings.url),
+        )
+        facts.mask = settings.secrets.mask
+        self._settings = settings
+        self._facts = facts
+        self._answers_elsewhere = answers_elsewhere
+        self._standing = StandingStreams()
+        # Taken apart once: for each request anew that is a fifteenth of all the work for a call.
+        self._endpoint = httpx2.URL(settings.url)
 
-    # Taken apart once: for each request anew that is a fifteenth of all the work for a call.
-    endpoint = httpx2.URL(settings.url)
+    def build_request(self, method: str, url: httpx2.URL | str, **options: Any) -> httpx2.Request:
+        """A request, as every one of the SDK is made."""
+        target = self._endpoint if url == self._settings.url else url
+        return super().build_request(method, target, **options)
 
-    streams = StandingStreams()
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request of the SDK; the answer is one that it can read."""
+        if request.method == "GET" and not self._answers_elsewhere:
+            return await self._standing.open(partial(self._ask, request, options))
+        return await self._ask(request, options)
 
-    class Client(httpx2.AsyncClient):
-        """Every request of the SDK passes through `send`."""
+    async def _ask(self, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
+        patience = Patience(request, self._facts)
+        answer: httpx2.Response | None = None
+        while answer is None:
+            try:
+                response = await super().send(request, **options)
+                answer = await self._read(request, response, patience)
+            except Exception as cause:  # noqa: BLE001 - it is told to the one who asked
+                answer = await self._instead(request, cause, patience)
+        return answer
 
-        def build_request(
-            self, method: str, url: httpx2.URL | str, **options: Any
-        ) -> httpx2.Request:
-            target = endpoint if url == settings.url else url
-            return super().build_request(method, target, **options)
+    async def _read(
+        self, request: httpx2.Request, response: httpx2.Response, patience: Patience
+    ) -> httpx2.Response | None:
+        """What the SDK gets for this answer; None if the request goes again."""
+        self._facts.status, self._facts.failure = response.status_code, ""
+        if response.status_code >= 300:
+            return await self._refused(request, response, patience)
+        if request.method == "GET":
+            return watched(response, self._facts)
+        if self._answers_elsewhere:
+            return response
+        return await as_the_sdk_can_read_it(request, response, self._facts)
 
-        async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-            if request.method == "GET" and not answers_elsewhere:
-                return await streams.open(partial(self._ask, request, options))
-            return await self._ask(request, options)
+    async def _refused(
+        self, request: httpx2.Request, response: httpx2.Response, patience: Patience
+    ) -> httpx2.Response | None:
+        if await patience.outlasts_the_refusal(response):
+            return None
+        answer = await refusal(request, response, self._facts, patience.remark)
+        if self._answers_elsewhere and answer.status_code >= 400:
+            note_a_refusal(answer, self._facts)
+        return answer
 
-        async def _ask(self, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
-            patience = Patience(request, facts)
-            while True:
-                try:
-                    response = await super().send(request, **options)
-                    facts.status, facts.failure = response.status_code, ""
-                    if response.status_code >= 300:
-                        if await patience.outlasts_the_refusal(response):
-                            continue
-                        answer = await refusal(request, response, facts, patience.remark)
-                        if answers_elsewhere and answer.status_code >= 400:
-                            note_a_refusal(answer, facts)
-                        return answer
-                    if request.method == "GET":
-                        return watched(response, facts)
-                    if answers_elsewhere:
-                        return response
-                    return await as_the_sdk_can_read_it(request, response, facts)
-                except AuthFailure as failure:
-                    return without_access(request, failure, facts)
-                except httpx2.RequestError as cause:
-                    if failure := of_the_service(cause, request):
-                        return without_access(request, failure, facts)
-                    if not await patience.outlasts_the_break(cause):
-                        return broken_off(request, cause, facts)
-                except Exception as cause:
-                    if request.method == "GET":
-                        raise
-                    # The SDK would end the connection, for all other requests too.
-                    logger.debug("%s: %r", settings.name, cause, exc_info=True)
-                    return gone_wrong(request, cause)
+    async def _instead(
+        self, request: httpx2.Request, cause: Exception, patience: Patience
+    ) -> httpx2.Response | None:
+        """What the SDK gets where there is no answer; None if the request goes again.
 
-    return Client(
-        headers=settings.headers,
-        timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
-        limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
-        verify=trusted,
-        auth=authorization.as_httpx_auth() if authorization else None,
-        # A proxy named in the environment is not asked for a server on this machine.
-        trust_env=not is_this_machine(settings.url),
-    )
+        Raises:
+            Exception: what went wrong with a stream; the SDK opens it again, or does without.
+        """
+        if failure := _refused_access(cause, request):
+            return without_access(request, failure, self._facts)
+        if isinstance(cause, httpx2.RequestError):
+            if await patience.outlasts_the_break(cause):
+                return None
+            return broken_off(request, cause, self._facts)
+        if request.method == "GET":
+            raise cause
+        # The SDK would end the connection, for all other requests too.
+        logger.debug("%s: %r", self._settings.name, cause, exc_info=cause)
+        return gone_wrong(request, cause)
+
+
+def _refused_access(cause: Exception, request: httpx2.Request) -> AuthFailure | None:
+    if isinstance(cause, AuthFailure):
+        return cause
+    return of_the_service(cause, request) if isinstance(cause, httpx2.RequestError) else None

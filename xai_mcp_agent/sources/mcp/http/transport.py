@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from ....settings.models import ServerSettings
 from ..auth.authorization import Authorization
-from .client import http_client, trusted_certificates
+from .certificates import trusted_certificates
 from .errand import errand_of
 from .events import MAX_ANSWER_BYTES
 from .facts import HttpFacts
@@ -29,9 +29,11 @@ async def http_transport(
     """Speak Streamable HTTP to the server's URL."""
     from mcp.client.streamable_http import streamable_http_client
 
+    from .client import ServerClient
+
     trusted = await _trusted(facts)
     async with (
-        http_client(settings, facts, trusted, authorization=authorization) as client,
+        ServerClient(settings, facts, trusted, authorization=authorization) as client,
         streamable_http_client(
             settings.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES
         ) as (read, write),
@@ -46,10 +48,12 @@ async def sse_transport(
     """Speak the older HTTP+SSE to the server's URL."""
     from mcp.client.sse import sse_client
 
+    from .client import ServerClient
+
     trusted = await _trusted(facts)
 
     def factory(*_: object, **__: object) -> httpx2.AsyncClient:
-        return http_client(
+        return ServerClient(
             settings, facts, trusted, authorization=authorization, answers_elsewhere=True
         )
 
