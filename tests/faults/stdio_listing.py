@@ -132,12 +132,14 @@ LISTING = (
                 {"type": "object", "properties": {"x": {"$ref": "http://127.0.0.1:9/schema.json"}}},
             )
         ),
+        status_notes="are passed on unchecked",
         call=_called("far", x=1),
     ),
     Fault(
         "dangling_schema",
         "a tool's schema refers to a part that is not there",
         _with(_odd("hole", {"type": "object", "properties": {"x": {"$ref": "#/$defs/none"}}})),
+        status_notes="are passed on unchecked",
         call=_called("hole", x=1),
     ),
     Fault(
@@ -149,6 +151,7 @@ LISTING = (
                 {"type": "object", "properties": {"x": {"type": "strnig"}, "y": {"pattern": "("}}},
             )
         ),
+        status_notes="are passed on unchecked",
         call=_called("odd", x=1),
     ),
     Fault(

@@ -32,11 +32,15 @@ class SchemaCheck:
         self.broken = ""
         self._validator: jsonschema_rs.Validator | None = None
 
-    def problems(self, value: Any) -> list[str]:
-        """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
+    def why_unusable(self) -> str:
+        """Why it checks nothing; empty when it checks."""
         if self._validator is None and not self.broken:
             self._compile()
-        if self._validator is None:
+        return self.broken
+
+    def problems(self, value: Any) -> list[str]:
+        """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
+        if self.why_unusable() or self._validator is None:
             return []
         try:
             if self._validator.is_valid(value):  # several times faster than looking for errors

@@ -11,6 +11,7 @@ import anyio
 import anyio.lowlevel
 
 from ....core.events import Inventory
+from ....core.schemas import SchemaCheck
 from ....core.tools import Tool
 from .. import results
 from ..transport import Connection
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 # A paginator that never ends must not hang us; 1,000 pages is more than any real server has.
 _MAX_PAGES = 1000
+_SHOWN_REASON = 200  # characters
 # So many at a time, then others on the event loop get their turn.
-_TOOLS_IN_A_ROW = 200
+_TOOLS_IN_A_ROW = 50
 # When a stale listing cannot be renewed, it is not asked for at every step.
 _RETRY_SECONDS = 5.0
 
@@ -104,8 +106,13 @@ class Listing:
                 await anyio.lowlevel.checkpoint()
             if tool.name in found:
                 notes.append(f"Tool {tool.name!r} is listed twice; the first one is used.")
-            else:
-                found[tool.name] = results.tool_of(settings.name, tool)
+                continue
+            found[tool.name] = results.tool_of(settings.name, tool)
+            if reason := SchemaCheck(found[tool.name].input_schema).why_unusable():
+                notes.append(
+                    f"Arguments of tool {tool.name!r} are passed on unchecked: its inputSchema "
+                    f"cannot be used ({reason[:_SHOWN_REASON]})."
+                )
         notes += [
             f"Tool {name!r} was left out: an x-mcp-header in its inputSchema is not valid."
             for name in sorted(watch.listed - found.keys())

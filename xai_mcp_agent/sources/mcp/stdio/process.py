@@ -13,6 +13,7 @@ import shutil
 import signal
 import sys
 from collections import deque
+from collections.abc import Mapping
 from contextlib import suppress
 from subprocess import PIPE
 from time import monotonic
@@ -20,6 +21,7 @@ from typing import cast
 
 import anyio
 import anyio.lowlevel
+from anyio.lowlevel import RunVar
 
 from ....settings.models import ServerSettings
 from . import guard
@@ -36,7 +38,7 @@ _LONG_LINE_BYTES = 128 * 1024
 # More waiting lines than this and the server has to wait until some were read.
 _QUEUED_LINES = 1000
 # So many at a time, then others on the event loop get their turn.
-_LINES_IN_A_ROW = 50
+_LINES_IN_A_ROW = 20
 # A server that does not read its input is not given more than this to hold for it.
 _MAX_UNREAD_BYTES = 64 * 1024 * 1024
 
@@ -48,6 +50,9 @@ _LAST_WORDS_SECONDS = 0.3
 _LOOK_SECONDS = 2.0
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
+
+
+_starting: RunVar[anyio.Lock] = RunVar("starting")  # one for each event loop
 
 
 class CutLine(bytes):
@@ -269,6 +274,26 @@ async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerPr
     environment = {**inherited_environment(), **settings.env}
     command = shutil.which(settings.command, path=environment.get("PATH")) or settings.command
     process = ServerProcess(stderr, settings.close_timeout_seconds)
+    async with _turn_to_start():
+        await _start(process, command, settings, environment)
+    return process
+
+
+def _turn_to_start() -> anyio.Lock:
+    """One after the other: starting a process holds everybody up, for milliseconds each."""
+    try:
+        return _starting.get()
+    except LookupError:
+        _starting.set(lock := anyio.Lock())
+        return lock
+
+
+async def _start(
+    process: ServerProcess,
+    command: str,
+    settings: ServerSettings,
+    environment: Mapping[str, str],
+) -> None:
     # Not to be cancelled halfway, which takes no time: either there is a process with all its
     # pipes, and whoever is given it ends it, or there is none.
     with anyio.CancelScope(shield=True):
@@ -284,4 +309,3 @@ async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerPr
             # So that an interrupt of the kernel does not reach it, and its children end with it.
             start_new_session=True,
         )
-    return process
