@@ -65,18 +65,29 @@ def test_a_daemon_that_cut_itself_loose_is_left_alone(tmp_path: Path):
         os.kill(daemon, signal.SIGKILL)
 
 
+_PARENT = """
+import subprocess, sys
+child = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
+print(child.pid, flush=True)
+child.wait()
+"""
+
+
 def test_a_stranger_with_the_number_of_one_of_the_family_is_never_signalled():
-    stranger = subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE)
-    family = Family(os.getpid())
+    parent = subprocess.Popen([sys.executable, "-S", "-c", _PARENT], stdout=subprocess.PIPE)
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    family = Family(parent.pid)
     family.look()
-    assert stranger.pid in family._seen
-    family._seen[stranger.pid] = "1"  # as if the one that was seen had begun at another time
+    assert child in family._seen
+    family._seen[child] = "1"  # as if the one that was seen had begun at another time
     family.signal(signal.SIGKILL)
-    assert stranger.poll() is None
+    assert is_running(child)
     family.look()
     family.signal(signal.SIGKILL)
-    assert stranger.wait(END_SECONDS) == -signal.SIGKILL
-    stranger.communicate()
+    assert parent.wait(END_SECONDS) == 0, "it waits for its child"
+    assert not is_running(child)
+    parent.stdout.close()
 
 
 @pytest.mark.anyio
