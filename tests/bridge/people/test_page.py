@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 
 from xai_mcp_agent import Answer, Question
+from xai_mcp_agent.bridge.people.form import host_of
 from xai_mcp_agent.bridge.people.page import Page, serving
 
 FORM = Question(
@@ -77,6 +78,20 @@ def test_a_page_of_others_is_named_and_reached_only_after_a_yes() -> None:
     assert not page.answer.done()
     _, elsewhere = page.take({"action": ["accept"]})
     assert (elsewhere, page.answer.result(_SECONDS)) == (target, Answer.accepted())
+
+
+def test_an_address_leads_on_in_characters_that_a_header_can_carry() -> None:
+    page = Page(Question("shop", "Pay.", url="https://pay.example/a?b=1&c=\u20ac%20"))
+    _, elsewhere = page.take({"action": ["accept"]})
+    assert elsewhere == "https://pay.example/a?b=1&c=%E2%82%AC%20"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://pay.example/\r\nSet-Cookie: a=b", "http://pay.example/ x", "javascript:a()"]
+)
+def test_what_is_no_address_has_no_host(url: str) -> None:
+    """And what has no host is never offered to be opened."""
+    assert not host_of(url)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from ...core.tools import JsonObject
 Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "one", "many"]
 
 NO_DEFAULT = object()
+# Browsers drop them; what carries the address on may take them for its own.
+_NOT_IN_AN_ADDRESS = re.compile(r"[\x00-\x20\x7f]")
 _EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
 _YES, _NO = ("yes", "y", "true", "1", "on"), ("no", "n", "false", "0", "off")
 # As a person is told them, with an example of what is meant.
@@ -148,6 +150,8 @@ def fields_of(schema: Mapping[str, Any]) -> list[Field]:
 
 def host_of(url: str) -> str:
     """The host of a page as nobody can disguise it, or nothing if it is no page of the web."""
+    if _NOT_IN_AN_ADDRESS.search(url):
+        return ""
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""

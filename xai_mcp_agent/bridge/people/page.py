@@ -14,8 +14,9 @@ from collections.abc import Generator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from string import punctuation
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote
 
 from ...core.questions import Answer, Question
 from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
@@ -64,7 +65,7 @@ class Page:
         match sent.get("action", [""])[0]:
             case "accept" if self.question.schema is None:
                 self._set(Answer.accepted())
-                return _closing("You may close this page."), self.question.url
+                return _closing("You may close this page."), _for_a_header(self.question.url)
             case "accept":
                 return self._check(sent), ""
             case "decline":
@@ -253,6 +254,11 @@ def _defaults(field: Field) -> list[str]:
     if isinstance(default, list):
         return [str(x) for x in default]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return [field.shown(default) if default is True else str(default)]
+
+
+def _for_a_header(url: str) -> str:
+    """The same address in the characters that a header can carry."""
+    return quote(url, safe=punctuation)
 
 
 def _closing(text: str) -> str:
