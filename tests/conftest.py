@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from xdist.scheduler import LoadScopeScheduling
 from .support.environments import build_package
 
 # What takes long begins first, so that the processes end at about the same time.
-_LONGEST_FIRST = ("test_lab", "test_packaging", "test_commands", "test_kernel", "test_real_servers")
+_LONGEST_FIRST = (
+    "test_lab", "test_packaging", "test_commands", "test_kernel", "test_faults", "test_soak",
+    "test_compiled", "test_closing", "test_real_servers",
+)  # fmt: skip
 # Tests that share something costly, such as the lab and its browser: files whose names begin so.
 _TOGETHER = {"test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel"}
 
@@ -45,6 +49,11 @@ class _ByFile(LoadScopeScheduling):
         name = file.rpartition("/")[2]
         shared = (what for start, what in _TOGETHER.items() if name.startswith(start))
         return next(shared, file)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: most tests wait for a process that they have started."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:

@@ -148,21 +148,46 @@ class _Ticks:
     """A task on the bridge's loop that wants to be run every few milliseconds.
 
     A stall is what the loop itself computed between two ticks: on a busy machine the rest of a
-    delay is not ours. A hold is what all threads of the process computed while a tick was late:
-    one of them may have held the interpreter.
+    delay is not ours, nor is the collection of garbage among all that the tests have loaded. A hold
+    is what all threads of the process computed while a tick was late: one of them may have held the
+    interpreter.
     """
 
     longest_stall_seconds: float = 0.0
     longest_hold_seconds: float = 0.0
 
     async def run(self, _engine: object) -> None:
-        while True:
-            wall, process, thread = time.monotonic(), time.process_time(), time.thread_time()
-            await anyio.sleep(_TICK_SECONDS)
-            late = time.monotonic() - wall - _TICK_SECONDS
-            stall, hold = time.thread_time() - thread, min(late, time.process_time() - process)
-            self.longest_stall_seconds = max(self.longest_stall_seconds, min(late, stall))
-            self.longest_hold_seconds = max(self.longest_hold_seconds, hold)
+        with _collecting() as collected:
+            while True:
+                wall, process, thread = time.monotonic(), time.process_time(), time.thread_time()
+                garbage = collected()
+                await anyio.sleep(_TICK_SECONDS)
+                late = time.monotonic() - wall - _TICK_SECONDS
+                hold = min(late, time.process_time() - process)
+                stall = time.thread_time() - thread - (collected() - garbage)
+                self.longest_stall_seconds = max(self.longest_stall_seconds, min(late, stall))
+                self.longest_hold_seconds = max(self.longest_hold_seconds, hold)
+
+
+@contextmanager
+def _collecting() -> Iterator[Callable[[], float]]:
+    """How many seconds this thread has spent with collecting garbage so far."""
+    seconds, began, thread = 0.0, 0.0, threading.get_ident()
+
+    def note(phase: str, _: object) -> None:
+        nonlocal seconds, began
+        if threading.get_ident() != thread:
+            return
+        if phase == "start":
+            began = time.thread_time()
+        else:
+            seconds += time.thread_time() - began
+
+    gc.callbacks.append(note)
+    try:
+        yield lambda: seconds
+    finally:
+        gc.callbacks.remove(note)
 
 
 @contextmanager

@@ -230,9 +230,9 @@ STARTING = (
     Fault(
         "list_hang",
         "does not answer when it is asked for its tools",
-        mendable(list="hang", startTimeout=1),
-        connect=failed("still listing its tools after 1 s"),
-        connect_seconds=1,
+        mendable(list="hang", startTimeout=2),  # time to begin beside all the others
+        connect=failed("still listing its tools after 2 s"),
+        connect_seconds=2,
         call=None,
         mend=mend,
     ),
