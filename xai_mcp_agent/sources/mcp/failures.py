@@ -17,6 +17,7 @@ from ...core.errors import (
 )
 from .http.reaching import reaching_help
 from .transport import Connection
+from .wire.messages import METHOD_NOT_FOUND
 from .wire.streams import NotDelivered
 from .wire.watch import NEXT_STEP, TROUBLE
 
@@ -30,7 +31,6 @@ unsendable: it cannot be JSON. refused: answered with an error. unreadable: the 
 # JSON-RPC codes of the SDK (mcp.types): also used by some servers for errors of their own.
 _CONNECTION_CLOSED = -32000
 _REQUEST_TIMEOUT = -32001
-_METHOD_NOT_FOUND = -32601
 _SESSION_GONE = ("session terminated", "session not found")
 _STREAM_BROKEN = "sse stream"
 _NOT_PARSED = "failed to parse"
@@ -61,7 +61,8 @@ _STATUS_HELP = {
 }
 _CODE_HELP = {
     -32042: "Finish what the page asks of you, which was shown or opened; then call again.",
-    -32601: "It does not know this method: list its tools anew, or look for a newer version of it.",
+    METHOD_NOT_FOUND: "It does not know this method: list its tools anew, or look for a newer "
+    "version of it.",
     -32602: "Check the name and the arguments against what it lists.",
 }
 _ASK_THE_SERVER = "The words are its own: its documentation, or its log, may say more."
@@ -217,7 +218,7 @@ def _verdict_on_error(cause: BaseException, code: int, link: Connection) -> Verd
 
 def is_missing_method(error: XaiMcpError) -> bool:
     """Whether a server answered that it does not know the method at all."""
-    return isinstance(error, ServerError) and error.code == _METHOD_NOT_FOUND
+    return isinstance(error, ServerError) and error.code == METHOD_NOT_FOUND
 
 
 def root_cause(cause: BaseException) -> BaseException:

@@ -34,7 +34,7 @@ from .session import McpSession
 from .stdio.stderr import StderrLog
 from .transport import Connection
 from .ways import Way
-from .wire.probe import eras
+from .wire.eras import eras, is_modern
 
 logger = logging.getLogger(__name__)
 
@@ -273,7 +273,7 @@ class McpSource(Offered):
         self._connect_seconds = seconds
         self._settings = session.link.settings  # the transport may have been found out
         self._era, self._server = session.era, session.server
-        if self._era < "2026":
+        if not is_modern(self._era):
             eras.remember_older(self._settings)
         self._error = None
         self._state = "ready"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from ....settings.models import ServerSettings
 from ..stdio.stderr import StderrLog
+from ..wire.eras import is_modern
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -63,7 +64,7 @@ class ServerLog:
         from mcp import MCPError
 
         capabilities = client.server_capabilities
-        if self.level is None or capabilities.logging is None or client.protocol_version >= "2026":
+        if self.level is None or capabilities.logging is None or is_modern(client.protocol_version):
             return
         try:
             # Not by its own method, which warns whoever reads stderr that all this is deprecated.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ....settings.models import ServerSettings
+from ..wire.eras import is_modern
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -49,7 +50,7 @@ class Roots:
 
         Only the handshake era: on 2026-07-28 a server asks whenever it wants to know.
         """
-        if self._told and self._told != self._folders() and client.protocol_version < "2026":
+        if self._told and self._told != self._folders() and not is_modern(client.protocol_version):
             self._told = ()  # once, until it asks again
             import mcp_types as types
 

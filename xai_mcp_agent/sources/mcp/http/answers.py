@@ -13,6 +13,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from ..auth.errors import AuthFailure
+from ..wire.messages import INTERNAL_ERROR, METHOD_NOT_FOUND
 from ..wire.watch import NEXT_STEP, TROUBLE, Trouble
 from .diagnosis import BYTE_ORDER_MARK, what_came_instead, words_of
 from .errand import Errand, current_errand
@@ -38,9 +39,6 @@ _JSON = "application/json"
 _STREAM = "text/event-stream"
 _ACCEPTED = 202
 _NO_ENDPOINT = (400, 404, 405)
-# JSON-RPC's own codes; the first one stands for anything that went wrong on the way.
-_INTERNAL_ERROR = -32603
-_METHOD_NOT_FOUND = -32601
 # Others are not read by it, or no longer true of a body that was read and unpacked.
 _HEADERS_FOR_THE_SDK = ("content-type", "mcp-session-id", "www-authenticate")
 
@@ -174,7 +172,7 @@ def _is_forgotten(status: int, error: dict[str, Any]) -> bool:
     clients to begin a new one. Servers made from the TypeScript SDK's examples answer 400.
     """
     if status == 404:
-        return error.get("code") != _METHOD_NOT_FOUND
+        return error.get("code") != METHOD_NOT_FOUND
     return status == 400 and "session" in str(error.get("message", "")).lower()
 
 
@@ -265,7 +263,7 @@ def _error_answer(
     import httpx2
 
     data = {"http_status": status, TROUBLE: trouble, NEXT_STEP: next_step}
-    error = {"code": _INTERNAL_ERROR, "message": message, "data": data}
+    error = {"code": INTERNAL_ERROR, "message": message, "data": data}
     return httpx2.Response(
         max(status, 400),  # or the SDK would not look for the error
         headers={"www-authenticate": challenge} if challenge else None,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..wire.messages import param_of
 from .facts import HttpFacts, Taken
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def errand_of(message: JSONRPCMessage, facts: HttpFacts) -> Generator[None]:
     """Whose message is handed over within the block, for those who carry it from there."""
     method = getattr(message, "method", None)
     if method == "notifications/cancelled":
-        facts.give_up(_param(message, "requestId"))
+        facts.give_up(param_of(message, "requestId"))
     is_request = method is not None and getattr(message, "id", None) is not None
     # Taken back at the end: this task sends other things as well.
     token = _errand.set(_new(message, facts) if is_request else None)
@@ -67,10 +68,5 @@ def errand_of(message: JSONRPCMessage, facts: HttpFacts) -> Generator[None]:
 
 def _new(request: Any, facts: HttpFacts) -> Errand:
     # All other methods only read, or begin what is forgotten when nobody goes on with it.
-    repeatable = request.method != "tools/call" or facts.is_repeatable(_param(request, "name"))
+    repeatable = request.method != "tools/call" or facts.is_repeatable(param_of(request, "name"))
     return Errand(request.id, anyio.current_effective_deadline(), repeatable)
-
-
-def _param(message: Any, name: str) -> Any:
-    params: dict[str, Any] = message.params or {}
-    return params.get(name)

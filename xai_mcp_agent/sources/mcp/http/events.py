@@ -17,6 +17,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from ..wire.large import TooMuch, read_json
+from ..wire.messages import INTERNAL_ERROR
 from ..wire.watch import TROUBLE
 from .errand import current_errand
 from .facts import HttpFacts
@@ -42,7 +43,6 @@ _END = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _OVERLAP = 3  # an end may be cut by the end of a piece
 _ID = re.compile(rb'"id"\s*:\s*("[^"]{0,100}"|\d{1,18})')
 _HEAD_BYTES = 300
-_INTERNAL_ERROR = -32603  # JSON-RPC's own code; it stands for anything that went wrong on the way
 
 
 async def with_short_events(
@@ -115,7 +115,7 @@ def _standing_for(message: Any, data: bytes, facts: HttpFacts) -> bytes:
 def _refused(head: bytes, why: str) -> bytes:
     errand, found = current_errand(), _ID.search(head[:_HEAD_BYTES])
     request = errand.id if errand is not None else json.loads(found[1]) if found else 0
-    error = {"code": _INTERNAL_ERROR, "message": why, "data": {TROUBLE: "unreadable"}}
+    error = {"code": INTERNAL_ERROR, "message": why, "data": {TROUBLE: "unreadable"}}
     return json.dumps({"jsonrpc": "2.0", "id": request, "error": error}).encode()
 
 

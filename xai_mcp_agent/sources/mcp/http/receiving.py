@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ..wire.watch import TROUBLE
+from ..wire.messages import PARSE_ERROR, unreadable_answer
+from ..wire.wrapped import Wrapped
 from .diagnosis import why_no_message
 from .errand import Errand, errand_in
 from .events import TAKEN_OUT
@@ -17,25 +18,13 @@ from .facts import HttpFacts
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
-_PARSE_ERROR = -32700  # JSON-RPC's own code, which the SDK gives in a server's place
 
-
-class Receiving:
+class Receiving(Wrapped):
     """A read stream of the SDK's, whose JSON answers are answers to what was asked."""
 
     def __init__(self, inner: Any, facts: HttpFacts) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._facts = facts
-
-    async def __aenter__(self) -> Receiving:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: Any) -> Any:
-        return await self._inner.__aexit__(*exc)
-
-    def __aiter__(self) -> Receiving:
-        return self
 
     async def __anext__(self) -> SessionMessage | Exception:
         item: SessionMessage | Exception = await self._inner.__anext__()
@@ -45,7 +34,7 @@ class Receiving:
         if errand is not None and (body := errand.body) is not None:
             errand.body = None
             if (problem := self._problem(item.message, errand, body)) is not None:
-                return _failed(errand, problem)
+                return unreadable_answer(errand.id, problem)
             item.message.id = errand.id  # pyright: ignore[reportAttributeAccessIssue]
         self._put_back(item.message, errand)
         return item
@@ -57,25 +46,12 @@ class Receiving:
             held = errand.large if errand is not None else self._facts.large
             message.result = held.pop(cast("dict[str, Any]", result)[TAKEN_OUT]) or result
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
     def _problem(self, message: Any, errand: Errand, body: bytes) -> str | None:
         if hasattr(message, "method"):
             return "it is not an answer but a message of its own"
         error = getattr(message, "error", None)
-        if error is not None and error.code == _PARSE_ERROR and message.id == errand.id:
+        if error is not None and error.code == PARSE_ERROR and message.id == errand.id:
             return why_no_message(body, self._facts.mask)
         # Some give the number back as text; in an error, none at all is allowed.
         is_ours = message.id is None or str(message.id) == str(errand.id)
         return None if is_ours else f"it answers request {message.id!r}, not ours"
-
-
-def _failed(errand: Errand, problem: str) -> SessionMessage:
-    # Here, because the SDK is only imported once a server is reached.
-    from mcp.shared.message import SessionMessage
-    from mcp_types import ErrorData, JSONRPCError
-
-    data = {TROUBLE: "unreadable"}
-    error = ErrorData(code=_PARSE_ERROR, message=problem, data=data)
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=errand.id, error=error))

@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from ....settings.models import ServerSettings
 from ..auth.authorization import Authorization
+from ..wire.wrapped import Wrapped
 from .certificates import trusted_certificates
 from .errand import errand_of
 from .events import MAX_ANSWER_BYTES
@@ -69,27 +70,17 @@ async def _trusted(facts: HttpFacts) -> ssl.SSLContext:
         raise
 
 
-class _Sendable:
+class _Sendable(Wrapped):
     """A write stream that notes whose message it is, and refuses what cannot be JSON.
 
     The SDK would find out in the task that posts it, and end the connection.
     """
 
     def __init__(self, inner: Any, facts: HttpFacts) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._facts = facts
-
-    async def __aenter__(self) -> _Sendable:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: Any) -> Any:
-        return await self._inner.__aexit__(*exc)
 
     async def send(self, item: SessionMessage) -> None:
         item.message.model_dump_json(by_alias=True, exclude_unset=True)
         with errand_of(item.message, self._facts):
             await self._inner.send(item)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)

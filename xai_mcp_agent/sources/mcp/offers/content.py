@@ -10,6 +10,7 @@ from ....core.results import ResourcePart
 from ...base import Completed
 from .. import results
 from ..requests import Requests
+from ..wire.eras import is_modern
 
 
 class Content:
@@ -77,7 +78,7 @@ class Content:
 
         client = self._requests.connected()
         session, era = client.session, client.protocol_version
-        if era < "2026":
+        if not is_modern(era):
             ask = partial(session.send_request, types.PingRequest(), types.EmptyResult)
         else:
             ask = partial(session.send_discover, era)

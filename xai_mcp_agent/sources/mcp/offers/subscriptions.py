@@ -19,6 +19,8 @@ from ...base import LISTS
 from ..failures import is_missing_method
 from ..health import Health
 from ..requests import Requests
+from ..wire.eras import is_modern
+from ..wire.messages import METHOD_NOT_FOUND
 from .listening import keep_listening
 from .updates import Updates
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_METHOD_NOT_FOUND = -32601  # JSON-RPC
 _NEXT_STEP = "Read it again from time to time instead."
 
 
@@ -91,7 +92,7 @@ class Subscriptions:
 
     @property
     def _is_modern(self) -> bool:
-        return self._requests.connected().protocol_version >= "2026"
+        return is_modern(self._requests.connected().protocol_version)
 
     async def _resume(self, uri: str) -> None:
         try:
@@ -151,4 +152,4 @@ class Subscriptions:
 
     def _refusal(self, uri: str) -> ServerError:
         problem = f"it does not tell when {uri} changes."
-        return ServerError(self._server, problem, _METHOD_NOT_FOUND, _NEXT_STEP)
+        return ServerError(self._server, problem, METHOD_NOT_FOUND, _NEXT_STEP)

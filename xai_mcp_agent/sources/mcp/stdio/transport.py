@@ -18,8 +18,8 @@ import anyio.to_thread
 
 from ....settings.models import ServerSettings
 from ..wire.large import TooMuch, read_json
+from ..wire.messages import unreadable_answer
 from ..wire.salvage import salvaged
-from ..wire.watch import TROUBLE
 from .process import CutLine, LongLine, ServerProcess, UnfinishedLine, start_process
 from .stderr import StderrLog
 
@@ -30,7 +30,6 @@ _NOISE_SHOWN = 200
 _NOISE_READ = 4 * _NOISE_SHOWN  # bytes; a character has up to four
 # Where every library puts it: an id further inside might belong to something else.
 _LEADING_ID = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,')
-_PARSE_ERROR = -32700  # JSON-RPC's own code
 
 
 @asynccontextmanager
@@ -113,7 +112,7 @@ class _Incoming(_Stream):
             return [self._wrapped(self._message_of(value, by_name=False))]
         except TooMuch:
             answered = _LEADING_ID.match(line)
-            return [self._broken_answer(int(answered[1]), "too large")] if answered else []
+            return [unreadable_answer(int(answered[1]), "it is too large")] if answered else []
         except ValueError:
             return list(self._parsed_leniently(line))
 
@@ -128,20 +127,13 @@ class _Incoming(_Stream):
         answered = _LEADING_ID.match(line)
         # A server that ended in the middle of an answer is lost, which says more than this would.
         if answered and not isinstance(line, UnfinishedLine):
-            reason = "too large" if isinstance(line, CutLine) else "not a valid message"
-            yield self._broken_answer(int(answered[1]), reason)
+            why = "too large" if isinstance(line, CutLine) else "not a valid message"
+            yield unreadable_answer(int(answered[1]), f"it is {why}")
 
     def _salvaged(self, line: bytes) -> Iterator[SessionMessage]:
         for message in () if isinstance(line, CutLine) else salvaged(line):
             with suppress(ValueError):
                 yield self._wrapped(self._message_of(message, by_name=False))
-
-    def _broken_answer(self, request: int, reason: str) -> SessionMessage:
-        from mcp_types import ErrorData, JSONRPCError
-
-        data = {TROUBLE: "unreadable"}
-        error = ErrorData(code=_PARSE_ERROR, message=f"it is {reason}", data=data)
-        return self._wrapped(JSONRPCError(jsonrpc="2.0", id=request, error=error))
 
 
 class _Outgoing(_Stream):

@@ -10,6 +10,7 @@ import re
 from typing import Any, cast
 
 from ....core.tools import JsonObject
+from .messages import INTERNAL_ERROR
 
 # Inside a text of valid JSON its quotes would have backslashes, so this is never part of one.
 _BEGINNING = re.compile(r'\{\s*"(?:jsonrpc|id|method|result|error)"\s*:')
@@ -23,7 +24,6 @@ _ESCAPES = re.compile(
 )
 # Python refuses to read longer ones, for the time that takes.
 _MAX_DIGITS = 4000
-_INTERNAL_ERROR = -32603  # JSON-RPC's own code
 
 
 def salvaged(line: bytes) -> list[JsonObject]:
@@ -81,6 +81,6 @@ def _mend_answer(message: JsonObject) -> None:
     code, words = said.get("code"), said.get("message")
     message["error"] = {
         **said,
-        "code": code if isinstance(code, int) else _INTERNAL_ERROR,
+        "code": code if isinstance(code, int) else INTERNAL_ERROR,
         "message": words if isinstance(words, str) else json.dumps(words),
     }

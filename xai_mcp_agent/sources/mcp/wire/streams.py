@@ -18,9 +18,11 @@ import anyio.to_thread
 
 from ....core.tools import JsonObject
 from .mending import MENDERS
+from .messages import param_of
 from .pieces import Pieces
 from .probe import Probe
 from .watch import Watch
+from .wrapped import Wrapped
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -62,22 +64,12 @@ class NotDelivered(Exception):
     """A request was not even handed over: the server cannot have seen it."""
 
 
-class _WatchedRead:
+class _WatchedRead(Wrapped):
     def __init__(self, inner: Any, traffic: _Traffic, watch: Watch, probe: Probe) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._traffic = traffic
         self._watch = watch
         self._probe = probe
-
-    async def __aenter__(self) -> _WatchedRead:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: Any) -> Any:
-        return await self._inner.__aexit__(*exc)
-
-    def __aiter__(self) -> _WatchedRead:
-        return self
 
     async def __anext__(self) -> SessionMessage | Exception:
         while True:
@@ -110,22 +102,12 @@ class _WatchedRead:
         except StopAsyncIteration:
             raise anyio.EndOfStream from None
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
-
-class _WatchedWrite:
+class _WatchedWrite(Wrapped):
     def __init__(self, inner: Any, traffic: _Traffic, probe: Probe) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._traffic = traffic
         self._probe = probe
-
-    async def __aenter__(self) -> _WatchedWrite:
-        await self._inner.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: Any) -> Any:
-        return await self._inner.__aexit__(*exc)
 
     async def send(self, item: SessionMessage) -> None:
         if self._traffic.pieces.are_there and self._traffic.pieces.has(item.message):
@@ -141,9 +123,6 @@ class _WatchedWrite:
             if getattr(item.message, "id", None) is None or not hasattr(item.message, "method"):
                 raise  # the SDK expects these for all but requests
             raise NotDelivered from cause
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
 
 class _Traffic:
@@ -162,7 +141,7 @@ class _Traffic:
         if method in MENDERS:
             self._method_of[str(message.id)] = method
         elif method == "notifications/cancelled":
-            self._forget(_param(message, "requestId"))
+            self._forget(param_of(message, "requestId"))
 
     def received(self, message: Any) -> bool:
         """Look at a message from the server, mend it, and say whether the SDK should have it."""
@@ -189,13 +168,13 @@ class _Traffic:
                 self._watch.on_list_changed(method.split("/")[1])
                 return False
             case "notifications/resources/updated":
-                self._watch.on_resource_updated(str(_param(message, "uri")))
+                self._watch.on_resource_updated(str(param_of(message, "uri")))
                 return False
             case "notifications/message":
                 self._watch.on_log(message.params or {})
                 return False
             case "notifications/progress":
-                return self._is_progress_wanted(_param(message, "progressToken"))
+                return self._is_progress_wanted(param_of(message, "progressToken"))
             case _:
                 # Of a flood of those that nobody knows, the SDK would look at each for long.
                 return method in _KNOWN_NOTICES or getattr(message, "id", None) is not None
@@ -224,8 +203,3 @@ class _Progress:
             return False
         self._next_at = now + _PROGRESS_PAUSE_SECONDS
         return True
-
-
-def _param(message: Any, name: str) -> Any:
-    params: dict[str, Any] = message.params or {}
-    return params.get(name)
