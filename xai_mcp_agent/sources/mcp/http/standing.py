@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from ..pauses import Pauses
 from .errand import Errand, current_errand
 
 if TYPE_CHECKING:
     import httpx2
 
-_FIRST_PAUSE_SECONDS = 1.0
-_LONGEST_PAUSE_SECONDS = 60.0
-# A stream that held this long was not closed because the server cannot keep one.
-_STABLE_SECONDS = 30.0
 # Somebody waits for what comes on a stream that goes on, so these pauses are short.
 _FIRST_RESUMING_SECONDS = 0.05
 _LONGEST_RESUMING_SECONDS = 5.0
@@ -31,8 +28,7 @@ class StandingStreams:
     """Those of one connection."""
 
     def __init__(self) -> None:
-        self._pause = 0.0
-        self._opened_at: float | None = None
+        self._pauses = Pauses()
 
     async def open(self, ask: Callable[[], Awaitable[httpx2.Response]]) -> httpx2.Response:
         """Open one by `ask`, after a pause if one was opened not long ago.
@@ -47,7 +43,7 @@ class StandingStreams:
             await _pause_before_resuming(errand)
             return await ask()
         while True:
-            await anyio.sleep(self._next_pause())
+            await self._pauses.before_opening()
             try:
                 return await ask()
             except httpx2.HTTPStatusError as refusal:
@@ -55,18 +51,6 @@ class StandingStreams:
                     raise
             except httpx2.RequestError:
                 continue  # whether the server is gone is found out by asking it something
-
-    def _next_pause(self) -> float:
-        now, before = anyio.current_time(), self._opened_at
-        if before is None:
-            self._pause = 0.0
-        elif now - before > _STABLE_SECONDS + self._pause:
-            self._pause = _FIRST_PAUSE_SECONDS
-        else:
-            grown = max(self._pause * 2, _FIRST_PAUSE_SECONDS)
-            self._pause = min(grown, _LONGEST_PAUSE_SECONDS)
-        self._opened_at = now
-        return self._pause
 
 
 async def _pause_before_resuming(errand: Errand) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import anyio
 
+from ..pauses import Pauses
+
 if TYPE_CHECKING:
     import mcp_types as types
     from mcp import Client
@@ -20,11 +22,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# The stream may be closed by a proxy or a restart; opening it anew is cheap, but not for ever.
-_REOPEN_SECONDS = 1.0
-_LONGEST_REOPEN_SECONDS = 60.0
-# A stream that held this long was not closed because the server cannot keep one.
-_STABLE_SECONDS = 30.0
 _ACK_SECONDS = 5.0
 
 
@@ -44,18 +41,16 @@ async def keep_listening(
     there can be no stream, and why, if that is known. `patience_seconds`: how long the first one
     may take to open.
     """
+    pauses = Pauses()
+    await pauses.before_opening()
     is_open, cause = await _one_stream(client, wanted, opened, on_lost, patience_seconds)
     if not is_open:
         return cause
-    pause = _REOPEN_SECONDS
-    while True:
-        await anyio.sleep(pause)
-        started = anyio.current_time()
+    while True:  # a proxy or a restart may have closed it
+        await pauses.before_opening()
         is_open, _ = await _one_stream(client, wanted, lambda _: missed(), on_lost, _ACK_SECONDS)
         if not is_open:
             on_lost()
-        held = anyio.current_time() - started > _STABLE_SECONDS
-        pause = _REOPEN_SECONDS if held else min(pause * 2, _LONGEST_REOPEN_SECONDS)
 
 
 async def _one_stream(
