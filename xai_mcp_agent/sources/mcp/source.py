@@ -94,7 +94,7 @@ class McpSource(Offered):
 
     def status(self) -> SourceStatus:
         """How it is doing now."""
-        inventory = self._session.inventory if self._session and self._state == "ready" else None
+        inventory = self.usable.inventory if self.usable else None
         error = self._error
         words = self._session.link.stderr.tail() if self._session else ()
         return SourceStatus(
@@ -148,9 +148,9 @@ class McpSource(Offered):
         """Call one tool; see `Source.call`."""
         started = anyio.current_time()
         limit = timeout_seconds or self._settings.call_timeout_seconds
-        if self._state == "ready" and self._session:
+        if (session := self.usable) is not None:
             try:
-                return await self._session.call(tool, arguments, limit, on_progress, meta)
+                return await session.call(tool, arguments, limit, on_progress, meta)
             except NotSent as cause:
                 logger.info("Asking again over a new connection: %s", cause.problem)
         session = await self._usable_within(timeout_seconds, started)
@@ -180,8 +180,8 @@ class McpSource(Offered):
         """
         if self._state == "closed":
             raise self._closed()
-        if self._state == "ready" and self._session:
-            return self._session
+        if self.usable is not None:
+            return self.usable
         asked = anyio.current_time()
         began_before = self._state == "connecting" and self._tries > 0
         try:
