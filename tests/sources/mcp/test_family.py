@@ -20,6 +20,7 @@ from tests.support.fault_server import entry
 from tests.support.journals import none_runs, pids_in
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent.settings.load import settings_from
+from xai_mcp_agent.sources.mcp.stdio.facts import StdioFacts
 from xai_mcp_agent.sources.mcp.stdio.family import Family
 from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
 from xai_mcp_agent.sources.mcp.stdio.transport import stdio_transport
@@ -97,7 +98,7 @@ async def test_a_start_that_is_cancelled_halfway_leaves_no_process_and_no_pipe(t
     server = settings_from({"mcpServers": {"it": entry(journal=str(journal))}}).server("it")
 
     async def start() -> None:
-        async with stdio_transport(server, StderrLog(str), {"in_a_hurry": True}):
+        async with stdio_transport(server, StderrLog(str), StdioFacts(in_a_hurry=True)):
             await anyio.sleep_forever()
 
     with nothing_is_left(), warnings.catch_warnings():

@@ -92,5 +92,6 @@ class Health:
         elif self._silent_since is None or self._link.watch.heard_at > self._silent_since:
             self._silent_since = monotonic()
         elif started >= self._silent_since:
-            self._link.hurry(True)  # it would not notice that its stdin closes either
+            # It would not notice that its stdin closes either.
+            self._link.stdio.in_a_hurry = True
             self.end()

@@ -117,7 +117,7 @@ class McpSession:
             BaseException: whatever went wrong before it was ready; see `Failures.at_start`.
         """
         # Until it has answered once, nothing is lost by ending it without grace.
-        self.link.hurry(True)
+        self.link.stdio.in_a_hurry = True
         with self.link.pending.limit(seconds) as limit:
             self._attempt = limit
             async with (
@@ -127,7 +127,7 @@ class McpSession:
                 await self._begin(tasks)
                 limit.deadline = float("inf")
                 self.was_ready = True
-                self.link.hurry(False)
+                self.link.stdio.in_a_hurry = False
                 self._listener.ready()
                 await self._health.over.wait()
                 if self._client_outlives_the_server:

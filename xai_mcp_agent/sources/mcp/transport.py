@@ -16,6 +16,7 @@ from .auth.store import Access
 from .http.facts import HttpFacts
 from .http.transport import http_transport, sse_transport
 from .pending import Pending
+from .stdio.facts import StdioFacts
 from .stdio.process import ServerProcess, start_process
 from .stdio.stderr import StderrLog
 from .stdio.transport import stdio_transport
@@ -34,14 +35,14 @@ class Connection:
     pending: Pending = field(default_factory=Pending)
     watch: Watch = field(default_factory=Watch)
     http: HttpFacts = field(default_factory=HttpFacts)
+    stdio: StdioFacts = field(default_factory=StdioFacts)
     closed_on_purpose: bool = False
-    _facts: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def open(self) -> Any:
         """A new transport for the SDK's client. Each one can be entered once."""
         match self.settings.transport:
             case "stdio":
-                transport = stdio_transport(self.settings, self.stderr, self._facts)
+                transport = stdio_transport(self.settings, self.stderr, self.stdio)
             case "http":
                 transport = http_transport(self.settings, self.http, self._authorization())
             case "sse":
@@ -55,11 +56,11 @@ class Connection:
             OSError: it cannot be started.
         """
         if self.settings.transport == "stdio":
-            self._facts["process"] = await start_process(self.settings, self.stderr)
+            self.stdio.process = await start_process(self.settings, self.stderr)
 
     async def discard(self) -> None:
         """End a process that was started early for a transport that nobody opened."""
-        if self.process is not None and "is_opened" not in self._facts:
+        if self.process is not None and not self.stdio.is_used:
             with anyio.CancelScope(shield=True):
                 await self.process.end(in_a_hurry=True)
 
@@ -77,11 +78,7 @@ class Connection:
     @property
     def process(self) -> ServerProcess | None:
         """The child process, once started."""
-        return self._facts.get("process")
-
-    def hurry(self, yes: bool) -> None:
-        """Whether leaving skips the grace that a server which answers deserves."""
-        self._facts["in_a_hurry"] = yes
+        return self.stdio.process
 
     async def last_words(self) -> None:
         """After a loss: wait a moment for what explains it."""

@@ -20,6 +20,7 @@ from ....settings.models import ServerSettings
 from ..wire.large import TooMuch, read_json
 from ..wire.messages import unreadable_answer
 from ..wire.salvage import salvaged
+from .facts import StdioFacts
 from .process import CutLine, LongLine, ServerProcess, UnfinishedLine, start_process
 from .stderr import StderrLog
 
@@ -34,24 +35,21 @@ _LEADING_ID = re.compile(rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{
 
 @asynccontextmanager
 async def stdio_transport(
-    settings: ServerSettings, stderr: StderrLog, facts: dict[str, Any]
+    settings: ServerSettings, stderr: StderrLog, facts: StdioFacts
 ) -> AsyncGenerator[tuple[Any, Any]]:
-    """Start the server and speak to it; leaving ends it with all its children.
-
-    `facts["process"]` is the `ServerProcess` once there is one, which may be before; set
-    `facts["in_a_hurry"]` to skip the grace of a server that never answered.
+    """Start the server, unless it was, and speak to it; leaving ends it with all its children.
 
     Raises:
         OSError: it cannot be started.
     """
-    process = facts.get("process") or await start_process(settings, stderr)
-    facts["process"], facts["is_opened"] = process, True
+    facts.process = process = facts.process or await start_process(settings, stderr)
+    facts.is_used = True
     try:
         yield _Incoming(process, stderr), _Outgoing(process)
     finally:
         # Ours to finish even when cancelled, or the process would be left; all waits are bounded.
         with anyio.CancelScope(shield=True):
-            await process.end(in_a_hurry=bool(facts.get("in_a_hurry")))
+            await process.end(in_a_hurry=facts.in_a_hurry)
 
 
 class _Stream:
