@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import nullcontext
+from contextlib import aclosing, asynccontextmanager, nullcontext
 from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
@@ -56,7 +56,7 @@ class Authorization:
         self.signed_in = self.renewed = self.accepted = ""
         self.is_untested = False  # no token was taken since that sign-in
         self.asked_scopes: frozenset[str] = frozenset()  # by that sign-in
-        self._one_at_a_time = anyio.Lock()
+        self._lock = anyio.Lock()
         self._failure: tuple[float, AuthFailure] | None = None
         self._is_due = access.is_forced
 
@@ -68,16 +68,8 @@ class Authorization:
         flow = self._flow
 
         class Auth(httpx2.Auth):
-            async def async_auth_flow(self, request: httpx2.Request) -> Flow:
-                inner = flow(request)
-                try:
-                    outgoing = await anext(inner)
-                    while True:
-                        outgoing = await inner.asend((yield outgoing))
-                except StopAsyncIteration:
-                    return
-                finally:
-                    await inner.aclose()
+            def async_auth_flow(self, request: httpx2.Request) -> Flow:
+                return flow(request)
 
         return Auth()
 
@@ -116,14 +108,11 @@ class Authorization:
                 self._note_taken(used)
                 return
             getting = Getting(self, request, response, used)
-            inner = self._one_by_one(getting)
-            try:
-                outgoing = await anext(inner, None)
+            async with self._one_at_a_time(used), aclosing(getting.steps()) as steps:
+                outgoing = await anext(steps, None)
                 while outgoing is not None:
                     answer = yield outgoing
-                    outgoing = await _next(inner, answer)
-            finally:
-                await inner.aclose()
+                    outgoing = await _next(steps, answer)
             used = self._sign(request, self.record or record)
             response = yield request
             if getting.signed_in:
@@ -132,20 +121,14 @@ class Authorization:
             raise in_vain(self.server, response)
         self._note_taken(used)
 
-    async def _one_by_one(self, getting: Getting) -> Flow:
-        """Get a token while nobody else does; a failure is shared by those who wait for it."""
-        async with self._one_at_a_time:
-            await self._repeat_failure(getting.used)
+    @asynccontextmanager
+    async def _one_at_a_time(self, used: str) -> AsyncGenerator[None]:
+        """Nobody else gets a token within the block; who waits meanwhile shares its failure."""
+        async with self._lock:
+            await self._repeat_failure(used)
             try:
                 async with self.access.store.locked(self.server):
-                    inner = getting.steps()
-                    try:
-                        outgoing = await anext(inner, None)
-                        while outgoing is not None:
-                            answer = yield outgoing
-                            outgoing = await _next(inner, answer)
-                    finally:
-                        await inner.aclose()
+                    yield
             except AuthFailure as failure:
                 self._failure = (monotonic(), failure)
                 raise

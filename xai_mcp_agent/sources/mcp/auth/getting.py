@@ -71,7 +71,7 @@ class Getting:
         self._server = owner.server
         self._request = request
         self._refused = refused
-        self.used = used
+        self._used = used
         self._record = Record(owner.server.url)
         self._is_renewing = False
         self._link = ""
@@ -89,10 +89,10 @@ class Getting:
         from mcp.client.auth import OAuthFlowError
 
         self._record = await self._owner.latest()
-        if self._record.is_fresh() and self._record.access_token != self.used:
+        if self._record.is_fresh() and self._record.access_token != self._used:
             return  # somebody else was faster
         is_refused = self._refused is not None and self._refused.status_code == 401
-        if is_refused and self.used and self._owner.is_untested:
+        if is_refused and self._used and self._owner.is_untested:
             raise errors.refused_at_once(self._server)
         self._provider = self._new_provider()
         flow = self._provider.async_auth_flow(self._request)
@@ -144,7 +144,7 @@ class Getting:
             self._record = Record(self._server.url)
             provider = self._provider_of(self._record)
         is_refused = self._refused is not None and self._refused.status_code != 401
-        was_in_vain = self.used and self.used == self._owner.renewed != self._owner.accepted
+        was_in_vain = self._used and self._used == self._owner.renewed != self._owner.accepted
         self._is_renewing = self._record.can_be_renewed and not (is_refused or was_in_vain)
         # The SDK renews what has ended, and only then.
         provider.context.token_expiry_time = _LONG_AGO if self._is_renewing else None
@@ -156,7 +156,7 @@ class Getting:
     async def _begin_to_sign_in(self, refused: httpx2.Response) -> None:
         """Find out whether it makes sense, and where the browser is to bring the outcome."""
         asked = _scopes_in(refused) <= self._owner.asked_scopes
-        if refused.status_code == 403 and asked and self.used == self._owner.signed_in:
+        if refused.status_code == 403 and asked and self._used == self._owner.signed_in:
             raise in_vain(self._server, refused)
         if not self._server.auth.is_for_machines and self._owner.sign_in() is not None:
             await self._open_callback()
