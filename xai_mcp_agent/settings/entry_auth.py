@@ -71,8 +71,7 @@ class _Reader:
 
 def _check(auth: AuthSettings, place: Place) -> None:
     """What a sign-in service would trip over, told with its place in the file."""
-    url = urlsplit(auth.client_metadata_url)
-    if auth.client_metadata_url and (url.scheme != "https" or url.path in ("", "/")):
+    if auth.client_metadata_url and not _is_file(auth.client_metadata_url):
         fix = "Write the https:// address of a file, such as https://example.com/client.json."
         raise place.at("clientMetadataUrl").error("this is not the address of such a file.", fix)
     for key, text in (("issuer", auth.issuer), ("redirectUri", auth.redirect_uri)):
@@ -90,6 +89,12 @@ def _proof(auth: AuthSettings) -> bool:
 def _is_address(text: str) -> bool:
     try:
         parts = urlsplit(text)
+        _ = parts.port  # reading it is what checks it
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _is_file(text: str) -> bool:
+    """Whether it is a safe address, and not of a host as a whole."""
+    return _is_address(text) and text.startswith("https:") and urlsplit(text).path not in ("", "/")
