@@ -25,6 +25,7 @@ def field(**schema: Any) -> Field:
         ({"type": "integer"}, " 3 ", 3),
         ({"type": "number"}, "2.5", 2.5),
         ({"type": "boolean"}, "Yes", True),
+        pytest.param({"type": "integer"}, "9" * 400, int("9" * 400), id="huge"),
         ({"type": "boolean"}, "n", False),
         ({"type": "string", "format": "email"}, "ada@example.org", "ada@example.org"),
         ({"type": "string", "format": "uri"}, "https://x.org/a", "https://x.org/a"),
@@ -50,6 +51,7 @@ def test_what_is_typed_becomes_the_value(schema: dict[str, Any], typed: str, val
     [
         ({"type": "integer"}, "many", "not a whole number"),
         ({"type": "integer", "maximum": 9}, "10", "maximum of 9"),
+        pytest.param({"type": "integer", "maximum": 9}, "9" * 400, "maximum of 9", id="huge"),
         ({"type": "number"}, "nan", "not a number"),
         ({"type": "boolean"}, "perhaps", "yes or no"),
         ({"type": "string", "minLength": 2}, "x", "shorter than 2"),

@@ -197,8 +197,9 @@ def _number(typed: str, kind: str) -> float:
     try:
         number = int(typed) if kind == "integer" else float(typed)
     except ValueError:
-        raise Unfit(f"{typed!r} is not {_NUMBERS[kind]}.") from None
-    if not math.isfinite(number):
+        number = math.nan
+    # Not asked of whole numbers: they may be larger than any float.
+    if isinstance(number, float) and not math.isfinite(number):
         raise Unfit(f"{typed!r} is not {_NUMBERS[kind]}.")
     return number
 
