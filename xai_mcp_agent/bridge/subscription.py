@@ -111,7 +111,8 @@ class AioNews:
         """See `Subscription.wait`."""
         with anyio.move_on_after(timeout_seconds):
             while not self._changed:
-                self._more = anyio.Event()
+                if self._more.is_set():  # else somebody else waits for it already
+                    self._more = anyio.Event()
                 await self._more.wait()
             return _taken(self._changed)
         return ""
