@@ -36,7 +36,7 @@ class Program:
         async with self._one_at_a_time:
             try:
                 with anyio.fail_after(question.limit_seconds):
-                    return await anyio.to_thread.run_sync(
+                    answer = await anyio.to_thread.run_sync(
                         self._answerer, question, abandon_on_cancel=True
                     )
             except TimeoutError:
@@ -44,10 +44,19 @@ class Program:
             except Exception as cause:
                 logger.exception("The program's `answer` raised")
                 return Answer.cancelled(f"the program that answers raised {type(cause).__name__}")
+        return _checked(answer)
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """Refuse: a program has no model."""
         raise SamplingRefused(NO_MODEL)
+
+
+def _checked(answer: object) -> Answer:
+    if isinstance(answer, Answer):
+        return answer
+    given = type(answer).__name__
+    logger.error("The program's `answer` gave a %s: return an `Answer`", given)
+    return Answer.cancelled(f"the program that answers gave a {given}, not an Answer")
 
 
 def host_for(answerer: Answerer | None) -> Host:
