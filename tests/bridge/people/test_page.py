@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import struct
+import threading
 import urllib.error
 import urllib.request
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 
+from tests.support.processes import wait_until
 from xai_mcp_agent import Answer, Question
 from xai_mcp_agent.bridge.people.form import host_of
 from xai_mcp_agent.bridge.people.page import Page, serving
@@ -39,6 +43,11 @@ def ask(url: str, sent: list[tuple[str, str]] | None = None, **headers: str) -> 
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
+
+
+def answering() -> list[str]:
+    """The threads that answer a request now."""
+    return [x.name for x in threading.enumerate() if "process_request" in x.name]
 
 
 def test_words_of_the_server_are_shown_as_text() -> None:
@@ -107,6 +116,25 @@ def test_nobody_else_can_see_or_answer_it(path: str | None, headers: dict[str, A
             assert status == 404
             assert "Who" not in text
         assert not page.answer.done()
+
+
+@pytest.mark.parametrize("length", ["30", "\u00b2"], ids=["cut off", "no number"])
+@pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
+def test_a_browser_that_leaves_early_answers_nothing_and_prints_nothing(
+    length: str, resets: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The output is the person's: a traceback there says that something is wrong."""
+    with serving(FORM) as page:
+        parts = urlsplit(page.url)
+        head = f"POST {page.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {length}"
+        with socket.create_connection((str(parts.hostname), parts.port or 0)) as browser:
+            browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", resets, 0))
+            browser.sendall(f"{head}\r\n\r\nf0=Ada&act".encode("latin-1"))
+        # Connections are taken one after the other: the one before was seen by then.
+        assert ask(page.url)[0] == 200
+        wait_until(lambda: not answering(), "all requests were answered")
+        assert not page.answer.done()
+    assert capfd.readouterr().err == ""
 
 
 def test_what_is_too_much_is_not_read() -> None:

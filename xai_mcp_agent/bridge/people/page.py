@@ -14,6 +14,7 @@ from collections.abc import Generator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
 from string import punctuation
 from typing import Any
 from urllib.parse import parse_qs, quote
@@ -124,8 +125,7 @@ class Page:
 def serving(question: Question) -> Generator[Page]:
     """A page that can be opened for the length of the block."""
     page = Page(question)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_for(page))
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), _handler_for(page))
     port = server.server_address[1]
     page.url = f"http://127.0.0.1:{port}{page.path}"
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
@@ -137,7 +137,19 @@ def serving(question: Question) -> Generator[Page]:
         threading.Thread(target=_shut, args=(server,), daemon=True).start()
 
 
-def _shut(server: ThreadingHTTPServer) -> None:
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        # Not that of HTTPServer, which asks who is called so: a resolver may take its time.
+        TCPServer.server_bind(self)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing on stderr; a browser that leaves early is no error."""
+        logger.debug("a request broke off", exc_info=True)
+
+
+def _shut(server: _Server) -> None:
     server.shutdown()
     server.server_close()
 
@@ -154,10 +166,13 @@ def _handler_for(page: Page) -> type[BaseHTTPRequestHandler]:
             if not self._is_for_us():
                 return
             length = self.headers.get("Content-Length", "")
-            if not length.isdigit() or int(length) > _MOST_BYTES:
+            if not length.isdecimal() or int(length) > _MOST_BYTES:
                 self._send(413, _closing("That is too much."))
                 return
-            text = self.rfile.read(int(length)).decode("utf-8", "replace")
+            sent = self.rfile.read(int(length))
+            if len(sent) < int(length):
+                return  # the browser has left: half of a form is no answer
+            text = sent.decode("utf-8", "replace")
             following, elsewhere = page.take(parse_qs(text, keep_blank_values=True))
             self._send(303 if elsewhere else 200, following, elsewhere)
 
