@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp_types import RequestParamsMeta
+    from mcp_types import CallToolResult, RequestParamsMeta
 
     from ..base import OnProgress
 
@@ -183,10 +183,13 @@ class McpSession:
     ) -> ToolResult:
         """Call a tool; on time-out or cancellation the server is told to stop."""
         told, notes = _with_words(on_progress), list[str]()
-        await self._asked.roots.tell_changes(self._requests.connected())
-        # No limit of the SDK's: it would run out while the server waits for a person.
         client = self._requests.connected()
-        ask = partial(client.call_tool, tool, arguments, None, told, meta=_meta(meta))
+
+        async def ask() -> CallToolResult:
+            await self._asked.roots.tell_changes(client)
+            # No limit of the SDK's: it would run out while the server waits for a person.
+            return await client.call_tool(tool, arguments, None, told, meta=_meta(meta))
+
         asked = partial(self._asked.questions.with_pages, ask)
         answer = await self._requests.ask(f"the call of {tool!r}", asked, seconds, notes)
         return self._checked(tool, results.result_of(answer, notes))

@@ -44,6 +44,21 @@ def test_a_server_is_told_the_working_folder(
         assert told(bridge, "it") == [(tmp_path.as_uri(), tmp_path.name)]
 
 
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_working_folder_that_was_removed_costs_no_call(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Notebooks live longer than some folders."""
+    folder = tmp_path / "soon gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    with bridge_with(it=asking_entry(mode=mode)) as bridge:
+        assert [uri for uri, _ in told(bridge, "it")] == [folder.as_uri()]
+        folder.rmdir()
+        assert "roots" in bridge.call_tool("it", "declared").text
+        assert told(bridge, "it") == []
+
+
 def test_folders_of_the_settings_count_from_the_settings_file(tmp_path: Path):
     entry = asking_entry(roots=["data", "${userHome}"])
     loaded = settings_from({"mcpServers": {"it": entry}}, folder=tmp_path)

@@ -50,7 +50,8 @@ class Roots:
 
         Only the handshake era: on 2026-07-28 a server asks whenever it wants to know.
         """
-        if self._told and self._told != self._folders() and not is_modern(client.protocol_version):
+        is_told = self._told and not is_modern(client.protocol_version)
+        if is_told and self._told != self._folders():
             self._told = ()  # once, until it asks again
             import mcp_types as types
 
@@ -60,7 +61,15 @@ class Roots:
     def _folders(self) -> tuple[str, ...]:
         if self._settings.roots is not None:
             return self._settings.roots
-        return _folders_in(self._settings) or (os.getcwd(),)
+        return _folders_in(self._settings) or _working_folder()
+
+
+def _working_folder() -> tuple[str, ...]:
+    """None if it was removed meanwhile: that must not cost a call."""
+    try:
+        return (os.getcwd(),)
+    except FileNotFoundError:
+        return ()
 
 
 def _folders_in(settings: ServerSettings) -> tuple[str, ...]:
