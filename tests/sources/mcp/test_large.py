@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.sources.mcp.wire import large
-from xai_mcp_agent.sources.mcp.wire.large import TooMuch, read_json
+from xai_mcp_agent.sources.mcp.wire.large import TooMuch, read_in_steps
 
 TEXTS = st.text(st.sampled_from('ab"\\/\n\t{}[],: \u20ac\U0001f600'), max_size=60)
 VALUES = st.recursive(
@@ -32,7 +32,7 @@ def _tiny_steps():
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]))
 def test_every_value_is_read_as_it_is(value: Any, is_ascii: bool, indent: int | None):
     text = json.dumps(value, ensure_ascii=is_ascii, indent=indent)
-    assert read_json(f" {text}\n") == value
+    assert read_in_steps(f" {text}\n") == value
 
 
 @given(VALUES, st.data())
@@ -40,9 +40,9 @@ def test_what_is_cut_is_an_error_as_everywhere(value: Any, data: st.DataObject):
     text = json.dumps([value])
     cut = text[: data.draw(st.integers(0, len(text) - 1))]
     with pytest.raises(ValueError, match=r"no |Expecting|control|Invalid"):
-        read_json(cut)
+        read_in_steps(cut)
     with pytest.raises(ValueError, match="follows"):
-        read_json(f"{text} {text}")
+        read_in_steps(f"{text} {text}")
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_what_is_cut_is_an_error_as_everywhere(value: Any, data: st.DataObject):
 def test_no_escape_is_cut(text: str):
     for shift in range(30):
         value = ["x" * shift + text]
-        assert read_json(json.dumps(value)) == value
+        assert read_in_steps(json.dumps(value)) == value
 
 
 def test_what_is_made_of_too_many_parts_is_refused(monkeypatch: pytest.MonkeyPatch):
     """Collecting garbage would hold up everybody. Brackets in a text do not count."""
     monkeypatch.setattr(large, "MAX_CONTAINERS", 100)
-    with pytest.raises(TooMuch):
-        read_json(json.dumps([{"a": 1}] * 101))
-    assert read_json(json.dumps({"a": '{"a": [' * 101}))["a"]
+    with pytest.raises(TooMuch, match="made of more than 100 objects and lists"):
+        read_in_steps(json.dumps([{"a": 1}] * 101))
+    assert read_in_steps(json.dumps({"a": '{"a": [' * 101}))["a"]

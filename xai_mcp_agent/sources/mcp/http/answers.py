@@ -13,12 +13,12 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, cast
 
 from ..auth.errors import AuthFailure
+from ..wire.large import SHORT_BYTES
 from ..wire.messages import INTERNAL_ERROR, METHOD_NOT_FOUND
 from ..wire.watch import NEXT_STEP, TROUBLE, Trouble
 from .diagnosis import BYTE_ORDER_MARK, what_came_instead, words_of
 from .errand import Errand, current_errand
 from .events import (
-    LARGE_BYTES,
     MAX_ANSWER_BYTES,
     TOO_LARGE,
     in_pieces,
@@ -74,7 +74,7 @@ async def _json_answer(
     if len(body) > MAX_ANSWER_BYTES:
         return _unreadable(request, TOO_LARGE)
     errand.body = body = body.removeprefix(BYTE_ORDER_MARK)
-    if len(body) > LARGE_BYTES:
+    if len(body) > SHORT_BYTES:
         body = await shortened(body, facts)
     return _with_body(request, response, body)
 
@@ -234,7 +234,7 @@ def _is_small(response: httpx2.Response) -> bool:
     """Whether it says how long it is, as it comes, and that is not too much."""
     length = response.headers.get("content-length", "")
     is_packed = "content-encoding" in response.headers
-    return length.isdecimal() and int(length) <= LARGE_BYTES and not is_packed
+    return length.isdecimal() and int(length) <= SHORT_BYTES and not is_packed
 
 
 def _with_body(request: httpx2.Request, response: httpx2.Response, body: bytes) -> httpx2.Response:

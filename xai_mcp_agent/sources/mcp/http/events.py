@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio.lowlevel
 import anyio.to_thread
+from pydantic_core import from_json
 
-from ..wire.large import TooMuch, read_json
+from ..wire.large import SHORT_BYTES, TooMuch, read_large, takes_long
 from ..wire.messages import INTERNAL_ERROR
 from ..wire.watch import TROUBLE
 from .errand import current_errand
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
 """An answer above this is broken or hostile, and memory matters more."""
-
-LARGE_BYTES = 512 * 1024
-"""From here on reading may take longer than other servers should wait."""
 
 TOO_LARGE = f"it is larger than {MAX_ANSWER_BYTES // 1024**2} MiB"
 
@@ -63,7 +61,7 @@ async def with_short_events(
                     held, size, is_skipping = held[-1:], len(piece), True
                 continue
             event = [*held, piece[:begin]]
-            if not is_skipping and size > LARGE_BYTES:
+            if not is_skipping and size > SHORT_BYTES:
                 yield await _shortened_event(event, facts)
             elif not is_skipping:
                 yield b"".join(event)
@@ -75,17 +73,25 @@ async def with_short_events(
 
 async def shortened(data: bytes, facts: HttpFacts) -> bytes:
     """A short message that stands for a large one; the same one where it is not a result."""
-    # In a thread, and there in small steps: others on the loop go on meanwhile.
     try:
-        message = await anyio.to_thread.run_sync(_read, data)
-    except TooMuch:
-        return _refused(data, "it is made of too many parts")
+        message = await _read(data)
+    except TooMuch as cause:
+        return _refused(data, str(cause))
     except ValueError:
         return b"{}"  # of no use either, and read in no time
     return _standing_for(message, data, facts)
 
 
+async def _read(data: bytes) -> Any:
+    if not takes_long(data):
+        with suppress(ValueError):
+            return from_json(data)
+    # In a thread, and there in small steps: others on the loop go on meanwhile.
+    return await anyio.to_thread.run_sync(read_large, data)
+
+
 async def _shortened_event(event: list[bytes], facts: HttpFacts) -> bytes:
+    # Its lines may be very many.
     fields, data = await anyio.to_thread.run_sync(_taken_apart, event)
     return b"\n".join([*fields, b"data: " + await shortened(data, facts), b"\n"])
 
@@ -95,10 +101,6 @@ def _taken_apart(event: list[bytes]) -> tuple[list[bytes], bytes]:
     lines = b"".join(event).splitlines()
     data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
     return [x for x in lines if x and not x.startswith(b"data:")], b"\n".join(data)
-
-
-def _read(data: bytes) -> Any:
-    return read_json(data.decode())
 
 
 def _standing_for(message: Any, data: bytes, facts: HttpFacts) -> bytes:

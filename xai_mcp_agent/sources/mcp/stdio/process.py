@@ -33,8 +33,6 @@ from .stderr import StderrLog
 _MAX_LINE_BYTES = 64 * 1024 * 1024
 _KEPT_OF_CUT_LINE = 256
 _FEW_PIECES = 8  # the first of them may be short
-# Reading less than this holds nobody up.
-_LONG_LINE_BYTES = 128 * 1024
 # More waiting lines than this and the server has to wait until some were read.
 _QUEUED_LINES = 1000
 # So many at a time, then others on the event loop get their turn.
@@ -63,18 +61,6 @@ class UnfinishedLine(bytes):
     """What was left when its stdout ended: the server did not get to the end of it."""
 
 
-class LongLine:
-    """A line in pieces. Joining them holds everybody up, so it is left to a thread."""
-
-    def __init__(self, pieces: list[bytes]) -> None:
-        self._pieces = pieces
-
-    def joined(self) -> bytes:
-        """The whole line; once only, so that it is not in memory twice."""
-        pieces, self._pieces = self._pieces, []
-        return b"".join(pieces)
-
-
 class ServerProcess(asyncio.SubprocessProtocol):
     """One child process in a session of its own. Its stderr goes to the log it is given.
 
@@ -86,7 +72,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self.stdout_ended = False
         self._stderr = stderr
         self._grace_seconds = grace_seconds
-        self._lines: deque[bytes | LongLine] = deque()
+        self._lines: deque[bytes] = deque()
         self._something_new = anyio.Event()
         self._line = _LineInProgress()
         self._closing = False
@@ -117,7 +103,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             raise anyio.BrokenResourceError
         stdin.write(line + b"\n")
 
-    async def next_line(self) -> bytes | LongLine | None:
+    async def next_line(self) -> bytes | None:
         """The next line of its stdout, or None when there will be no more."""
         self._taken += 1
         if self._taken % _LINES_IN_A_ROW == 0:
@@ -184,7 +170,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._stderr_ended.set()
         elif fd == _STDOUT and not (self._closing or self.stdout_ended):
             for line in self._line.feed(b"\n"):
-                self._lines.append(UnfinishedLine(line) if isinstance(line, bytes) else line)
+                self._lines.append(UnfinishedLine(line))
             self.stdout_ended = True
             self._tell()
 
@@ -237,11 +223,11 @@ class _LineInProgress:
         self._size = 0
         self._is_cut = False
 
-    def feed(self, data: bytes) -> list[bytes | LongLine]:
+    def feed(self, data: bytes) -> list[bytes]:
         """The lines that these bytes complete; empty ones are left out."""
         first, *rest = data.split(b"\n")
         self._add(first)
-        lines: list[bytes | LongLine] = []
+        lines: list[bytes] = []
         for piece in rest:
             if self._size:
                 lines.append(self._finished())
@@ -249,9 +235,7 @@ class _LineInProgress:
             self._add(piece)
         return lines
 
-    def _finished(self) -> bytes | LongLine:
-        if self._size > _LONG_LINE_BYTES and not self._is_cut:
-            return LongLine(self._pieces)
+    def _finished(self) -> bytes:
         line = b"".join(self._pieces)
         return CutLine(line) if self._is_cut else line
 

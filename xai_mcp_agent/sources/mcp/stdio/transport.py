@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
+from pydantic_core import from_json
 
 from ....settings.models import ServerSettings
-from ..wire.large import TooMuch, read_json
+from ..wire.large import SHORT_BYTES, TooMuch, read_large, takes_long
 from ..wire.messages import unreadable_answer
 from ..wire.salvage import salvaged
 from .facts import StdioFacts
-from .process import CutLine, LongLine, ServerProcess, UnfinishedLine, start_process
+from .process import CutLine, ServerProcess, UnfinishedLine, start_process
 from .stderr import StderrLog
 
 if TYPE_CHECKING:
@@ -80,7 +81,6 @@ class _Incoming(_Stream):
         self._stderr = stderr
         self._waiting: deque[SessionMessage] = deque()
         self._wrapped = SessionMessage
-        self._message_in = jsonrpc_message_adapter.validate_json
         self._message_of = jsonrpc_message_adapter.validate_python
 
     def __aiter__(self) -> _Incoming:
@@ -91,26 +91,26 @@ class _Incoming(_Stream):
             line = await self._process.next_line()
             if line is None:
                 raise StopAsyncIteration
-            if isinstance(line, LongLine):
-                # In a thread, and there in small steps: others on the loop go on meanwhile.
-                # Shielded: a wait that is given up must not cost the line.
-                with anyio.CancelScope(shield=True):
-                    self._waiting.extend(await anyio.to_thread.run_sync(self._large, line))
-                continue
-            try:
-                return self._wrapped(self._message_in(line, by_name=False))
-            except ValueError:
-                self._waiting.extend(self._parsed_leniently(line))
+            if not takes_long(line):
+                # Read, then checked: faster than both at once.
+                try:
+                    return self._wrapped(self._message_of(from_json(line), by_name=False))
+                except ValueError:
+                    if len(line) <= SHORT_BYTES:
+                        self._waiting.extend(self._parsed_leniently(line))
+                        continue
+            # In a thread, and there in small steps: others on the loop go on meanwhile.
+            # Shielded: a wait that is given up must not cost the line.
+            with anyio.CancelScope(shield=True):
+                self._waiting.extend(await anyio.to_thread.run_sync(self._large, line))
         return self._waiting.popleft()
 
-    def _large(self, long_line: LongLine) -> list[SessionMessage]:
-        line = long_line.joined()
+    def _large(self, line: bytes) -> list[SessionMessage]:
         try:
-            value = read_json(line.decode())
-            return [self._wrapped(self._message_of(value, by_name=False))]
-        except TooMuch:
+            return [self._wrapped(self._message_of(read_large(line), by_name=False))]
+        except TooMuch as cause:
             answered = _LEADING_ID.match(line)
-            return [unreadable_answer(int(answered[1]), "it is too large")] if answered else []
+            return [unreadable_answer(int(answered[1]), str(cause))] if answered else []
         except ValueError:
             return list(self._parsed_leniently(line))
 
