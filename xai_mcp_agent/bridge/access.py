@@ -20,13 +20,14 @@ async def sign_in(engine: Engine, server: str, how: SignIn | None) -> list[Tool]
         SourceFailed: there is none to be had.
     """
     access = _access_to(engine, server)
-    await sign_out(engine, server)
-    engine.signing_in[server] = replace(access, sign_in=how or access.sign_in, is_forced=True)
-    try:
-        return await engine.list_tools(server)
-    finally:
-        del engine.signing_in[server]
-        await engine.pool.stop(server)
+    async with engine.one_sign_in[server]:
+        await sign_out(engine, server)
+        engine.signing_in[server] = replace(access, sign_in=how or access.sign_in, is_forced=True)
+        try:
+            return await engine.list_tools(server)
+        finally:
+            del engine.signing_in[server]
+            await engine.pool.stop(server)
 
 
 async def sign_out(engine: Engine, server: str) -> bool:

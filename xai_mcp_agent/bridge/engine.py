@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -49,6 +50,7 @@ class Engine:
         self._host = host
         self.access = access
         self.signing_in: dict[str, Access] = {}  # while somebody does, by server
+        self.one_sign_in = defaultdict[str, anyio.Lock](anyio.Lock)  # at a time, by server
         self.catalog = Catalog()
         self.pool = SourcePool(self._make_source, self.catalog)
         self._checks = ArgumentChecks()

@@ -183,6 +183,22 @@ def test_a_sign_in_that_comes_to_nothing_is_explained_and_not_repeated(
         assert len(asked) <= 1, "nobody is asked twice for one start"
 
 
+@pytest.mark.anyio
+async def test_two_who_sign_in_at_once_take_turns(protected: Protected, tmp_path: Path):
+    """The second would close the server under the first."""
+    with bridge_to(protected, tmp_path) as bridge:
+        offered: list[int] = []
+
+        async def sign_in() -> None:
+            offered.append(len(await bridge.aio.sign_in("it")))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(sign_in)
+            tasks.start_soon(sign_in)
+        assert offered[0] == offered[1] > 0
+        assert protected.service.count("authorize") == 2
+
+
 def test_after_a_failed_sign_in_the_next_use_asks_again(protected: Protected, tmp_path: Path):
     protected.service.denies = "access_denied"
     with bridge_to(protected, tmp_path) as bridge:
