@@ -6,10 +6,10 @@ The functions for nodes raise what the method of `Bridge` that they are for rais
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from ...core.events import SourceStatus
 from ...core.results import ImagePart, ResourcePart, TextPart, ToolResult, describe
@@ -23,19 +23,15 @@ from ..screen.values import count
 from ..transcript import used
 from .asking import ask, call
 
+T = TypeVar("T")
+
 _SERVER = "server_name"
 _DESCRIPTION_CHARS = 100
 
 
 def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
     """The server's tools as dicts, and as text to read."""
-    server = required(server, _SERVER, "MCPListTools")
-    with used(ctx, "MCPListTools", server=server) as (bridge, tell):
-        tools = ask(
-            bridge, server, lambda engine: engine.list_tools(server),
-            awaited=_awaited(server), tell=lambda found: count(len(found), "tool"),
-        )  # fmt: skip
-        tell(names=[x.name for x in tools])
+    tools = _listed(ctx, "MCPListTools", server, Engine.list_tools, "tool", lambda x: x.name)
     return [tool_as_dict(x) for x in tools], "\n".join(tool_line(x) for x in tools)
 
 
@@ -55,13 +51,8 @@ def call_tool(
 
 def list_resources(ctx: Any, server: str) -> list[JsonObject]:
     """Resources and templates as dicts."""
-    server = required(server, _SERVER, "MCPListResources")
-    with used(ctx, "MCPListResources", server=server) as (bridge, tell):
-        found = ask(
-            bridge, server, lambda engine: engine.list_resources(server),
-            awaited=_awaited(server), tell=lambda found: count(len(found), "resource"),
-        )  # fmt: skip
-        tell(names=[x.uri for x in found])
+    node, ask_for = "MCPListResources", Engine.list_resources
+    found = _listed(ctx, node, server, ask_for, "resource", lambda x: x.uri)
     return [asdict(x) for x in found]
 
 
@@ -92,13 +83,8 @@ def read_resource(
 
 def list_prompts(ctx: Any, server: str) -> list[JsonObject]:
     """Prompts as dicts."""
-    server = required(server, _SERVER, "MCPListPrompts")
-    with used(ctx, "MCPListPrompts", server=server) as (bridge, tell):
-        found = ask(
-            bridge, server, lambda engine: engine.list_prompts(server),
-            awaited=_awaited(server), tell=lambda found: count(len(found), "prompt"),
-        )  # fmt: skip
-        tell(names=[x.name for x in found])
+    node, ask_for = "MCPListPrompts", Engine.list_prompts
+    found = _listed(ctx, node, server, ask_for, "prompt", lambda x: x.name)
     return [asdict(x) for x in found]
 
 
@@ -157,6 +143,25 @@ def close(ctx: Any, server: str | None) -> None:
                 bridge, name, partial(Engine.disconnect, server=name),
                 awaited=f"{_awaited(name)} to end", tell=lambda _: "closed",
             )  # fmt: skip
+
+
+def _listed(
+    ctx: Any,
+    node: str,
+    server: str,
+    ask_for: Callable[[Engine, str], Awaitable[list[T]]],
+    kind: str,
+    name_of: Callable[[T], str],
+) -> list[T]:
+    """All that a server has of one kind; told on the screen and in the transcript."""
+    server = required(server, _SERVER, node)
+    with used(ctx, node, server=server) as (bridge, tell):
+        found = ask(
+            bridge, server, lambda engine: ask_for(engine, server),
+            awaited=_awaited(server), tell=lambda found: count(len(found), kind),
+        )  # fmt: skip
+        tell(names=[name_of(x) for x in found])
+    return found
 
 
 def _awaited(server: str) -> str:
