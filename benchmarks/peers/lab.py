@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from .environments import CACHE, Environment, variables
@@ -37,12 +36,7 @@ class Lab:
     def __enter__(self) -> Lab:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for worker in self._workers.values():
             worker.end()
         for process, _ in self._http.values():

@@ -9,7 +9,6 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 import anyio
@@ -208,12 +207,7 @@ class Bridge(Content):
     def __enter__(self) -> Bridge:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def run(self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
