@@ -130,6 +130,32 @@ def test_a_schema_that_cannot_be_used_checks_nothing(schema: dict[str, Any]):
         assert bridge.call_tool("it", "broken", {"a": 1}).text == "this is broken"
 
 
+def test_what_is_listed_again_is_read_anew_only_where_it_changed():
+    """What there was to say about a tool is said as long as it is listed."""
+    broken = {"type": "object", "properties": {"a": {"pattern": "("}}}
+    header = {"type": "object", "properties": {"a": {"type": "object", "x-mcp-header": "A"}}}
+    same = [
+        tool("same", title="Same", icons=[{"src": "data:,x"}]),
+        tool("broken", inputSchema=broken),
+        tool("bad", inputSchema=header),
+        tool("odd", inputSchema=[]),
+    ]
+    tools = [tool("set_tools"), *same, tool("other", annotations={})]
+    with bridge_with(it=entry(era="modern", tools=tools)) as bridge:
+        before, notes = {x.name: x for x in bridge.list_tools("it")}, status_of(bridge, "it").notes
+        other = tool("other", annotations={"readOnlyHint": True})
+        bridge.call_tool("it", "set_tools", {"tools": [*same, other], "notices": 0})
+        after = {x.name: x for x in bridge.refresh("it")}
+        assert [after[x] is before[x] for x in ("same", "broken", "other")] == [True, True, False]
+        assert after["other"].annotations.read_only
+        assert status_of(bridge, "it").notes == notes
+        assert len(notes) == 3
+        bridge.call_tool("it", "set_tools", {"tools": [], "notices": 0})
+        assert not {"same", "broken"} & {x.name for x in bridge.refresh("it")}
+        bridge.call_tool("it", "set_tools", {"tools": [*same, other], "notices": 0})
+        assert {x.name: x for x in bridge.refresh("it")} == after
+
+
 def test_a_schema_that_refers_to_itself_is_listed_and_checked():
     node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}
     schema = {"type": "object", "$defs": {"node": node}, **node}

@@ -23,9 +23,14 @@ if TYPE_CHECKING:
     import mcp_types as types
 
 
+def raw_of(listed: types.Tool) -> JsonObject:
+    """The JSON of a tool as it came; the same object where it is what came the last time."""
+    return cast(JsonObject, kept_in(listed.meta) or listed.model_dump(by_alias=True))
+
+
 def tool_of(source: str, listed: types.Tool) -> Tool:
     """A tool as the server sent it. Odd optional fields read as absent."""
-    raw = cast(JsonObject, kept_in(listed.meta) or listed.model_dump(by_alias=True))
+    raw = raw_of(listed)
     output_schema, annotations = raw.get("outputSchema"), raw.get("annotations")
     hints = cast(JsonObject, annotations) if isinstance(annotations, dict) else {}
     meta = raw.get("_meta")

@@ -12,7 +12,7 @@ import anyio.lowlevel
 
 from ....core.events import Inventory
 from ....core.schemas import SchemaCheck
-from ....core.tools import Tool
+from ....core.tools import JsonObject, Tool
 from .. import results
 from ..transport import Connection
 
@@ -57,12 +57,22 @@ async def all_pages(ask: Callable[..., Awaitable[Any]], name: str) -> Pages:
     return pages
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A tool made of what was listed, and why its arguments go unchecked, if they do."""
+
+    raw: JsonObject
+    tool: Tool
+    why_unchecked: str
+
+
 class Listing:
     """One server's tools as it listed them last, and how long that is good for."""
 
     def __init__(self, link: Connection) -> None:
         self.tools: dict[str, Tool] = {}
         self._link = link
+        self._made: dict[str, _Made] = {}
         self._notes: tuple[str, ...] = ()
         self._stale_at = inf
 
@@ -96,26 +106,36 @@ class Listing:
     def clear(self) -> None:
         """The server has no tools at all."""
         self._stale_at = inf
+        self._made = {}
         self.tools, self._notes = {}, tuple(self._link.watch.notes)
 
     async def _replace(self, listed: list[types.Tool], notes: list[str]) -> None:
         settings, watch = self._link.settings, self._link.watch
-        found: dict[str, Tool] = {}
+        found: dict[str, _Made] = {}
         for number, tool in enumerate(listed, 1):
             if number % _TOOLS_IN_A_ROW == 0:
                 await anyio.lowlevel.checkpoint()
             if tool.name in found:
                 notes.append(f"Tool {tool.name!r} is listed twice; the first one is used.")
                 continue
-            found[tool.name] = results.tool_of(settings.name, tool)
-            if reason := SchemaCheck(found[tool.name].input_schema).why_unusable():
+            found[tool.name] = made = self._made_of(tool)
+            if made.why_unchecked:
                 notes.append(
                     f"Arguments of tool {tool.name!r} are passed on unchecked: its inputSchema "
-                    f"cannot be used ({reason[:_SHOWN_REASON]})."
+                    f"cannot be used ({made.why_unchecked[:_SHOWN_REASON]})."
                 )
         notes += [
             f"Tool {name!r} was left out: an x-mcp-header in its inputSchema is not valid."
-            for name in sorted(watch.listed - found.keys())
+            for name in sorted(watch.mended.keys() - found.keys())
         ]
-        self.tools = {n: tool for n, tool in found.items() if n not in settings.disabled_tools}
+        self._made = found
+        self.tools = {n: x.tool for n, x in found.items() if n not in settings.disabled_tools}
         self._notes = tuple(dict.fromkeys((*watch.notes, *notes)))
+
+    def _made_of(self, listed: types.Tool) -> _Made:
+        """The tool as a value of ours; the one of the last listing where it is listed as it was."""
+        made, raw = self._made.get(listed.name), results.raw_of(listed)
+        if made is not None and made.raw is raw:
+            return made
+        tool = results.tool_of(self._link.settings.name, listed)
+        return _Made(raw, tool, SchemaCheck(tool.input_schema).why_unusable())

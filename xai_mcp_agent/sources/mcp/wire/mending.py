@@ -69,7 +69,7 @@ def _mend_listing(result: JsonObject, watch: Watch) -> None:
         watch.note("The listing has no tools in it, not even an empty list.")
         tools = []
     kept = [mended for raw in cast(list[Any], tools) if (mended := _mended_tool(raw, watch))]
-    watch.listed.update(tool["name"] for tool in kept)
+    watch.mended.update((tool["name"], tool) for tool in kept)
     _complete(result, _OF_A_LIST)
     result["tools"] = kept
     if not isinstance(result.get("nextCursor"), str | None):
@@ -83,6 +83,9 @@ def _mended_tool(raw: Any, watch: Watch) -> JsonObject | None:
     if not isinstance(name, str) or not name:
         watch.note("A tool without a name was left out.")
         return None
+    before = watch.mended_before.get(name)
+    if before is not None and kept_in(before["_meta"]) == tool:
+        return before
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict) or not _is_for_objects(cast(JsonObject, schema)):
         watch.note(f"Tool {name!r} was left out: its inputSchema is not an object schema.")

@@ -25,7 +25,8 @@ class Watch:
     """What was noticed about one connection.
 
     `ended` is set when nothing more can arrive; `heard_at` is when something last did; `notes`
-    tell what was left out of the last listing; `on_list_changed` is called with `tools`,
+    tell what was left out of the last listing; `mended` has its tools as the SDK was given them,
+    `mended_before` those of the listing before; `on_list_changed` is called with `tools`,
     `prompts` or `resources` for each notice that the list is not what it was, and
     `on_resource_updated` with the URI of a resource that changed; `on_log`
     with each log message.
@@ -35,7 +36,8 @@ class Watch:
         self.ended = anyio.Event()
         self.heard_at = 0.0
         self.notes: list[str] = []
-        self.listed: set[str] = set()
+        self.mended: dict[str, JsonObject] = {}
+        self.mended_before: dict[str, JsonObject] = {}
         self.on_list_changed: Callable[[str], None] = _nothing
         self.on_resource_updated: Callable[[str], None] = _nothing
         self.on_log: Callable[[JsonObject], None] = _nothing
@@ -48,7 +50,7 @@ class Watch:
     def listing_begins(self) -> None:
         """Forget what was noticed about the last listing."""
         self.notes.clear()
-        self.listed.clear()
+        self.mended_before, self.mended = self.mended, {}
 
 
 def _nothing(_: object) -> None:
