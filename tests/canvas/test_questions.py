@@ -57,6 +57,14 @@ def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
         assert screen.end() == 0
 
 
+def test_a_terminal_that_nobody_attends_is_asked_nothing(folder: Path) -> None:
+    """Services that run checks give a terminal, too, and set `CI`: a wait there is in vain."""
+    script = asking_script(folder, "unattended", form("Who?", SCHEMA))
+    with terminal(sys.executable, script.name, folder=folder, CI="true") as screen:
+        assert screen.end() == 0
+    assert "(the environment variable CI is set)" in " ".join(screen.text.split())
+
+
 def test_an_interrupt_at_a_prompt_stops_the_run(folder: Path) -> None:
     script = asking_script(folder, "stopped", page("https://example.org"))
     with terminal(sys.executable, script.name, folder=folder) as screen:
