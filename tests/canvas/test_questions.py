@@ -49,7 +49,7 @@ def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
 
 def test_a_terminal_that_nobody_attends_is_asked_nothing(folder: Path) -> None:
     """Services that run checks give a terminal, too, and set `CI`: a wait there is in vain."""
-    script = asking_script(folder, "unattended", form("Who?", SCHEMA))
+    script = asking_script(folder, "unattended", form("Who?", BOOKING))
     with terminal(sys.executable, script.name, folder=folder, CI="true") as screen:
         assert screen.end() == 0
     assert "(the environment variable CI is set)" in " ".join(screen.text.split())
