@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -59,6 +60,21 @@ def test_a_problem_deep_inside_is_told_with_its_path():
     schema = {"properties": {"rows": {"items": {"properties": {"n": {"type": "integer"}}}}}}
     problems = SchemaCheck(schema).problems({"rows": [{"n": 1}, {"n": "x"}]})
     assert problems == ['rows[1].n: "x" is not of type "integer"']
+
+
+def test_a_long_value_is_not_quoted_whole():
+    (problem,) = SchemaCheck(ADD).problems({"a": "x" * 1_000_000})
+    assert re.fullmatch(r'a: "x{100,} \.\.\. x{10,}" is not of type "integer"', problem)
+    assert len(problem) < 400
+
+
+def test_of_a_value_with_very_many_parts_only_that_it_does_not_fit_is_told():
+    """Looking for the place takes a second for 100,000 rows, in which nothing else can be done."""
+    schema = {"items": {"required": ["a"]}}
+    rows: list[dict[str, int]] = [{"a": 1}] * 100_000
+    assert SchemaCheck(schema).problems(rows) == []
+    problems = SchemaCheck(schema).problems([*rows, {}])
+    assert problems == ["it does not fit, and is too large to say where"]
 
 
 def test_only_a_handful_of_problems_is_told():

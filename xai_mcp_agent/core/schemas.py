@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 # More would bury the one line a model needs to mend its call.
 _MAX_PROBLEMS = 5
+# It quotes the value; what is wrong stands behind that. Characters.
+_HEAD_OF_PROBLEM, _TAIL_OF_PROBLEM = 200, 100
+# To look for what is wrong in more than this would take long, and hold up everybody.
+_MAX_PARTS = 20_000
 # Deeper than anybody writes choices and lists of lists; guards against hostile nesting.
 _MAX_DEPTH = 20
 
@@ -45,6 +49,8 @@ class SchemaCheck:
         try:
             if self._validator.is_valid(value):  # several times faster than looking for errors
                 return []
+            if _has_many_parts(value):
+                return ["it does not fit, and is too large to say where"]
             found = self._validator.iter_errors(value)
             return [_problem(error) for error, _ in zip(found, range(_MAX_PROBLEMS), strict=False)]
         except ValueError as cause:
@@ -129,10 +135,25 @@ def _refuse(uri: str) -> Any:
     raise ValueError(f"a schema may not refer to {uri}")
 
 
+def _has_many_parts(value: Any) -> bool:
+    left: list[Any] = [value]
+    count = 0
+    while left and count <= _MAX_PARTS:
+        part = left.pop()
+        if isinstance(part, dict):
+            left.extend(cast(JsonObject, part).values())
+        elif isinstance(part, list):
+            left.extend(cast(list[Any], part))
+        count += 1
+    return bool(left)
+
+
 def _problem(error: Any) -> str:
     path: Sequence[str | int] = list(error.instance_path)
     where = "".join(f"[{x}]" if isinstance(x, int) else f".{x}" for x in path).lstrip(".")
     message = str(error.message)
+    if len(message) > _HEAD_OF_PROBLEM + _TAIL_OF_PROBLEM:
+        message = f"{message[:_HEAD_OF_PROBLEM]} ... {message[-_TAIL_OF_PROBLEM:]}"
     return f"{where}: {message}" if where else message
 
 

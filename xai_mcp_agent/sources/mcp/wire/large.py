@@ -15,6 +15,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from .garbage import uncollected
+
 SHORT_BYTES = 128 * 1024
 """Up to here nothing takes long, whatever it is made of."""
 
@@ -28,7 +30,7 @@ _FEW = 1000  # are found one by one
 
 # Tried one after the other: most values are short, and a wrong guess costs reading that much.
 _STEPS = (256, 8 * 1024, 256 * 1024)
-# More objects and lists than this, and collecting garbage alone would hold up everybody.
+# More objects and lists than this take much memory, and too long where garbage is collected.
 MAX_CONTAINERS = 500_000
 _MAX_DEPTH = 100
 _PIECE = _STEPS[-1]
@@ -64,7 +66,8 @@ def read_large(data: bytes) -> Any:
     if not _is_much_work(data) and (len(data) <= _LONG_BYTES or data.isascii()):
         with suppress(ValueError):  # read below, more patiently, if at all
             return from_json(data)
-    return read_in_steps(data.decode())
+    with uncollected():
+        return read_in_steps(data.decode())
 
 
 def _is_much_work(data: bytes) -> bool:
