@@ -8,6 +8,8 @@ started from the same file, and take turns.
 A workflow cannot call a client in its loop: whatever it uses has to go from its thread to the
 loop's and back, and in one interpreter each waits for the other to let go. What that costs
 anybody is in the row about a bare client behind anyio's portal, called from a plain thread.
+
+The target is ours: a call may cost a twentieth more than on the bare client, that hop included.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _SERVER = str(Path(__file__).with_name("echo_server.py"))
 _CALLS = 96  # in each round; a multiple of what is in flight
 _IN_FLIGHT = 32
 _ROUNDS = 15
-_TARGET = 1.10
+_TARGET = 1.05
 _START_SECONDS = 20.0
 
 

@@ -93,6 +93,35 @@ class Authorization:
             self.record = found
         return self.record
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether a request to the server can go at once, with the token there is or with none."""
+        record = self.record
+        if record is None or self._is_due:
+            return False
+        return record.is_fresh() or not record.can_be_renewed
+
+    def sign(self, request: httpx2.Request) -> str:
+        """Put the token on the request, if there is one that may still be good; which it was."""
+        request.headers.pop("authorization", None)
+        if self.record is None or not self.record.is_fresh():
+            return ""
+        request.headers["authorization"] = f"Bearer {self.record.access_token}"
+        return self.record.access_token
+
+    def is_wanted_by(self, response: httpx2.Response) -> bool:
+        """Whether the server answers that it wants access, or other access than it was shown."""
+        if response.status_code == 401:
+            challenge = response.headers.get("www-authenticate", "")
+            return self.server.auth.use == "yes" or "bearer" in challenge.lower() or self._is_due
+        if response.status_code == 403:
+            return bool(_INSUFFICIENT.search(response.headers.get("www-authenticate", "")))
+        return self._is_due
+
+    def note_taken(self, used: str) -> None:
+        """The server has answered to a request with this token."""
+        self.accepted, self.is_untested = used, False
+
     async def _flow(self, request: httpx2.Request) -> Flow:
         if not self._is_for_the_server(request.url):
             yield request
@@ -101,11 +130,11 @@ class Authorization:
         self._is_due = self._is_due and not record.access_token
         used, response = record.access_token, None
         if record.is_fresh() or not record.can_be_renewed:
-            used = self._sign(request, record)
+            used = self.sign(request)
             response = yield request
         for _ in range(_MAX_ROUNDS):
-            if response is not None and not self._wants_access(response):
-                self._note_taken(used)
+            if response is not None and not self.is_wanted_by(response):
+                self.note_taken(used)
                 return
             getting = Getting(self, request, response, used)
             async with self._one_at_a_time(used), aclosing(getting.steps()) as steps:
@@ -113,13 +142,13 @@ class Authorization:
                 while outgoing is not None:
                     answer = yield outgoing
                     outgoing = await _next(steps, answer)
-            used = self._sign(request, self.record or record)
+            used = self.sign(request)
             response = yield request
             if getting.signed_in:
                 break
-        if response is not None and self._wants_access(response):
+        if response is not None and self.is_wanted_by(response):
             raise in_vain(self.server, response)
-        self._note_taken(used)
+        self.note_taken(used)
 
     @asynccontextmanager
     async def _one_at_a_time(self, used: str) -> AsyncGenerator[None]:
@@ -134,9 +163,6 @@ class Authorization:
                 raise
             self._is_due = False
 
-    def _note_taken(self, used: str) -> None:
-        self.accepted, self.is_untested = used, False
-
     async def _repeat_failure(self, used: str) -> None:
         if self._failure and monotonic() - self._failure[0] < _SAME_ANSWER_SECONDS:
             kept = await self.latest()
@@ -145,22 +171,6 @@ class Authorization:
             failure = self._failure[1]
             # Anew: a raised exception collects the tracebacks of its travels.
             raise AuthFailure(failure.problem, failure.next_step)
-
-    def _wants_access(self, response: httpx2.Response) -> bool:
-        challenge = response.headers.get("www-authenticate", "")
-        if response.status_code == 401:
-            return self.server.auth.use == "yes" or "bearer" in challenge.lower() or self._is_due
-        if response.status_code == 403:
-            return bool(_INSUFFICIENT.search(challenge))
-        return self._is_due
-
-    def _sign(self, request: httpx2.Request, record: Record) -> str:
-        """Put the token on the request, if there is one that may still be good; which it was."""
-        request.headers.pop("authorization", None)
-        if not record.is_fresh():
-            return ""
-        request.headers["authorization"] = f"Bearer {record.access_token}"
-        return record.access_token
 
     @cached_property
     def _url(self) -> httpx2.URL:

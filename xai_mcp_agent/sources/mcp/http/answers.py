@@ -51,9 +51,10 @@ async def as_the_sdk_can_read_it(
     kind = response.headers.get("content-type", "").lower()
     if errand is None:
         return response
+    facts.answers_in_json = kind.startswith(_JSON)
     if kind.startswith(_STREAM):
         return with_short_answers(response, facts)
-    if kind.startswith(_JSON):
+    if facts.answers_in_json:
         return await _json_answer(request, response, errand, facts)
     if response.status_code == _ACCEPTED:
         return _unreadable(request, "it was only accepted (HTTP 202), so no answer can come")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import ssl
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,9 @@ from .answers import (
     watched,
     without_access,
 )
+from .connections import Connections
+from .direct import DirectClient
+from .errand import current_errand
 from .facts import HttpFacts
 from .patience import Patience
 from .reaching import is_this_machine
@@ -37,7 +41,7 @@ _CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 4.0
 
 
-class ServerClient(httpx2.AsyncClient):
+class ServerClient(DirectClient):
     """Sends the server's headers, and never lets one failure end the connection.
 
     Reads have no limit of their own: every request has ours, and streams may be silent for long.
@@ -54,11 +58,12 @@ class ServerClient(httpx2.AsyncClient):
         answers_elsewhere: bool = False,
     ) -> None:
         super().__init__(
+            settings.url,
+            authorization,
             headers=settings.headers,
             timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
             limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
             verify=trusted,
-            auth=authorization.as_httpx_auth() if authorization else None,
             # A proxy named in the environment is not asked for a server on this machine.
             trust_env=not is_this_machine(settings.url),
         )
@@ -67,26 +72,40 @@ class ServerClient(httpx2.AsyncClient):
         self._facts = facts
         self._answers_elsewhere = answers_elsewhere
         self._standing = StandingStreams()
-        # Taken apart once: for each request anew that is a fifteenth of all the work for a call.
-        self._endpoint = httpx2.URL(settings.url)
+        self.connections = Connections(_IDLE_SECONDS)
 
     def build_request(self, method: str, url: httpx2.URL | str, **options: Any) -> httpx2.Request:
         """A request, as every one of the SDK is made."""
-        target = self._endpoint if url == self._settings.url else url
+        target = self.endpoint if url == self._settings.url else url
         return super().build_request(method, target, **options)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request of the SDK; the answer is one that it can read."""
+        if (errand := current_errand()) and (answer := errand.answer):
+            errand.answer = None
+            return answer
+        ask = partial(self._ask, request, partial(super().send, request, **options))
         if request.method == "GET" and not self._answers_elsewhere:
-            return await self._standing.open(partial(self._ask, request, options))
-        return await self._ask(request, options)
+            return await self._standing.open(ask)
+        self.connections.begin()
+        try:
+            return await ask()
+        finally:
+            self.connections.end()
 
-    async def _ask(self, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
+    async def post_message(self, content: bytes, headers: Mapping[str, str]) -> httpx2.Response:
+        """The answer to a message, as `send` would give it."""
+        request = self.message_request(content, headers)
+        return await self._ask(request, partial(self.send_message, request))
+
+    async def _ask(
+        self, request: httpx2.Request, send: Callable[[], Awaitable[httpx2.Response]]
+    ) -> httpx2.Response:
         patience = Patience(request, self._facts)
         answer: httpx2.Response | None = None
         while answer is None:
             try:
-                response = await super().send(request, **options)
+                response = await send()
                 answer = await self._read(request, response, patience)
             except Exception as cause:  # noqa: BLE001 - it is told to the one who asked
                 answer = await self._instead(request, cause, patience)

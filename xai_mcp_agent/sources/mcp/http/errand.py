@@ -18,6 +18,7 @@ from ..wire.messages import param_of
 from .facts import HttpFacts, Taken
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp_types import JSONRPCMessage
 
 
@@ -27,13 +28,14 @@ class Errand:
 
     `may_go_twice`: nothing changes when the server carries it out a second time. `body` is the
     answer where it is one JSON text, until it was looked at. `resumed`: how often its stream was
-    opened again. `large` has its result if that is large.
+    opened again. `large` has its result if that is large. `answer` is one that is here already.
     """
 
     id: Any
     deadline: float
     may_go_twice: bool
     body: bytes | None = None
+    answer: httpx2.Response | None = None
     resumed: int = 0
     large: Taken = field(default_factory=Taken)
 

@@ -37,13 +37,15 @@ class HttpFacts:
     when the server may be gone. `is_repeatable` is asked whether a tool does no more when it is
     called twice. `mask` hides secrets, to be used before a text is cut. `no_access` says why access
     could not be had, if that was so. `has_no_endpoint`: nothing at this URL takes messages.
-    `large` has large results of no particular request.
+    `large` has large results of no particular request. `answers_in_json`: what was asked last was
+    answered with one JSON text.
     """
 
     def __init__(self) -> None:
         self.status: int | None = None
         self.failure = ""
         self.has_no_endpoint = False
+        self.answers_in_json = False
         self.large = Taken()
         self.no_access: AuthFailure | None = None
         self.on_doubt: Callable[[], None] = _nothing

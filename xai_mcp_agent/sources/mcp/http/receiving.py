@@ -13,7 +13,7 @@ from ..wire.wrapped import Wrapped
 from .diagnosis import why_no_message
 from .errand import Errand, errand_in
 from .events import TAKEN_OUT
-from .facts import HttpFacts
+from .facts import HttpFacts, Taken
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
@@ -31,27 +31,48 @@ class Receiving(Wrapped):
         if isinstance(item, Exception):
             return item
         errand = errand_in(self._inner.last_context)
-        if errand is not None and (body := errand.body) is not None:
-            errand.body = None
-            if (problem := self._problem(item.message, errand, body)) is not None:
-                return unreadable_answer(errand.id, problem)
-            item.message.id = errand.id  # pyright: ignore[reportAttributeAccessIssue]
-        self._put_back(item.message, errand)
+        if errand is not None and errand.body is not None:
+            return _checked(item, errand, self._facts)
+        _put_back(item.message, errand.large if errand is not None else self._facts.large)
         return item
 
-    def _put_back(self, message: Any, errand: Errand | None) -> None:
-        """A large result, in place of what stands for it."""
-        result = getattr(message, "result", None)
-        if isinstance(result, dict) and TAKEN_OUT in result:
-            held = errand.large if errand is not None else self._facts.large
-            message.result = held.pop(cast("dict[str, Any]", result)[TAKEN_OUT]) or result
 
-    def _problem(self, message: Any, errand: Errand, body: bytes) -> str | None:
-        if hasattr(message, "method"):
-            return "it is not an answer but a message of its own"
-        error = getattr(message, "error", None)
-        if error is not None and error.code == PARSE_ERROR and message.id == errand.id:
-            return why_no_message(body, self._facts.mask)
-        # Some give the number back as text; in an error, none at all is allowed.
-        is_ours = message.id is None or str(message.id) == str(errand.id)
-        return None if is_ours else f"it answers request {message.id!r}, not ours"
+def answer_in(content: bytes, errand: Errand, facts: HttpFacts) -> SessionMessage:
+    """The answer that this body is; `errand.body` is how it came."""
+    # Here, because the SDK is only imported once a server is started.
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    try:
+        item = SessionMessage(jsonrpc_message_adapter.validate_json(content, by_name=False))
+    except ValueError:
+        return unreadable_answer(errand.id, why_no_message(errand.body or content, facts.mask))
+    return _checked(item, errand, facts)
+
+
+def _checked(item: SessionMessage, errand: Errand, facts: HttpFacts) -> SessionMessage:
+    """The same message with the number that was asked with, or what is wrong with it."""
+    body, errand.body = errand.body or b"", None
+    if (problem := _problem(item.message, errand, body, facts)) is not None:
+        return unreadable_answer(errand.id, problem)
+    item.message.id = errand.id  # pyright: ignore[reportAttributeAccessIssue]
+    _put_back(item.message, errand.large)
+    return item
+
+
+def _put_back(message: Any, held: Taken) -> None:
+    """A large result, in place of what stands for it."""
+    result = getattr(message, "result", None)
+    if isinstance(result, dict) and TAKEN_OUT in result:
+        message.result = held.pop(cast("dict[str, Any]", result)[TAKEN_OUT]) or result
+
+
+def _problem(message: Any, errand: Errand, body: bytes, facts: HttpFacts) -> str | None:
+    if hasattr(message, "method"):
+        return "it is not an answer but a message of its own"
+    error = getattr(message, "error", None)
+    if error is not None and error.code == PARSE_ERROR and message.id == errand.id:
+        return why_no_message(body, facts.mask)
+    # Some give the number back as text; in an error, none at all is allowed.
+    is_ours = message.id is None or str(message.id) == str(errand.id)
+    return None if is_ours else f"it answers request {message.id!r}, not ours"

@@ -12,10 +12,12 @@ import anyio.to_thread
 from ....settings.models import ServerSettings
 from ..auth.authorization import Authorization
 from ..wire.wrapped import Wrapped
+from .arriving import Arriving
 from .certificates import trusted_certificates
 from .errand import errand_of
 from .events import MAX_ANSWER_BYTES
 from .facts import HttpFacts
+from .posts import Posts
 from .receiving import Receiving
 
 if TYPE_CHECKING:
@@ -39,7 +41,10 @@ async def http_transport(
             settings.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES
         ) as (read, write),
     ):
-        yield Receiving(read, facts), _Sendable(write, facts)
+        arriving = Arriving()
+        async with arriving.passing_on(Receiving(read, facts)) as tasks:
+            posts = Posts(client, facts, tasks, arriving.put, write.send)
+            yield arriving, _Sendable(write, facts, posts)
 
 
 @asynccontextmanager
@@ -76,11 +81,13 @@ class _Sendable(Wrapped):
     The SDK would find out in the task that posts it, and end the connection.
     """
 
-    def __init__(self, inner: Any, facts: HttpFacts) -> None:
+    def __init__(self, inner: Any, facts: HttpFacts, posts: Posts | None = None) -> None:
         super().__init__(inner)
         self._facts = facts
+        self._posts = posts
 
     async def send(self, item: SessionMessage) -> None:
-        item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        content = item.message.model_dump_json(by_alias=True, exclude_unset=True)
         with errand_of(item.message, self._facts):
-            await self._inner.send(item)
+            if self._posts is None or not self._posts.take(item, content):
+                await self._inner.send(item)
