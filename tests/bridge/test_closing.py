@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bridge_scripts import END_SECONDS, next_line, script
+from tests.support.bridge_scripts import END_SECONDS, ended, next_line, script
 from tests.support.bridges import bridge_with
 from tests.support.census import nothing_is_left
 from tests.support.fault_http import fault_http
@@ -78,14 +78,6 @@ def test_bridges_that_come_and_go_leave_nothing_over_stdio_and_http():
         streams = [x for x in threading.enumerate() if "process_request_thread" in x.name]
     for thread in streams:
         thread.join(END_SECONDS)
-
-
-def ended(folder: Path, body: str) -> tuple[int, str, str]:
-    """How a script ended, what it said and complained of; it must leave nothing."""
-    with script(folder, body) as child:
-        output, errors = child.communicate(timeout=END_SECONDS)
-    assert none_runs(folder / "journal")
-    return child.returncode, output, errors
 
 
 def test_python_ends_at_once_while_a_daemon_thread_waits_for_a_call(tmp_path: Path):
@@ -167,9 +159,10 @@ def test_a_loop_of_another_kind_that_somebody_chose_serves_as_well(tmp_path: Pat
     assert ended(tmp_path, body) == (0, "awaited\nwaited for\nLoop\n", "")
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
-def test_a_process_that_is_told_to_end_leaves_nothing(tmp_path: Path, number: int):
-    """Python has no last word then either; SIGHUP comes when a terminal closes."""
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGKILL"])
+def test_a_process_that_is_told_to_end_or_killed_leaves_nothing(tmp_path: Path, name: str):
+    """Python has no last word then: a guard ends them. SIGHUP comes when a terminal closes."""
+    number = signal.Signals[name]
     body = """
         bridge = servers(stubborn=True)
         say("ready")

@@ -10,21 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.asking_server import asking_entry, form, page
+from tests.support.asking_server import BOOKING, asking_entry, form, page
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.terminals import terminal
 from tests.support.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
-
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string"},
-        "guests": {"type": "integer", "minimum": 1, "default": 2},
-        "seat": {"type": "string", "enum": ["in", "out"]},
-    },
-    "required": ["name"],
-}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +35,7 @@ def asking_script(folder: Path, name: str, arguments: dict[str, Any]) -> Path:
 
 
 def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
-    script = asking_script(folder, "typed", form("Who \x1b[31mcomes?", SCHEMA))
+    script = asking_script(folder, "typed", form("Who \x1b[31mcomes?", BOOKING))
     with terminal(sys.executable, script.name, folder=folder) as screen:
         screen.expect("?? booking asks: Who ?[31mcomes?")
         for typed in ("Ada", "7", "1"):
@@ -55,6 +45,14 @@ def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
         screen.type("yes")
         screen.expect('"content": {"name": "Ada", "guests": 7, "seat": "in"}')
         assert screen.end() == 0
+
+
+def test_a_terminal_that_nobody_attends_is_asked_nothing(folder: Path) -> None:
+    """Services that run checks give a terminal, too, and set `CI`: a wait there is in vain."""
+    script = asking_script(folder, "unattended", form("Who?", BOOKING))
+    with terminal(sys.executable, script.name, folder=folder, CI="true") as screen:
+        assert screen.end() == 0
+    assert "(the environment variable CI is set)" in " ".join(screen.text.split())
 
 
 def test_an_interrupt_at_a_prompt_stops_the_run(folder: Path) -> None:
@@ -69,7 +67,7 @@ def test_an_interrupt_at_a_prompt_stops_the_run(folder: Path) -> None:
 
 
 def test_a_workflow_without_a_terminal_is_told_no_at_once_and_why(folder: Path) -> None:
-    done = run_script(asking_script(folder, "alone", form("Who?", SCHEMA)))
+    done = run_script(asking_script(folder, "alone", form("Who?", BOOKING)))
     assert done.status == 0, done.errors
     shown = " ".join(done.output.split())
     assert '{"action": "decline"}' in shown

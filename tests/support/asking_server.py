@@ -26,6 +26,15 @@ COLOUR = {
     "properties": {"colour": {"type": "string", "default": "blue"}},
     "required": ["colour"],
 }
+BOOKING: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "guests": {"type": "integer", "minimum": 1, "default": 2},
+        "seat": {"type": "string", "enum": ["in", "out"]},
+    },
+    "required": ["name"],
+}
 
 
 def asking() -> MCPServer:

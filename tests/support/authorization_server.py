@@ -15,12 +15,14 @@ import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlencode
 
 import anyio
 import httpx2
 import jwt
+import pytest
 from mcp.server.auth.provider import AccessToken
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
@@ -30,7 +32,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.routing import Route
 
 from tests.support.mcp_servers import serving
-from xai_mcp_agent.core.sign_in import SignInRequest
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.errors import SourceFailed
+from xai_mcp_agent.core.sign_in import SignIn, SignInRequest
 
 _BROWSER_SECONDS = 20.0
 SCOPE = "tools"
@@ -364,3 +368,18 @@ def go_there(request: SignInRequest) -> str:
 def browse(url: str) -> str:
     """As a browser does: ask for the page and follow it to where it leads; what is read there."""
     return httpx2.get(url, follow_redirects=True, timeout=_BROWSER_SECONDS).text
+
+
+def bridge_to(
+    protected: Protected, folder: Path, sign_in: SignIn | None = go_there, **more: Any
+) -> Bridge:
+    """A bridge to this server alone, as `it`; tokens are kept in the folder."""
+    servers = {"it": {**protected.entry, **more}}
+    return Bridge({"mcpServers": servers}, sign_in=sign_in, token_folder=folder)
+
+
+def failure_of(bridge: Bridge) -> SourceFailed:
+    """Why `it` cannot be used."""
+    with pytest.raises(SourceFailed) as raised:
+        bridge.list_tools("it")
+    return raised.value

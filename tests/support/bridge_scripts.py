@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import xai_mcp_agent
+from tests.support.journals import none_runs
 
 _ROOT = Path(xai_mcp_agent.__file__).parents[1]
 END_SECONDS = 30.0  # for a script to end on a busy machine
@@ -60,6 +61,14 @@ def script(folder: Path, body: str, *options: str) -> Generator[subprocess.Popen
     finally:
         child.kill()
         child.communicate()
+
+
+def ended(folder: Path, body: str) -> tuple[int, str, str]:
+    """How a script ended, what it said and complained of; it must leave nothing."""
+    with script(folder, body) as child:
+        output, errors = child.communicate(timeout=END_SECONDS)
+    assert none_runs(folder / "journal")
+    return child.returncode, output, errors
 
 
 def next_line(child: subprocess.Popen[str]) -> str:

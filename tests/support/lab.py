@@ -48,9 +48,10 @@ def lab(folder: Path) -> Generator[str]:
         "--ContentsManager.allow_hidden=True", "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
     _keep_quiet(folder)
+    # With `CI` wherever it runs: whoever sits in front of a lab is there, whatever that says.
     with (folder / "lab.log").open("w", encoding="utf-8") as log:
         server = subprocess.Popen(
-            command, cwd=folder, env=child_environment(folder), stdin=subprocess.DEVNULL,
+            command, cwd=folder, env=child_environment(folder, CI="true"), stdin=subprocess.DEVNULL,
             stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:

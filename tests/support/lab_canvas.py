@@ -61,17 +61,19 @@ _AREA = """() => {
 _MARK_OLD = "selector => document.querySelectorAll(selector).forEach(x => x.dataset.old = 'yes')"
 _OUTPUT = f"{_PANEL} .jp-OutputArea-child"
 _NOTICE = ".Toastify__toast"
+_END = "Finished Executing"
 # With Python 3.12 and later Xircuits' own banner writes a warning on stderr, which is no error.
 _ENDED = f"""([end, error]) => {{
   const panel = document.querySelector('{_PANEL}');
   const errors = [...panel?.querySelectorAll(error) ?? []];
-  return errors.some(x => !x.innerText.includes('SyntaxWarning')) || panel?.innerText.includes(end);
+  const shown = panel?.innerText.replaceAll('\\u00a0', ' ') ?? '';
+  return errors.some(x => !x.innerText.includes('SyntaxWarning')) || shown.includes(end)
+    || shown.includes('{_END}');
 }}"""
 _KERNEL_CHOICE = f"{_DIALOG} select"
 _BEGUN = f"""() => document.querySelector('{_KERNEL_CHOICE}')
   || [...document.querySelectorAll('{_OUTPUT}:not([data-old])')].some(x => x.innerText.trim())"""
 _ERROR_OUTPUT = '[data-mime-type="application/vnd.jupyter.error"], [data-mime-type$="stderr"]'
-_END = "Finished Executing"
 
 
 @dataclass(frozen=True)
@@ -129,10 +131,12 @@ class Canvas:
         )
 
     def close_all(self) -> None:
-        """Close all workflows without saving them, and whatever dialog is open.
+        """Close all workflows without saving them, and whatever dialog or further page is open.
 
         The launcher stays, so that the output panel keeps its place below.
         """
+        for page in self.page.context.pages[1:]:
+            page.close()
         while self.page.locator(_DIALOG).count():
             self.page.keyboard.press("Escape")
         if not self.page.locator(_LAUNCHER_TAB).count():
@@ -226,8 +230,16 @@ class Canvas:
         self.command("Xircuit-output-panel:execute", code=f"%run {path}")
         self._choose_kernel()
 
+    def follow(self, link: str) -> Page:
+        """Press a link of the panel when it is there; the page that it opens."""
+        shown = self.wait_for_output(link)
+        assert link in shown, f"no {link!r} in the panel:\n{shown}"
+        with self.page.expect_popup() as opened:
+            self.page.locator(f"{_PANEL} a", has_text=link).click()
+        return opened.value
+
     def wait_for_output(self, text: str) -> str:
-        """Wait until this text or an error is in the panel; everything that is there."""
+        """Wait until this text, the run's end or an error is in the panel; all that is there."""
         self.page.locator(f"{_OUTPUT}[data-old]").first.wait_for(state="detached")
         self.page.wait_for_function(_ENDED, arg=[text, _ERROR_OUTPUT])
         self.page.locator(_OUTPUT).last.evaluate("end => end.scrollIntoView({block: 'end'})")
@@ -248,10 +260,25 @@ class Canvas:
         notices = f"{_DIALOG}, {_NOTICE}--error:not([data-old])"
         return [*self.page.locator(notices).all_inner_texts(), *self._console]
 
+    def account(self) -> dict[str, str]:
+        """What a person would look at to see why a test failed: texts by where they stand."""
+        panel = self.page.evaluate(f"() => document.querySelector('{_PANEL}')?.innerText ?? ''")
+        further = {
+            f"page {page.url}": page.evaluate("() => document.body?.innerText ?? ''")
+            for page in self.page.context.pages[1:]
+        }
+        return {
+            "output panel": panel,
+            "dialogs, notices and console": "\n".join(self.errors()),
+            **further,
+        }
+
     def picture(self, file: Path) -> None:
-        """Keep what is to be seen now."""
+        """Keep what is to be seen now; of further pages in files with a number."""
         file.parent.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=file)
+        for number, page in enumerate(self.page.context.pages[1:], 2):
+            page.screenshot(path=file.with_stem(f"{file.stem}-{number}"))
 
     def _choose_kernel(self) -> None:
         """Answer the question that the first run in a window asks; wait for the first output."""

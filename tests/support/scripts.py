@@ -12,8 +12,8 @@ import xai_mcp_agent
 
 _RUN_SECONDS = 60  # a child that starts servers, on a busy machine
 _ROOT = Path(xai_mcp_agent.__file__).parents[1]
-# What would let a person's own settings decide about a test.
-_FOREIGN = ("XAI_MCP_SETTINGS", "XAI_MCP_SHOW", "FORCE_COLOR", "OPENAI_API_KEY",
+# What would let the machine or a person's own settings decide about a test.
+_FOREIGN = ("XAI_MCP_SETTINGS", "XAI_MCP_SHOW", "FORCE_COLOR", "CI", "OPENAI_API_KEY",
             "OPENAI_BASE_URL", "XIRCUITS_COMPONENTS_DIR")  # fmt: skip
 
 

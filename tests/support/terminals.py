@@ -61,7 +61,7 @@ class Terminal:
 def terminal(*command: str, folder: Path, **variables: str) -> Generator[Terminal]:
     """Run a command in a terminal for the length of the block."""
     ours, theirs = os.openpty()
-    variables = {"TERM": "xterm", "NO_COLOR": "1", "CI": "", "DISPLAY": "", **variables}
+    variables = {"TERM": "xterm", "NO_COLOR": "1", "DISPLAY": "", **variables}
     child = subprocess.Popen(
         [*command], cwd=folder, env=child_environment(folder, **variables), start_new_session=True,
         stdin=theirs, stdout=theirs, stderr=theirs,

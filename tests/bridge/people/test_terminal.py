@@ -6,25 +6,15 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from tests.support.asking_server import BOOKING
 from tests.support.screens import STARTED, Paper
 from xai_mcp_agent import Answer, Question
 from xai_mcp_agent.agent.events import ModelAsked, TextArrived
 from xai_mcp_agent.agent.models.base import ModelRequest
 from xai_mcp_agent.bridge.people.terminal import Ended, ask_in_terminal, read_line
-
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "name": {"type": "string"},
-        "guests": {"type": "integer", "minimum": 1, "default": 2},
-        "seat": {"type": "string", "enum": ["in", "out"]},
-    },
-    "required": ["name"],
-}
 
 
 def asked(question: Question, *typed: str) -> tuple[Answer, str]:
@@ -43,7 +33,7 @@ def asked(question: Question, *typed: str) -> tuple[Answer, str]:
 
 def filled(*typed: str) -> tuple[Answer, str]:
     """The same for the form above."""
-    return asked(Question("booking", "Who comes?", SCHEMA), *typed)
+    return asked(Question("booking", "Who comes?", BOOKING), *typed)
 
 
 def test_a_form_is_asked_field_by_field_and_shown_before_it_is_sent() -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import Error
 
 from tests.canvas.conftest import workshop_entry
 from tests.support.asking_server import asking_entry
@@ -18,6 +19,9 @@ from tests.support.lab_canvas import Canvas
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from xai_mcp_agent.cli.init import init_folder
 
+_LOG_LINES = 40  # a traceback of a kernel, and what was asked before it
+# A test that fails leaves its question behind; the next one's run begins when that is over.
+_ANSWER_SECONDS = 60
 MODEL_ANSWER = "Around the World in Eighty Days goes round the world."
 
 
@@ -38,7 +42,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     settings = made / "mcp_settings.json"
     known = json.loads(settings.read_text(encoding="utf-8"))
     known["mcpServers"]["workshop"] = workshop_entry(made / "workshop.pid")
-    known["mcpServers"]["asking"] = asking_entry()
+    known["mcpServers"]["asking"] = asking_entry(elicitationTimeout=_ANSWER_SECONDS)
     settings.write_text(json.dumps(known, indent=2), encoding="utf-8")
     with model_endpoint(librarian) as endpoint:
         for file in (made / "examples").glob("*.xircuits"):
@@ -69,6 +73,29 @@ def canvas(window: Canvas, request: pytest.FixtureRequest, artefacts: Path) -> I
     window.close_all()
     yield window
     window.picture(artefacts / f"{request.node.name}.png")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, Any]:
+    """A failure tells what the lab showed and said: afterwards nobody can look."""
+    report = yield
+    if report.failed and report.when != "teardown":
+        report.sections += _account(getattr(item, "funcargs", {}), item.name)
+    return report
+
+
+def _account(fixtures: dict[str, Any], test: str) -> list[tuple[str, str]]:
+    told = dict[str, str]()
+    if (window := fixtures.get("window")) is not None:
+        try:
+            told = window.account()
+        except Error as gone:
+            told["window"] = f"It does not answer: {gone}"
+        told["picture"] = str(fixtures["artefacts"] / f"{test}.png")
+    if (folder := fixtures.get("folder")) is not None and (folder / "lab.log").exists():
+        lines = (folder / "lab.log").read_text("utf-8", "replace").splitlines()
+        told["end of the log of lab and kernels"] = "\n".join(lines[-_LOG_LINES:])
+    return [(f"lab: {what}", text) for what, text in told.items() if text.strip()]
 
 
 def librarian(body: dict[str, Any]) -> Step:

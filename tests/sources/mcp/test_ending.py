@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bridge_scripts import END_SECONDS, next_line, script
+from tests.support.bridge_scripts import END_SECONDS, ended, next_line, script
 from tests.support.bridges import bridge_with
 from tests.support.census import nothing_is_left
 from tests.support.fault_server import entry
@@ -99,11 +99,8 @@ def test_a_script_that_ends_without_closing_leaves_nothing(tmp_path: Path):
         bridge = servers(stubborn=True)
         say(bridge.call_tool("polite", "echo", {"text": "hello"}).text)
     """
-    with script(tmp_path, body) as child:
-        output, errors = child.communicate(timeout=END_SECONDS)
-    assert (child.returncode, output, errors) == (0, "hello\n", "")
+    assert ended(tmp_path, body) == (0, "hello\n", "")
     assert len(pids_in(tmp_path / "journal")) == 4
-    assert none_runs(tmp_path / "journal")
 
 
 def test_a_script_that_fails_without_a_usable_stderr_leaves_nothing(tmp_path: Path):
@@ -118,11 +115,8 @@ def test_a_script_that_fails_without_a_usable_stderr_leaves_nothing(tmp_path: Pa
             say(error.stderr_tail)
         sys.exit("failed")
     """
-    with script(tmp_path, body) as child:
-        output, _ = child.communicate(timeout=END_SECONDS)
-    assert child.returncode == 1
-    assert output == "('last words',)\n"
-    assert none_runs(tmp_path / "journal")
+    code, output, _ = ended(tmp_path, body)
+    assert (code, output) == (1, "('last words',)\n")
 
 
 def test_an_interrupt_cancels_the_call_and_leaves_the_bridge_usable(tmp_path: Path):
@@ -149,17 +143,3 @@ def test_an_interrupt_cancels_the_call_and_leaves_the_bridge_usable(tmp_path: Pa
     assert errors.rstrip().endswith("KeyboardInterrupt")
     assert child.returncode != 0
     assert none_runs(tmp_path / "journal")
-
-
-def test_a_process_that_is_killed_leaves_nothing(tmp_path: Path):
-    """It cannot do anything any more; a guard does it."""
-    body = """
-        bridge = servers(stubborn=True)
-        say("ready")
-        bridge.call_tool("polite", "never")
-    """
-    with script(tmp_path, body) as child:
-        assert next_line(child) == "ready"
-        child.kill()
-        child.wait(END_SECONDS)
-        wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")

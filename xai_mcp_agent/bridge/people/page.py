@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from socketserver import TCPServer
 from string import punctuation
-from typing import Any
-from urllib.parse import parse_qs, quote
+from typing import Any, cast
+from urllib.parse import parse_qs, quote, urlsplit
 
 from ...core.questions import Answer, Question
 from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
@@ -125,9 +125,7 @@ class Page:
 def serving(question: Question) -> Generator[Page]:
     """A page that can be opened for the length of the block."""
     page = Page(question)
-    server = _Server(("127.0.0.1", 0), _handler_for(page))
-    port = server.server_address[1]
-    page.url = f"http://127.0.0.1:{port}{page.path}"
+    server = _Server(page)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
@@ -139,6 +137,11 @@ def serving(question: Question) -> Generator[Page]:
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.page = page
+        page.url = f"http://127.0.0.1:{self.server_address[1]}{page.path}"
 
     def server_bind(self) -> None:
         # Not that of HTTPServer, which asks who is called so: a resolver may take its time.
@@ -154,55 +157,53 @@ def _shut(server: _Server) -> None:
     server.server_close()
 
 
-def _handler_for(page: Page) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        timeout = _IDLE_SECONDS
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _IDLE_SECONDS
 
-        def do_GET(self) -> None:
-            if self._is_for_us():
-                self._send(200, page.first())
+    @property
+    def _page(self) -> Page:
+        return cast(_Server, self.server).page
 
-        def do_POST(self) -> None:
-            if not self._is_for_us():
-                return
-            length = self.headers.get("Content-Length", "")
-            if not length.isdecimal() or int(length) > _MOST_BYTES:
-                self._send(413, _closing("That is too much."))
-                return
-            sent = self.rfile.read(int(length))
-            if len(sent) < int(length):
-                return  # the browser has left: half of a form is no answer
-            text = sent.decode("utf-8", "replace")
-            following, elsewhere = page.take(parse_qs(text, keep_blank_values=True))
-            self._send(303 if elsewhere else 200, following, elsewhere)
+    def do_GET(self) -> None:
+        if self._is_for_us():
+            self._send(200, self._page.first())
 
-        def _is_for_us(self) -> bool:
-            hosts = (
-                page.url.split("/")[2],
-                page.url.split("/")[2].replace("127.0.0.1", "localhost"),
-            )
-            is_ours = self.headers.get("Host") in hosts and secrets.compare_digest(
-                self.path.encode(), page.path.encode()
-            )
-            if not is_ours:
-                self._send(404, _closing("There is nothing here."))
-            return is_ours
+    def do_POST(self) -> None:
+        if not self._is_for_us():
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > _MOST_BYTES:
+            self._send(413, _closing("That is too much."))
+            return
+        sent = self.rfile.read(int(length))
+        if len(sent) < int(length):
+            return  # the browser has left: half of a form is no answer
+        fields = parse_qs(sent.decode("utf-8", "replace"), keep_blank_values=True)
+        following, elsewhere = self._page.take(fields)
+        self._send(303 if elsewhere else 200, following, elsewhere)
 
-        def _send(self, status: int, text: str, elsewhere: str = "") -> None:
-            data = text.encode("utf-8", "replace")
-            self.send_response(status)
-            for name, value in _HEADERS.items():
-                self.send_header(name, value)
-            if elsewhere:
-                self.send_header("Location", elsewhere)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def _is_for_us(self) -> bool:
+        host = urlsplit(self._page.url).netloc
+        hosts = (host, host.replace("127.0.0.1", "localhost"))
+        path, ours = self.path.encode(), self._page.path.encode()
+        is_ours = self.headers.get("Host") in hosts and secrets.compare_digest(path, ours)
+        if not is_ours:
+            self._send(404, _closing("There is nothing here."))
+        return is_ours
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing on stderr."""
+    def _send(self, status: int, text: str, elsewhere: str = "") -> None:
+        data = text.encode("utf-8", "replace")
+        self.send_response(status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        if elsewhere:
+            self.send_header("Location", elsewhere)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
-    return Handler
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing on stderr."""
 
 
 def _value(field: Field, sent: list[str]) -> Any:

@@ -124,10 +124,11 @@ def kernel() -> Any:
 
 
 def why_not_in_lab() -> str:
-    """Why nobody can be asked by the code of this kernel; empty if somebody can."""
-    if os.environ.get("CI"):
-        return "this run is not attended (CI is set)"
-    # A notebook that is run by a program, not by a person.
+    """Why nobody can be asked by the code of this kernel; empty if somebody can.
+
+    Whoever asked for the run said whether questions can be answered: a lab says yes, a program that
+    runs a notebook says no. The variable `CI` tells less; some labs in containers have it.
+    """
     if not getattr(kernel(), "_allow_stdin", False):
         return "nobody attends this kernel"
     if os.environ.get("JUPYTERHUB_API_TOKEN"):

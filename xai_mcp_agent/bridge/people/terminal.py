@@ -38,7 +38,7 @@ class Ended(Exception):
 def why_not_here() -> str:
     """Why nobody can be asked in this thread's terminal; empty if somebody can."""
     if os.environ.get("CI"):
-        return "this run is not attended (CI is set)"
+        return "this run is not attended (the environment variable CI is set)"
     if threading.current_thread() is not threading.main_thread():
         return "only the main thread of a program can read what is typed"
     try:

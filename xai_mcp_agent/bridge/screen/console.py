@@ -25,6 +25,7 @@ from ...agent.models.base import ModelRequest
 from ...core.results import ToolResult
 from ...core.schemas import signature
 from .detail import Detail, detail_of_environment, detail_on
+from .marked import marked_line, marked_lines
 from .screen import SCREEN, Line, Screen, Style, Voice
 from .text import Flow, Mask, as_it_is, clean, columns, wrap
 from .values import (
@@ -53,10 +54,6 @@ _STOPPED = {
     "length": "cut off at the output limit: raise `max_output_tokens` of AgentInit",
     "refused": "refused by the model",
 }
-_MARKS: dict[str, Style] = {
-    "==": "bold", "->": "cyan", "<-": "green", "++": "blue", "--": "blue", "..": "faint",
-    "!!": "red", "??": "bold",
-}  # fmt: skip
 _told_faults: set[str] = set()  # about the environment, which is the same for all runs
 
 
@@ -309,12 +306,12 @@ class Console:
         voice, first, after = self._voice, self._take_gutter(), f"{self._body}   "
         line = clean(f"{mark} {title}: {text[: voice.width]}")
         if "\n" not in text and columns(line) + len(first) <= voice.width:
-            voice.lines(_marked(mark, first + line))
+            voice.lines(marked_line(mark, first + line))
             return
         is_whole = voice.detail == Detail.VERBOSE and voice.surface.kind != "lab"
         shown = excerpt(text, voice.width - len(after), None if is_whole else _RESULT_LINES)
         voice.lines(
-            _marked(mark, f"{first}{mark} {clean(title)}"),
+            marked_line(mark, f"{first}{mark} {clean(title)}"),
             *(Line(f"{after}{x}".rstrip()) for x in shown.lines),
         )
         if shown.more:
@@ -364,20 +361,12 @@ class Console:
         self._say("!!", text, style="red")
 
     def _say(self, mark: str, text: str, *, style: Style = "", in_body: bool = False) -> None:
-        """Lines that begin with a mark; further lines of the text keep their own indents."""
+        """Write lines that begin with a mark."""
         self._end_speech()
         first = self._body if in_body else self._take_gutter()
-        head, *rest = clean(self._mask(text)).split("\n")
-        after = f"{self._body}   "
-        lines = wrap(head, self._voice.width, f"{first}{mark} ", after)
-        for line in rest:
-            own = after + " " * (len(line) - len(line.lstrip()))
-            if _is_address(line):  # in one piece, or nobody can click or copy it
-                lines.append(own + line.lstrip())
-            else:
-                lines += wrap(line.lstrip(), self._voice.width, own, f"{own}  ")
-        opening = Line(lines[0], style, len(first) + len(mark), _MARKS.get(mark, ""))
-        self._voice.lines(opening, *(Line(x, style) for x in lines[1:]))
+        shown = clean(self._mask(text))
+        lines = marked_lines(mark, shown, self._voice.width, first, self._body, style)
+        self._voice.lines(*lines)
 
     def _end_speech(self) -> None:
         """End what was streamed, finished or broken off."""
@@ -398,13 +387,3 @@ class Console:
 
 def _joined(shown: Excerpt) -> str:
     return "\n".join([*shown.lines, *([shown.more] if shown.more else [])])
-
-
-def _marked(mark: str, text: str) -> Line:
-    place = text.index(mark) + len(mark)
-    return Line(text, "", place, _MARKS.get(mark, ""))
-
-
-def _is_address(line: str) -> bool:
-    """Whether a line is an address of the web and nothing else."""
-    return line.lstrip().startswith(("http://", "https://")) and len(line.split()) == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,37 +11,24 @@ import anyio.to_thread
 import httpx2
 import pytest
 
-from tests.support.authorization_server import Protected, browse, go_there, protected_server
+from tests.support.authorization_server import (
+    Protected,
+    bridge_to,
+    browse,
+    failure_of,
+    go_there,
+    protected_server,
+)
 from tests.support.bridges import status_of
 from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
 from tests.support.processes import listens, wait_until
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import ServerError, SourceFailed
+from xai_mcp_agent.core.errors import ServerError
 from xai_mcp_agent.core.questions import Answer, Question
 from xai_mcp_agent.core.sign_in import SignInRequest
 
 ERAS = ["auto", "legacy"]
-
-
-@pytest.fixture
-def protected() -> Generator[Protected]:
-    """A server that wants a token, and the service that gives it."""
-    with protected_server() as found:
-        yield found
-
-
-def bridge_to(protected: Protected, folder: Path, sign_in=go_there, **more) -> Bridge:
-    """A bridge to it alone, as `it`."""
-    servers = {"it": {**protected.entry, **more}}
-    return Bridge({"mcpServers": servers}, sign_in=sign_in, token_folder=folder)
-
-
-def failure_of(bridge: Bridge) -> SourceFailed:
-    """Why it cannot be used."""
-    with pytest.raises(SourceFailed) as raised:
-        bridge.list_tools("it")
-    return raised.value
 
 
 @pytest.mark.parametrize("mode", ERAS)
@@ -69,10 +55,9 @@ def test_where_nobody_is_there_the_command_to_sign_in_is_named(
     protected: Protected, tmp_path: Path
 ):
     with bridge_to(protected, tmp_path, sign_in=None) as bridge:
-        with pytest.raises(SourceFailed) as raised:
-            bridge.list_tools("it")
-        assert "somebody has to sign in" in raised.value.problem
-        assert "xai-mcp-agent login it" in raised.value.next_step
+        failure = failure_of(bridge)
+    assert "somebody has to sign in" in failure.problem
+    assert "xai-mcp-agent login it" in failure.next_step
     assert protected.service.asked == ["metadata"], "nothing is registered for nobody"
 
 

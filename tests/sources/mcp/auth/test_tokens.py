@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.authorization_server import Protected, go_there, protected_server
+from tests.support.authorization_server import Protected, bridge_to, failure_of, protected_server
 from tests.support.fault_http import fault_http
-from xai_mcp_agent import Bridge
 from xai_mcp_agent.core.errors import ServerError, SourceFailed
 
 _CHILD_SECONDS = 60
@@ -28,19 +26,6 @@ with Bridge({"mcpServers": {"it": {"url": url}}}, token_folder=folder) as bridge
     sys.stdin.readline()
     print(bridge.call_tool("it", "who").text, flush=True)
 """
-
-
-@pytest.fixture
-def protected() -> Generator[Protected]:
-    """A server that wants a token, and the service that gives it."""
-    with protected_server() as found:
-        yield found
-
-
-def bridge_to(protected: Protected, folder: Path, sign_in: Any = go_there, **more: Any) -> Bridge:
-    """A bridge to it alone, as `it`."""
-    servers = {"it": {**protected.entry, **more}}
-    return Bridge({"mcpServers": servers}, sign_in=sign_in, token_folder=folder)
 
 
 def signed_in(protected: Protected, folder: Path, **more: Any) -> None:
@@ -215,14 +200,11 @@ def test_a_machine_gets_a_token_with_its_secret(protected: Protected, tmp_path: 
 def test_a_machine_with_a_wrong_secret_is_told_what_to_check(protected: Protected, tmp_path: Path):
     protected.service.add_client("robot", "secret of a robot")
     auth = {"grant": "client_credentials", "clientId": "robot", "clientSecret": "wrong-secret"}
-    with (
-        bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge,
-        pytest.raises(SourceFailed) as raised,
-    ):
-        bridge.list_tools("it")
-    assert "gave no token: HTTP 401 invalid_client" in raised.value.problem
-    assert "Check `clientId`" in raised.value.next_step
-    assert "wrong-secret" not in str(raised.value)
+    with bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge:
+        failure = failure_of(bridge)
+    assert "gave no token: HTTP 401 invalid_client" in failure.problem
+    assert "Check `clientId`" in failure.next_step
+    assert "wrong-secret" not in str(failure)
 
 
 def test_a_machine_signs_with_its_key(protected: Protected, tmp_path: Path):
@@ -238,13 +220,10 @@ def test_a_machine_signs_with_its_key(protected: Protected, tmp_path: Path):
 
 def test_a_key_that_cannot_be_read_is_named_and_not_shown(protected: Protected, tmp_path: Path):
     auth = {"grant": "client_credentials", "clientId": "robot", "privateKey": "not a key at all"}
-    with (
-        bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge,
-        pytest.raises(SourceFailed) as raised,
-    ):
-        bridge.list_tools("it")
-    assert "private key cannot be used" in raised.value.problem
-    assert "not a key at all" not in str(raised.value)
+    with bridge_to(protected, tmp_path, sign_in=None, auth=auth) as bridge:
+        failure = failure_of(bridge)
+    assert "private key cannot be used" in failure.problem
+    assert "not a key at all" not in str(failure)
 
 
 def _key_pair() -> tuple[str, str]:
