@@ -20,10 +20,12 @@ _WORDS = """
     dependentSchemas contains propertyNames examples nullable
 """
 WORDS = st.sampled_from(_WORDS.split())
+HUGE = 10**400  # JSON knows no limit; the numbers of most other languages do
 SCALARS = (
     st.none()
     | st.booleans()
     | st.integers()
+    | st.sampled_from([HUGE, -HUGE])
     | st.floats()
     | st.text(max_size=3)
     | WORDS
@@ -138,6 +140,8 @@ def test_choices_at_the_top_become_properties_of_one_object():
         ({"minimum": 1, "exclusiveMinimum": True}, {"minimum": 1}),
         ({"items": [{"type": "string"}]}, {"items": {"anyOf": [{"type": "string"}]}}),
         ({"default": float("nan")}, {}),
+        pytest.param({"maximum": HUGE, "multipleOf": HUGE, "minLength": HUGE}, {}, id="huge"),
+        pytest.param({"default": HUGE, "const": [-HUGE]}, {}, id="huge values"),
         ({"enum": []}, {}),
         ({"enum": ["a", "a", 1, True]}, {"enum": ["a", 1, True]}),
         (True, {}),

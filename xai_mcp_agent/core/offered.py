@@ -192,7 +192,15 @@ def _pattern(value: Any, _shaping: _Shaping, _depth: int) -> Any:
 
 def _number(value: Any, _shaping: _Shaping, _depth: int) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and math.isfinite(value) else _NOTHING
+    return value if is_number and _fits_a_float(value) else _NOTHING
+
+
+def _fits_a_float(number: float) -> bool:
+    """JSON has no larger numbers in most languages: who reads one there may refuse it all."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def _step(value: Any, shaping: _Shaping, depth: int) -> Any:
@@ -214,11 +222,18 @@ def _value(value: Any, _shaping: _Shaping, _depth: int) -> Any:
     """Any JSON that is not too much to show."""
     try:
         text = json.dumps(value, allow_nan=False)
+        if len(text) > _MAX_VALUES_CHARACTERS or text.count("[") + text.count("{") > _MAX_TEXT:
+            return _NOTHING
+        return json.loads(_LONE_ESCAPE.sub(_whole_escape, text), parse_int=_whole_number)
     except (TypeError, ValueError, RecursionError):
         return _NOTHING
-    if len(text) > _MAX_VALUES_CHARACTERS or text.count("[") + text.count("{") > _MAX_TEXT:
-        return _NOTHING
-    return json.loads(_LONE_ESCAPE.sub(_whole_escape, text))
+
+
+def _whole_number(text: str) -> int:
+    number = int(text)
+    if not _fits_a_float(number):
+        raise ValueError("larger than any float")
+    return number
 
 
 # In JSON text, where every backslash begins an escape; only half of a pair is caught by the group.
