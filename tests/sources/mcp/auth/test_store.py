@@ -68,6 +68,8 @@ async def test_what_was_open_to_others_is_closed_and_told(store: TokenStore):
 DAMAGED = {
     "empty": b"", "no JSON": b"{", "a list": b"[]", "no text": b"\xff\xfe", "deep": b"[" * 50_000,
     "other types": b'{"url": "https://example.org/mcp", "issuer": "", "tokens": "secret"}',
+    "a life in words": b'{"url": "https://example.org/mcp", "issuer": "", "expires_at": 1e12, '
+    b'"tokens": {"access_token": "t", "expires_in": "long"}}',
     "of another server": b'{"url": "https://evil.example/mcp", "issuer": "", "tokens": null}',
 }  # fmt: skip
 

@@ -85,10 +85,11 @@ class Record:
 
 def _is_sound(known: dict[str, Any]) -> bool:
     parts = [known[x] for x in ("tokens", "client", "service", "resource")]
-    tokens = known["tokens"]
+    tokens = known["tokens"] or {"access_token": ""}
     return (
         all(x is None or isinstance(x, dict) for x in parts)
         and isinstance(known["issuer"], str)
         and isinstance(known["expires_at"], int | float | None)
-        and (tokens is None or isinstance(tokens.get("access_token"), str))
+        and isinstance(tokens.get("access_token"), str)
+        and isinstance(tokens.get("expires_in"), int | float | None)
     )
