@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,7 +24,7 @@ from tests.support.authorization_server import (
 from tests.support.bridges import status_of
 from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
-from tests.support.processes import listens, wait_until
+from tests.support.processes import free_port, listens, wait_until
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.core.errors import ServerError
 from xai_mcp_agent.core.questions import Answer, Question
@@ -90,6 +92,31 @@ def test_the_browser_brings_the_outcome_to_a_listener_here(protected: Protected,
     with bridge_to(protected, tmp_path, sign_in=in_a_browser) as bridge:
         assert bridge.call_tool("it", "who").text
     assert "You can close this window" in pages[0]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])
+def test_the_address_of_the_settings_is_listened_to(
+    protected: Protected, tmp_path: Path, host: str
+):
+    """RFC 8252: on this machine, in either kind of its own address."""
+    if host == "[::1]" and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    address = f"http://{host}:{free_port()}/back"
+
+    def in_a_browser(request: SignInRequest) -> None:
+        assert request.redirect_uri == address
+        browse(request.url)
+
+    auth = {"redirectUri": address, "signInTimeout": 20}
+    with bridge_to(protected, tmp_path, sign_in=in_a_browser, auth=auth) as bridge:
+        assert bridge.call_tool("it", "who").text
+
+
+def has_ipv6() -> bool:
+    """Whether anything can listen at the machine's own address in IPv6."""
+    with suppress(OSError), socket.create_server(("::1", 0), family=socket.AF_INET6):
+        return True
+    return False
 
 
 def test_strangers_at_the_listener_change_nothing(protected: Protected, tmp_path: Path):

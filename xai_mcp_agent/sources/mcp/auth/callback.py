@@ -94,7 +94,8 @@ async def open_callback(server: str, configured: str, port: int, usual_port: int
         parts = urlsplit(configured)
         if parts.scheme != "http" or parts.hostname not in _LOCAL_HOSTS:
             return Callback(configured, None, server)
-        return Callback(configured, await _listener(parts.port or 80), server)
+        host = "::1" if parts.hostname == "::1" else _HOST
+        return Callback(configured, await _listener(parts.port or 80, host), server)
     listener = None
     if not port and usual_port:
         with suppress(OSError):
@@ -104,8 +105,8 @@ async def open_callback(server: str, configured: str, port: int, usual_port: int
     return Callback(f"http://{_HOST}:{bound}{_PATH}", listener, server)
 
 
-async def _listener(port: int) -> MultiListener[SocketStream]:
-    return await anyio.create_tcp_listener(local_host=_HOST, local_port=port)
+async def _listener(port: int, host: str = _HOST) -> MultiListener[SocketStream]:
+    return await anyio.create_tcp_listener(local_host=host, local_port=port)
 
 
 async def _target(stream: SocketStream) -> str:
