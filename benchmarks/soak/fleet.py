@@ -153,7 +153,9 @@ def model_process(seed: str) -> Generator[str]:
         assert address, "the model of the soak did not start"
         yield address
     finally:
-        child.communicate()
+        with suppress(subprocess.TimeoutExpired):
+            child.communicate(timeout=_END_SECONDS)  # its stdin is closed by that, and it ends
+        child.kill()
 
 
 def _arguments(options: dict[str, Any]) -> list[str]:
