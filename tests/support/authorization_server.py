@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import secrets
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +29,13 @@ from mcp.server.auth.settings import AuthSettings
 from mcp.server.mcpserver import Context, MCPServer
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.routing import Route
 
 from tests.support.mcp_servers import serving
@@ -55,12 +62,14 @@ class AuthorizationServer:
     """`asked` has one word for each thing it was asked for; other attributes change what it does.
 
     `denies`: the error a person's browser is sent back with. `token_seconds`: how long tokens hold.
+    `shows_page`: a person agrees or refuses there; without it everybody agrees at once.
     `issuer_told`: the `iss` in redirects; None: its own, empty: none. `grants`: the most it gives.
     """
 
     url: str = ""
     asked: list[str] = field(default_factory=list)
     denies: str = ""
+    shows_page: bool = False
     registers: bool = True
     token_seconds: int = 3600
     gives_refresh_tokens: bool = True
@@ -139,12 +148,15 @@ class AuthorizationServer:
             return PlainTextResponse("unknown client, or another redirect_uri", 400)
         if query["response_type"] != "code" or query["code_challenge_method"] != "S256":
             return PlainTextResponse("no code with S256", 400)
+        if self.shows_page and "decision" not in query:
+            return HTMLResponse(_agreement(query))
         self.scopes_asked.append(query.get("scope", ""))
         told = {"state": query["state"]}
         issuer = self.url if self.issuer_told is None else self.issuer_told
         told |= {"iss": issuer} if issuer else {}
-        if self.denies:
-            told |= {"error": self.denies, "error_description": "The person said no."}
+        denial = "access_denied" if query.get("decision") == "refuse" else self.denies
+        if denial:
+            told |= {"error": denial, "error_description": "The person said no."}
         else:
             told["code"] = secrets.token_urlsafe(16)
             self.codes[told["code"]] = _Grant(
@@ -332,6 +344,18 @@ def _add_tools(server: MCPServer) -> None:
     def admin() -> str:
         """Something that may want more rights."""
         return "done"
+
+
+def _agreement(query: Mapping[str, str]) -> str:
+    """The page on which a person is asked whether the client may have access."""
+    kept = "".join(
+        f'<input type="hidden" name="{html.escape(name)}" value="{html.escape(value)}">'
+        for name, value in query.items()
+    )
+    buttons = "".join(
+        f'<button name="decision" value="{x}">{x.title()}</button>' for x in ("agree", "refuse")
+    )
+    return f"<!doctype html><title>The service</title><form>{kept}{buttons}</form>"
 
 
 def _tool_in(body: bytes) -> str:

@@ -26,10 +26,11 @@ from .lab_canvas import Canvas
 from .processes import free_port, wait_until
 from .scripts import child_environment
 
-_START_SECONDS = 60.0  # the lab's start on a busy machine
-_PAGE_MILLISECONDS = 30_000
+_START_SECONDS = 120.0  # the lab's start on a very busy machine
+_STOP_SECONDS = 20.0  # then it is killed; its kernels end when they miss it
+_PAGE_MILLISECONDS = 60_000
 _TOKEN = "for-tests"
-_ANSWER_SECONDS = 2.0
+_ANSWER_SECONDS = 10.0
 _CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-dev-shm-usage", "--force-color-profile=srgb"]
 
 
@@ -61,7 +62,7 @@ def lab(folder: Path) -> Generator[str]:
         finally:
             server.terminate()
             try:
-                server.wait(_START_SECONDS)
+                server.wait(_STOP_SECONDS)
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()

@@ -23,6 +23,9 @@ class Question:
     `server` is its name in the settings, `message` its own words and not to be trusted. A form's
     schema is an object of texts, numbers, yes or no, and choices. After `limit_seconds` the
     answer is not waited for any longer.
+
+    `is_sign_in`: the page is one to sign in at for the server. Whoever shows it may accept at
+    once: the browser brings the outcome by itself, and the question is given up when it has.
     """
 
     server: str
@@ -30,6 +33,7 @@ class Question:
     schema: JsonObject | None = None
     url: str = ""
     limit_seconds: float = ANSWER_SECONDS
+    is_sign_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,19 @@ def test_a_page_of_others_is_named_and_reached_only_after_a_yes() -> None:
     assert (elsewhere, page.answer.result(_SECONDS)) == (target, Answer.accepted())
 
 
+def test_a_page_to_sign_in_at_can_be_opened_until_somebody_says_no() -> None:
+    """Who has closed the page of the service could not go on otherwise, and the run would wait."""
+    target = "http://127.0.0.1:9/authorize?a=1"
+    page = Page(Question("notes", "Please sign in.", url=target, is_sign_in=True))
+    for _ in range(2):
+        assert "wants you to sign in at <b>127.0.0.1</b>" in page.first()
+        assert page.take({"action": ["accept"]})[1] == target
+        assert not page.answer.done()
+    text, elsewhere = page.take({"action": ["decline"]})
+    assert (elsewhere, page.answer.result(_SECONDS).action) == ("", "decline")
+    assert "You may close this page" in text
+
+
 def test_an_address_leads_on_in_characters_that_a_header_can_carry() -> None:
     page = Page(Question("shop", "Pay.", url="https://pay.example/a?b=1&c=\u20ac%20"))
     _, elsewhere = page.take({"action": ["accept"]})

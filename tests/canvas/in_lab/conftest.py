@@ -19,6 +19,7 @@ from tests.support.lab_canvas import Canvas
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
 from xai_mcp_agent.cli.init import init_folder
 
+_TEST_SECONDS = 300
 _LOG_LINES = 40  # a traceback of a kernel, and what was asked before it
 # A test that fails leaves its question behind; the next one's run begins when that is over.
 _ANSWER_SECONDS = 60
@@ -75,18 +76,27 @@ def canvas(window: Canvas, request: pytest.FixtureRequest, artefacts: Path) -> I
     window.picture(artefacts / f"{request.node.name}.png")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """More room for these tests: the first of them starts a lab, a browser and a kernel."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(_TEST_SECONDS))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, Any]:
     """A failure tells what the lab showed and said: afterwards nobody can look."""
     report = yield
-    if report.failed and report.when != "teardown":
-        report.sections += _account(getattr(item, "funcargs", {}), item.name)
+    if report.failed:
+        fixtures = getattr(item, "funcargs", {})
+        window = fixtures.get("window") if report.when != "teardown" else None
+        report.sections += _account(window, fixtures, item.name)
     return report
 
 
-def _account(fixtures: dict[str, Any], test: str) -> list[tuple[str, str]]:
+def _account(window: Canvas | None, fixtures: dict[str, Any], test: str) -> list[tuple[str, str]]:
     told = dict[str, str]()
-    if (window := fixtures.get("window")) is not None:
+    if window is not None:
         try:
             told = window.account()
         except Error as gone:

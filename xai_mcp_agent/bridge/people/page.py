@@ -14,6 +14,7 @@ from collections.abc import Generator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
 from socketserver import TCPServer
 from string import punctuation
 from typing import Any, cast
@@ -36,7 +37,8 @@ _HEADERS = {
 }
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 40em; margin: 3em auto; padding: 0 1em }}
-label, fieldset {{ display: block; margin: 1.2em 0; border: 0; padding: 0 }} b {{ display: block }}
+label, fieldset {{ display: block; margin: 1.2em 0; border: 0; padding: 0 }}
+label b, fieldset b {{ display: block }}
 input:not([type=radio]):not([type=checkbox]), select {{ font: inherit; width: 100%; padding: .3em }}
 small {{ display: block; color: #555 }} .wrong {{ color: #b00020 }} .url {{ word-break: break-all }}
 .said {{ white-space: pre-wrap; border-left: 4px solid #ccc; padding-left: 1em }}
@@ -64,6 +66,9 @@ class Page:
     def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
         """What was sent: the page that follows, and where it leads instead if it does."""
         match sent.get("action", [""])[0]:
+            # Not answered with that: who closes the page there opens it here once more.
+            case "accept" if self.question.is_sign_in:
+                return _closing("You may close this page."), _for_a_header(self.question.url)
             case "accept" if self.question.schema is None:
                 self._set(Answer.accepted())
                 return _closing("You may close this page."), _for_a_header(self.question.url)
@@ -99,6 +104,8 @@ class Page:
 
     def _form(self, sent: Mapping[str, list[str]], wrong: Mapping[str, str]) -> str:
         asks = f'<p class="said">{_safe(self.question.message)}</p>'
+        if self.question.is_sign_in:
+            return self._sign_in()
         if self.question.schema is None:
             host, url = _safe(host_of(self.question.url)), _safe(self.question.url)
             asks += f'<p>It wants you to open a page of <b>{host}</b></p><p class="url">{url}</p>'
@@ -109,16 +116,19 @@ class Page:
                 _control(f"f{number}", field, sent.get(f"f{number}"), wrong.get(field.name, ""))
                 for number, field in enumerate(self._fields)
             )
-        buttons = "".join(
-            f'<button name="action" value="{value}"{more}>{text}</button>'
-            for value, text, more in (
-                ("accept", accept, ""),
-                ("decline", "Decline", " formnovalidate"),
-                ("cancel", "Cancel", " formnovalidate"),
-            )
+        buttons = {"accept": accept, "decline": "Decline", "cancel": "Cancel"}
+        return _with_buttons(f"{_safe(self.question.server)} asks", asks, buttons)
+
+    def _sign_in(self) -> str:
+        server, host = _safe(self.question.server), _safe(host_of(self.question.url))
+        text = (
+            f"<p>The server <b>{server}</b> wants you to sign in at <b>{host}</b>. "
+            "Go on only if you know that name.</p><p>When you are done there, the workflow goes on "
+            "by itself. Should you close that page too early, click the link in the output panel "
+            "again.</p>"
         )
-        body = f'<form method="post">{asks}<p>{buttons}</p></form>'
-        return _PAGE.format(title=f"{_safe(self.question.server)} asks", body=body)
+        buttons = {"accept": f"Sign in at {host}", "decline": "Do not sign in"}
+        return _with_buttons(f"Sign in to {server}", text, buttons)
 
 
 @contextmanager
@@ -275,6 +285,17 @@ def _defaults(field: Field) -> list[str]:
 def _for_a_header(url: str) -> str:
     """The same address in the characters that a header can carry."""
     return quote(url, safe=punctuation)
+
+
+def _with_buttons(title: str, text: str, buttons: Mapping[str, str]) -> str:
+    """A page with a form; all but the first button send it as it is."""
+    shown = "".join(
+        f'<button name="action" value="{value}"{more}>{label}</button>'
+        for (value, label), more in zip(
+            buttons.items(), chain([""], repeat(" formnovalidate")), strict=False
+        )
+    )
+    return _PAGE.format(title=title, body=f'<form method="post">{text}<p>{shown}</p></form>')
 
 
 def _closing(text: str) -> str:

@@ -67,6 +67,9 @@ class Person:
             return Answer.declined(f"nobody can be asked: {self._why_not}. {_OTHERWISE}")
         if question.schema is None and not host_of(question.url):
             return Answer.declined("the address that it wants opened is no page of the web")
+        if self._in_lab and question.is_sign_in:
+            # Beside other questions: it may take long, and its page may be left for good.
+            return await self._on_a_page(question)
         async with self._one_at_a_time:
             if self._in_lab:
                 return await self._on_a_page(question)
@@ -99,17 +102,22 @@ class Person:
             except TimeoutError:
                 answer = too_late(question)
             finally:
-                self._post(lambda: self._console.person_awaited(question.server, is_asked=False))
+                self._post(lambda: self._console.person_awaited(question.server))
         words = {"accept": "answered", "decline": "declined"}
         done = words.get(answer.action, f"not answered: {answer.reason}")
         self._post(lambda: self._console.tell("??", f"{question.server}: {done}"))
         return answer
 
     def _invite(self, question: Question, url: str) -> None:
-        console = self._console
-        console.tell("??", f"{question.server} asks: {question.message}")
-        console.link(f"Answer {question.server} here", url)
-        console.person_awaited(question.server, is_asked=True)
+        console, server = self._console, question.server
+        if question.is_sign_in:
+            console.tell("??", f"{server} wants you to sign in at {host_of(question.url)}.")
+            console.link(f"Sign in to {server} here", url)
+            console.person_awaited(server, f"you to sign in to {server}")
+        else:
+            console.tell("??", f"{server} asks: {question.message}")
+            console.link(f"Answer {server} here", url)
+            console.person_awaited(server, f"your answer to {server}")
 
     def _post(self, do: Any) -> None:
         self._stage.post(do)

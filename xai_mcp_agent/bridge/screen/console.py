@@ -200,11 +200,11 @@ class Console:
         self._end_speech()
         self._voice.link(clean(self._mask(text)), url)
 
-    def person_awaited(self, who: str, *, is_asked: bool) -> None:
-        """An answer of the person to this server is waited for from now on, or not any more."""
-        key = f"{_PERSON} {who}"
-        if is_asked:
-            self._waiting.begin(key, f"your answer to {who}")
+    def person_awaited(self, server: str, what: str = "") -> None:
+        """The person is waited for from now on, because of this server; nothing: not any more."""
+        key = f"{_PERSON} {server}"
+        if what:
+            self._waiting.begin(key, what)
         else:
             self._waiting.end(key)
 

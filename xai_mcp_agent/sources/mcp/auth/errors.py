@@ -72,7 +72,7 @@ def too_late(server: ServerSettings, seconds: float) -> AuthFailure:
 
 def again(server: ServerSettings) -> str:
     """How to try once more."""
-    return f"To sign in, run `xai-mcp-agent login {server.name}`, or use the server again."
+    return f"To sign in, run this again, or `xai-mcp-agent login {server.name}` in a terminal."
 
 
 def refused_at_once(server: ServerSettings) -> AuthFailure:

@@ -64,7 +64,9 @@ def asking(host: Host) -> SignIn:
     async def sign_in(request: SignInRequest) -> None:
         message = "Please sign in. When you are done, your browser tells us by itself."
         limit = request.limit_seconds
-        question = Question(request.server, message, url=request.url, limit_seconds=limit)
+        question = Question(
+            request.server, message, url=request.url, limit_seconds=limit, is_sign_in=True
+        )
         answer = await host.answer(question)
         if answer.action != "accept":
             raise Declined(answer.reason)

@@ -1,0 +1,92 @@
+"""A server that wants a sign-in, met by a run in the lab: agreed to, refused, and come back to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.support.authorization_server import Protected, protected_server
+from tests.support.lab_canvas import Canvas
+from tests.support.scripts import compile_workflow
+from tests.support.workflows import Workflow
+
+pytestmark = pytest.mark.browser
+
+LINK = "Sign in to notes here"
+
+
+@pytest.fixture(scope="module")
+def notes(folder: Path) -> Iterator[Protected]:
+    """A server of the lab's settings, and the service at which a person agrees."""
+    settings = folder / "mcp_settings.json"
+    before = settings.read_text(encoding="utf-8")
+    with protected_server(shows_page=True) as protected:
+        known = json.loads(before)
+        # Below the limit of a test: what is left behind by one must not wait for the next.
+        known["mcpServers"]["notes"] = {**protected.entry, "auth": {"signInTimeout": 60}}
+        settings.write_text(json.dumps(known), encoding="utf-8")
+        yield protected
+        settings.write_text(before, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def script(folder: Path) -> str:
+    """A compiled workflow that uses the server."""
+    flow = Workflow("signed")
+    node = flow.node("MCPCallTool", server_name="notes", tool_name="admin", arguments={})
+    flow.main(node, flow.node("Print", msg=node["text"]))
+    return compile_workflow(flow.write(folder)).name
+
+
+def service_page(canvas: Canvas) -> Page:
+    """What the panel's link leads to, by way of the page that says where one is sent."""
+    page = canvas.follow(LINK)
+    assert "The server notes wants you to sign in at 127.0.0.1." in page.inner_text("body")
+    page.get_by_role("button", name="Sign in at 127.0.0.1").click()
+    page.get_by_role("button", name="Agree").wait_for()
+    return page
+
+
+def test_who_does_not_want_to_sign_in_says_so_and_the_run_ends(
+    canvas: Canvas, notes: Protected, script: str
+) -> None:
+    canvas.start_script(script)
+    page = canvas.follow(LINK)
+    page.get_by_role("button", name="Do not sign in").click()
+    page.locator("text=You may close this page").wait_for()
+    page.close()
+    shown = " ".join(canvas.wait_for_output("Finished Executing").split())
+    assert "the page to sign in was not opened (the person said no)." in shown
+    assert "run this again" in shown
+    assert "Traceback" not in shown
+
+
+def test_who_refuses_at_the_service_reads_that_in_the_panel(
+    canvas: Canvas, notes: Protected, script: str
+) -> None:
+    canvas.start_script(script)
+    page = service_page(canvas)
+    page.get_by_role("button", name="Refuse").click()
+    page.locator("text=notes gets no access").wait_for()
+    page.close()
+    shown = " ".join(canvas.wait_for_output("Finished Executing").split())
+    assert "access was denied when signing in (The person said no)." in shown
+
+
+def test_who_closed_the_page_opens_it_again_and_the_run_goes_on(
+    canvas: Canvas, notes: Protected, script: str
+) -> None:
+    """The next run has access without asking."""
+    canvas.start_script(script)
+    service_page(canvas).close()
+    page = service_page(canvas)
+    page.get_by_role("button", name="Agree").click()
+    page.locator("text=You can close this window").wait_for()
+    page.close()
+    assert "done" in canvas.wait_for_output("Finished Executing").split("Executing: Print")[1]
+    assert LINK not in canvas.run_script(script)
+    assert notes.service.count("authorization_code") == 1
