@@ -53,9 +53,10 @@ def tool_of(source: str, listed: types.Tool) -> Tool:
 
 def result_of(result: types.CallToolResult, notes: Iterable[str] = ()) -> ToolResult:
     """The parts of a result in their order, with these notes."""
+    kept = cast(JsonObject, kept_in(result.meta)) or result.model_dump(by_alias=True)
     return ToolResult(
-        parts=tuple(part_of(block) for block in result.content),
-        structured=kept_in(result.meta),
+        parts=tuple(part_in(block) for block in kept["content"]),
+        structured=kept.get("structured"),
         is_error=bool(result.is_error),
         notes=tuple(notes),
         meta={name: x for name, x in (result.meta or {}).items() if name != RAW} or None,
@@ -63,33 +64,43 @@ def result_of(result: types.CallToolResult, notes: Iterable[str] = ()) -> ToolRe
 
 
 def part_of(block: Any) -> ResultPart:
-    """One content block."""
-    match block.type:
-        case "text" if block.meta and RAW in block.meta:
-            raw = kept_in(block.meta)
+    """One content block of the SDK's."""
+    return part_in(block.model_dump(by_alias=True))
+
+
+def part_in(block: JsonObject) -> ResultPart:
+    """One content block, with all that its kind must have."""
+    match block["type"]:
+        case "text" if RAW in (block.get("_meta") or {}):
+            raw = kept_in(block["_meta"])
             kind = cast(JsonObject, raw).get("type", "?") if isinstance(raw, dict) else "?"
             return UnknownPart(kind=str(kind), raw=raw)
         case "text":
-            return TextPart(block.text)
+            return TextPart(block["text"])
         case "image":
-            return ImagePart(block.data, block.mime_type)
+            return ImagePart(block["data"], block["mimeType"])
         case "audio":
-            return AudioPart(block.data, block.mime_type)
+            return AudioPart(block["data"], block["mimeType"])
         case "resource_link":
-            return LinkPart(str(block.uri), block.name, block.description, block.mime_type)
+            name, description = block["name"], block.get("description")
+            return LinkPart(str(block["uri"]), name, description, block.get("mimeType"))
         case "resource":
-            return resource_part_of(block.resource)
-        case _:
-            return UnknownPart(kind=str(block.type), raw=block.model_dump(by_alias=True))
+            return _resource_part_in(block["resource"])
+        case kind:
+            return UnknownPart(kind=str(kind), raw=block)
 
 
 def resource_part_of(contents: Any) -> ResourcePart:
     """The content of one resource; text or binary."""
+    return _resource_part_in(contents.model_dump(by_alias=True))
+
+
+def _resource_part_in(contents: JsonObject) -> ResourcePart:
     return ResourcePart(
-        uri=str(contents.uri),
-        text=getattr(contents, "text", None),
-        data=getattr(contents, "blob", None),
-        mime_type=contents.mime_type,
+        uri=str(contents["uri"]),
+        text=contents.get("text"),
+        data=contents.get("blob"),
+        mime_type=contents.get("mimeType"),
     )
 
 

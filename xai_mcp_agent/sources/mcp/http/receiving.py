@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ..wire.messages import PARSE_ERROR, unreadable_answer
+from pydantic_core import from_json
+
+from ..wire.messages import PARSE_ERROR, message_reader, unreadable_answer
 from ..wire.wrapped import Wrapped
 from .diagnosis import why_no_message
 from .errand import Errand, errand_in
@@ -39,12 +41,8 @@ class Receiving(Wrapped):
 
 def answer_in(content: bytes, errand: Errand, facts: HttpFacts) -> SessionMessage:
     """The answer that this body is; `errand.body` is how it came."""
-    # Here, because the SDK is only imported once a server is started.
-    from mcp.shared.message import SessionMessage
-    from mcp_types import jsonrpc_message_adapter
-
     try:
-        item = SessionMessage(jsonrpc_message_adapter.validate_json(content, by_name=False))
+        item = message_reader()(from_json(content))
     except ValueError:
         return unreadable_answer(errand.id, why_no_message(errand.body or content, facts.mask))
     return _checked(item, errand, facts)

@@ -48,6 +48,7 @@ _LAST_WORDS_SECONDS = 0.3
 _LOOK_SECONDS = 2.0
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
+_PIPE_BYTES = 64 * 1024  # what a pipe holds on Linux
 
 
 _starting: RunVar[anyio.Lock] = RunVar("starting")  # one for each event loop
@@ -153,6 +154,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._family = Family(self.pid)
         guard.protect(self.pid)
+        # To ask for more than a pipe holds, as asyncio does, costs ten times as much as to read.
+        self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """It wrote something."""

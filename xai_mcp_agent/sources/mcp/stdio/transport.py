@@ -19,7 +19,7 @@ from pydantic_core import from_json
 
 from ....settings.models import ServerSettings
 from ..wire.large import SHORT_BYTES, TooMuch, read_large, takes_long
-from ..wire.messages import unreadable_answer
+from ..wire.messages import message_reader, unreadable_answer
 from ..wire.salvage import salvaged
 from .facts import StdioFacts
 from .process import CutLine, ServerProcess, UnfinishedLine, start_process
@@ -74,14 +74,9 @@ class _Incoming(_Stream):
 
     def __init__(self, process: ServerProcess, stderr: StderrLog) -> None:
         super().__init__(process)
-        # Here, because the SDK is only imported once a server is started.
-        from mcp.shared.message import SessionMessage
-        from mcp_types import jsonrpc_message_adapter
-
         self._stderr = stderr
         self._waiting: deque[SessionMessage] = deque()
-        self._wrapped = SessionMessage
-        self._message_of = jsonrpc_message_adapter.validate_python
+        self._message_of = message_reader()
 
     def __aiter__(self) -> _Incoming:
         return self
@@ -94,7 +89,7 @@ class _Incoming(_Stream):
             if not takes_long(line):
                 # Read, then checked: faster than both at once.
                 try:
-                    return self._wrapped(self._message_of(from_json(line), by_name=False))
+                    return self._message_of(from_json(line))
                 except ValueError:
                     if len(line) <= SHORT_BYTES:
                         self._waiting.extend(self._parsed_leniently(line))
@@ -107,7 +102,7 @@ class _Incoming(_Stream):
 
     def _large(self, line: bytes) -> list[SessionMessage]:
         try:
-            return [self._wrapped(self._message_of(read_large(line), by_name=False))]
+            return [self._message_of(read_large(line))]
         except TooMuch as cause:
             answered = _LEADING_ID.match(line)
             return [unreadable_answer(int(answered[1]), str(cause))] if answered else []
@@ -131,7 +126,7 @@ class _Incoming(_Stream):
     def _salvaged(self, line: bytes) -> Iterator[SessionMessage]:
         for message in () if isinstance(line, CutLine) else salvaged(line):
             with suppress(ValueError):
-                yield self._wrapped(self._message_of(message, by_name=False))
+                yield self._message_of(message)
 
 
 class _Outgoing(_Stream):

@@ -121,11 +121,15 @@ def _mend_result(result: JsonObject, _watch: Watch) -> None:
     content = result.get("content")
     alone = [cast(Any, content)] if isinstance(content, str | dict) else []
     blocks = cast(list[Any], content) if isinstance(content, list) else alone
-    result["content"] = [_mended_block(block) for block in blocks]
     result["isError"] = result.get("isError") in (True, "true")
-    # The handshake era knows only objects here; older servers send other things all the same.
-    structured = result.pop("structuredContent", None)
-    result["_meta"] = {**result.get("_meta", {}), RAW: Kept.of(structured)}
+    # What it says passes by the SDK, which would check and copy each block of it several times.
+    # Structured content may be anything; in the handshake era the SDK knows only objects.
+    kept = {
+        "content": [_mended_block(block) for block in blocks],
+        "structured": result.pop("structuredContent", None),
+    }
+    result["content"] = []
+    result["_meta"] = {**result.get("_meta", {}), RAW: Kept.of(kept)}
 
 
 def _mend_handshake(result: JsonObject, _watch: Watch) -> None:
