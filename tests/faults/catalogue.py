@@ -6,14 +6,16 @@ A part of the catalogue is a file with a tuple of faults; a new one is added to 
 from __future__ import annotations
 
 from .http_calls import ANSWERED, LARGE, REFUSED
+from .http_start import SILENT as SILENT_BEHIND_A_URL
 from .http_start import STARTING as STARTING_BEHIND_A_URL
 from .stdio_calls import CALLS
 from .stdio_listing import LISTING
-from .stdio_start import STARTING
+from .stdio_start import SILENT, STARTING
 from .stdio_traffic import ENDING, TRAFFIC
 
 GROUPS = {
     "starting": STARTING,
+    "silent": (*SILENT, *SILENT_BEHIND_A_URL),
     "listing": LISTING,
     "calls": CALLS,
     "traffic": TRAFFIC,

@@ -18,18 +18,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import anyio
-
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.core.errors import SourceFailed
 
-from .fault import Call, Entry, Fault
+from .fault import LONG_SECONDS, Call, Entry, Fault
+from .stalls import watching
 
 HEALTHY = "healthy"
-_TICK_SECONDS = 0.01
 _MARK = "FAULT_RUN"
 _GONE_SECONDS = 3.0  # after the end of a server was told, until the last of its processes is gone
 
@@ -78,7 +76,7 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
         with bridge_with(**entries, **{HEALTHY: entry()}) as bridge:
             bridge.list_tools(HEALTHY)
             with (
-                _ticking(bridge) as ticks,
+                watching(bridge) as stalls,
                 _calling(bridge) as healthy,
                 ThreadPoolExecutor(len(faults)) as threads,
             ):
@@ -88,8 +86,8 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
         reports={x.fault.name: x for x in reports},
         healthy_calls=healthy.calls,
         healthy_errors=tuple(healthy.errors),
-        longest_stall_seconds=ticks.longest_stall_seconds,
-        longest_hold_seconds=ticks.longest_hold_seconds,
+        longest_stall_seconds=stalls.longest_step_seconds,
+        longest_hold_seconds=stalls.longest_hold_seconds,
         left_behind=_left_since(before),
     )
 
@@ -110,6 +108,7 @@ class _Sitting:
             self._call("call", fault.call)
         if fault.mend is not None:
             fault.mend(self._folder)
+            self._let_an_attempt_end()
         self._call("again", fault.again)
         if fault.last is not None:
             self._call("last", fault.last)
@@ -122,6 +121,14 @@ class _Sitting:
         status = status_of(self._bridge, self._fault.name)
         if status.state != "ready":
             raise SourceFailed(status.name, status.error, status.next_step, status.stderr_tail)
+
+    def _let_an_attempt_end(self) -> None:
+        """One that began before it was mended fails as it would have; the next one counts."""
+
+        def has_ended() -> bool:
+            return status_of(self._bridge, self._fault.name).state != "connecting"
+
+        wait_until(has_ended, f"{self._fault.name} is no longer connecting", LONG_SECONDS)
 
     def _call(self, name: str, call: Call) -> None:
         def make() -> Any:
@@ -141,63 +148,6 @@ class _Sitting:
         seconds = time.monotonic() - started
         text, notes = (result.text, result.notes) if hasattr(result, "text") else ("", ())
         self._steps[name] = Step(name, seconds, limit, error, text, notes)
-
-
-@dataclass
-class _Ticks:
-    """A task on the bridge's loop that wants to be run every few milliseconds.
-
-    A stall is what the loop itself computed between two ticks: on a busy machine the rest of a
-    delay is not ours, nor is the collection of garbage among all that the tests have loaded. A hold
-    is what all threads of the process computed while a tick was late: one of them may have held the
-    interpreter.
-    """
-
-    longest_stall_seconds: float = 0.0
-    longest_hold_seconds: float = 0.0
-
-    async def run(self, _engine: object) -> None:
-        with _collecting() as collected:
-            while True:
-                wall, process, thread = time.monotonic(), time.process_time(), time.thread_time()
-                garbage = collected()
-                await anyio.sleep(_TICK_SECONDS)
-                late = time.monotonic() - wall - _TICK_SECONDS
-                hold = min(late, time.process_time() - process)
-                stall = time.thread_time() - thread - (collected() - garbage)
-                self.longest_stall_seconds = max(self.longest_stall_seconds, min(late, stall))
-                self.longest_hold_seconds = max(self.longest_hold_seconds, hold)
-
-
-@contextmanager
-def _collecting() -> Iterator[Callable[[], float]]:
-    """How many seconds this thread has spent with collecting garbage so far."""
-    seconds, began, thread = 0.0, 0.0, threading.get_ident()
-
-    def note(phase: str, _: object) -> None:
-        nonlocal seconds, began
-        if threading.get_ident() != thread:
-            return
-        if phase == "start":
-            began = time.thread_time()
-        else:
-            seconds += time.thread_time() - began
-
-    gc.callbacks.append(note)
-    try:
-        yield lambda: seconds
-    finally:
-        gc.callbacks.remove(note)
-
-
-@contextmanager
-def _ticking(bridge: Bridge) -> Iterator[_Ticks]:
-    ticks = _Ticks()
-    ticking = bridge.submit(ticks.run)
-    try:
-        yield ticks
-    finally:
-        ticking.cancel()
 
 
 @dataclass

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from xai_mcp_agent.core.errors import SourceError, XaiMcpError
+from xai_mcp_agent.settings.models import START_TIMEOUT_SECONDS
 
 Entry: TypeAlias = dict[str, Any]
 Server: TypeAlias = Entry | Callable[[Path], AbstractContextManager[Entry]]
@@ -19,6 +20,10 @@ Server: TypeAlias = Entry | Callable[[Path], AbstractContextManager[Entry]]
 
 LAST_WORDS = "the server says this on stderr"
 """Every server of ours that is started writes this first; errors about it must quote it."""
+
+
+LONG_SECONDS = 60.0
+"""What has to work gets this long: it bounds a hang, however busy the machine is."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Call:
     tool: str = "echo"
     arguments: dict[str, Any] = field(default_factory=lambda: {"text": "fine"})
     expected: Expected = Works()
-    seconds: float = 20.0
+    seconds: float = LONG_SECONDS
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class Fault:
     does: str
     server: Server
     connect: Expected = Works()
-    connect_seconds: float = 20.0
+    connect_seconds: float = START_TIMEOUT_SECONDS
     call: Call | None = Call()
     again: Call = Call()
     last: Call | None = None

@@ -116,10 +116,10 @@ ANSWERED: tuple[Fault, ...] = (
 
 LARGE: tuple[Fault, ...] = (
     *working("http_sse_big_event", "sends an event of 2 MiB", of_calls(large_event(2))),
-    *failing("http_sse_huge_event", "sends an event of 100 MiB", large_event(100),
+    *failing("http_sse_huge_event", "sends an event of 80 MiB", large_event(80),
              "it is larger than 64 MiB"),
-    *failing("http_gzip_bomb", "packs 300 MiB into little", packed(300),
+    *failing("http_gzip_bomb", "packs 100 MiB into little", packed(100),
              "it is larger than 64 MiB"),
-    *failing("http_deflate_bomb", "packs 300 MiB into little, in another way",
-             packed(300, "deflate"), "it is larger than 64 MiB"),
+    *failing("http_deflate_bomb", "packs 100 MiB into little, in another way",
+             packed(100, "deflate"), "it is larger than 64 MiB"),
 )  # fmt: skip

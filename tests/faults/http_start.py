@@ -17,6 +17,7 @@ from .http_servers import (
     mend,
     of_all,
 )
+from .stdio_start import SILENT_SECONDS
 
 _PAGE = "<!doctype html><title>Sign in</title>"
 _SECRET = {"headers": {"Authorization": f"Bearer {TOKEN}"}}
@@ -56,6 +57,11 @@ def echo_the_token(handler: Any, _message: Any) -> None:
     handler.answer(403, handler.headers["authorization"].encode(), "text/plain")
 
 
+def silent_once(peer: FaultHttp) -> None:
+    """The question for its era and the handshake are taken and not answered, once each."""
+    peer.faults |= {x: first(1, Hang()) for x in ("server/discover", "initialize")}
+
+
 def not_there(peer: FaultHttp) -> None:
     """Nobody listens."""
     peer.stop()
@@ -86,8 +92,6 @@ STARTING: tuple[Fault, ...] = (
              "answered: an HTML page, 'Sign in'"),
     *failing("http_empty", "answers with nothing", refuse(200, "", "application/json"),
              "answered: it is empty"),
-    *failing("http_hang", "takes requests and never answers", Hang(),
-             "still shaking hands after 1 s", {"startTimeout": 1}),
     *failing("http_drop", "closes every connection", drop, "cannot be reached: RemoteProtocol"),
     *in_both_eras("http_refused", "is not running", not_there, call=None, mend=mend,
                   connect=fails("cannot be reached: ConnectError", kind=SourceFailed)),
@@ -97,3 +101,13 @@ STARTING: tuple[Fault, ...] = (
     *failing("http_secret_echo", "repeats the token that it was sent", echo_the_token,
              r"HTTP 403: \*\*\*", _SECRET),
 )  # fmt: skip
+
+SILENT = in_both_eras(
+    "http_hang",
+    "takes requests and never answers",
+    silent_once,
+    {"startTimeout": SILENT_SECONDS},
+    connect=fails("still shaking hands after 10 s", kind=SourceFailed),
+    connect_seconds=SILENT_SECONDS,
+    call=None,
+)

@@ -7,7 +7,7 @@ from typing import Any
 
 from xai_mcp_agent.core.errors import ServerError, SourceClosed, ToolTimeout, UnknownTool
 
-from .fault import Call, Entry, Expected, Fails, Fault, Works
+from .fault import LONG_SECONDS, Call, Entry, Expected, Fails, Fault, Works
 from .stdio_start import speaking
 
 _FINE = Works("fine")
@@ -19,11 +19,11 @@ def _answer(text: str = "fine", request: str = "ID", **more: Any) -> str:
     return f'{{"jsonrpc": "2.0", "id": {request}, "result": {result}}}'
 
 
-def _act(*steps: list[Any], expected: Expected = _FINE, seconds: float = 20.0) -> Call:
+def _act(*steps: list[Any], expected: Expected = _FINE, seconds: float = LONG_SECONDS) -> Call:
     return Call("act", {"steps": list(steps)}, expected, seconds)
 
 
-def _line(line: str, expected: Expected, seconds: float = 20.0) -> Call:
+def _line(line: str, expected: Expected, seconds: float = LONG_SECONDS) -> Call:
     return _act(["line", line], expected=expected, seconds=seconds)
 
 
@@ -149,7 +149,7 @@ CALLS = (
         "closes its standard input and lives on",
         speaking(),
         call=_act(["line", _answer()], ["close", 0], _FOR_EVER),
-        again=Call("echo", {"text": "x"}, Works(), 5),
+        again=Call("echo", {"text": "x"}, Works(), seconds=20),  # long before it ends by itself
     ),
     Fault(
         "crash_loop",

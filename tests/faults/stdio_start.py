@@ -66,7 +66,7 @@ def _without(name: str) -> Entry:
 
 
 def _handshake(*steps: list[Any]) -> Entry:
-    return mendable(on={"initialize": list(steps)}, startTimeout=1)
+    return mendable(on={"initialize": list(steps)})
 
 
 STARTING = (
@@ -88,15 +88,6 @@ STARTING = (
         mend=_install,
     ),
     Fault("slow_start", "is silent for two seconds, then works", speaking(delay=2)),
-    Fault(
-        "hang_handshake",
-        "starts and never answers",
-        mendable(hang=True, startTimeout=1),
-        connect=failed("still shaking hands after 1 s"),
-        connect_seconds=1,
-        call=None,
-        mend=mend,
-    ),
     Fault(
         "discover_ignored",
         "does not answer when it is asked for the newer protocol",
@@ -228,20 +219,40 @@ STARTING = (
         mend=mend,
     ),
     Fault(
-        "list_hang",
-        "does not answer when it is asked for its tools",
-        mendable(list="hang", startTimeout=2),  # time to begin beside all the others
-        connect=failed("still listing its tools after 2 s"),
-        connect_seconds=2,
-        call=None,
-        mend=mend,
-    ),
-    Fault(
         "list_dies",
         "dies when it is asked for its tools",
         mendable(list="die"),
         connect=failed("while listing its tools: it exited with code 8"),
         call=None,
         mend=mend,
+    ),
+)
+
+SILENT_SECONDS = 10.0
+"""The limit of a start that never ends, and so of the healthy one after it."""
+
+
+def _silent_once(**options: Any) -> Entry:
+    """Silent when it is started first, healthy from then on: nothing has to happen in between."""
+    healthy = dict.fromkeys(options, "")
+    return speaking(**options, then=healthy, journal="starts", startTimeout=SILENT_SECONDS)
+
+
+SILENT = (
+    Fault(
+        "hang_handshake",
+        "starts and never answers",
+        _silent_once(hang=True),
+        connect=failed("still shaking hands after 10 s"),
+        connect_seconds=SILENT_SECONDS,
+        call=None,
+    ),
+    Fault(
+        "list_hang",
+        "does not answer when it is asked for its tools",
+        _silent_once(list="hang"),
+        connect=failed("still listing its tools after 10 s"),
+        connect_seconds=SILENT_SECONDS,
+        call=None,
     ),
 )

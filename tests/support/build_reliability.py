@@ -35,8 +35,8 @@ def table() -> str:
     stall = max(run.longest_stall_seconds for run in runs)
     calls = sum(run.healthy_calls for run in runs)
     said = (
-        f"\n{len(rows)} faults. The healthy server answered {calls:,} calls meanwhile; the longest "
-        f"stall of the bridge's loop was {stall:.2f} s.\n"
+        f"\n{len(rows)} faults. The healthy server answered {calls:,} calls meanwhile; no step of "
+        f"the bridge's loop computed for longer than {stall:.2f} s.\n"
     )
     return "".join([_HEAD, *rows, said])
 

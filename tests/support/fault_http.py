@@ -31,7 +31,7 @@ class FaultHttp:
     """One server that may be stopped and started again.
 
     `requests` are the headers of all POSTs, `methods` what they asked for, `paths` where.
-    Without a `port` it gets one of its own.
+    Without a `port` it gets one of its own, and keeps it until `close`.
     """
 
     def __init__(
@@ -52,7 +52,12 @@ class FaultHttp:
         self._with_sessions = sessions
         self._with_standing_stream = standing
         self._tls = tls
-        self._port = port
+        # Bound, and nobody listens: while the server is stopped its port is refused, and not given
+        # to somebody else.
+        self._place = socket.socket()
+        self._place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._place.bind(("127.0.0.1", port))
+        self._port = self._place.getsockname()[1]
         self._server: ThreadingHTTPServer | None = None
         self.start()
 
@@ -79,7 +84,6 @@ class FaultHttp:
         self._sockets: list[socket.socket] = []
         self._server = _Server(("127.0.0.1", self._port), _Handler)
         self._server.owner = self
-        self._port = self._server.server_address[1]
         if self._tls is not None:
             # The handshake is made in the connection's own thread, by its first read.
             self._server.socket = self._tls.wrap_socket(
@@ -100,6 +104,11 @@ class FaultHttp:
                 connection.shutdown(socket.SHUT_RDWR)
         for stream in self.streams:
             stream.put(_STREAM_END)
+
+    def close(self) -> None:
+        """Stop for good."""
+        self.stop()
+        self._place.close()
 
     def say(self, message: dict[str, Any]) -> None:
         """Send a message on every open stream."""
@@ -344,4 +353,4 @@ def fault_http(**options: Any) -> Generator[FaultHttp]:
     try:
         yield peer
     finally:
-        peer.stop()
+        peer.close()

@@ -275,6 +275,18 @@ def starts_in(journal: Path) -> list[float]:
     return [float(line.split()[1]) for line in lines if line.startswith("start ")]
 
 
+def test_an_attempt_that_began_before_a_server_was_mended_is_not_the_last(tmp_path: Path):
+    """Whoever asks in the middle of it is told what comes of the one after it."""
+    mended, starts = tmp_path / "mended", tmp_path / "starts"
+    server = entry(delay=0.5, exit=3, until=str(mended), journal=str(starts), mode="legacy")
+    with bridge_with(it=server) as bridge:
+        with pytest.raises(SourceFailed, match="exited with code 3"):
+            bridge.list_tools("it")
+        wait_until(lambda: starts.read_text().count("start") == 2, "it is started again")
+        mended.touch()
+        assert bridge.call_tool("it", "echo", {"text": "hello"}).text == "hello"
+
+
 def test_a_disabled_and_an_unknown_server_are_told_by_name():
     with bridge_with(off={**entry(), "disabled": True}, it=entry()) as bridge:
         with pytest.raises(UnknownServer, match=r"Server 'off' is disabled"):

@@ -71,10 +71,11 @@ async def _json_answer(
         errand.body = await response.aread()
         if not errand.body.startswith(BYTE_ORDER_MARK):
             return response
-    body = await _body(response, MAX_ANSWER_BYTES)
-    if len(body) > MAX_ANSWER_BYTES:
+    pieces = await _pieces(response, MAX_ANSWER_BYTES)
+    # Before they are put together: that much copying would hold up everybody, and for nothing.
+    if sum(map(len, pieces)) > MAX_ANSWER_BYTES:
         return _unreadable(request, TOO_LARGE)
-    errand.body = body = body.removeprefix(BYTE_ORDER_MARK)
+    errand.body = body = b"".join(pieces).removeprefix(BYTE_ORDER_MARK)
     if len(body) > SHORT_BYTES:
         body = await shortened(body, facts)
     return _with_body(request, response, body)
@@ -217,18 +218,23 @@ def watched(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
 
 async def _body(response: httpx2.Response, at_most: int) -> bytes:
     """The body, unpacked; one byte or more too long when there is more than `at_most`."""
-    chunks: list[bytes] = []
+    return b"".join(await _pieces(response, at_most))
+
+
+async def _pieces(response: httpx2.Response, at_most: int) -> list[bytes]:
+    """The same in the pieces in which it came."""
+    pieces: list[bytes] = []
     size = 0
     try:
-        async with aclosing(in_pieces(response)) as pieces:
-            async for chunk in pieces:
-                chunks.append(chunk)
-                size += len(chunk)
+        async with aclosing(in_pieces(response)) as unpacked:
+            async for piece in unpacked:
+                pieces.append(piece)
+                size += len(piece)
                 if size > at_most:
                     break
     finally:
         await response.aclose()
-    return b"".join(chunks)
+    return pieces
 
 
 def _is_small(response: httpx2.Response) -> bool:
