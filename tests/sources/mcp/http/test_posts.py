@@ -9,6 +9,7 @@ import pytest
 from tests.support.bridges import bridge_with
 from tests.support.fault_http import FaultHttp, Hang, fault_http
 from tests.support.http_faults import answered, event
+from tests.support.processes import wait_until
 from xai_mcp_agent.core.errors import ToolTimeout
 
 
@@ -62,8 +63,21 @@ def test_a_call_that_is_given_up_ends_its_connection_and_sends_nothing():
         assert "notifications/cancelled" not in peer.methods
 
 
-def test_all_calls_have_the_same_headers_whoever_posts_them():
-    with fault_http(era="modern") as peer:
+def test_in_the_older_era_a_call_is_given_up_by_a_message():
+    """MCP 2025-11-25, transports: the end of a connection is no sign."""
+    with fault_http(era="legacy", sessions=True) as peer, bridge_with(it=peer.entry()) as bridge:
+        assert bridge.call_tool("it", "echo", {"text": "a"}).text == "a"
+        peer.faults["tools/call"] = Hang()
+        with pytest.raises(ToolTimeout):
+            bridge.call_tool("it", "echo", {"text": "a"}, timeout_seconds=0.5)
+        del peer.faults["tools/call"]
+        assert bridge.call_tool("it", "echo", {"text": "b"}).text == "b"
+        wait_until(lambda: "notifications/cancelled" in peer.methods, "the message")
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_all_calls_have_the_same_headers_whoever_posts_them(era: str):
+    with fault_http(era=era, sessions=era == "legacy") as peer:
         own = {"X-Key": "k-17", "User-Agent": "robot", "Host": "named.example"}
         with bridge_with(it=peer.entry(headers=own)) as bridge:
             bridge.connect(wait=True)
@@ -71,7 +85,8 @@ def test_all_calls_have_the_same_headers_whoever_posts_them():
         listing = peer.requests[peer.methods.index("tools/list")]
         (call,) = calls_in(peer)
         assert (call["x-key"], call["user-agent"], call["host"]) == tuple(own.values())
-        assert (call["mcp-method"], call["mcp-name"]) == ("tools/call", "echo")
-        assert listing.keys() | {"mcp-name"} == call.keys()
+        named = {"mcp-name", "mcp-method"} if era == "modern" else set[str]()
+        assert listing.keys() | named == call.keys()
+        assert ("mcp-session-id" in call) == (era == "legacy")
         different = {x for x in listing if listing[x] != call[x]}
-        assert different == {"mcp-method", "content-length"}
+        assert different == {"mcp-method", "content-length"} & call.keys()

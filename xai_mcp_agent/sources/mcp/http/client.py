@@ -87,6 +87,7 @@ class ServerClient(DirectClient):
         ask = partial(self._ask, request, partial(super().send, request, **options))
         if request.method == "GET" and not self._answers_elsewhere:
             return await self._standing.open(ask)
+        self._facts.session_id = request.headers.get("mcp-session-id", "")
         self.connections.begin()
         try:
             return await ask()

@@ -38,7 +38,7 @@ class HttpFacts:
     called twice. `mask` hides secrets, to be used before a text is cut. `no_access` says why access
     could not be had, if that was so. `has_no_endpoint`: nothing at this URL takes messages.
     `large` has large results of no particular request. `answers_in_json`: what was asked last was
-    answered with one JSON text.
+    answered with one JSON text. `session_id` goes along with all that is sent in the older era.
     """
 
     def __init__(self) -> None:
@@ -46,6 +46,7 @@ class HttpFacts:
         self.failure = ""
         self.has_no_endpoint = False
         self.answers_in_json = False
+        self.session_id = ""
         self.large = Taken()
         self.no_access: AuthFailure | None = None
         self.on_doubt: Callable[[], None] = _nothing

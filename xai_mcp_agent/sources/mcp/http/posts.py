@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from ..wire.eras import is_modern
 from ..wire.messages import param_of
 from .errand import Errand, current_errand
 from .facts import HttpFacts
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# Only the newer era has it. In the older one a session goes along with each request, and a call is
-# given up by a message.
-_SIGN_OF_THE_ERA = "mcp-method"
+_VERSION = "mcp-protocol-version"
+_SESSION = "mcp-session-id"
 
 
 class Posts:
@@ -61,8 +61,7 @@ class Posts:
         if method == "notifications/cancelled":
             return self._is_given_up(param_of(message, "requestId"))
         errand = current_errand()
-        is_ours = method == "tools/call" and _SIGN_OF_THE_ERA in _headers_of(item)
-        if errand is None or not is_ours or not self._facts.answers_in_json:
+        if errand is None or method != "tools/call" or not self._facts.answers_in_json:
             return False
         # Many new connections at the same moment are lost: a server lets only so many wait for it.
         # On the SDK's way they are opened more slowly.
@@ -70,9 +69,17 @@ class Posts:
             return False
         self._client.connections.begin()
         self._is_given_up(errand.id)  # one of the same number, whose answer nobody could tell apart
-        scope = self._under_way[errand.id] = anyio.CancelScope()
-        self._tasks.start_soon(self._post, item, content.encode(), errand, scope)
+        self._tasks.start_soon(
+            self._post, item, content.encode(), errand, self._scope_of(item, errand)
+        )
         return True
+
+    def _scope_of(self, item: SessionMessage, errand: Errand) -> anyio.CancelScope:
+        """Around its post. Its end gives the call up, in the newer era; a message in the older."""
+        scope = anyio.CancelScope()
+        if is_modern(_headers_of(item).get(_VERSION, "")):
+            self._under_way[errand.id] = scope
+        return scope
 
     def _is_given_up(self, request: Any) -> bool:
         scope = self._under_way.pop(request, None)
@@ -85,7 +92,7 @@ class Posts:
     ) -> None:
         try:
             with scope:
-                response = await self._client.post_message(content, _headers_of(item))
+                response = await self._client.post_message(content, self._headers(item))
                 if errand.body is not None:
                     await self._arrived(answer_in(await response.aread(), errand, self._facts))
                 else:
@@ -96,6 +103,10 @@ class Posts:
             self._client.connections.end()
             if self._under_way.get(errand.id) is scope:
                 del self._under_way[errand.id]
+
+    def _headers(self, item: SessionMessage) -> dict[str, str]:
+        session = self._facts.session_id
+        return {**_headers_of(item), _SESSION: session} if session else _headers_of(item)
 
     async def _hand_over(self, item: SessionMessage, errand: Errand, response: Any) -> None:
         errand.answer = response
