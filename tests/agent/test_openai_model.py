@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from tests.support.model_endpoint import (
@@ -590,8 +591,7 @@ async def test_a_run_can_be_cancelled_while_the_model_thinks():
     async with model_of([hangs(), says("ok")]) as (subject, endpoint):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask, subject)
-            while not endpoint.requests:
-                await anyio.sleep(0.01)
+            assert await anyio.to_thread.run_sync(endpoint.asked.wait, 20)
             tasks.cancel_scope.cancel()
         assert (await ask(subject)).text == "ok"
 

@@ -45,13 +45,16 @@ def test_a_coroutine_is_run_on_the_loop_and_its_result_or_error_comes_back():
         assert made.submit(double, 3).result(5) == 6
 
 
-def test_a_call_may_take_longer_than_one_step_of_waiting():
-    async def wait(seconds: float) -> str:
+def test_a_call_may_take_longer_than_many_steps_of_waiting(monkeypatch: pytest.MonkeyPatch):
+    """A slow call: at each step its caller makes sure that there is still somebody to wait for."""
+    monkeypatch.setattr("xai_mcp_agent.bridge.portal._STEP_SECONDS", 0.005)
+
+    async def be_slow(seconds: float) -> str:
         await anyio.sleep(seconds)
         return "done"
 
     with portal() as made:
-        assert made.call(wait, 1.1) == "done"
+        assert made.call(be_slow, 0.1) == "done"
 
 
 def test_a_timeout_of_the_call_itself_is_its_error():

@@ -134,10 +134,11 @@ def drops_midway(text: str = "Hello, ") -> Step:
 
 
 class ModelEndpoint:
-    """The running endpoint. `requests` has what was asked so far, in order."""
+    """The running endpoint. `requests` has what was asked so far, in order; `asked`: something."""
 
     def __init__(self, script: Script) -> None:
         self.requests: list[ModelAsked] = []
+        self.asked = threading.Event()
         self.base_url = ""
         self._next = script if callable(script) else _in_order(script)
         self._closing = asyncio.Event()
@@ -145,6 +146,7 @@ class ModelEndpoint:
     async def answer(self, request: Request) -> Response:
         body = json.loads(await request.body())
         self.requests.append(ModelAsked(dict(request.headers), body))
+        self.asked.set()
         step = self._next(body)
         if step.kind == "hangs":
             await self._closing.wait()

@@ -115,22 +115,19 @@ async def test_a_folder_that_cannot_be_made_is_noted_and_no_error(tmp_path: Path
 @pytest.mark.anyio
 async def test_one_at_a_time_has_the_lock(store: TokenStore):
     """Also within one process: two bridges may use one folder."""
-    inside = 0
-    most = 0
+    order: list[str] = []
 
-    async def hold() -> None:
-        nonlocal inside, most
+    async def another() -> None:
         async with store.locked(server_at(URL)):
-            inside += 1
-            most = max(most, inside)
-            await anyio.sleep(0.01)
-            inside -= 1
+            order.append("another")
 
     with anyio.fail_after(20):
-        async with anyio.create_task_group() as tasks:
-            for _ in range(4):
-                tasks.start_soon(hold)
-    assert most == 1
+        async with anyio.create_task_group() as tasks, store.locked(server_at(URL)):
+            tasks.start_soon(another)
+            with pytest.raises(TimeoutError), anyio.fail_after(0.2):  # it looks several times
+                await another()
+            order.append("first")
+    assert order == ["first", "another"]
 
 
 def test_printing_a_record_shows_no_secret():
