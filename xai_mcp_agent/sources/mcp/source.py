@@ -354,8 +354,12 @@ class _Sitting:
 
 
 def _again(error: SourceError) -> SourceError:
-    """The same error anew: a raised exception collects the tracebacks of its travels."""
-    return type(error)(error.source, error.problem, error.next_step, error.stderr_tail)
+    """The same error anew, as a kind that callers know: its name is shown in a lab.
+
+    A raised exception collects the tracebacks of its travels.
+    """
+    kind = SourceFailed if isinstance(error, SourceFailed) else type(error)
+    return kind(error.source, error.problem, error.next_step, error.stderr_tail)
 
 
 # Set once in a process.

@@ -108,7 +108,7 @@ def test_a_refusal_that_only_a_person_can_change_is_not_tried_again_and_again(st
     with fault_http() as peer:
         peer.faults["*"] = refuse(status)
         with bridge_with(it=peer.entry()) as bridge:
-            failure_of(bridge, "it")
+            assert type(failure_of(bridge, "it")) is SourceFailed, "its name is shown in a lab"
             wait_for_state(bridge, "it", "failed", seconds=1)
             assert len(peer.requests) == 2, "the probe for the era, and the handshake"
             peer.faults.clear()
