@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from .support.environments import build_package
+from .support.warm_python import kept_warm
 
 # What takes long begins first, so that the processes end at about the same time.
 _LONGEST_FIRST = (
@@ -18,6 +20,11 @@ _LONGEST_FIRST = (
 )  # fmt: skip
 # Tests that share something costly, such as the lab and its browser: files whose names begin so.
 _TOGETHER = {"test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel"}
+
+
+# The machine may be busy; what takes too long is found by the limit of the whole test.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")
@@ -49,6 +56,15 @@ class _ByFile(LoadScopeScheduling):
         name = file.rpartition("/")[2]
         shared = (what for start, what in _TOGETHER.items() if name.startswith(start))
         return next(shared, file)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What the processes that tests start have in common, also in a parallel run."""
+    # Some machines forbid it: then each of a thousand processes would compile the package anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    warm = kept_warm()
+    warm.__enter__()
+    config.add_cleanup(lambda: warm.__exit__(None, None, None))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

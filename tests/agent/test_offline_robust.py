@@ -122,7 +122,7 @@ def reply_to(
     return anyio.run(asked)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
 @given(functions=FUNCTIONS, messages=MESSAGES, request_text=REQUESTS, in_text=st.booleans())
 def test_any_tools_and_any_conversation_give_a_valid_reply(
     functions: list[FunctionSpec], messages: list[Message], request_text: str, in_text: bool
@@ -140,7 +140,7 @@ def test_any_tools_and_any_conversation_give_a_valid_reply(
     assert (reply.text, reply.calls) == (again.text, again.calls)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(functions=FUNCTIONS, request_text=REQUESTS, result=REQUESTS | ODD_SCHEMAS.map(json.dumps))
 @example(
     [tool("find_books", "Find.", query="string")],
@@ -209,7 +209,7 @@ async def cpu_seconds(repeated: str, characters: int) -> float:
     return min(spent)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=80))
 def test_a_value_is_where_it_says_it_is(text: str) -> None:
     for mention in find_mentions(text, TODAY):

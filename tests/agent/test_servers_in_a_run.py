@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.warm_python import warm_python
 from xai_mcp_agent.bridge.nodes.agents import init_agent
 from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
 from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, make_toolbelt, use_server
@@ -23,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder whose settings have a few servers, good and bad."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
-    growing = {"command": sys.executable, "args": [str(GROWING)]}
+    growing = {"command": warm_python(), "args": [str(GROWING)]}
     crash = "import sys; print('licence missing', file=sys.stderr); sys.exit(3)"
     servers = {
         "grow": growing,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from tests.support.processes import http_server
+from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
 
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
@@ -47,7 +47,7 @@ def use_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseServers:
 
 def workshop_entry(pid_file: Path) -> dict[str, Any]:
     """The settings entry of a server that is a child of ours and writes its number there."""
-    return {"command": sys.executable, "args": [str(WORKSHOP), "--pid", str(pid_file)]}
+    return {"command": warm_python(), "args": [str(WORKSHOP), "--pid", str(pid_file)]}
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from tests.support.kernels import Kernel, kernel
 from tests.support.model_endpoint import hangs, model_endpoint
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import compile_workflow, run_script
+from tests.support.warm_python import warm_python
 from tests.support.workflows import Workflow
 
 from .conftest import SERVERS, workshop_entry
@@ -47,7 +48,7 @@ def settings(pid_file: Path) -> Path:
     """The settings of all runs here."""
     file = pid_file.with_name("mcp_settings.json")
     library, units = (
-        {"command": "${python}", "args": [str(SERVERS / f"{name}.py")]}
+        {"command": warm_python(), "args": [str(SERVERS / f"{name}.py")]}
         for name in ("library", "units")
     )
     servers = {"library": library, "units": units, "workshop": workshop_entry(pid_file)}

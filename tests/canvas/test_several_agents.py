@@ -13,6 +13,7 @@ from xai_components.xai_utils.utils import AwaitFutures, RunParallelThread
 
 from tests.support.canvas import call, chain, make, play
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
+from tests.support.warm_python import warm_python
 from xai_mcp_agent.agent_components import AgentInit, AgentRun
 from xai_mcp_agent.memory_components import AgentNumpyMemory
 from xai_mcp_agent.toolbelt_components import (
@@ -30,7 +31,7 @@ Body = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
-    units = {"command": "${python}", "args": [str(SERVERS / "units.py")]}
+    units = {"command": warm_python(), "args": [str(SERVERS / "units.py")]}
     use_servers(library=library, units=units)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import fault_server
 from tests.support.scripts import child_environment
+from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.cli.servers import read_arguments
 from xai_mcp_agent.core.errors import InvalidArguments
@@ -26,7 +27,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A settings file with one good, one broken, one disabled and one wrong server."""
     crash = "import sys; print('no licence', file=sys.stderr); sys.exit(3)"
     servers = {
-        "units": {"command": sys.executable, "args": [str(SERVERS / "units.py")]},
+        "units": {"command": warm_python(), "args": [str(SERVERS / "units.py")]},
         "bad": {"command": sys.executable, "args": ["-c", crash]},
         "off": {"command": "x", "disabled": True},
         "unset": {"command": "x", "args": ["${NO_SUCH_VARIABLE_HERE}"]},

@@ -29,6 +29,7 @@ from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
 from tests.support.model_endpoint import Step, fails, hangs, html, model_endpoint
 from tests.support.processes import free_port
+from tests.support.warm_python import warm_python
 from tests.support.xai_agent_workflow import xai_agent_workflow
 from xai_mcp_agent import Answer, Bridge, Question, bridge
 from xai_mcp_agent.agent.models.base import FunctionSpec, ModelRequest, ModelSettings
@@ -216,7 +217,7 @@ def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def calling() -> Iterator[str]:
     """Calls that are wrong, too slow, or lose their server."""
     servers = {
-        "units": {"command": sys.executable, "args": [str(_UNITS)]},
+        "units": {"command": warm_python(), "args": [str(_UNITS)]},
         "notes": entry(timeout=0.5),
     }
     with Bridge({"mcpServers": servers}) as made:

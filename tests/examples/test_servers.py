@@ -18,6 +18,8 @@ from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 
+from tests.support.warm_python import warm_python
+
 from .servers import SERVERS, answer, load, refusal
 
 ERAS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
@@ -57,7 +59,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
 async def over_stdio(name: str, mode: str, *options: str) -> AsyncIterator[Client]:
     """A client of the server's own process, which must leave nothing on standard error."""
     parameters = StdioServerParameters(
-        command=sys.executable, args=[str(SERVERS / f"{name}.py"), *options]
+        command=warm_python(), args=[str(SERVERS / f"{name}.py"), *options]
     )
     with tempfile.TemporaryFile("w+") as errors:
         with anyio.fail_after(START_SECONDS):
@@ -198,7 +200,7 @@ def over_http(name: str, option: str) -> Iterator[int]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = [sys.executable, SERVERS / f"{name}.py", option, str(port)]
+    command = [warm_python(), SERVERS / f"{name}.py", option, str(port)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         yield port

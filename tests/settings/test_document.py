@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.core.errors import SettingsError
@@ -108,7 +108,6 @@ def test_a_place_names_keys_as_a_person_would() -> None:
     assert Place("f").at("servers", 'my "x".y').path == 'servers["my \\"x\\".y"]'
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(text=st.text(alphabet=st.characters(codec="utf-8"), max_size=200))
 def test_any_text_is_settings_or_a_settings_error(
     tmp_path_factory: pytest.TempPathFactory, text: str

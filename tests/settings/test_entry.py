@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.core.errors import SettingsError
@@ -262,7 +262,6 @@ _VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(entry=st.dictionaries(_KEYS, _VALUES))
 def test_any_entry_is_a_server_or_a_problem(entry: Any) -> None:
     settings = settings_from({"mcpServers": {"x": entry}}, environ=ENVIRON)
@@ -281,7 +280,6 @@ _HIDDEN_VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(entry=st.dictionaries(_KEYS, _HIDDEN_VALUES))
 def test_no_problem_and_no_note_shows_a_value(entry: Any) -> None:
     """Keys are names and may be shown."""

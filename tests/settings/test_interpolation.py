@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.core.errors import SettingsError
@@ -97,20 +97,17 @@ def test_the_values_of_secret_variables_are_remembered() -> None:
     assert variables.secrets.mask("tok-123456 abc-123 written-here ada") == "*** *** *** ada"
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(text=st.text().filter(lambda text: "${" not in text))
 def test_text_without_the_mark_stays_as_it_is(text: str) -> None:
     assert expand(text) == text
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(text=st.text(alphabet="${}:-NAMEenv x", max_size=40))
 def test_any_text_expands_or_is_a_settings_error(text: str) -> None:
     with suppress(SettingsError):
         assert isinstance(expand(text), str)
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(text=st.text(), value=st.text(alphabet=st.characters(codec="utf-8"), max_size=20))
 def test_a_literal_mark_can_always_be_written(text: str, value: str) -> None:
     escaped = text.replace("${", "$${")

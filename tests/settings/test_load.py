@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.core.errors import SettingsError
@@ -275,7 +275,6 @@ _JSON = st.recursive(
 )
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(value=_JSON)
 def test_any_json_value_is_settings_or_a_settings_error(value: Any) -> None:
     with suppress(SettingsError):

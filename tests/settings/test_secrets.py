@@ -10,7 +10,7 @@ import time
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent.settings.secrets import MIN_SECRET_LENGTH, Secret, Secrets
@@ -120,7 +120,6 @@ def test_a_megabyte_is_masked_in_a_fraction_of_a_second() -> None:
     assert time.perf_counter() - begin < 1
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(secret=secret_texts, before=st.text(), after=st.text())
 def test_mask_never_leaves_the_secret_in(secret: str, before: str, after: str) -> None:
     secrets = Secrets([secret])
@@ -129,14 +128,12 @@ def test_mask_never_leaves_the_secret_in(secret: str, before: str, after: str) -
     assert json.dumps(secret)[1:-1] not in secrets.mask(json.dumps(f"{before}{secret}{after}"))
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(found=st.lists(secret_texts, max_size=5), text=st.text())
 def test_mask_leaves_no_secret_of_many(found: list[str], text: str) -> None:
     masked = Secrets(found).mask(text + "".join(found) + text)
     assert not [secret for secret in found if secret in masked]
 
 
-@settings(deadline=None)  # the machine may be busy
 @given(text=st.text())
 def test_without_secrets_mask_changes_nothing(text: str) -> None:
     assert Secrets().mask(text) == text

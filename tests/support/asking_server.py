@@ -6,7 +6,6 @@ Over stdio it is a program: `asking_entry()`; over HTTP `asking().streamable_htt
 from __future__ import annotations
 
 import json
-import sys
 import warnings
 from typing import Any
 
@@ -94,7 +93,10 @@ def asking() -> MCPServer:
 
 def asking_entry(**more: Any) -> dict[str, Any]:
     """What a settings file holds for it over stdio."""
-    return {"command": sys.executable, "args": ["-W", "ignore", __file__], **more}
+    # Here, because as a program this file is run without the tests on its path.
+    from tests.support.warm_python import warm_python
+
+    return {"command": warm_python(), "args": [__file__], **more}
 
 
 def form(message: str = "Which colour?", schema: dict[str, Any] = COLOUR) -> dict[str, Any]:

@@ -150,7 +150,10 @@ def _add_slow_tools(server: MCPServer) -> None:
 
 def gallery_entry(**more: Any) -> dict[str, Any]:
     """What a settings file holds for the gallery over stdio."""
-    return {"command": sys.executable, "args": [__file__], **more}
+    # Here, because as a program this file is run without the tests on its path.
+    from tests.support.warm_python import warm_python
+
+    return {"command": warm_python(), "args": [__file__], **more}
 
 
 @contextmanager

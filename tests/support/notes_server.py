@@ -6,7 +6,6 @@ As a program it speaks stdio. `notes_entry()` is what a settings file holds for 
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -136,7 +135,10 @@ def _add_completion(server: MCPServer) -> None:
 
 def notes_entry(**more: Any) -> dict[str, Any]:
     """What a settings file holds for the notes over stdio."""
-    return {"command": sys.executable, "args": [__file__], **more}
+    # Here, because as a program this file is run without the tests on its path.
+    from tests.support.warm_python import warm_python
+
+    return {"command": warm_python(), "args": [__file__], **more}
 
 
 if __name__ == "__main__":

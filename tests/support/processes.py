@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.support.warm_python import warm_python
 
 _WAIT_SECONDS = 20.0  # for a child to start or end on a busy machine
 _LOOK_SECONDS = 0.02
@@ -59,7 +60,7 @@ def http_server(script: Path) -> Generator[str]:
     """Run an MCP server's file with `--http` for the length of the block; its address."""
     port = free_port()
     child = subprocess.Popen(
-        [sys.executable, str(script), "--http", str(port)],
+        [warm_python(), str(script), "--http", str(port)],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:

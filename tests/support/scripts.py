@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import xai_mcp_agent
+
+from .warm_python import warm_python
 
 _RUN_SECONDS = 60  # a child that starts servers, on a busy machine
 _ROOT = Path(xai_mcp_agent.__file__).parents[1]
@@ -42,10 +43,10 @@ def child_environment(home: Path, **variables: str) -> dict[str, str]:
 
 
 def run_script(script: Path, **variables: str) -> Finished:
-    """Run a script with this Python in the folder it is in, and wait for its end."""
+    """Run a script in the folder it is in, and wait for its end."""
     folder = script.parent
     done = subprocess.run(
-        [sys.executable, script.name],
+        [warm_python(), script.name],
         cwd=folder, env=child_environment(folder, **variables), stdin=subprocess.DEVNULL,
         capture_output=True, text=True, encoding="utf-8", timeout=_RUN_SECONDS,
     )  # fmt: skip

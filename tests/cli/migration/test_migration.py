@@ -360,7 +360,7 @@ def paths(document: Document) -> Iterator[Any]:
             yield x["extras"].get("path")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.dictionaries(TEXTS, NODE, max_size=4).flatmap(
         lambda nodes: st.dictionaries(TEXTS, LINK, max_size=3).map(lambda x: drawing(nodes, x))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.support.build_lessons import WORKSHOP, all_lessons, solution_of, star
 from tests.support.canvas_file import load, nodes_of, problems
 from tests.support.components import all_components
 from tests.support.scripts import child_environment
+from tests.support.warm_python import warm_python
 from tests.support.workflows import Workflow, faults
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.workshop.lessons import LESSONS, Lesson, lesson_called
@@ -54,6 +56,7 @@ def solved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def checked(folder: Path) -> Checks:
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
         patch.setattr(os, "environ", child_environment(folder))
+        patch.setattr(sys, "executable", warm_python())
         found = pool.map(lambda lesson: check_lesson(folder, lesson), LESSONS)
         return {x.lesson: x for x in found}
 

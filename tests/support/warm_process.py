@@ -1,0 +1,192 @@
+"""Both ends of a warm Python (`warm_python.py`): what is started, and what does the work.
+
+`python SCRIPT ...` or `python -m MODULE ...` sends its folder, environment and standard files to a
+process that has the libraries loaded, which forks a child for it. If the one that was started is
+killed, so is the child; as the child ends, so does the other one. With anything else, or with
+variables that tell Python how to start, it becomes the usual Python.
+
+Few imports, of the standard library: `python` has to be quick. Linux only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+
+SOCKET = "socket"
+SERVE = "serve"
+_LIBRARIES = (
+    "mcp.server.mcpserver", "mcp", "openai", "jsonschema_rs", "rich.console", "typer", "uvicorn",
+)  # fmt: skip
+_TELL_PYTHON = {
+    "PYTHONHOME", "PYTHONSAFEPATH", "PYTHONUTF8", "PYTHONWARNINGS",
+}  # fmt: skip
+_STATUS_BYTES = 4
+_LONGEST_REQUEST = 1 << 20
+
+
+def hand_over(words: list[str]) -> None:
+    """Have the script run, and end as it ends."""
+    folder, environment = os.path.dirname(os.path.abspath(__file__)), dict(os.environ)
+    is_usual = environment.keys().isdisjoint(_TELL_PYTHON) and _runs_a_script(words)
+    is_usual &= environment.get("PYTHONIOENCODING", "utf-8") == "utf-8"
+    line = socket.socket(socket.AF_UNIX)
+    try:
+        if not is_usual:
+            raise OSError
+        line.connect(os.path.join(folder, SOCKET))
+        request = {"words": words, "folder": os.getcwd(), "environment": environment}
+        socket.send_fds(line, [_framed(json.dumps(request).encode())], [0, 1, 2])
+    except OSError:
+        os.execv(sys.executable, [sys.executable, *words])
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):  # so that the end of the script's files is the end of them
+        os.dup2(nowhere, number)
+    _end_as_it_did(line.recv(_STATUS_BYTES, socket.MSG_WAITALL))
+
+
+def _runs_a_script(words: list[str]) -> bool:
+    return words[:1] == ["-m"] or (bool(words) and words[0].endswith(".py"))
+
+
+def _end_as_it_did(status: bytes) -> None:
+    code = os.waitstatus_to_exitcode(int.from_bytes(status, "little")) if status else 1
+    if code < 0:
+        if -code not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(code)
+
+
+def _framed(data: bytes) -> bytes:
+    return len(data).to_bytes(_STATUS_BYTES, "little") + data
+
+
+class Process:
+    """Has the libraries loaded; forks a child for each script. Ends when its input ends."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+        self._ready = selectors.DefaultSelector()
+        self._ready.register(0, selectors.EVENT_READ)
+        self._ready.register(listening, selectors.EVENT_READ)
+
+    def next_script(self) -> list[str] | None:
+        """In a child: its script and words. In the process itself, at its end: nothing."""
+        while True:
+            for key, _ in self._ready.select():
+                if key.fileobj == 0:
+                    return None
+                if key.fileobj is self._listening:
+                    line, _ = self._listening.accept()
+                    if (script := self._fork(line)) is not None:
+                        return script
+                else:
+                    self._tell_the_end(key.fd, *key.data)
+
+    def _fork(self, line: socket.socket) -> list[str] | None:
+        head, files, _, _ = socket.recv_fds(line, _STATUS_BYTES, 3)
+        size = int.from_bytes(head, "little")
+        data = line.recv(size, socket.MSG_WAITALL) if len(files) == 3 else b""
+        if not data or len(data) != size:
+            line.close()
+            return None
+        _load()
+        if child := os.fork():
+            self._ready.register(os.pidfd_open(child), selectors.EVENT_READ, (child, line))
+            for number in files:
+                os.close(number)
+            return None
+        self._ready.close()
+        self._listening.close()
+        return _become(json.loads(data), files, line)
+
+    def _tell_the_end(self, watched: int, child: int, line: socket.socket) -> None:
+        self._ready.unregister(watched)
+        os.close(watched)
+        _, status = os.waitpid(child, 0)
+        with contextlib.suppress(OSError):  # it was killed, and the script because of that
+            line.send(status.to_bytes(_STATUS_BYTES, "little"))
+        line.close()
+
+
+def _load() -> None:
+    import gc
+    import importlib
+    import warnings
+
+    if "mcp" in sys.modules:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in _LIBRARIES:
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # children do not look through it
+
+
+def _become(request: dict, files: list[int], line: socket.socket) -> list[str]:
+    """Be a process as it would have been started."""
+    os.setsid()
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    # Whoever was started is at the other end: its death is a signal that ends this process.
+    fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
+    line.detach()
+    return request["words"]
+
+
+def _open_standard_files() -> None:
+    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.FileIO(0), "utf-8")  # type: ignore
+    sys.stdout = sys.__stdout__ = _writing(1, "strict")
+    sys.stderr = sys.__stderr__ = _writing(2, "backslashreplace")
+
+
+def _writing(number: int, errors: str) -> io.TextIOWrapper:
+    unbuffered = "PYTHONUNBUFFERED" in os.environ
+    by_line = number == 2 or os.isatty(number)
+    return io.TextIOWrapper(
+        open(number, "wb"), "utf-8", errors, line_buffering=by_line, write_through=unbuffered
+    )
+
+
+def _run(words: list[str], executable: str) -> None:
+    is_module = words[0] == "-m"
+    sys.argv[:] = words[1:] if is_module else words
+    sys.executable = executable
+    folder = os.getcwd() if is_module else os.path.dirname(os.path.abspath(words[0]))
+    given = os.environ.get("PYTHONPATH", "")
+    sys.path[:1] = [folder, *filter(None, given.split(os.pathsep))]
+    _open_standard_files()
+    if is_module:
+        import runpy
+
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        return
+    main = type(sys)("__main__")
+    main.__file__, main.__builtins__ = words[0], __builtins__
+    sys.modules["__main__"] = main
+    with open(words[0], "rb") as file:
+        exec(compile(file.read(), words[0], "exec", dont_inherit=True), main.__dict__)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == [SERVE]:
+        _folder = os.getcwd()
+        _words = Process(socket.socket(fileno=int(sys.argv[2]))).next_script()
+        if _words is not None:
+            _run(_words, os.path.join(_folder, "python"))
+    else:
+        hand_over(sys.argv[1:])

@@ -1,0 +1,63 @@
+"""A Python that has the large libraries loaded already: importing them is half of a test's time.
+
+`warm_python()` is the path of an executable that runs a script as Python would, in a child of a
+process that has imported the libraries once; see `warm_process.py`. It is for tests of what scripts
+and servers do. Tests of how processes start and end use the Python they run in.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import warm_process
+
+_VARIABLE = "TESTS_WARM_PYTHON"
+_END_SECONDS = 20.0
+
+
+def warm_python() -> str:
+    """The path of the executable; that of the usual Python where there is none."""
+    return os.environ.get(_VARIABLE, sys.executable)
+
+
+@contextmanager
+def kept_warm() -> Iterator[None]:
+    """In the block, and in processes started in it, `warm_python()` is warm (Linux)."""
+    if sys.platform != "linux" or _VARIABLE in os.environ:
+        yield
+        return
+    folder = Path(tempfile.mkdtemp(prefix="warm-"))
+    process = _start_process(folder)
+    os.environ[_VARIABLE] = str(folder / "python")
+    try:
+        yield
+    finally:
+        del os.environ[_VARIABLE]
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(_END_SECONDS)
+        shutil.rmtree(folder)
+
+
+def _start_process(folder: Path) -> subprocess.Popen[bytes]:
+    program = Path(warm_process.__file__)
+    executable = folder / "python"
+    text = program.read_text(encoding="utf-8")
+    executable.write_text(f"#!{sys.executable} -SE\n{text}", encoding="utf-8")
+    executable.chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(folder / warm_process.SOCKET))
+        listening.listen(64)
+        return subprocess.Popen(
+            [sys.executable, str(program), warm_process.SERVE, str(listening.fileno())],
+            cwd=folder, pass_fds=[listening.fileno()], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
