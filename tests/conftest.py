@@ -15,8 +15,8 @@ from .support.warm_python import kept_warm
 
 # What takes long begins first, so that the processes end at about the same time.
 _LONGEST_FIRST = (
-    "test_lab", "test_packaging", "test_commands", "test_kernel", "test_soak", "test_compiled",
-    "test_closing", "test_real_servers",
+    "test_lab", "test_packaging", "test_commands", "test_kernel", "test_faults", "test_closing",
+    "test_soak", "test_compiled", "test_real_servers",
 )  # fmt: skip
 # Tests that share something costly, such as the lab and its browser: files whose names begin so.
 _TOGETHER = {"test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel"}

@@ -115,9 +115,9 @@ def test_a_megabyte_is_masked_in_a_fraction_of_a_second() -> None:
     secrets = Secrets(f"token-{i}-{i * 7919:x}" for i in range(50))
     text = "a line of an ordinary log, token- and all\n" * 25_000
     secrets.mask("warm up")
-    begin = time.perf_counter()
+    begin = time.thread_time()
     secrets.mask(text)
-    assert time.perf_counter() - begin < 1
+    assert time.thread_time() - begin < 1
 
 
 @given(secret=secret_texts, before=st.text(), after=st.text())

@@ -29,7 +29,7 @@ sys.exit({attribute}())
 
 
 # What pytest and make tell their children; another pytest or make is to begin anew.
-_OF_THIS_RUN = ("PYTEST_", "MAKE", "MFLAGS")
+_OF_THIS_RUN = ("PYTEST_", "TESTS_", "MAKE", "MFLAGS")
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,10 +58,10 @@ def test_the_indent_of_a_line_is_kept() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 20_000_000, "word " * 2_000_000, "日本" * 500_000])
 def test_even_huge_texts_take_linear_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     cut(text, 60)
     wrap(text[:100_000], 80)
-    assert time.perf_counter() - started < 5.0  # milliseconds, were nobody else on the machine
+    assert time.thread_time() - started < 5.0  # milliseconds, were nobody else on the machine
 
 
 def test_lines_end_however_a_server_ends_them() -> None:
