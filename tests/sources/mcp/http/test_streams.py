@@ -17,7 +17,6 @@ from tests.support.http_faults import (
     dripping,
     in_small_pieces,
     large_event,
-    packed,
     reset,
     silent_after,
     with_length,
@@ -74,7 +73,7 @@ def test_a_large_answer_arrives_as_it_was_sent(era: str, sse: bool):
         fault_http(era=era) as peer,
         bridge_with(it={"url": peer.sse_url if sse else peer.url}) as bridge,
     ):
-        text = '"quoted" and \\ and \u4e2d\n' * 200_000
+        text = '"quoted" and \\ and \u4e2d\n' * 60_000
         result = {"content": [{"type": "text", "text": text}], "structuredContent": [[text]]}
         answer = bridge.call_tool("it", "result", result)
         assert (answer.text, answer.structured) == (text, [[text]])
@@ -94,24 +93,6 @@ def test_a_large_answer_that_is_no_message_fails_its_call(data: bytes):
         peer.faults["tools/call"] = refuse(200, event, "text/event-stream")
         with pytest.raises(ServerError, match="cannot be used: it is not a valid message"):
             bridge.call_tool("it", "echo", {"text": "x"})
-
-
-TOO_MUCH: dict[str, Fault] = {
-    "event": large_event(100),
-    "gzip": packed(300),
-    "deflate": packed(300, "deflate"),
-}
-
-
-@pytest.mark.parametrize("fault", TOO_MUCH)
-def test_an_answer_that_is_too_large_is_refused_and_not_kept(fault: str):
-    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
-        bridge.list_tools("it")
-        peer.faults["tools/call"] = TOO_MUCH[fault]
-        with pytest.raises(SourceError, match="64 MiB"):
-            bridge.call_tool("it", "echo", {"text": "x"})
-        peer.faults.clear()
-        assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
 
 
 @pytest.mark.parametrize(("more", "kind"), [(5, SourceClosed), (-5, ServerError)])
