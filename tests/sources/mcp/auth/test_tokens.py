@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 
 from tests.support.authorization_server import Protected, bridge_to, failure_of, protected_server
 from tests.support.fault_http import fault_http
+from tests.support.processes import wait_until
 from xai_mcp_agent.core.errors import ServerError, SourceFailed
 
 _CHILD_SECONDS = 60
@@ -126,6 +129,29 @@ def test_calls_at_once_share_one_renewal(protected: Protected, tmp_path: Path):
         protected.service.end_access_tokens()
         calls = [bridge.submit(_call_who) for _ in range(8)]
         assert len({call.result(20) for call in calls}) == 1
+    assert protected.service.count("refresh_token") == 1
+
+
+def test_a_token_that_others_used_while_it_was_still_being_kept_is_renewed(
+    protected: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The one who signed in took it for untested, and its end for a refusal: a disk may be slow."""
+    done, replace = threading.Event(), os.replace
+
+    def slowly(beside: str, file: Path) -> None:
+        replace(beside, file)
+        if "access_token" in file.read_text(encoding="utf-8"):
+            done.wait(_CHILD_SECONDS)
+
+    monkeypatch.setattr(os, "replace", slowly)
+    with bridge_to(protected, tmp_path, probeTimeout=0.5) as bridge:
+        first = bridge.call_tool("it", "who").text
+        shown = len(protected.seen)
+        protected.service.end_access_tokens()
+        call = bridge.submit(_call_who)
+        wait_until(lambda: len(protected.seen) > shown, "the call with a token that has ended")
+        done.set()
+        assert call.result(_CHILD_SECONDS) != first
     assert protected.service.count("refresh_token") == 1
 
 

@@ -52,9 +52,9 @@ class Authorization:
         self.clocks = clocks
         self._hosts = hosts
         self.record: Record | None = None
-        # Tokens: what the last sign-in here brought, the last renewal; which was last taken.
-        self.signed_in = self.renewed = self.accepted = ""
-        self.is_untested = False  # no token was taken since that sign-in
+        # Tokens: what the last sign-in here brought, the last renewal; those that were taken.
+        self.signed_in = self.renewed = ""
+        self.accepted: set[str] = set()
         self.asked_scopes: frozenset[str] = frozenset()  # by that sign-in
         self._lock = anyio.Lock()
         self._failure: tuple[float, AuthFailure] | None = None
@@ -120,7 +120,7 @@ class Authorization:
 
     def note_taken(self, used: str) -> None:
         """The server has answered to a request with this token."""
-        self.accepted, self.is_untested = used, False
+        self.accepted.add(used)
 
     async def _flow(self, request: httpx2.Request) -> Flow:
         if not self._is_for_the_server(request.url):

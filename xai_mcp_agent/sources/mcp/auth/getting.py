@@ -40,8 +40,7 @@ class Owner(Protocol):
     clocks: Clocks
     signed_in: str
     renewed: str
-    accepted: str
-    is_untested: bool
+    accepted: set[str]
     asked_scopes: frozenset[str]
 
     def sign_in(self) -> SignIn | None:
@@ -92,7 +91,7 @@ class Getting:
         if self._record.is_fresh() and self._record.access_token != self._used:
             return  # somebody else was faster
         is_refused = self._refused is not None and self._refused.status_code == 401
-        if is_refused and self._used and self._owner.is_untested:
+        if is_refused and self._was_in_vain(self._owner.signed_in):
             raise errors.refused_at_once(self._server)
         self._provider = self._new_provider()
         flow = self._provider.async_auth_flow(self._request)
@@ -114,7 +113,7 @@ class Getting:
         if outgoing is not self._request:
             return self._checked(outgoing)
         if self.signed_in:
-            self._owner.signed_in, self._owner.is_untested = self._token, True
+            self._owner.signed_in = self._token
             self._owner.asked_scopes = _words(self._context.client_metadata.scope)
             return None
         if self._is_renewing:
@@ -144,11 +143,15 @@ class Getting:
             self._record = Record(self._server.url)
             provider = self._provider_of(self._record)
         is_refused = self._refused is not None and self._refused.status_code != 401
-        was_in_vain = self._used and self._used == self._owner.renewed != self._owner.accepted
+        was_in_vain = self._was_in_vain(self._owner.renewed)
         self._is_renewing = self._record.can_be_renewed and not (is_refused or was_in_vain)
         # The SDK renews what has ended, and only then.
         provider.context.token_expiry_time = _LONG_AGO if self._is_renewing else None
         return provider
+
+    def _was_in_vain(self, got: str) -> bool:
+        """Whether this token was used now, and never taken: other requests may have used it."""
+        return bool(self._used) and self._used == got and got not in self._owner.accepted
 
     def _provider_of(self, record: Record) -> OAuthClientProvider:
         return provider_of(self._server, record, self._keep, self._on_link, self._on_answer)
