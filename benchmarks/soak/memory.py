@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import gc
 
 import psutil
 
@@ -16,10 +17,12 @@ def held_mb() -> float:
 
 
 def used_mb() -> float:
-    """The same, after the C library gave back what it only keeps for later, where it can be asked.
+    """The same, after garbage was collected and the C library gave back what it only keeps.
 
-    It keeps much after large results, in several threads; that would hide a leak, or look like one.
+    Where it can be asked. It keeps much after large results, in several threads; that would hide a
+    leak, or look like one.
     """
+    gc.collect()
     library = ctypes.util.find_library("c")
     trim = getattr(ctypes.CDLL(library), "malloc_trim", None) if library else None
     if trim is not None:

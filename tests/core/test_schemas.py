@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import weakref
 from typing import Any
 
 import pytest
@@ -119,6 +120,20 @@ def test_a_check_is_made_anew_when_the_schema_is_replaced():
     changed = {**ADD, "required": ["a", "b"]}
     assert checks.problems("t", changed, {"a": 1}) == ['"b" is a required property']
     assert checks.problems("t", ADD, {"a": 1}) == []
+
+
+def test_checks_of_tools_that_have_gone_are_not_kept_for_ever():
+    class Schema(dict[str, Any]):
+        """A schema of which one can tell whether it is still there."""
+
+    checks, schema = ArgumentChecks(), Schema(ADD)
+    kept = weakref.ref(schema)
+    checks.problems("gone", schema, {"a": 1})
+    del schema
+    for name in range(1000):
+        assert kept() is not None, "a tool that was called not long ago"
+        checks.problems(name, ADD, {"a": 1})
+    assert kept() is None
 
 
 def test_the_parameters_are_shown_in_one_line():

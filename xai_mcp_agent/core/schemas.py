@@ -21,6 +21,8 @@ _MAX_PROBLEMS = 5
 _HEAD_OF_PROBLEM, _TAIL_OF_PROBLEM = 200, 100
 # To look for what is wrong in more than this would take long, and hold up everybody.
 _MAX_PARTS = 20_000
+# A compiled one takes some kilobytes, and tools may come and go for days.
+_MAX_CHECKS = 1000
 # Deeper than anybody writes choices and lists of lists; guards against hostile nesting.
 _MAX_DEPTH = 20
 
@@ -67,16 +69,22 @@ class SchemaCheck:
 
 
 class ArgumentChecks:
-    """The compiled checks of many tools. A check is thrown away when its schema is replaced."""
+    """The compiled checks of the tools that were called last.
+
+    A check is thrown away when its schema is replaced, and in time when its tool has gone.
+    """
 
     def __init__(self) -> None:
-        self._checks: dict[object, SchemaCheck] = {}
+        self._checks: dict[object, SchemaCheck] = {}  # the one used last is the last
 
     def problems(self, owner: object, schema: JsonObject, value: Any) -> list[str]:
         """As `SchemaCheck.problems`, for the schema that `owner` (a tool key) has now."""
-        check = self._checks.get(owner)
+        check = self._checks.pop(owner, None)
         if check is None or check.schema is not schema:
-            check = self._checks[owner] = SchemaCheck(schema)
+            check = SchemaCheck(schema)
+        self._checks[owner] = check
+        if len(self._checks) > _MAX_CHECKS:
+            del self._checks[next(iter(self._checks))]
         return check.problems(value)
 
 
