@@ -11,6 +11,8 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
+# Python 3.12 freezes a few hundred objects at its start; who does it later freezes all there are.
+_FROZEN_BY_PYTHON = 1000
 # One at a time: of blocks that overlap without end, nothing would ever be collected.
 _one_pause = threading.Lock()
 
@@ -22,7 +24,8 @@ def uncollected() -> Generator[None]:
     So it is looked at again when old objects are, which is seldom. Where somebody has taken the
     collector in hand, switched off or with objects frozen, it stays as it is.
     """
-    if not gc.isenabled() or gc.get_freeze_count() or not _one_pause.acquire(blocking=False):
+    is_taken = not gc.isenabled() or gc.get_freeze_count() > _FROZEN_BY_PYTHON
+    if is_taken or not _one_pause.acquire(blocking=False):
         yield
         return
     gc.disable()
