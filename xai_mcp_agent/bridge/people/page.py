@@ -14,7 +14,6 @@ from collections.abc import Generator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import chain, repeat
 from socketserver import TCPServer
 from string import punctuation
 from typing import Any, cast
@@ -289,12 +288,10 @@ def _for_a_header(url: str) -> str:
 
 def _with_buttons(title: str, text: str, buttons: Mapping[str, str]) -> str:
     """A page with a form; all but the first button send it as it is."""
-    shown = "".join(
-        f'<button name="action" value="{value}"{more}>{label}</button>'
-        for (value, label), more in zip(
-            buttons.items(), chain([""], repeat(" formnovalidate")), strict=False
-        )
-    )
+    shown = ""
+    for value, label in buttons.items():
+        more = " formnovalidate" if shown else ""
+        shown += f'<button name="action" value="{value}"{more}>{label}</button>'
     return _PAGE.format(title=title, body=f'<form method="post">{text}<p>{shown}</p></form>')
 
 
