@@ -25,7 +25,7 @@ from .events import (
     shortened,
     with_short_answers,
 )
-from .facts import HttpFacts
+from .facts import SESSION_HEADER, HttpFacts
 from .reaching import by_which_way
 from .redirects import why_not_followed
 
@@ -40,7 +40,7 @@ _STREAM = "text/event-stream"
 _ACCEPTED = 202
 _NO_ENDPOINT = (400, 404, 405)
 # Others are not read by it, or no longer true of a body that was read and unpacked.
-_HEADERS_FOR_THE_SDK = ("content-type", "mcp-session-id", "www-authenticate")
+_HEADERS_FOR_THE_SDK = ("content-type", SESSION_HEADER, "www-authenticate")
 
 
 async def as_the_sdk_can_read_it(
@@ -141,7 +141,7 @@ async def refusal(
     body = await _body(response, _MAX_REFUSAL_BYTES)
     error = _rpc_error_in(body)
     facts.has_no_endpoint = response.status_code in _NO_ENDPOINT and not error
-    if "mcp-session-id" in request.headers and _is_forgotten(response.status_code, error):
+    if SESSION_HEADER in request.headers and _is_forgotten(response.status_code, error):
         text = "the server has forgotten our session"
         return _error_answer(request, response.status_code, text, trouble="forgotten")
     if error and not remark and request.method != "GET":

@@ -28,7 +28,7 @@ from .answers import (
 from .connections import Connections
 from .direct import DirectClient
 from .errand import current_errand
-from .facts import HttpFacts
+from .facts import SESSION_HEADER, HttpFacts
 from .patience import Patience
 from .reaching import is_this_machine
 from .standing import StandingStreams
@@ -87,7 +87,7 @@ class ServerClient(DirectClient):
         ask = partial(self._ask, request, partial(super().send, request, **options))
         if request.method == "GET" and not self._answers_elsewhere:
             return await self._standing.open(ask)
-        self._facts.session_id = request.headers.get("mcp-session-id", "")
+        self._facts.session_id = request.headers.get(SESSION_HEADER, "")
         self.connections.begin()
         try:
             return await ask()

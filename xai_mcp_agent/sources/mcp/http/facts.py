@@ -9,6 +9,9 @@ from typing import Any
 
 from ..auth.errors import AuthFailure
 
+SESSION_HEADER = "mcp-session-id"
+"""Names the session, in the older era of the protocol."""
+
 # Only a request that is under way is looked for, and those are few.
 _REMEMBERED = 1000
 

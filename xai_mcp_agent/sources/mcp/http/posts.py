@@ -16,7 +16,7 @@ import anyio
 from ..wire.eras import is_modern
 from ..wire.messages import param_of
 from .errand import Errand, current_errand
-from .facts import HttpFacts
+from .facts import SESSION_HEADER, HttpFacts
 from .receiving import answer_in
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _VERSION = "mcp-protocol-version"
-_SESSION = "mcp-session-id"
 
 
 class Posts:
@@ -106,7 +105,7 @@ class Posts:
 
     def _headers(self, item: SessionMessage) -> dict[str, str]:
         session = self._facts.session_id
-        return {**_headers_of(item), _SESSION: session} if session else _headers_of(item)
+        return {**_headers_of(item), SESSION_HEADER: session} if session else _headers_of(item)
 
     async def _hand_over(self, item: SessionMessage, errand: Errand, response: Any) -> None:
         errand.answer = response
