@@ -21,11 +21,11 @@ from typing import Any
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
 from tests.support.processes import is_running, wait_until
+from tests.support.stalls import watching
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.core.errors import SourceFailed
 
 from .fault import LONG_SECONDS, Call, Entry, Fault
-from .stalls import watching
 
 HEALTHY = "healthy"
 _MARK = "FAULT_RUN"

@@ -22,7 +22,7 @@ from .fault import LAST_WORDS, Expected, Fails
 _SLACK_SECONDS = 5.0
 _MAX_STALL_SECONDS = 0.1  # of computing: the machine's other work does not count
 # Of all threads together, many of which are the tests' own.
-_MAX_HOLD_SECONDS = 1.0
+_MAX_HOLD_SECONDS = 0.5
 
 
 # The first test of a group waits for its whole run, perhaps on a busy machine.

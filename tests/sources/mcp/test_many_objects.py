@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import anyio
 import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.http_faults import event
+from tests.support.stalls import watching
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.sources.mcp.wire.large import TooMuch, read_large, takes_long
 
@@ -74,9 +73,9 @@ ANSWER = '{"jsonrpc": "2.0", "id": ID, "result": {"content": [], "structuredCont
 def test_very_many_objects_arrive_and_hold_up_nobody(way: str):
     """A tenth of a second is what others can wait for; more here, because machines are busy."""
     line = ANSWER % json.dumps(ROWS)
-    with _server(way, line) as bridge, _ticking(bridge) as stalls:
+    with _server(way, line) as bridge, watching(bridge) as stalls:
         assert bridge.call_tool("it", "raw", {"line": line}).structured == ROWS
-    assert max(stalls) < 0.3
+    assert stalls.longest_step_seconds < 0.3
 
 
 @contextmanager
@@ -96,19 +95,3 @@ def _server(way: str, line: str) -> Iterator[Bridge]:
         bridge.list_tools("it")
         peer.faults["tools/call"] = answer
         yield bridge
-
-
-@contextmanager
-def _ticking(bridge: Bridge) -> Iterator[list[float]]:
-    """The seconds that the bridge's loop computed between any two ticks."""
-    stalls = [0.0]
-
-    async def tick(_engine: object) -> None:
-        while True:
-            began = time.thread_time()
-            await anyio.sleep(0.005)
-            stalls.append(time.thread_time() - began)
-
-    ticking = bridge.submit(tick)
-    yield stalls
-    ticking.cancel()
