@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -60,11 +61,24 @@ class _ByFile(LoadScopeScheduling):
 
 def pytest_configure(config: pytest.Config) -> None:
     """What the processes that tests start have in common, also in a parallel run."""
+    _listen_to_signals()
     # Some machines forbid it: then each of a thousand processes would compile the package anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     warm = kept_warm()
     warm.__enter__()
     config.add_cleanup(lambda: warm.__exit__(None, None, None))
+
+
+def _listen_to_signals() -> None:
+    """Listen to signals also when started in the background, which turns some of them off.
+
+    Processes that the tests start, and interrupt, would be as deaf.
+    """
+    for name in ("SIGINT", "SIGHUP", "SIGQUIT"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+            usual = signal.default_int_handler if name == "SIGINT" else signal.SIG_DFL
+            signal.signal(number, usual)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

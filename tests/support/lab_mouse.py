@@ -12,6 +12,7 @@ from .lab_palette import Palette
 from .processes import wait_until
 
 _STEPS = 5  # of the mouse on its way; the canvas follows moves, not jumps
+_TRIES, _TRY_SECONDS = 3, 10.0
 _GRIP = 12.0  # where a node is taken: in its title
 # The canvas follows a new line only after a tenth of a second, which no person is faster than.
 _FOLLOWS_LINES = """() => window.jupyterapp.shell.currentWidget.content.xircuitsApp
@@ -54,10 +55,20 @@ class Mouse:
         self._canvas.node(name).wait_for()
 
     def join(self, source: str, target: str) -> None:
-        """Draw the white arrow from one node to the next."""
-        self._drag(_middle(self._port(source, "out-0")), _middle(self._port(target, "in-0")))
+        """Draw the white arrow from one node to the next.
+
+        A canvas that is busy may miss where the mouse was let go; a person then draws it again.
+        """
         link = f"{source}.out-0 -> {target}.in-0"
-        wait_until(lambda: link in self.links(), f"{link} is drawn")
+        for tries_left in reversed(range(_TRIES)):
+            self._drag(_middle(self._port(source, "out-0")), _middle(self._port(target, "in-0")))
+            try:
+                wait_until(lambda: link in self.links(), f"{link} is drawn", _TRY_SECONDS)
+                break
+            except AssertionError:
+                if not tries_left:
+                    raise
+            self._page.keyboard.press("Escape")
 
     def pull(self, node: str, port: str, dx: float, dy: float) -> Locator:
         """Pull a line from an in-port into empty space; the box for the text that appears."""
