@@ -135,7 +135,10 @@ def test_calls_at_once_share_one_renewal(protected: Protected, tmp_path: Path):
 def test_a_token_that_others_used_while_it_was_still_being_kept_is_renewed(
     protected: Protected, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """The one who signed in took it for untested, and its end for a refusal: a disk may be slow."""
+    """The one who signed in took it for untested, and its end for a refusal: a disk may be slow.
+
+    Signing in happens within the probe, which is then given up while the token is still written.
+    """
     done, replace = threading.Event(), os.replace
 
     def slowly(beside: str, file: Path) -> None:
@@ -144,7 +147,7 @@ def test_a_token_that_others_used_while_it_was_still_being_kept_is_renewed(
             done.wait(_CHILD_SECONDS)
 
     monkeypatch.setattr(os, "replace", slowly)
-    with bridge_to(protected, tmp_path, probeTimeout=0.5) as bridge:
+    with bridge_to(protected, tmp_path, probeTimeout=2) as bridge:
         first = bridge.call_tool("it", "who").text
         shown = len(protected.seen)
         protected.service.end_access_tokens()
