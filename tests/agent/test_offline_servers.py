@@ -92,7 +92,7 @@ def server_of(name: str) -> Any:
 @pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
 async def test_a_first_conversation_with_the_library(in_text: bool) -> None:
     """What thirty learners try first."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with bundled("library") as house:
             found = await house.ask("Search for books about the sea", in_text=in_text)
             assert "Moby-Dick by Herman Melville" in found
@@ -106,7 +106,7 @@ async def test_a_first_conversation_with_the_library(in_text: bool) -> None:
 
 
 async def test_units_and_days() -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with bundled("units", "calendar_tools") as house:
             assert await house.ask("How many km are 5 miles?") == "5 mi = 8.04672 km"
             assert "37" in await house.ask("convert 98.6 fahrenheit to celsius")
@@ -126,7 +126,7 @@ async def test_units_and_days() -> None:
 
 async def test_the_request_of_the_quickstart() -> None:
     """The example workflow: two servers and a drawn tool, no key."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with bundled("library", "units") as house:
             poster = {"type": "object", "properties": {"title": {"type": "string"}},
                       "required": ["title"]}  # fmt: skip
