@@ -207,7 +207,7 @@ def test_calls_under_way_end_when_the_bridge_is_closed():
         pass
     made.close()
     for thread in threads:
-        thread.join(5)
+        thread.join(20)
     assert len(errors) == 2
     assert all("closed" in str(x) for x in errors), errors
 
@@ -238,7 +238,7 @@ def test_a_bridge_that_is_forgotten_is_closed_without_garbage_collection():
         asyncio.run(made.aio.servers())
         (thread,) = (x for x in threading.enumerate() if x not in others)
         del made
-        thread.join(5)
+        thread.join(20)
         assert not thread.is_alive()
     finally:
         gc.enable()
@@ -254,9 +254,11 @@ def test_the_limit_of_a_call_covers_connecting():
         started = time.monotonic()
         with pytest.raises(SourceFailed, match="was not ready within"):
             made.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.2)
-        assert time.monotonic() - started < 2
-    with bridge_with(it=entry()) as made, pytest.raises(ToolTimeout):
-        made.call_tool("it", "never", timeout_seconds=0.4)
+        assert time.monotonic() - started < 10
+    with bridge_with(it=entry()) as made:
+        made.connect("it", wait=True)
+        with pytest.raises(ToolTimeout):
+            made.call_tool("it", "never", timeout_seconds=0.4)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

@@ -42,7 +42,7 @@ def test_a_coroutine_is_run_on_the_loop_and_its_result_or_error_comes_back():
         assert made.call(double, 4, plus=1) == 9
         with pytest.raises(ValueError, match="on the loop"):
             made.call(fail)
-        assert made.submit(double, 3).result(5) == 6
+        assert made.submit(double, 3).result(20) == 6
 
 
 def test_a_call_may_take_longer_than_many_steps_of_waiting(monkeypatch: pytest.MonkeyPatch):
@@ -77,9 +77,9 @@ def test_cancelling_the_future_cancels_the_coroutine():
                 stopped.set()
 
         future = made.submit(wait)
-        assert started.wait(5)
+        assert started.wait(20)
         future.cancel()
-        assert stopped.wait(5)
+        assert stopped.wait(20)
 
 
 def test_closing_ends_the_thread_and_whoever_waits():
@@ -99,9 +99,9 @@ def test_closing_ends_the_thread_and_whoever_waits():
 
     caller = threading.Thread(target=call)
     caller.start()
-    assert started.wait(5)
+    assert started.wait(20)
     made.close()
-    caller.join(5)
+    caller.join(20)
     assert "The bridge was closed before the call was done" in str(errors[0])
     assert "xai-mcp-bridge" not in {x.name for x in threading.enumerate()}
     with pytest.raises(RuntimeError, match="This bridge is closed"):

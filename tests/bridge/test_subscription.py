@@ -7,7 +7,7 @@ import pytest
 
 from xai_mcp_agent.bridge.subscription import AioNews
 
-_SECONDS = 10.0
+_SECONDS = 30.0
 
 
 @pytest.mark.anyio

@@ -323,7 +323,7 @@ def test_a_server_that_hangs_costs_its_limit_once_and_the_wait_is_told(
         started = time.monotonic()
         play(ctx, make(AgentRun, agent_name="a", conversation="Hello!"))
         spent.append(time.monotonic() - started)
-    assert spent[1] < 1.5
+    assert spent[1] < 2.5
     printed = capsys.readouterr().out
     assert printed.count(".. waiting for the server slow: ") == 1
     assert printed.count("!! left out: slow") == 2
@@ -332,7 +332,8 @@ def test_a_server_that_hangs_costs_its_limit_once_and_the_wait_is_told(
 def test_a_server_that_was_mended_is_used_in_the_next_run(
     use_servers: UseServers, tmp_path: Path
 ) -> None:
-    file, given = tmp_path / "server.py", entry()
+    """Also one that takes its time to start, as those do that a package runner starts."""
+    file, given = tmp_path / "server.py", entry(delay=1.2)
     arguments = cast(list[str], given["args"])
     use_servers(it={**given, "args": [*arguments[:2], str(file), *arguments[3:]]})
     inputs = {"agent_name": "a", "tool_name": "it_echo"}

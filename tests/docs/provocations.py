@@ -48,7 +48,7 @@ from xai_mcp_agent.settings.load import load_settings, settings_from
 from xai_mcp_agent.settings.models import Settings
 
 _CHILD_SECONDS = 30
-_ANSWER_SECONDS = 10.0
+_ANSWER_SECONDS = 30.0
 # What would let a person's own settings decide about what is said.
 _FOREIGN = (
     "XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL",

@@ -29,7 +29,7 @@ from .fault import LONG_SECONDS, Call, Entry, Fault
 
 HEALTHY = "healthy"
 _MARK = "FAULT_RUN"
-_GONE_SECONDS = 3.0  # after the end of a server was told, until the last of its processes is gone
+_GONE_SECONDS = 10.0  # after the end of a server was told, until the last of its processes is gone
 
 
 @dataclass(frozen=True)

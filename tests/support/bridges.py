@@ -14,7 +14,7 @@ from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.core.events import SourceStatus
 from xai_mcp_agent.core.tools import Tool
 
-_TOOL_SECONDS = 10.0
+_TOOL_SECONDS = 30.0
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def wait_for_state(bridge: Bridge, server: str, *states: str, seconds: float = 2
     wait_until(lambda: status_of(bridge, server).state in states, what, seconds)
 
 
-def wait_for_loss(bridge: Bridge, server: str, seconds: float = 5.0) -> None:
+def wait_for_loss(bridge: Bridge, server: str, seconds: float = 20.0) -> None:
     """Wait until it is noticed that the server is gone."""
     wait_until(lambda: status_of(bridge, server).state != "ready", f"{server} is gone", seconds)
 

@@ -35,7 +35,7 @@ from mcp.types import (
 
 PNG = "iVBORw0KGgo="
 _START_SECONDS = 20.0
-_STOP_SECONDS = 10.0
+_STOP_SECONDS = 30.0
 
 
 def gallery() -> MCPServer:

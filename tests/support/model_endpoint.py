@@ -28,8 +28,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-_START_SECONDS = 10.0  # bounds the wait for uvicorn; it takes a tenth of a second
-_STOP_SECONDS = 10.0
+_START_SECONDS = 30.0  # bounds the wait for uvicorn; it takes a tenth of a second
+_STOP_SECONDS = 30.0
 _PIECE_CHARS = 7  # short enough that names, numbers and escapes are cut in the middle
 
 USAGE = {

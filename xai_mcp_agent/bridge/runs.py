@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import XaiMcpError
 from ..settings.load import find_settings, load_settings
 from .bridge import Bridge
 from .freshness import warn_if_stale
+from .toolbox import Failure
 
 _KEY = "mcp_bridge"
 # Reentrant: garbage collection may end a run in the middle of starting another.
@@ -40,7 +40,7 @@ class Hold:
         self.name = name
         self.thread = threading.get_ident()
         self.busy = 0
-        self.failed: dict[str, XaiMcpError] = {}
+        self.failed: dict[str, Failure] = {}
         self._finalizer = weakref.finalize(self, _release, name, bridge)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 
 import anyio
 import anyio.to_thread
@@ -20,9 +21,18 @@ from .engine import Engine
 RunDrawn = Callable[[DrawnTool, JsonObject], Awaitable[ToolResult]]
 """Runs a drawn tool in the thread of its workflow."""
 
-# A server that failed before gets this long at each run: one that was mended is there by then,
-# and one that hangs does not cost its whole limit again.
-_SECOND_CHANCE_SECONDS = 1.0
+# A server that took longer than the first to fail gets only the second at each later run: one that
+# hangs does not cost its whole limit again. One that failed at once may have been mended since, and
+# is waited for as at first.
+_SLOW_SECONDS, _SECOND_CHANCE_SECONDS = 2.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a server could not be used when an agent waited for it, and whether that took long."""
+
+    reason: XaiMcpError
+    was_slow: bool
 
 
 class AgentToolbox:
@@ -38,7 +48,7 @@ class AgentToolbox:
         drawn: Mapping[str, DrawnTool],
         servers: tuple[str, ...],
         run_drawn: RunDrawn,
-        failed_before: dict[str, XaiMcpError],
+        failed_before: dict[str, Failure],
         memory: Memory | None = None,
     ) -> None:
         self._engine = engine
@@ -57,8 +67,8 @@ class AgentToolbox:
     ) -> dict[str, XaiMcpError]:
         """Wait for all servers at once, each to its own limit; the failed ones with the reason.
 
-        One that failed before gets a moment only; it joins whenever it is ready. `tell` is given
-        the names of those still missing, at first and whenever there are fewer.
+        One that took long to fail before gets a moment only, and joins when it is ready. `tell` is
+        given the names of those still missing, at first and whenever there are fewer.
         """
         waiting = list(self._servers)
 
@@ -114,15 +124,17 @@ class AgentToolbox:
         return f"There is no tool {shown_name!r}. {hint or listed}"
 
     def _left_out(self) -> dict[str, XaiMcpError]:
-        return {name: self._failed[name] for name in self._servers if name in self._failed}
+        return {x: self._failed[x].reason for x in self._servers if x in self._failed}
 
     async def _connect(self, name: str) -> None:
-        with anyio.move_on_after(_SECOND_CHANCE_SECONDS if name in self._failed else None):
+        before, started = self._failed.get(name), anyio.current_time()
+        with anyio.move_on_after(_SECOND_CHANCE_SECONDS if before and before.was_slow else None):
             reason = (await self._engine.connect([name])).get(name)
+            was_slow = anyio.current_time() - started > _SLOW_SECONDS
             self._failed.pop(name, None)
             if reason is not None:
                 # Without the frames it came through, which must not live as long as the workflow.
-                self._failed[name] = reason.with_traceback(None)
+                self._failed[name] = Failure(reason.with_traceback(None), was_slow)
 
     def _offers(self, server: str, shown_name: str) -> bool:
         own_name = shown_name.removeprefix(f"{server}_")

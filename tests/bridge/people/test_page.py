@@ -31,7 +31,7 @@ FORM = Question(
         "required": ["name"],
     },
 )
-_SECONDS = 10.0
+_SECONDS = 30.0
 
 
 def ask(url: str, sent: list[tuple[str, str]] | None = None, **headers: str) -> tuple[int, str]:

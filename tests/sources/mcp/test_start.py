@@ -85,7 +85,7 @@ def test_a_server_that_ignores_the_probe_is_waited_for_once_and_no_longer_than_t
             started = time.monotonic()
             seen = json.loads(bridge.call_tool("it", "seen").text)
             assert seen[: len(looked_at)] == looked_at
-            assert time.monotonic() - started < 5
+            assert time.monotonic() - started < 9
             assert status_of(bridge, "it").era == LEGACY
 
 
@@ -194,7 +194,7 @@ def test_a_server_that_never_answers_is_given_up_after_its_own_limit():
         started = time.monotonic()
         with pytest.raises(SourceFailed) as caught:
             bridge.list_tools("it")
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 9
     assert caught.value.problem == "it was still shaking hands after 0.3 s, so it was given up."
     assert "\"startTimeout\" of 'it'" in caught.value.next_step
 
@@ -213,7 +213,7 @@ def test_one_hanging_and_one_missing_server_keep_nobody_waiting():
         assert status_of(bridge, "hung").state == "connecting"
         started = time.monotonic()
         bridge.connect(wait=True)
-        assert time.monotonic() - started < 3 + 5, "the hung one's limit, and ending it"
+        assert time.monotonic() - started < 3 + 12, "the hung one's limit, and ending it"
         assert status_of(bridge, "hung").error.startswith("it was still shaking hands")
         assert "not found" in status_of(bridge, "missing").error
 
@@ -233,7 +233,7 @@ def test_the_limit_of_a_call_covers_starting_its_server_again(tmp_path: Path):
         started = time.monotonic()
         with pytest.raises(SourceFailed, match=r"it was not ready within 0\.5 s"):
             bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.5)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 9
 
 
 def test_only_what_the_settings_list_reaches_the_server(

@@ -13,7 +13,6 @@ from ...agent.conversation import Conversation, call_message, result_messages
 from ...agent.events import RunEvent, RunFinished, ToolFinished
 from ...agent.loop import AgentRun
 from ...agent.models.base import Message, Model, ToolCall, Usage
-from ...core.errors import XaiMcpError
 from ...core.results import ToolResult
 from ...core.tools import JsonObject
 from ...sources.canvas import DrawnTool, drawn_tools
@@ -26,7 +25,7 @@ from ..sampling import AgentSampler
 from ..screen.console import Console
 from ..screen.values import short_arguments
 from ..stage import Stage
-from ..toolbox import AgentToolbox
+from ..toolbox import AgentToolbox, Failure
 from ..transcript import recorder
 from .agents import agent_in, spec_of
 from .nesting import nested
@@ -173,7 +172,7 @@ class _Workflow:
         self.on_thought = on_thought
         self.stage = Stage(console.tick)
         self.stage.host = self._person = Person(self.stage, console)
-        self.failed: dict[str, XaiMcpError] = {}
+        self.failed: dict[str, Failure] = {}
         self._console = console
         self._who = who
 

