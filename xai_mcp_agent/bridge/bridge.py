@@ -13,11 +13,13 @@ from typing import Any, TypeVar
 
 import anyio
 
+from ..catalog.memory import Memory
 from ..core.events import SourceStatus
 from ..core.questions import Answer, Answerer, Question, answer_with_defaults
 from ..core.results import ToolResult
 from ..core.sign_in import SignIn
 from ..core.tools import JsonObject, Tool
+from ..history.place import find_place
 from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
 from ..sources.mcp.auth.store import Access, TokenStore
@@ -44,8 +46,9 @@ class Bridge(Content):
     without it the file is looked for (see README.md). `answer` is given the questions that servers
     ask during a call, in a thread of its own; without it they are declined. `sign_in` gets somebody
     to sign in where a server wants that; tokens are kept in `token_folder` (see
-    docs/authorization.md). All methods raise `RuntimeError` once the bridge is closed, and in a
-    fork of its process.
+    docs/authorization.md). `store` is where the history is kept: a file, the URL of a database,
+    or `memory` (see docs/history.md). All methods raise `RuntimeError` once the bridge is closed,
+    and in a fork of its process.
 
     Raises:
         SettingsError: the file is unreadable. What is wrong with one server
@@ -59,13 +62,15 @@ class Bridge(Content):
         answer: Answerer | None = None,
         sign_in: SignIn | None = None,
         token_folder: str | Path | None = None,
+        store: str | Path | None = None,
         loaded: Settings | None = None,
     ) -> None:
         if loaded is None:
             loaded = load_settings() if settings is None else settings_from(settings)
         self.settings = loaded
         folder = Path(token_folder) if token_folder else user_token_folder()
-        room = _EngineRoom(loaded, answer, Access(TokenStore(folder), sign_in))
+        memory = Memory(find_place(loaded, store), loaded.secrets.mask)
+        room = _EngineRoom(loaded, answer, Access(TokenStore(folder), sign_in), memory)
         self._portal = Portal(room.serve)
         self._engine = room.engine
         # One that was forgotten ends its servers all the same.
@@ -79,6 +84,7 @@ class Bridge(Content):
         answer: Answerer | None = None,
         sign_in: SignIn | None = None,
         token_folder: str | Path | None = None,
+        store: str | Path | None = None,
     ) -> Bridge:
         """A bridge for this settings file; without a path the file is looked for.
 
@@ -86,7 +92,9 @@ class Bridge(Content):
             SettingsError: the file does not exist or cannot be read.
         """
         loaded = load_settings(path)
-        return cls(answer=answer, sign_in=sign_in, token_folder=token_folder, loaded=loaded)
+        return cls(
+            answer=answer, sign_in=sign_in, token_folder=token_folder, store=store, loaded=loaded
+        )
 
     @property
     def aio(self) -> AioBridge:
@@ -237,11 +245,15 @@ class _EngineRoom:
 
     engine: Engine
 
-    def __init__(self, settings: Settings, answer: Answerer | None, access: Access) -> None:
+    def __init__(
+        self, settings: Settings, answer: Answerer | None, access: Access, memory: Memory
+    ) -> None:
         self._settings = settings
         self._answer = answer
         self._access = access
+        self._memory = memory
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
-        self.engine = Engine(self._settings, host_for(self._answer), self._access)
+        host = host_for(self._answer)
+        self.engine = Engine(self._settings, host, self._access, self._memory)
         await self.engine.serve(ready, stop)

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 
 from ..catalog.catalog import Catalog
+from ..catalog.memory import Memory
 from ..core.errors import (
     InvalidArguments,
     SettingsError,
@@ -19,7 +20,7 @@ from ..core.errors import (
     UnknownTool,
     XaiMcpError,
 )
-from ..core.events import SourceStatus
+from ..core.events import Observer, SourceEvent, SourceStatus
 from ..core.names import nearest
 from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
@@ -33,7 +34,10 @@ from ..sources.mcp.auth.store import Access
 from ..sources.mcp.offers.updates import Updates
 from ..sources.mcp.source import McpSource
 from ..sources.pool import SourcePool
+from .remembered import remembered
 
+# At the end, for what is not yet in the history.
+_WRITE_SECONDS = 3.0
 # What is left of a call's limit after connecting; at least enough to ask at all.
 _SHORTEST_CALL_SECONDS = 0.1
 
@@ -42,24 +46,31 @@ class Engine:
     """Made and used on the bridge's event loop only.
 
     `host` answers what servers ask where whoever makes the call does not; `access` is how we get
-    access where servers want authorization.
+    access where servers want authorization; `memory` is told of all that happens.
     """
 
-    def __init__(self, settings: Settings, host: Host, access: Access | None = None) -> None:
+    def __init__(
+        self, settings: Settings, host: Host, access: Access | None, memory: Memory
+    ) -> None:
         self.settings = settings
+        self.memory = memory
         self._host = host
         self.access = access
         self.signing_in: dict[str, Access] = {}  # while somebody does, by server
         self.one_sign_in = defaultdict[str, anyio.Lock](anyio.Lock)  # at a time, by server
         self.catalog = Catalog()
-        self.pool = SourcePool(self._make_source, self.catalog)
+        self.pool = SourcePool(self._make_source, _Observers(self.catalog, memory))
         self._checks = ArgumentChecks()
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self._updates: dict[str, Updates] = {}
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
         """Say `ready`, keep the sources until `stop` is set, then close them all."""
-        await self.pool.serve(ready, stop)
+        try:
+            await self.pool.serve(ready, stop)
+        finally:
+            # Nobody else is on the loop any more, and Python may refuse new threads by now.
+            self.memory.close(_WRITE_SECONDS)
 
     async def servers(self) -> list[SourceStatus]:
         """How every server in the settings is doing, the disabled and the broken included."""
@@ -149,9 +160,11 @@ class Engine:
         arguments = self.fitting_arguments(listed, arguments, shown_name)
         if meta and (problems := _not_json(meta)):
             raise InvalidArguments("meta", problems, "values that JSON can hold")
-        return await source.call(
-            tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress, meta=meta
-        )
+        with remembered(self.memory, listed.key) as call:
+            call.result = await source.call(
+                tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress, meta=meta
+            )
+        return call.result
 
     def fitting_arguments(
         self, tool: Tool, arguments: JsonObject, shown_name: str = ""
@@ -288,6 +301,17 @@ class Engine:
         updates = self._updates.setdefault(name, Updates())
         access = self.signing_in.get(name, self.access)
         return McpSource(server, self.settings.secrets.mask, self._host, updates, access)
+
+
+class _Observers:
+    """Tells several observers, in their order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def notice(self, event: SourceEvent) -> None:
+        for observer in self._observers:
+            observer.notice(event)
 
 
 def _not_json(arguments: JsonObject) -> list[str]:

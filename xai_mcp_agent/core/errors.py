@@ -138,6 +138,16 @@ class ServerError(SourceError):
         self.code = code
 
 
+class StoreFailed(XaiMcpError):
+    """The place where the history is kept cannot be used. `place` is shown without a password."""
+
+    def __init__(self, place: str, problem: str, next_step: str = "") -> None:
+        super().__init__(f"The history in {place}: {problem} {next_step}".strip())
+        self.place = place
+        self.problem = problem
+        self.next_step = next_step
+
+
 class ModelError(XaiMcpError):
     """Base for trouble with the model's service."""
 

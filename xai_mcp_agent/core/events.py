@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias
 
+from .kinds import MCP, SourceKind
 from .tools import Tool
 
 SourceState: TypeAlias = Literal[
@@ -50,11 +51,13 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class SourceConnected:
-    """A session opened. The first inventory follows."""
+    """A session opened. The first inventory follows. `title` is what the source calls itself."""
 
     source: str
     transport: str
     era: str
+    kind: SourceKind = MCP
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,16 @@ class SourceLost:
     on_purpose: bool = False
 
 
-SourceEvent: TypeAlias = SourceConnected | InventoryChanged | SourceLost
+@dataclass(frozen=True, slots=True)
+class SourceUnreachable:
+    """A session could not be opened, or a source not be listed again; what it offers stays."""
+
+    source: str
+    problem: str
+    kind: SourceKind = MCP
+
+
+SourceEvent: TypeAlias = SourceConnected | InventoryChanged | SourceLost | SourceUnreachable
 
 
 class Observer(Protocol):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ from .document import ParsedObject, Place, kind_of, read_document
 from .entry import ignored_parts, read_entry
 from .interpolation import Variables
 from .models import ServerSettings, Settings
+from .secret_rules import secrets_in_text
 from .secrets import Secrets
 from .written import notes_on
 
@@ -21,6 +23,7 @@ ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
 
 _SERVERS_KEY = "mcpServers"
 _VSCODE_KEY = "servers"
+_STORE_KEY = "store"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
 _MISSPELLED = ("mcpservers", "mcpserver")
@@ -102,7 +105,7 @@ def settings_from(
     """
     base = _absolute(folder) if folder is not None else _current_folder()
     variables = Variables(os.environ if environ is None else environ, str(base), Secrets())
-    return _settings(value, Place(file), variables, searched=())
+    return replace(_settings(value, Place(file), variables, searched=()), is_from_python=True)
 
 
 def _document(file: Path, *, by_environment: bool) -> ParsedObject:
@@ -135,7 +138,26 @@ def _settings(
             )
         else:
             notes += ignored_parts(server, there)
-    return Settings(place.file, servers, problems, variables.secrets, searched, tuple(notes))
+    store = ""
+    if below != place:  # in a bare map `store` would be a server
+        store = _store(document, place.at(_STORE_KEY), variables, notes)
+    return Settings(place.file, servers, problems, variables.secrets, searched, tuple(notes), store)
+
+
+def _store(
+    document: Mapping[str, Any], place: Place, variables: Variables, notes: list[str]
+) -> str:
+    """Where the history is to be kept; what is wrong with it is no reason to do nothing at all."""
+    value = document.get(_STORE_KEY, "")
+    try:
+        if not isinstance(value, str):
+            raise place.error(f"must be a text, but is {kind_of(value)}.", "Write a file or a URL.")
+        store = variables.expand(value, place)
+    except SettingsError as reason:
+        notes.append(f"{reason} Until then the history is kept beside the settings.")
+        return ""
+    variables.secrets.update(secrets_in_text(store))
+    return store
 
 
 def _read(

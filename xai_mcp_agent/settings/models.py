@@ -138,6 +138,7 @@ class Settings:
     file was found. `servers` are the usable ones, also those that are switched off (`disabled`);
     `problems` says why the others are not usable. `secrets` are all secret texts seen.
     `searched` tells where a file was looked for, `notes` what was ignored or looks misspelled.
+    `store` is where the history is kept, as it is written there.
     """
 
     file: str
@@ -146,6 +147,8 @@ class Settings:
     secrets: Secrets = field(default_factory=Secrets)
     searched: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    store: str = ""
+    is_from_python: bool = False
 
     @property
     def names(self) -> list[str]:

@@ -60,6 +60,10 @@ class Listener(Protocol):
         """It has listed its tools, for the first time or again."""
         ...
 
+    def unlisted(self, problem: str) -> None:
+        """It could not list its tools again; those listed last stay."""
+        ...
+
 
 class McpSession:
     """Opened, served and closed by the one task that runs `serve`; all others only call in."""
@@ -155,6 +159,7 @@ class McpSession:
                 await self._requests.ask("tools/list", ask, self._requests.list_seconds)
             except SourceError as error:
                 if not is_missing_method(error):
+                    self._listener.unlisted(error.problem)
                     raise
                 self._listing.clear()
             self.inventory = self._listing.inventory(client.instructions or "")

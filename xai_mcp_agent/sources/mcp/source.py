@@ -19,6 +19,7 @@ from ...core.events import (
     SourceLost,
     SourceState,
     SourceStatus,
+    SourceUnreachable,
 )
 from ...core.results import ToolResult
 from ...core.tools import JsonObject
@@ -232,6 +233,7 @@ class McpSource(Offered):
         self._error = error
         logger.info("%s", error)  # whoever needs the server is told by an exception
         if isinstance(error, SourceFailed):
+            observer.notice(SourceUnreachable(self.name, error.problem))
             self._state = "retrying"
             self._tell(error)
         return error
@@ -348,9 +350,19 @@ class _Sitting:
 
     def listed(self, inventory: Inventory) -> None:
         if not self.session.was_ready:
-            transport = self.session.link.settings.transport
-            self._observer.notice(SourceConnected(inventory.source, transport, self.session.era))
+            self._observer.notice(
+                SourceConnected(
+                    inventory.source,
+                    self.session.link.settings.transport,
+                    self.session.era,
+                    title=self.session.server,
+                )
+            )
         self._observer.notice(InventoryChanged(inventory.source, inventory))
+
+    def unlisted(self, problem: str) -> None:
+        if self.session.was_ready:
+            self._observer.notice(SourceUnreachable(self._source.name, problem))
 
 
 def _again(error: SourceError) -> SourceError:

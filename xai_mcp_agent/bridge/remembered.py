@@ -1,0 +1,36 @@
+"""Calls of tools are remembered: how long each took, and what went wrong with it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from ..catalog.memory import Memory
+from ..core.errors import SourceError
+from ..core.kinds import SourceKind
+from ..core.results import ToolResult
+from ..core.tools import ToolKey
+
+_CANCELLED = "It was cancelled."
+
+
+class Call:
+    """A call that is under way; whoever makes it puts its result here."""
+
+    result: ToolResult
+
+
+@contextmanager
+def remembered(memory: Memory, key: ToolKey, kind: SourceKind | None = None) -> Generator[Call]:
+    """Have the call that is made within the block remembered when it is over."""
+    call, started = Call(), time.perf_counter()
+    error = _CANCELLED
+    try:
+        yield call
+        error = call.result.text if call.result.is_error else ""
+    except Exception as cause:
+        error = cause.problem if isinstance(cause, SourceError) else str(cause)
+        raise
+    finally:
+        memory.called(key, time.perf_counter() - started, error, kind=kind)

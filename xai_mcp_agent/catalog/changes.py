@@ -1,0 +1,182 @@
+"""From what is reported to the events that tell of it, given what was known before (spec 2, 4).
+
+Pure: whoever writes the events down also says what was known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from ..core.definitions import inventory_digest
+from ..core.tools import JsonObject, Tool
+from ..history.event import Change, Event, Links, tool_payload
+from ..history.subject import Project, Subject
+from .records import SourceRecord, ToolRecord
+from .reports import Called, Decided, Failed, Listed, Lost, Seeded
+
+_CONNECTED, _DISCONNECTED, _UNAVAILABLE = (
+    {"status": status} for status in ("connected", "disconnected", "unavailable")
+)
+NOT_LISTED = "It is not listed any more."
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was known of a source before: itself, and all the tools it ever had, by name."""
+
+    source: SourceRecord | None
+    tools: Mapping[str, ToolRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a source listed, by the names of the tools: each with the digest of its definition."""
+
+    tools: Mapping[str, Tool]
+    digests: Mapping[str, str]
+
+    @property
+    def inventory(self) -> str:
+        """The digest of it all."""
+        return inventory_digest(self.digests.values())
+
+
+class Changes:
+    """Makes the events of one run of one project."""
+
+    def __init__(self, project: Project, run: str) -> None:
+        self._project = project
+        self._run = run
+
+    def of_listing(
+        self, report: Listed, seen: Seen, known: Known, gone_why: Mapping[str, str] | None = None
+    ) -> Iterator[Event]:
+        """A source connected, or listed its tools again. `gone_why` tells of renamed ones."""
+        yield self.of_source(report, seen, known.source)
+        for name, tool in seen.tools.items():
+            record = known.tools.get(name)
+            if report.connected or report.is_forced or _is_news(record, seen.digests[name]):
+                yield self._of_tool(report, tool, seen.digests[name], record)
+        for record in known.tools.values():
+            if record.is_available and record.name not in seen.tools:
+                reason = (gone_why or {}).get(record.name, NOT_LISTED)
+                yield self._unavailable(record, report, reason)
+
+    def of_source(self, report: Listed, seen: Seen, known: SourceRecord | None) -> Event:
+        """The source itself is there. All there is to say when it lists what it listed before."""
+        subject = report.source
+        payload: JsonObject = {f"{subject.kind.noun}_id": subject.source}
+        if known is None:
+            payload |= {f"{subject.kind.noun}_name": report.title or subject.source}
+            payload |= {"transport": report.transport}
+        payload |= {"tool_count": len(seen.tools), **_CONNECTED}
+        extends, again = (self._project.tools_id,), (subject.context_id,)
+        if known is None:
+            links = Links(extends, related_to=(self._project.knowledge_id,))
+            return self._event("connected", subject, report, payload, links, seen.inventory)
+        change: Change = "reconnected" if report.connected else "refreshed"
+        links = Links(extends, reinforces=again)
+        return self._event(change, subject, report, payload, links, seen.inventory)
+
+    def of_loss(self, report: Lost, known: Known) -> Iterator[Event]:
+        """A run does not have the source any more. The last one takes the tools along."""
+        source, run = known.source, report.run or self._run
+        if source is None or run not in source.runs:
+            return
+        subject, itself = report.source, (report.source.context_id,)
+        if source.runs != (run,):
+            links = Links(reinforces=itself)  # others have it, so it is true what is known of it
+            yield self._event("left", subject, report, _CONNECTED, links, run=run)
+            return
+        links = Links(contradicts=itself)
+        yield self._event(
+            "disconnected", subject, report, _DISCONNECTED, links, reason=report.reason, run=run
+        )
+        for record in known.tools.values():
+            if record.is_available:
+                yield self._unavailable(record, report, report.reason, run)
+
+    def of_failure(self, report: Failed, known: SourceRecord | None) -> Iterator[Event]:
+        """A source could not be reached or listed. Said once, until it is something else."""
+        if known is None or known.last_error != report.problem:
+            payload: JsonObject = {"status": "failed", "error": report.problem}
+            links = Links(extends=(self._project.tools_id,))
+            yield self._event(
+                "failed", report.source, report, payload, links, reason=report.problem
+            )
+
+    def of_seeds(self, report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
+        """Tools that are there from the start."""
+        links = Links((self._project.tools_id,), related_to=(self._project.knowledge_id,))
+        for tool in report.tools:
+            subject = Subject(report.kind, tool.source, tool.name)
+            yield self._event("seeded", subject, report, _payload(tool), links, digests[tool.name])
+
+    def of_call(self, report: Called) -> Event:
+        """A call that is over."""
+        payload: JsonObject = {
+            "status": "error" if report.error else "ok",
+            "seconds": round(report.seconds, 6),
+        }
+        for name in ("error", "arguments", "result"):
+            if value := getattr(report, name):
+                payload[name] = value
+        return Event(
+            report.tool, "called", report.time, payload,
+            Links(extends=(report.tool.context_id,)),
+            run=self._run, event_kind="action", source="executor",
+        )  # fmt: skip
+
+    def of_decision(self, report: Decided) -> Event:
+        """What is to be done with a tool from now on."""
+        return Event(
+            report.tool, report.decision, report.time, {"status": report.decision},
+            Links(extends=(report.tool.context_id,)),
+            report.definition or None, report.reason, self._run,
+            event_kind="decision", source=report.teller,
+        )  # fmt: skip
+
+    def _of_tool(self, report: Listed, tool: Tool, digest: str, record: ToolRecord | None) -> Event:
+        subject = Subject(report.source.kind, report.source.source, tool.name)
+        extends, again = (report.source.context_id,), (subject.context_id,)
+        change: Change
+        if record is None or not record.definition:
+            change, links = "discovered", Links(extends, related_to=(self._project.tools_id,))
+        elif record.definition != digest:
+            change, links = "changed", Links(extends, contradicts=again)
+        else:
+            change = "confirmed" if report.connected or record.is_available else "returned"
+            links = Links(extends, reinforces=again)
+        return self._event(change, subject, report, _payload(tool), links, digest)
+
+    def _unavailable(
+        self, record: ToolRecord, report: Listed | Lost, reason: str, run: str = ""
+    ) -> Event:
+        links = Links(contradicts=(record.subject.context_id,))
+        return self._event(
+            "unavailable", record.subject, report, _UNAVAILABLE, links, reason=reason, run=run
+        )
+
+    def _event(
+        self,
+        change: Change,
+        subject: Subject,
+        report: Listed | Lost | Failed | Seeded,
+        payload: JsonObject,
+        links: Links,
+        definition: str | None = None,
+        *,
+        reason: str = "",
+        run: str = "",
+    ) -> Event:
+        run = run or self._run
+        return Event(subject, change, report.time, payload, links, definition, reason, run)
+
+
+def _payload(tool: Tool) -> JsonObject:
+    return tool_payload(tool.name, tool.description, tool.input_schema)
+
+
+def _is_news(record: ToolRecord | None, digest: str) -> bool:
+    return record is None or not record.is_available or record.definition != digest

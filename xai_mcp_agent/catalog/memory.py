@@ -1,0 +1,136 @@
+"""The catalog's memory, as the bridge uses it: told of what happens, asked about what was.
+
+Nothing here waits, except for whoever waits for what a question's future gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from ..core.events import (
+    InventoryChanged,
+    SourceConnected,
+    SourceEvent,
+    SourceLost,
+    SourceUnreachable,
+)
+from ..core.kinds import MCP, SourceKind
+from ..core.tools import JsonObject, Tool, ToolKey
+from ..history.place import Place
+from ..history.subject import Subject
+from .clerk import Clerk
+from .reports import Called, Decided, Failed, Listed, Lost, Seeded
+
+if TYPE_CHECKING:
+    from ..history.store import Store
+    from .recorder import Recorder
+
+T = TypeVar("T")
+
+# Of what went wrong with a call; the rest of a long text is looked at for secrets only.
+_ERROR_CHARS, _READ_CHARS = 300, 2000
+
+
+class Memory:
+    """An `Observer` that writes down what it is told of. Used from any thread.
+
+    `mask` hides what is secret in the words of strangers.
+    """
+
+    def __init__(self, place: Place, mask: Callable[[str], str]) -> None:
+        self.place = place
+        self._clerk = Clerk(lambda: _open(place, mask))
+        self._kinds: dict[str, SourceKind] = {}
+        # Sources that have just connected; their first listing is what is written down of it.
+        self._connected: dict[str, SourceConnected] = {}
+        self._mask = mask
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be remembered now; empty while all is well."""
+        return self._clerk.trouble
+
+    def notice(self, event: SourceEvent) -> None:
+        """Have it written down. Called on the bridge's loop."""
+        match event:
+            case SourceConnected(source, _, _, kind):
+                self._kinds[source] = kind
+                self._connected[source] = event
+            case InventoryChanged(source, inventory):
+                self._listed(source, inventory.tools)
+            case SourceLost(source, reason):
+                self._clerk.report(Lost(self._subject(source), _now(), self._mask(reason)))
+            case SourceUnreachable(source, problem, kind):
+                self._kinds[source] = kind
+                self._clerk.report(Failed(self._subject(source), _now(), self._mask(problem)))
+
+    def relisted(self, source: str, tools: Iterable[Tool]) -> None:
+        """A person had this source listed anew, and every tool of it written down."""
+        self._clerk.report(Listed(self._subject(source), _now(), tuple(tools), is_forced=True))
+
+    def seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
+        """These tools are there from the start."""
+        self._clerk.report(Seeded(kind, _now(), tuple(tools)))
+
+    def called(
+        self,
+        key: ToolKey,
+        seconds: float,
+        error: str,
+        arguments: JsonObject | None = None,
+        result: str | None = None,
+        kind: SourceKind | None = None,
+    ) -> None:
+        """A call is over. `error` is empty when it went well."""
+        subject = Subject(kind or self._kinds.get(key.source, MCP), key.source, key.name)
+        told = self._mask(error[:_READ_CHARS])[:_ERROR_CHARS]  # masked first: half a secret shows
+        self._clerk.report(Called(subject, _now(), seconds, told, arguments, result))
+
+    def decided(self, decision: Decided) -> None:
+        """Something is to be done with a tool from now on."""
+        self._clerk.report(decision)
+
+    def ask(self, do: Callable[[Store], T]) -> Future[T]:
+        """Ask the store something, after all that was told before; see `past`.
+
+        The future raises `StoreFailed` when the store cannot be used.
+        """
+        return self._clerk.ask(lambda recorder: do(recorder.store))
+
+    def settled(self) -> Future[None]:
+        """Done when all is written down that was told before. May raise `StoreFailed`."""
+        return self._clerk.ask(_nothing)
+
+    def close(self, seconds: float) -> None:
+        """Write what is left, within so long."""
+        self._clerk.close(seconds)
+
+    def _listed(self, source: str, tools: tuple[Tool, ...]) -> None:
+        subject, just = self._subject(source), self._connected.pop(source, None)
+        if just is None:
+            report = Listed(subject, _now(), tools)
+        else:
+            report = Listed(subject, _now(), tools, True, just.transport, just.title)
+        self._clerk.report(report)
+
+    def _subject(self, source: str) -> Subject:
+        return Subject(self._kinds.get(source, MCP), source)
+
+
+def _open(place: Place, mask: Callable[[str], str]) -> Recorder:
+    """In the clerk's thread: SQLAlchemy takes a while, and others get going meanwhile."""
+    from ..history.store import open_store
+    from .recorder import Recorder
+
+    return Recorder(open_store(place), mask)
+
+
+def _nothing(_: Recorder) -> None:
+    pass
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,136 @@
+"""The records as a store keeps them: found by source, written together with the events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from ..core.tools import JsonObject
+from ..history import log
+from ..history.event import Event
+from ..history.log import subject_of
+from ..history.subject import Subject
+from ..history.tables import sources, tools
+from .changes import Known
+from .fold import Records
+from .records import SourceRecord, ToolRecord
+from .stored import source_as_json, source_from_json, tool_as_json, tool_from_json
+
+
+class Projection:
+    """The records of one project, within one transaction: read when asked for, written by `save`.
+
+    Events are taken in with `add`; the records are always those after the last one.
+    """
+
+    def __init__(self, connection: Connection, project: int) -> None:
+        self.connection = connection
+        self._project = project
+        self._records = Records()
+        self._read: set[Subject] = set()
+        self._new: list[Event] = []
+        self._bodies: dict[str, str] = {}
+
+    def source(self, subject: Subject) -> SourceRecord | None:
+        """What is known of a source."""
+        if subject not in self._read:
+            self._read.add(subject)
+            for row in self._rows(sources, sources.c.subject == subject.digest):
+                self._records.sources[subject] = _source(row)
+        return self._records.sources.get(subject)
+
+    def tool(self, subject: Subject) -> ToolRecord | None:
+        """What is known of a tool."""
+        if subject not in self._read:
+            self._read.add(subject)
+            for row in self._rows(tools, tools.c.subject == subject.digest):
+                self._records.tools[subject] = _tool(row)
+        return self._records.tools.get(subject)
+
+    def known(self, subject: Subject) -> Known:
+        """What is known of a source and of all the tools it ever had."""
+        rows = self._rows(tools, tools.c.anchor == subject.digest)
+        for record in map(_tool, rows):
+            if record.subject not in self._read:
+                self._read.add(record.subject)
+                self._records.tools[record.subject] = record
+        mine = (x for x in self._records.tools.values() if x.subject.anchor == subject)
+        return Known(self.source(subject), {x.name: x for x in mine})
+
+    def sources_of(self, run: str) -> list[Subject]:
+        """The sources that a run has connected."""
+        return [x.subject for x in map(_source, self._rows(sources)) if run in x.runs]
+
+    def everything(self) -> Records:
+        """All sources and tools there ever were, as they are kept."""
+        records = Records()
+        records.sources = {x.subject: x for x in map(_source, self._rows(sources))}
+        records.tools = {x.subject: x for x in map(_tool, self._rows(tools))}
+        return records
+
+    def add(self, events: Iterable[Event], bodies: Mapping[str, str] | None = None) -> None:
+        """Take events in. What they are about must have been asked for before.
+
+        `bodies` are the definitions they name, by digest, as far as those may be new.
+        """
+        new = list(events)
+        self._records.fold(new)
+        self._new += new
+        self._bodies |= bodies or {}
+
+    def save(self) -> list[Event]:
+        """Write all that was added, into the log and the records; the events as they are kept."""
+        kept = log.append(self.connection, self._project, self._new, self._bodies)
+        touched = {x.subject for x in kept}
+        self._write(sources, [self._records.sources[x] for x in touched if x.tool is None])
+        self._write(tools, [self._records.tools[x] for x in touched if x.tool is not None])
+        self._new, self._bodies = [], {}
+        return kept
+
+    def replace(self, records: Records) -> None:
+        """Have these records, and no others."""
+        for table in (sources, tools):
+            self.connection.execute(table.delete().where(table.c.project == self._project))
+        self._write(sources, records.sources.values())
+        self._write(tools, records.tools.values())
+
+    def _rows(self, table: Table, *conditions: Any) -> Iterable[Row[Any]]:
+        query = select(table).where(table.c.project == self._project, *conditions)
+        return self.connection.execute(query)
+
+    def _write(self, table: Table, records: Iterable[SourceRecord | ToolRecord]) -> None:
+        rows = [{"project": self._project, **_row(record)} for record in records]
+        if not rows:
+            return
+        dialect = sqlite if self.connection.dialect.name == "sqlite" else postgresql
+        statement = dialect.insert(table)
+        statement = statement.on_conflict_do_update(
+            index_elements=[table.c.project, table.c.subject],
+            set_={"record": statement.excluded.record},
+        )
+        self.connection.execute(statement, rows)
+
+
+def _row(record: SourceRecord | ToolRecord) -> JsonObject:
+    subject = record.subject
+    row = {"subject": subject.digest, "kind": subject.kind.name}
+    if isinstance(record, SourceRecord):
+        return {**row, "name": subject.source, "record": source_as_json(record)}
+    return {
+        **row,
+        "anchor": subject.anchor.digest,
+        "source_name": subject.source,
+        "name": subject.tool,
+        "record": tool_as_json(record),
+    }
+
+
+def _source(row: Row[Any]) -> SourceRecord:
+    return source_from_json(subject_of(row.kind, row.name, None), row.record)
+
+
+def _tool(row: Row[Any]) -> ToolRecord:
+    return tool_from_json(subject_of(row.kind, row.source_name, row.name), row.record)

@@ -1,0 +1,156 @@
+"""Writes down what is reported, and keeps the records up to date with it.
+
+Used by the one thread that owns the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ..core.definitions import definition_text, digest_of
+from ..core.tools import Tool
+from ..history.runs import Runs
+from ..history.store import Store
+from ..history.subject import Subject
+from .changes import Changes, Known, Seen
+from .masked import masked_text
+from .projection import Projection
+from .reports import Called, Decided, Failed, Listed, Lost, Report, Seeded
+
+
+class Recorder:
+    """Records the reports of one run. `mask` hides what is secret in the words of strangers."""
+
+    def __init__(self, store: Store, mask: Callable[[str], str]) -> None:
+        self.store = store
+        self._mask = mask
+        # Of the last listing of each source: most are listed again as they were.
+        self._digests: dict[Subject, dict[str, tuple[Tool, str]]] = {}
+        self._connected: dict[Subject, Listed] = {}
+        self._begin()
+
+    def record(self, reports: Iterable[Report]) -> None:
+        """Write all of these down, or nothing.
+
+        Raises:
+            StoreFailed: nothing was written; the same reports may be recorded later.
+        """
+        with self._page() as projection:
+            for report in reports:
+                self._take_in(projection, report)
+
+    def beat(self) -> None:
+        """Say that this run is still there.
+
+        Raises:
+            StoreFailed: it could not be said.
+        """
+        with self.store.writing() as connection:
+            if self._runs.beat(connection):
+                return
+        # The machine slept so long that others took this run for ended.
+        self._begin()
+        now = datetime.now(UTC)
+        self.record([replace(x, time=now, connected=True) for x in self._connected.values()])
+
+    def close(self) -> None:
+        """Say that this run is over, and let go of the store.
+
+        Raises:
+            StoreFailed: it could not be said.
+        """
+        try:
+            with self.store.writing() as connection:
+                self._runs.end(connection)
+        finally:
+            self.store.close()
+
+    def _begin(self) -> None:
+        """Begin a run, and note what those had that ended without a word."""
+        self._runs = Runs(self.store.project_id)
+        self._changes = Changes(self.store.project, self._runs.own)
+        with self._page() as projection:
+            self._runs.begin(projection.connection)
+            for run, end in self._runs.ended_silently(projection.connection).items():
+                for source in projection.sources_of(run):
+                    lost = Lost(source, datetime.now(UTC), end, run)
+                    projection.add(self._changes.of_loss(lost, projection.known(source)))
+                self._runs.end(projection.connection, run)
+
+    @contextmanager
+    def _page(self) -> Generator[Projection]:
+        with self.store.writing() as connection:
+            projection = Projection(connection, self.store.project_id)
+            yield projection
+            projection.save()
+
+    def _take_in(self, projection: Projection, report: Report) -> None:
+        match report:
+            case Listed():
+                self._listed(projection, report)
+            case Lost():
+                self._digests.pop(report.source, None)
+                self._connected.pop(report.source, None)
+                known = projection.known(report.source)
+                projection.add(self._changes.of_loss(report, known))
+            case Failed():
+                source = projection.source(report.source)
+                projection.add(self._changes.of_failure(report, source))
+            case Seeded():
+                self._seeded(projection, report)
+            case Called():
+                projection.tool(report.tool)
+                projection.add([self._changes.of_call(report)])
+            case Decided():
+                projection.tool(report.tool)
+                projection.add([self._changes.of_decision(report)])
+
+    def _listed(self, projection: Projection, report: Listed) -> None:
+        self._connected[report.source] = report
+        seen = self._seen(report)
+        source = projection.source(report.source)
+        is_news = report.connected or report.is_forced
+        if source and not is_news and source.inventory == seen.inventory:
+            projection.add([self._changes.of_source(report, seen, source)])
+            return
+        known = projection.known(report.source)
+        events = self._changes.of_listing(report, seen, known)
+        projection.add(events, self._bodies(seen, known))
+
+    def _seen(self, report: Listed) -> Seen:
+        before = self._digests.get(report.source, {})
+        now = {tool.name: (tool, _digest(tool, before.get(tool.name))) for tool in report.tools}
+        self._digests[report.source] = now
+        return Seen(
+            {name: tool for name, (tool, _) in now.items()},
+            {name: digest for name, (_, digest) in now.items()},
+        )
+
+    def _bodies(self, seen: Seen, known: Known) -> dict[str, str]:
+        """The definitions that the store may not have yet."""
+        new = (x for x, d in seen.digests.items() if not _has(known, x, d))
+        return {seen.digests[name]: self._body(seen.tools[name]) for name in new}
+
+    def _seeded(self, projection: Projection, report: Seeded) -> None:
+        for tool in report.tools:
+            projection.tool(Subject(report.kind, tool.source, tool.name))
+        digests = {tool.name: digest_of(definition_text(tool)) for tool in report.tools}
+        bodies = {digests[tool.name]: self._body(tool) for tool in report.tools}
+        projection.add(self._changes.of_seeds(report, digests), bodies)
+
+    def _body(self, tool: Tool) -> str:
+        return masked_text(definition_text(tool), self._mask)
+
+
+def _digest(tool: Tool, before: tuple[Tool, str] | None) -> str:
+    if before is not None and before[0] is tool:
+        return before[1]
+    return digest_of(definition_text(tool))
+
+
+def _has(known: Known, name: str, digest: str) -> bool:
+    record = known.tools.get(name)
+    return record is not None and record.definition == digest

@@ -1,0 +1,113 @@
+"""What the log comes to for one tool and for one source: the catalog's memory of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from ..history.subject import Subject
+
+# Each bucket is this much wider than the one before, so that a duration is known to 2.5 %.
+_BUCKET_GROWTH = math.log(1.05)
+_SHORTEST_SECONDS = 1e-6
+_MOST = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How often a tool was called, and how that went. `durations` counts them by size."""
+
+    calls: int = 0
+    errors: int = 0
+    last_error: str = ""
+    last_executed: datetime | None = None
+    total_seconds: float = 0.0
+    durations: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    @property
+    def mean_seconds(self) -> float | None:
+        """The mean duration of a call; None before the first."""
+        return self.total_seconds / self.calls if self.calls else None
+
+    @property
+    def p95_seconds(self) -> float | None:
+        """What 95 of 100 calls stay below, to 2.5 %; None before the first."""
+        left = math.ceil(_MOST * self.calls)
+        for bucket in sorted(self.durations):
+            left -= self.durations[bucket]
+            if left <= 0:
+                return math.exp((bucket + 0.5) * _BUCKET_GROWTH)
+        return None
+
+    def with_call(self, time: datetime, seconds: float, error: str) -> Usage:
+        """One call more; `error` is empty when it went well."""
+        bucket = math.floor(math.log(max(seconds, _SHORTEST_SECONDS)) / _BUCKET_GROWTH)
+        return Usage(
+            calls=self.calls + 1,
+            errors=self.errors + bool(error),
+            last_error=error or self.last_error,
+            last_executed=time,
+            total_seconds=self.total_seconds + seconds,
+            durations={**self.durations, bucket: self.durations.get(bucket, 0) + 1},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRecord:
+    """A tool that is or was there. `definition` is the digest of what its source said last.
+
+    `reason` says why it is not `available`. `accepted` is the digest of the definition that
+    pinned calls are held to. `updated` is when the definition was changed last.
+    """
+
+    subject: Subject
+    created: datetime
+    updated: datetime
+    last_seen: datetime
+    definition: str = ""
+    is_available: bool = False
+    reason: str = ""
+    is_enabled: bool = True
+    accepted: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def name(self) -> str:
+        """The name its source knows it by."""
+        return self.subject.tool or ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """A source that was connected or tried. `runs` are those that have it connected now.
+
+    `inventory` is the digest of what it listed last. `reason` says why it is not connected,
+    `last_error` what went wrong last since it was listed well.
+    """
+
+    subject: Subject
+    created: datetime
+    runs: tuple[str, ...] = ()
+    title: str = ""
+    transport: str = ""
+    tool_count: int = 0
+    inventory: str = ""
+    last_sync: datetime | None = None
+    last_error: str = ""
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in the settings."""
+        return self.subject.source
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether any run has it connected."""
+        return bool(self.runs)
+
+    def without(self, run: str) -> SourceRecord:
+        """The same, when one run has let go of it."""
+        return replace(self, runs=tuple(x for x in self.runs if x != run))

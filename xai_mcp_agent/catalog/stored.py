@@ -1,0 +1,90 @@
+"""Records as JSON, for the rows of a store and for snapshots; what is as at first is left out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from ..core.tools import JsonObject
+from ..history.subject import Subject
+from .records import SourceRecord, ToolRecord, Usage
+
+
+def source_as_json(record: SourceRecord) -> JsonObject:
+    """All but the subject, which is beside it."""
+    return _given(
+        created=record.created.isoformat(),
+        runs=list(record.runs),
+        title=record.title,
+        transport=record.transport,
+        tool_count=record.tool_count,
+        inventory=record.inventory,
+        last_sync=_text(record.last_sync),
+        last_error=record.last_error,
+        reason=record.reason,
+    )
+
+
+def source_from_json(subject: Subject, value: JsonObject) -> SourceRecord:
+    """The record that was written so."""
+    fields = dict(value)
+    fields["runs"] = tuple(fields.get("runs", ()))
+    fields["last_sync"] = _moment(fields.get("last_sync"))
+    return SourceRecord(subject, datetime.fromisoformat(fields.pop("created")), **fields)
+
+
+def tool_as_json(record: ToolRecord) -> JsonObject:
+    """All but the subject, which is beside it."""
+    return _given(
+        times=[x.isoformat() for x in (record.created, record.updated, record.last_seen)],
+        definition=record.definition,
+        is_available=record.is_available,
+        reason=record.reason,
+        is_disabled=not record.is_enabled,
+        accepted=record.accepted,
+        usage=_usage_as_json(record.usage) if record.usage.calls else None,
+    )
+
+
+def tool_from_json(subject: Subject, value: JsonObject) -> ToolRecord:
+    """The record that was written so."""
+    created, updated, last_seen = map(datetime.fromisoformat, value["times"])
+    return ToolRecord(
+        subject, created, updated, last_seen,
+        definition=value.get("definition", ""),
+        is_available=value.get("is_available", False),
+        reason=value.get("reason", ""),
+        is_enabled=not value.get("is_disabled", False),
+        accepted=value.get("accepted", ""),
+        usage=_usage_from_json(value["usage"]) if "usage" in value else Usage(),
+    )  # fmt: skip
+
+
+def _usage_as_json(usage: Usage) -> JsonObject:
+    return _given(
+        calls=usage.calls,
+        errors=usage.errors,
+        last_error=usage.last_error,
+        last_executed=_text(usage.last_executed),
+        total_seconds=usage.total_seconds,
+        durations={str(bucket): count for bucket, count in usage.durations.items()},
+    )
+
+
+def _usage_from_json(value: JsonObject) -> Usage:
+    fields: dict[str, Any] = dict(value)
+    fields["durations"] = {int(bucket): n for bucket, n in value.get("durations", {}).items()}
+    fields["last_executed"] = _moment(value.get("last_executed"))
+    return Usage(**fields)
+
+
+def _given(**fields: Any) -> JsonObject:
+    return {name: x for name, x in fields.items() if x}
+
+
+def _text(moment: datetime | None) -> str | None:
+    return moment and moment.isoformat()
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

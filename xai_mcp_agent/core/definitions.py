@@ -1,0 +1,59 @@
+"""What a source says of a tool, as JSON, and its digest: equal ones are the same definition."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+
+from .tools import Icon, JsonObject, Tool, ToolAnnotations
+
+_DIGEST_CHARS = 16  # 64 bits: of a million definitions two are alike once in 37 million histories
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
+
+
+def definition_of(tool: Tool) -> JsonObject:
+    """Every field that counts as a change when it changes, those that are not given left out.
+
+    Not `meta`, which is for programs, and in which some servers put the time of day; nor our own
+    `note`.
+    """
+    fields: JsonObject = {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+        "annotations": _of_annotations(tool.annotations) or None,
+        "icons": [_of_icon(icon) for icon in tool.icons] or None,
+    }
+    return {name: x for name, x in fields.items() if x is not None}
+
+
+def definition_text(tool: Tool) -> str:
+    """The definition as JSON in ASCII, the same whatever the order of keys in it."""
+    return _encode(definition_of(tool))
+
+
+def digest_of(definition: str) -> str:
+    """A short text that is the same for the same definition only."""
+    return hashlib.sha256(definition.encode()).hexdigest()[:_DIGEST_CHARS]
+
+
+def inventory_digest(digests: Iterable[str]) -> str:
+    """Equal for inventories of the same definitions, in whatever order they were listed."""
+    return digest_of("".join(sorted(digests)))
+
+
+def _of_annotations(claims: ToolAnnotations) -> JsonObject:
+    fields = {
+        "read_only": claims.read_only,
+        "destructive": claims.destructive,
+        "idempotent": claims.idempotent,
+        "open_world": claims.open_world,
+    }
+    return {name: x for name, x in fields.items() if x is not None}
+
+
+def _of_icon(icon: Icon) -> JsonObject:
+    return {"src": icon.src, "mime_type": icon.mime_type, "sizes": list(icon.sizes)}

@@ -1,0 +1,25 @@
+"""The kinds of sources, and what each calls the things it has: one shape for all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """A kind of source, known by its name. `noun` is what one of it is called, such as server.
+
+    A source that `connects` is an anchor in the event graph, on which its tools hang. The tools
+    of a kind that does not are there from the start, and hang on the project itself.
+    """
+
+    name: str
+    noun: str = field(default="source", compare=False)
+    connects: bool = field(default=True, compare=False)
+
+
+MCP = SourceKind("mcp", "server")
+STATIC = SourceKind("tools", "tool", connects=False)
+"""Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
+META = SourceKind("meta", "tool", connects=False)
+"""Our own tools for the model: to search, to explain, to remember."""

@@ -1,0 +1,1 @@
+"""The append-only log: what happened to every tool and source, when, and why."""

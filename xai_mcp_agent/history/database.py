@@ -1,0 +1,69 @@
+"""Connections to SQLite and PostgreSQL that behave alike: real transactions, no endless wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.pool import StaticPool
+
+from .place import Place
+
+# A writer holds the lock for milliseconds; with thirty of them none waits nearly as long.
+_LOCK_SECONDS = 20
+_CONNECT_SECONDS = 10
+_STATEMENT_SECONDS = 60
+_SILENCE_SECONDS = 20  # after which a connection over the network counts as lost
+# Any number will do, as long as all our processes take the same one.
+_LOCK = text("SELECT pg_advisory_xact_lock(8673452107)")
+_WRITES = "xai_writes"
+
+_POSTGRESQL_ARGUMENTS = {
+    "connect_timeout": _CONNECT_SECONDS,
+    "keepalives_idle": _SILENCE_SECONDS,
+    "tcp_user_timeout": _SILENCE_SECONDS * 1000,
+    "options": f"-c lock_timeout={_LOCK_SECONDS}s -c statement_timeout={_STATEMENT_SECONDS}s "
+    f"-c idle_in_transaction_session_timeout={_STATEMENT_SECONDS}s",
+}
+
+
+def engine_for(place: Place) -> Engine:
+    """How to reach a database; nothing is connected yet."""
+    if not place.url.startswith("sqlite"):
+        return create_engine(
+            place.url, connect_args=_POSTGRESQL_ARGUMENTS, pool_size=1, pool_pre_ping=True
+        )
+    engine = create_engine(place.url, connect_args={"timeout": _LOCK_SECONDS}, poolclass=StaticPool)
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def for_writing(connection: Connection) -> Connection:
+    """Let the next transaction of this connection keep all other writers out."""
+    return connection.execution_options(**{_WRITES: True})
+
+
+def for_reading(connection: Connection) -> Connection:
+    """Let the next transaction of this connection see one state of the database throughout."""
+    if connection.dialect.name == "sqlite":
+        return connection
+    return connection.execution_options(isolation_level="REPEATABLE READ")
+
+
+def lock(connection: Connection) -> None:
+    """Wait for other writers, at the begin of a transaction for writing."""
+    if connection.dialect.name != "sqlite":  # there BEGIN IMMEDIATE has done it
+        connection.execute(_LOCK)
+
+
+def _prepare(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # Python's module would begin transactions when it likes
+    connection.execute("PRAGMA journal_mode=WAL")
+    # Kept when our process is killed; the last moments before a power cut may be lost.
+    connection.execute("PRAGMA synchronous=NORMAL")
+
+
+def _begin(connection: Connection) -> None:
+    is_writing = connection.get_execution_options().get(_WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")

@@ -1,0 +1,164 @@
+"""The log itself: events are added at its end, and read; nothing else is ever done to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, Select, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from ..core.kinds import META, STATIC, SourceKind
+from ..core.tools import JsonObject
+from .event import Event, Links, tool_payload
+from .subject import Subject
+from .tables import definitions, events
+
+_ROWS_AT_A_TIME = 2000
+_NOT_ANCHORS = {kind.name: kind for kind in (STATIC, META)}
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Which events are wanted: all of the project by default.
+
+    `subject` is one source or tool, `anchor` a source with all its tools. `after` and `until` are
+    positions, the first not included; `since` is a time. The newest come first if `newest_first`.
+    """
+
+    subject: Subject | None = None
+    anchor: Subject | None = None
+    after: int = 0
+    until: int | None = None
+    since: datetime | None = None
+    limit: int | None = None
+    newest_first: bool = False
+
+
+def append(
+    connection: Connection,
+    project: int,
+    new: Iterable[Event],
+    bodies: Mapping[str, str],
+) -> list[Event]:
+    """Add events at the end; as they are kept, with their positions.
+
+    Within a transaction for writing, which keeps others from taking the same positions. `bodies`
+    are definitions as JSON text by their digests; one that is known already is not written again.
+    """
+    first = last_position(connection, project) + 1
+    kept = [replace(x, position=number) for number, x in enumerate(new, first)]
+    if kept:
+        _keep_definitions(connection, bodies)
+        connection.execute(events.insert(), [_row(project, x) for x in kept])
+    return kept
+
+
+def last_position(connection: Connection, project: int) -> int:
+    """The position of the newest event; 0 before the first."""
+    newest = select(func.max(events.c.position)).where(events.c.project == project)
+    return connection.execute(newest).scalar() or 0
+
+
+def position_at(connection: Connection, project: int, moment: datetime) -> int:
+    """The position of the newest event that is not later than this; 0 before the first."""
+    newest = select(func.max(events.c.position))
+    known = newest.where(events.c.project == project, events.c.time <= moment)
+    return connection.execute(known).scalar() or 0
+
+
+def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]:
+    """The events of a range, in the order they happened or the other way round."""
+    rows = connection.execution_options(yield_per=_ROWS_AT_A_TIME).execute(_query(project, wanted))
+    for row in rows:
+        yield _event(row)
+
+
+def definition(connection: Connection, digest: str) -> JsonObject | None:
+    """What a source said of a tool, by its digest."""
+    body = select(definitions.c.body).where(definitions.c.digest == digest)
+    text = connection.execute(body).scalar()
+    return None if text is None else json.loads(text)
+
+
+def subject_of(kind: str, source: str, tool: str | None) -> Subject:
+    """The subject that these names are of; a kind that is not known any more has its shape."""
+    return Subject(_NOT_ANCHORS.get(kind) or SourceKind(kind), source, tool)
+
+
+def _keep_definitions(connection: Connection, bodies: Mapping[str, str]) -> None:
+    if not bodies:
+        return
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    statement = dialect.insert(definitions).on_conflict_do_nothing()
+    connection.execute(statement, [{"digest": x, "body": body} for x, body in bodies.items()])
+
+
+def _is_told_by_definition(event: Event) -> bool:
+    """Whether its payload need not be kept, because it can be made anew."""
+    return event.event_kind == "fact" and bool(event.subject.tool and event.definition)
+
+
+def _payload_in(body: str | None) -> JsonObject:
+    if body is None:
+        return {}  # it was lost, as by a damaged file
+    definition = json.loads(body)
+    return tool_payload(definition["name"], definition["description"], definition["input_schema"])
+
+
+def _row(project: int, event: Event) -> dict[str, Any]:
+    subject = event.subject
+    links = {name: ids for name, ids in event.links.as_json().items() if ids}
+    return {
+        "project": project,
+        "position": event.position,
+        "time": event.time,
+        "run": event.run,
+        "change": event.change,
+        "kind": subject.kind.name,
+        "source_name": subject.source,
+        "tool": subject.tool,
+        "subject": subject.digest,
+        "anchor": subject.anchor.digest,
+        "event_kind": event.event_kind,
+        "source": event.source,
+        "payload": None if _is_told_by_definition(event) else event.payload,
+        "links": links,
+        "definition": event.definition,
+        "reason": event.reason,
+    }
+
+
+def _query(project: int, wanted: Range) -> Select[Any]:
+    known = definitions.c.digest == events.c.definition
+    query = select(events, definitions.c.body).outerjoin(definitions, known)
+    query = query.where(events.c.project == project, events.c.position > wanted.after)
+    if wanted.subject is not None:
+        query = query.where(events.c.subject == wanted.subject.digest)
+    if wanted.anchor is not None:
+        query = query.where(events.c.anchor == wanted.anchor.digest)
+    if wanted.until is not None:
+        query = query.where(events.c.position <= wanted.until)
+    if wanted.since is not None:
+        query = query.where(events.c.time >= wanted.since)
+    order = events.c.position.desc() if wanted.newest_first else events.c.position
+    return query.order_by(order).limit(wanted.limit)
+
+
+def _event(row: Row[Any]) -> Event:
+    return Event(
+        subject=subject_of(row.kind, row.source_name, row.tool),
+        change=row.change,
+        time=row.time,
+        payload=_payload_in(row.body) if row.payload is None else row.payload,
+        links=Links(**{name: tuple(ids) for name, ids in row.links.items()}),
+        definition=row.definition,
+        reason=row.reason,
+        run=row.run,
+        position=row.position,
+        event_kind=row.event_kind,
+        source=row.source,
+    )

@@ -1,0 +1,83 @@
+"""Where the history is kept: in a file of the project, in a database by URL, or in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..core.errors import SettingsError
+from ..settings.load import user_settings_path
+from ..settings.models import Settings
+from ..settings.secret_rules import masked_url
+
+ENVIRONMENT_VARIABLE = "XAI_MCP_STORE"
+IN_MEMORY = "memory"
+
+_FOLDER, _FILE = ".xircuits", "history.db"
+_POSTGRESQL = ("postgresql", "postgres")
+_DRIVER = "postgresql+psycopg"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """`url` is SQLAlchemy's, `shown` the same for people, without a password.
+
+    `file` is the file of an SQLite database; there is none in memory and on a server. `folder`
+    is that of the project. A store `is_own` when it lies in that folder, and so is the project's
+    wherever the folder is moved to.
+    """
+
+    url: str
+    shown: str
+    folder: Path
+    file: Path | None = None
+    is_own: bool = False
+
+
+def find_place(
+    settings: Settings, given: str | Path | None = None, environ: Mapping[str, str] | None = None
+) -> Place:
+    """Where the history of these settings' project is kept.
+
+    What is `given` decides, then `XAI_MCP_STORE`, then `store` in the settings file: `memory`, a
+    file, or a URL such as `postgresql://user@host/database`. Without any it is
+    `.xircuits/history.db` beside the settings file; in memory for settings that are no file's.
+
+    Raises:
+        SettingsError: a URL of a kind of database that is not supported.
+    """
+    environ = os.environ if environ is None else environ
+    folder = _project_folder(settings)
+    named = str(given or "") or environ.get(ENVIRONMENT_VARIABLE, "").strip() or settings.store
+    if not named and settings.is_from_python:
+        named = IN_MEMORY
+    if named == IN_MEMORY:
+        return Place("sqlite://", "memory", folder)
+    if "://" in named and not named.startswith("sqlite:"):
+        return _server(named, folder)
+    return _file(named.removeprefix("sqlite:///"), folder)
+
+
+def _file(named: str, folder: Path) -> Place:
+    file = folder / (os.path.expanduser(named) or Path(_FOLDER, _FILE))
+    return Place(f"sqlite:///{file}", str(file), folder, file, is_own=not named)
+
+
+def _server(url: str, folder: Path) -> Place:
+    scheme, _, rest = url.partition("://")
+    if scheme.partition("+")[0] not in _POSTGRESQL:
+        raise SettingsError(
+            ENVIRONMENT_VARIABLE, "store", f"{scheme!r} is no kind of database that can be used.",
+            "Write postgresql://user@host/database, a file, or memory.",
+        )  # fmt: skip
+    return Place(f"{_DRIVER}://{rest}", masked_url(url), folder)
+
+
+def _project_folder(settings: Settings) -> Path:
+    """That of the settings file; the current one where the file is of all projects of a user."""
+    file = Path(settings.file)
+    if settings.is_from_python or not settings.file or file == user_settings_path():
+        return Path(os.path.abspath(os.curdir))
+    return file.parent

@@ -1,0 +1,190 @@
+"""The tables of a store, the same for SQLite and PostgreSQL: the log, and what the catalog keeps.
+
+Importing this loads SQLAlchemy, so it is done where a store is used, in the thread that owns it.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Dialect,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+)
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Words(TypeDecorator[str]):
+    """Text of strangers: what a database refuses (NUL, halves of surrogate pairs) is escaped."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """As JSON writes it, without the quotes."""
+        if value is None or (value.isascii() and value.isprintable() and "\\" not in value):
+            return value
+        text = json.dumps(value, ensure_ascii=False)
+        return (text if _is_storable(text) else json.dumps(value))[1:-1]
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        """As it was."""
+        return value if value is None or "\\" not in value else json.loads(f'"{value}"')
+
+
+class Moment(TypeDecorator[datetime]):
+    """A time with its zone, to the microsecond, as a number that every database can sort."""
+
+    impl = BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
+        """Microseconds since 1970 in UTC."""
+        if value is None:
+            return None
+        passed = value - _EPOCH
+        return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
+        """In UTC."""
+        if value is None:
+            return None
+        seconds, micros = divmod(value, 1_000_000)
+        return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros)
+
+
+class Json(TypeDecorator[Any]):
+    """A JSON value as ASCII text, which is what both databases store whatever is in it."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        """As text; None is no value."""
+        return None if value is None else _encode(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        """As it was."""
+        return None if value is None else json.loads(value)
+
+
+_Digest = String(32)
+_Run = String(32)
+
+metadata = MetaData()
+
+facts = Table(
+    "xai_mcp_facts",
+    metadata,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+projects = Table(
+    "xai_mcp_projects",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("repo_hash", String(64), nullable=False, unique=True),
+    Column("name", Words, nullable=False),
+)
+
+runs = Table(
+    "xai_mcp_runs",
+    metadata,
+    Column("id", _Run, primary_key=True),
+    Column("project", Integer, nullable=False),
+    Column("host", Words, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("pid_started", Float, nullable=False),  # a process number is given again
+    Column("started", Moment, nullable=False),
+    Column("seen", Moment, nullable=False),
+    Column("ended", Moment),
+    Index("runs_of_a_project", "project", "ended"),
+)
+
+definitions = Table(
+    "xai_mcp_definitions",
+    metadata,
+    Column("digest", _Digest, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+
+events = Table(
+    "xai_mcp_events",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", Moment, nullable=False),
+    Column("run", _Run, nullable=False),
+    Column("change", String(20), nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("source_name", Words, nullable=False),
+    Column("tool", Words),
+    Column("subject", _Digest, nullable=False),
+    Column("anchor", _Digest, nullable=False),
+    Column("event_kind", String(20), nullable=False),
+    Column("source", String(20), nullable=False),
+    Column("payload", Json),  # None: it is made of the definition
+    Column("links", Json, nullable=False),
+    Column("definition", _Digest),
+    Column("reason", Words, nullable=False),
+    Index("events_of_a_subject", "project", "subject", "position"),
+    Index("events_of_a_source", "project", "anchor", "position"),
+    Index("events_in_time", "project", "time"),
+)
+"""The log. Rows are only ever added; `position` counts them within a project."""
+
+sources = Table(
+    "xai_mcp_sources",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("subject", _Digest, primary_key=True),
+    Column("kind", String(40), nullable=False),
+    Column("name", Words, nullable=False),
+    Column("record", Json, nullable=False),
+)
+
+tools = Table(
+    "xai_mcp_tools",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("subject", _Digest, primary_key=True),
+    Column("anchor", _Digest, nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("source_name", Words, nullable=False),
+    Column("name", Words, nullable=False),
+    Column("record", Json, nullable=False),
+    Index("tools_of_a_source", "project", "anchor"),
+)
+"""What the log comes to: one row for each tool there ever was, and in `sources` for each source."""
+
+snapshots = Table(
+    "xai_mcp_snapshots",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("records", LargeBinary, nullable=False),
+)
+"""What the log came to at some positions, so that views of the past need not begin at the first."""
+
+
+def _is_storable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
