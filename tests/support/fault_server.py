@@ -325,9 +325,11 @@ def complain(_server: FaultServer, _message: dict, text: str) -> Iterator[dict]:
     yield _text("ok")
 
 
-def set_tools(server: FaultServer, _message: dict, tools: list, notices: int = 1) -> Iterator[dict]:
+def set_tools(
+    server: FaultServer, _message: dict, tools: list, notices: int = 1, only: bool = False
+) -> Iterator[dict]:
     """Offer other tools from now on."""
-    yield from server.change_tools([*_TOOLS, *tools], notices)
+    yield from server.change_tools(tools if only else [*_TOOLS, *tools], notices)
     yield _text("ok")
 
 

@@ -28,6 +28,10 @@ class Known:
     source: SourceRecord | None
     tools: Mapping[str, ToolRecord]
 
+    def available(self) -> list[ToolRecord]:
+        """The tools that it had at last, by their names."""
+        return [x for _, x in sorted(self.tools.items()) if x.is_available]
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -55,28 +59,31 @@ class Changes:
         """A source connected, or listed its tools again. `gone_why` tells of renamed ones."""
         yield self.of_source(report, seen, known.source)
         for name, tool in seen.tools.items():
-            record = known.tools.get(name)
-            if report.connected or report.is_forced or _is_news(record, seen.digests[name]):
-                yield self._of_tool(report, tool, seen.digests[name], record)
-        for record in known.tools.values():
-            if record.is_available and record.name not in seen.tools:
+            record, digest = known.tools.get(name), seen.digests[name]
+            if report.connected or report.is_forced or _is_news(record, digest):
+                yield self._of_tool(report, tool, digest, record, known.source)
+        for record in known.available():
+            if record.name not in seen.tools:
                 reason = (gone_why or {}).get(record.name, NOT_LISTED)
                 yield self._unavailable(record, report, reason)
 
     def of_source(self, report: Listed, seen: Seen, known: SourceRecord | None) -> Event:
         """The source itself is there. All there is to say when it lists what it listed before."""
-        subject = report.source
+        subject, title = report.source, report.title or report.source.source
+        before = known if known and known.last_sync else None  # it may only have failed so far
         payload: JsonObject = {f"{subject.kind.noun}_id": subject.source}
-        if known is None:
-            payload |= {f"{subject.kind.noun}_name": report.title or subject.source}
+        # Told at first, and when it is not as before: another version, another address.
+        if before is None or title != before.title:
+            payload |= {f"{subject.kind.noun}_name": title}
+        if before is None or report.transport != before.transport:
             payload |= {"transport": report.transport}
         payload |= {"tool_count": len(seen.tools), **_CONNECTED}
-        extends, again = (self._project.tools_id,), (subject.context_id,)
-        if known is None:
+        extends = (self._project.tools_id,)
+        if before is None:
             links = Links(extends, related_to=(self._project.knowledge_id,))
             return self._event("connected", subject, report, payload, links, seen.inventory)
         change: Change = "reconnected" if report.connected else "refreshed"
-        links = Links(extends, reinforces=again)
+        links = Links(extends, reinforces=(subject.context_id,))
         return self._event(change, subject, report, payload, links, seen.inventory)
 
     def of_loss(self, report: Lost, known: Known) -> Iterator[Event]:
@@ -87,15 +94,16 @@ class Changes:
         subject, itself = report.source, (report.source.context_id,)
         if source.runs != (run,):
             links = Links(reinforces=itself)  # others have it, so it is true what is known of it
-            yield self._event("left", subject, report, _CONNECTED, links, run=run)
+            yield self._event(
+                "left", subject, report, _CONNECTED, links, reason=report.reason, run=run
+            )
             return
         links = Links(contradicts=itself)
         yield self._event(
             "disconnected", subject, report, _DISCONNECTED, links, reason=report.reason, run=run
         )
-        for record in known.tools.values():
-            if record.is_available:
-                yield self._unavailable(record, report, report.reason, run)
+        for record in known.available():
+            yield self._unavailable(record, report, report.reason, run)
 
     def of_failure(self, report: Failed, known: SourceRecord | None) -> Iterator[Event]:
         """A source could not be reached or listed. Said once, until it is something else."""
@@ -137,7 +145,14 @@ class Changes:
             event_kind="decision", source=report.teller,
         )  # fmt: skip
 
-    def _of_tool(self, report: Listed, tool: Tool, digest: str, record: ToolRecord | None) -> Event:
+    def _of_tool(
+        self,
+        report: Listed,
+        tool: Tool,
+        digest: str,
+        record: ToolRecord | None,
+        source: SourceRecord | None,
+    ) -> Event:
         subject = Subject(report.source.kind, report.source.source, tool.name)
         extends, again = (report.source.context_id,), (subject.context_id,)
         change: Change
@@ -146,7 +161,7 @@ class Changes:
         elif record.definition != digest:
             change, links = "changed", Links(extends, contradicts=again)
         else:
-            change = "confirmed" if report.connected or record.is_available else "returned"
+            change = "returned" if _had_vanished(record, source) else "confirmed"
             links = Links(extends, reinforces=again)
         return self._event(change, subject, report, _payload(tool), links, digest)
 
@@ -176,6 +191,11 @@ class Changes:
 
 def _payload(tool: Tool) -> JsonObject:
     return tool_payload(tool.name, tool.description, tool.input_schema)
+
+
+def _had_vanished(record: ToolRecord, source: SourceRecord | None) -> bool:
+    """Whether it was gone by itself, and not together with its source."""
+    return not record.is_available and (source is None or record.reason != source.reason)
 
 
 def _is_news(record: ToolRecord | None, digest: str) -> bool:

@@ -68,10 +68,12 @@ def fold_tool(known: ToolRecord | None, event: Event) -> ToolRecord:
 
 def _listed(record: SourceRecord, event: Event) -> SourceRecord:
     payload = event.payload
+    # `server_name` or `agent_name`: as sources of its kind are called.
+    title = next((x for name, x in payload.items() if name.endswith("_name")), record.title)
     return replace(
         record,
         runs=record.runs if event.run in record.runs else (*record.runs, event.run),
-        title=payload.get("title", record.title),
+        title=title,
         transport=payload.get("transport", record.transport),
         tool_count=payload["tool_count"],
         inventory=event.definition or "",

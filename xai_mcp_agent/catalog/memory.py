@@ -44,8 +44,9 @@ class Memory:
         self.place = place
         self._clerk = Clerk(lambda: _open(place, mask))
         self._kinds: dict[str, SourceKind] = {}
+        self._sessions: dict[str, SourceConnected] = {}
         # Sources that have just connected; their first listing is what is written down of it.
-        self._connected: dict[str, SourceConnected] = {}
+        self._just_connected: set[str] = set()
         self._mask = mask
 
     @property
@@ -58,7 +59,8 @@ class Memory:
         match event:
             case SourceConnected(source, _, _, kind):
                 self._kinds[source] = kind
-                self._connected[source] = event
+                self._sessions[source] = event
+                self._just_connected.add(source)
             case InventoryChanged(source, inventory):
                 self._listed(source, inventory.tools)
             case SourceLost(source, reason):
@@ -69,7 +71,7 @@ class Memory:
 
     def relisted(self, source: str, tools: Iterable[Tool]) -> None:
         """A person had this source listed anew, and every tool of it written down."""
-        self._clerk.report(Listed(self._subject(source), _now(), tuple(tools), is_forced=True))
+        self._listed(source, tuple(tools), is_forced=True)
 
     def seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
         """These tools are there from the start."""
@@ -108,13 +110,18 @@ class Memory:
         """Write what is left, within so long."""
         self._clerk.close(seconds)
 
-    def _listed(self, source: str, tools: tuple[Tool, ...]) -> None:
-        subject, just = self._subject(source), self._connected.pop(source, None)
-        if just is None:
-            report = Listed(subject, _now(), tools)
-        else:
-            report = Listed(subject, _now(), tools, True, just.transport, just.title)
-        self._clerk.report(report)
+    def _listed(self, source: str, tools: tuple[Tool, ...], *, is_forced: bool = False) -> None:
+        just_connected = source in self._just_connected
+        self._just_connected.discard(source)
+        session = self._sessions.get(source)
+        self._clerk.report(
+            Listed(
+                self._subject(source), _now(), tools, just_connected,
+                transport=session.transport if session else "",
+                title=self._mask(session.title) if session else "",
+                is_forced=is_forced,
+            )
+        )  # fmt: skip
 
     def _subject(self, source: str) -> Subject:
         return Subject(self._kinds.get(source, MCP), source)

@@ -20,6 +20,8 @@ from .masked import masked_text
 from .projection import Projection
 from .reports import Called, Decided, Failed, Listed, Lost, Report, Seeded
 
+_ENDED = "It was still connected when its process ended."
+
 
 class Recorder:
     """Records the reports of one run. `mask` hides what is secret in the words of strangers."""
@@ -30,7 +32,9 @@ class Recorder:
         # Of the last listing of each source: most are listed again as they were.
         self._digests: dict[Subject, dict[str, tuple[Tool, str]]] = {}
         self._connected: dict[Subject, Listed] = {}
-        self._begin()
+        self._runs = Runs(store.project_id)  # not begun
+        self._changes = Changes(store.project, self._runs.own)
+        self.beat()
 
     def record(self, reports: Iterable[Report]) -> None:
         """Write all of these down, or nothing.
@@ -48,13 +52,7 @@ class Recorder:
         Raises:
             StoreFailed: it could not be said.
         """
-        with self.store.writing() as connection:
-            if self._runs.beat(connection):
-                return
-        # The machine slept so long that others took this run for ended.
-        self._begin()
-        now = datetime.now(UTC)
-        self.record([replace(x, time=now, connected=True) for x in self._connected.values()])
+        self.record(())
 
     def close(self) -> None:
         """Say that this run is over, and let go of the store.
@@ -63,29 +61,43 @@ class Recorder:
             StoreFailed: it could not be said.
         """
         try:
-            with self.store.writing() as connection:
-                self._runs.end(connection)
+            with self._page() as projection:
+                for source in tuple(self._connected):  # usually none is left
+                    self._take_in(projection, Lost(source, datetime.now(UTC), _ENDED))
+                self._runs.end(projection.connection)
         finally:
             self.store.close()
 
-    def _begin(self) -> None:
-        """Begin a run, and note what those had that ended without a word."""
-        self._runs = Runs(self.store.project_id)
-        self._changes = Changes(self.store.project, self._runs.own)
-        with self._page() as projection:
-            self._runs.begin(projection.connection)
-            for run, end in self._runs.ended_silently(projection.connection).items():
-                for source in projection.sources_of(run):
-                    lost = Lost(source, datetime.now(UTC), end, run)
-                    projection.add(self._changes.of_loss(lost, projection.known(source)))
-                self._runs.end(projection.connection, run)
-
     @contextmanager
     def _page(self) -> Generator[Projection]:
-        with self.store.writing() as connection:
-            projection = Projection(connection, self.store.project_id)
-            yield projection
-            projection.save()
+        connected = dict(self._connected)
+        try:
+            with self.store.writing() as connection:
+                projection = Projection(connection, self.store.project_id)
+                if not self._runs.beat(connection):
+                    self._begin(projection)
+                yield projection
+                projection.save()
+        except BaseException:
+            self._connected = connected
+            raise
+
+    def _begin(self, projection: Projection) -> None:
+        """Begin a run, and note what those had that ended without a word.
+
+        What this process has connected it had in a run that others took for ended, because the
+        machine slept, say.
+        """
+        self._runs = Runs(self.store.project_id)
+        self._changes = Changes(self.store.project, self._runs.own)
+        self._runs.begin(projection.connection)
+        for run, end in self._runs.ended_silently(projection.connection).items():
+            for source in projection.sources_of(run):
+                lost = Lost(source, datetime.now(UTC), end, run)
+                projection.add(self._changes.of_loss(lost, projection.known(source)))
+            self._runs.end(projection.connection, run)
+        for report in tuple(self._connected.values()):
+            self._listed(projection, replace(report, time=datetime.now(UTC)))
 
     def _take_in(self, projection: Projection, report: Report) -> None:
         match report:
@@ -112,6 +124,8 @@ class Recorder:
         self._connected[report.source] = report
         seen = self._seen(report)
         source = projection.source(report.source)
+        if source is None or self._runs.own not in source.runs:
+            report = replace(report, connected=True)
         is_news = report.connected or report.is_forced
         if source and not is_news and source.inventory == seen.inventory:
             projection.add([self._changes.of_source(report, seen, source)])

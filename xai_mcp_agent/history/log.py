@@ -11,14 +11,14 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from ..core.kinds import META, STATIC, SourceKind
+from ..core.kinds import MCP, META, STATIC, SourceKind
 from ..core.tools import JsonObject
 from .event import Event, Links, tool_payload
 from .subject import Subject
 from .tables import definitions, events
 
 _ROWS_AT_A_TIME = 2000
-_NOT_ANCHORS = {kind.name: kind for kind in (STATIC, META)}
+_KINDS = {kind.name: kind for kind in (MCP, STATIC, META)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def definition(connection: Connection, digest: str) -> JsonObject | None:
 
 def subject_of(kind: str, source: str, tool: str | None) -> Subject:
     """The subject that these names are of; a kind that is not known any more has its shape."""
-    return Subject(_NOT_ANCHORS.get(kind) or SourceKind(kind), source, tool)
+    return Subject(_KINDS.get(kind) or SourceKind(kind), source, tool)
 
 
 def _keep_definitions(connection: Connection, bodies: Mapping[str, str]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import anyio
 
-from ...core.errors import SourceError
+from ...core.errors import SourceClosed, SourceError
 from ...core.events import Inventory
 from ...core.results import ToolResult
 from ...core.schemas import ArgumentChecks
@@ -159,7 +159,8 @@ class McpSession:
                 await self._requests.ask("tools/list", ask, self._requests.list_seconds)
             except SourceError as error:
                 if not is_missing_method(error):
-                    self._listener.unlisted(error.problem)
+                    if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
+                        self._listener.unlisted(error.problem)
                     raise
                 self._listing.clear()
             self.inventory = self._listing.inventory(client.instructions or "")

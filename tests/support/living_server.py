@@ -1,0 +1,87 @@
+"""A server that is told what to offer, and killed: over stdio and HTTP, in both eras."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support import fault_server
+from tests.support.fault_http import FaultHttp, fault_http
+from tests.support.histories import wait_for_change
+from tests.support.journals import pids_in
+from tests.support.processes import wait_until
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.core.tools import JsonObject
+
+SET_TOOLS: JsonObject = {"name": "set_tools", "inputSchema": {"type": "object"}}
+
+
+def tool(name: str, **more: Any) -> JsonObject:
+    """A tool as a server lists it."""
+    return {"name": name, "description": name, "inputSchema": {"type": "object"}, **more}
+
+
+class OverStdio:
+    """A server that is a child of ours."""
+
+    transport = "stdio"
+
+    def __init__(self, folder: Path, era: str) -> None:
+        self._options, self._journal = folder / "options.json", folder / "journal"
+        self._era = era
+
+    def entry(self) -> JsonObject:
+        """What a settings file holds for it."""
+        isolated = ["-S", "-E", fault_server.__file__, f"@{self._options}"]
+        return {"command": sys.executable, "args": isolated}
+
+    def offer(self, *tools: JsonObject) -> None:
+        """What it has when it is started next."""
+        options = {"era": self._era, "tools": [*tools, SET_TOOLS], "journal": str(self._journal)}
+        self._options.write_text(json.dumps(options), encoding="utf-8")
+
+    def kill(self, bridge: Bridge) -> None:
+        """As somebody else may; a new one is started at once."""
+        os.kill(pids_in(self._journal)[-1], signal.SIGKILL)
+        wait_for_change(bridge, "disconnected", times=2)  # it was stopped on purpose before
+
+
+class OverHttp:
+    """A server that somebody else runs."""
+
+    transport = "http"
+
+    def __init__(self, peer: FaultHttp) -> None:
+        self._peer = peer
+
+    def entry(self) -> JsonObject:
+        """What a settings file holds for it."""
+        return self._peer.entry()
+
+    def offer(self, *tools: JsonObject) -> None:
+        """What it has when it is asked next."""
+        self._peer.peer.tools = [*tools, SET_TOOLS]
+
+    def kill(self, bridge: Bridge) -> None:
+        """As somebody else may; and have it start again when it was missed."""
+        wait_until(lambda: bool(self._peer.streams), "the standing stream is open")
+        self._peer.stop()
+        wait_for_change(bridge, "failed")
+        self._peer.start()
+
+
+@contextmanager
+def living_server(kind: str, era: str, folder: Path) -> Generator[OverStdio | OverHttp]:
+    """One of the two, in one of the eras."""
+    if kind == "stdio":
+        yield OverStdio(folder, era)
+    else:
+        is_older = era == "legacy"
+        with fault_http(era=era, sessions=is_older, standing=is_older) as peer:
+            yield OverHttp(peer)
