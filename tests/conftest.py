@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -11,6 +12,9 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from xai_mcp_agent.history.place import IN_MEMORY, Place
+
+from .support import databases
 from .support.environments import build_package
 from .support.warm_python import kept_warm
 
@@ -20,7 +24,9 @@ _LONGEST_FIRST = (
     "test_soak", "test_compiled", "test_real_servers",
 )  # fmt: skip
 # Tests that share something costly, such as the lab and its browser: files whose names begin so.
-_TOGETHER = {"test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel"}
+_TOGETHER = {
+    "test_lab": "lab", "test_packaging": "wheel", "test_commands": "wheel", "test_stores": "stores",
+}  # fmt: skip
 
 
 # The machine may be busy; what takes too long is found by the limit of the whole test.
@@ -40,6 +46,34 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     build_package(Path(__file__).parents[1], folder, "--target", "wheel")
     return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[databases.Server]:
+    """A PostgreSQL that all tests of this process share; for tests in files `test_stores*`."""
+    with databases.postgresql() as server:
+        if server is None:
+            pytest.skip(databases.NO_SERVER)
+        yield server
+
+
+@pytest.fixture(params=[databases.MEMORY, databases.FILE, databases.POSTGRESQL])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """A new place for a history, in each kind of database in turn."""
+    return _new_place(request, tmp_path)
+
+
+@pytest.fixture(params=[databases.FILE, databases.POSTGRESQL])
+def lasting_place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """The same, for histories that are there for others, too."""
+    return _new_place(request, tmp_path)
+
+
+def _new_place(request: pytest.FixtureRequest, folder: Path) -> Place:
+    if request.param == databases.POSTGRESQL:
+        server: databases.Server = request.getfixturevalue("postgresql")
+        return databases.place_of(server.new_database(), folder)
+    return databases.place_of(IN_MEMORY if request.param == databases.MEMORY else "", folder)
 
 
 @pytest.fixture(autouse=True)

@@ -65,9 +65,9 @@ def last_position(connection: Connection, project: int) -> int:
 
 def position_at(connection: Connection, project: int, moment: datetime) -> int:
     """The position of the newest event that is not later than this; 0 before the first."""
-    newest = select(func.max(events.c.position))
-    known = newest.where(events.c.project == project, events.c.time <= moment)
-    return connection.execute(known).scalar() or 0
+    known = select(events.c.position).where(events.c.project == project, events.c.time <= moment)
+    newest = known.order_by(events.c.time.desc(), events.c.position.desc()).limit(1)
+    return connection.execute(newest).scalar() or 0
 
 
 def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]:

@@ -29,7 +29,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Words(TypeDecorator[str]):
-    """Text of strangers: what a database refuses (NUL, halves of surrogate pairs) is escaped."""
+    """Text of strangers, in ASCII: databases refuse NUL and halves of surrogate pairs."""
 
     impl = Text
     cache_ok = True
@@ -38,8 +38,7 @@ class Words(TypeDecorator[str]):
         """As JSON writes it, without the quotes."""
         if value is None or (value.isascii() and value.isprintable() and "\\" not in value):
             return value
-        text = json.dumps(value, ensure_ascii=False)
-        return (text if _is_storable(text) else json.dumps(value))[1:-1]
+        return json.dumps(value)[1:-1]
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         """As it was."""
@@ -144,7 +143,7 @@ events = Table(
     Column("reason", Words, nullable=False),
     Index("events_of_a_subject", "project", "subject", "position"),
     Index("events_of_a_source", "project", "anchor", "position"),
-    Index("events_in_time", "project", "time"),
+    Index("events_in_time", "project", "time", "position"),
 )
 """The log. Rows are only ever added; `position` counts them within a project."""
 
@@ -180,11 +179,3 @@ snapshots = Table(
     Column("records", LargeBinary, nullable=False),
 )
 """What the log came to at some positions, so that views of the past need not begin at the first."""
-
-
-def _is_storable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
