@@ -18,6 +18,7 @@ from . import access
 from .awaiting import outcome_of
 from .content import AioContent
 from .engine import Engine
+from .past.face import AioPast
 
 T = TypeVar("T")
 
@@ -47,7 +48,7 @@ class Owner(Protocol):
         ...
 
 
-class AioBridge(AioContent):
+class AioBridge(AioContent, AioPast):
     """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
 
     The servers still live on the bridge's own loop: yours is never blocked.
@@ -96,10 +97,6 @@ class AioBridge(AioContent):
             on_progress=as_async(on_progress),
             meta=meta,
         )
-
-    async def refresh(self, server: str) -> list[Tool]:
-        """See `Bridge.refresh`."""
-        return await self.run(Engine.refresh, server)
 
     async def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:
         """See `Bridge.sign_in`."""

@@ -27,6 +27,7 @@ from . import access
 from .aio import AioBridge, as_async, raise_first
 from .content import Content
 from .engine import Engine
+from .past.face import Past
 from .people.program import host_for
 from .portal import Portal
 
@@ -35,7 +36,7 @@ T = TypeVar("T")
 __all__ = ["AioBridge", "Answer", "Bridge", "Question", "answer_with_defaults"]
 
 
-class Bridge(Content):
+class Bridge(Content, Past):
     """Connects to the configured servers and calls their tools, from any thread.
 
     Servers are started when they are first needed, kept, healed when they
@@ -172,15 +173,6 @@ class Bridge(Content):
             on_progress=as_async(on_progress),
             meta=meta,
         )
-
-    def refresh(self, server: str) -> list[Tool]:
-        """Ask the server anew for its tools.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
-            SourceClosed, ToolTimeout, ServerError: the far side.
-        """
-        return self.run(Engine.refresh, server)
 
     def disconnect(self, server: str) -> None:
         """Close one server; the next use connects it again.

@@ -40,7 +40,7 @@ def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
         case "left":
             return record.without(event.run)
         case "disconnected":
-            return replace(record, runs=(), reason=event.reason)
+            return replace(record, runs=(), disconnected_since=event.time, reason=event.reason)
         case "failed":
             return replace(record, last_error=event.reason)
         case _:
@@ -54,7 +54,9 @@ def fold_tool(known: ToolRecord | None, event: Event) -> ToolRecord:
         case "seeded" | "discovered" | "confirmed" | "changed" | "returned":
             return _seen(record, event)
         case "unavailable":
-            return replace(record, is_available=False, reason=event.reason)
+            return replace(
+                record, is_available=False, unavailable_since=event.time, reason=event.reason
+            )
         case "called":
             seconds, error = event.payload["seconds"], event.payload.get("error", "")
             return replace(record, usage=record.usage.with_call(event.time, seconds, error))
@@ -79,6 +81,7 @@ def _listed(record: SourceRecord, event: Event) -> SourceRecord:
         inventory=event.definition or "",
         last_sync=event.time,
         last_error="",
+        disconnected_since=None,
         reason="",
     )
 
@@ -89,6 +92,7 @@ def _seen(record: ToolRecord, event: Event) -> ToolRecord:
         record,
         definition=event.definition or "",
         is_available=True,
+        unavailable_since=None,
         reason="",
         updated=event.time if is_new else record.updated,
         last_seen=event.time,

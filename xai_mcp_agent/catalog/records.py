@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Literal, TypeAlias
 
 from ..history.subject import Subject
 
@@ -13,6 +14,10 @@ from ..history.subject import Subject
 _BUCKET_GROWTH = math.log(1.05)
 _SHORTEST_SECONDS = 1e-6
 _MOST = 0.95
+
+ToolState: TypeAlias = Literal["available", "at rest", "gone"]
+"""at rest: its source is not connected, and would bring it along. gone: the source went on
+without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,9 @@ class Usage:
 class ToolRecord:
     """A tool that is or was there. `definition` is the digest of what its source said last.
 
-    `reason` says why it is not `available`. `accepted` is the digest of the definition that
-    pinned calls are held to. `updated` is when the definition was changed last.
+    `reason` says why it is not `available`, and `unavailable_since` since when. `accepted` is the
+    digest of the definition that pinned calls are held to. `updated` is when the definition was
+    changed last.
     """
 
     subject: Subject
@@ -68,6 +74,7 @@ class ToolRecord:
     last_seen: datetime
     definition: str = ""
     is_available: bool = False
+    unavailable_since: datetime | None = None
     reason: str = ""
     is_enabled: bool = True
     accepted: str = ""
@@ -83,8 +90,8 @@ class ToolRecord:
 class SourceRecord:
     """A source that was connected or tried. `runs` are those that have it connected now.
 
-    `inventory` is the digest of what it listed last. `reason` says why it is not connected,
-    `last_error` what went wrong last since it was listed well.
+    `inventory` is the digest of what it listed last. `reason` says why it is not connected, and
+    `disconnected_since` since when; `last_error` what went wrong last since it was listed well.
     """
 
     subject: Subject
@@ -96,6 +103,7 @@ class SourceRecord:
     inventory: str = ""
     last_sync: datetime | None = None
     last_error: str = ""
+    disconnected_since: datetime | None = None
     reason: str = ""
 
     @property
@@ -111,3 +119,13 @@ class SourceRecord:
     def without(self, run: str) -> SourceRecord:
         """The same, when one run has let go of it."""
         return replace(self, runs=tuple(x for x in self.runs if x != run))
+
+
+def state_of(tool: ToolRecord, source: SourceRecord | None) -> ToolState:
+    """How a tool is doing; `source` is its own, or None for tools that are not connected to."""
+    if tool.is_available:
+        return "available"
+    if source is None or source.is_connected:
+        return "gone"
+    # It went at the same moment if it went with its source, and else before.
+    return "at rest" if tool.unavailable_since == source.disconnected_since else "gone"

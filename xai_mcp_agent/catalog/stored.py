@@ -21,6 +21,7 @@ def source_as_json(record: SourceRecord) -> JsonObject:
         inventory=record.inventory,
         last_sync=_text(record.last_sync),
         last_error=record.last_error,
+        disconnected_since=_text(record.disconnected_since),
         reason=record.reason,
     )
 
@@ -29,7 +30,8 @@ def source_from_json(subject: Subject, value: JsonObject) -> SourceRecord:
     """The record that was written so."""
     fields = dict(value)
     fields["runs"] = tuple(fields.get("runs", ()))
-    fields["last_sync"] = _moment(fields.get("last_sync"))
+    for name in ("last_sync", "disconnected_since"):
+        fields[name] = _moment(fields.get(name))
     return SourceRecord(subject, datetime.fromisoformat(fields.pop("created")), **fields)
 
 
@@ -39,6 +41,7 @@ def tool_as_json(record: ToolRecord) -> JsonObject:
         times=[x.isoformat() for x in (record.created, record.updated, record.last_seen)],
         definition=record.definition,
         is_available=record.is_available,
+        unavailable_since=_text(record.unavailable_since),
         reason=record.reason,
         is_disabled=not record.is_enabled,
         accepted=record.accepted,
@@ -53,6 +56,7 @@ def tool_from_json(subject: Subject, value: JsonObject) -> ToolRecord:
         subject, created, updated, last_seen,
         definition=value.get("definition", ""),
         is_available=value.get("is_available", False),
+        unavailable_since=_moment(value.get("unavailable_since")),
         reason=value.get("reason", ""),
         is_enabled=not value.get("is_disabled", False),
         accepted=value.get("accepted", ""),

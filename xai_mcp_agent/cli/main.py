@@ -11,6 +11,7 @@ import typer
 from ..bridge.freshness import installed_version
 from ..core.errors import XaiMcpError
 from .access import login, logout
+from .history import history
 from .init import init
 from .migration.adopt import adopt
 from .output import prepare_streams, print_error
@@ -31,6 +32,7 @@ app.command("init")(init)
 app.command("servers")(servers)
 app.command("tools")(tools)
 app.command("call")(call)
+app.command("history")(history)
 app.command("login")(login)
 app.command("logout")(logout)
 app.command("adopt")(adopt)

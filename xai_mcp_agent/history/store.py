@@ -114,11 +114,11 @@ def _opened(place: Place) -> Store:
 def _project(connection: Connection, place: Place) -> tuple[Project, int]:
     """The project of the place's folder. A store of its own remembers whose it is."""
     here = project_of(place.folder)
-    known = select(projects).order_by(projects.c.id)
-    if not place.is_own:
-        known = known.where(projects.c.repo_hash == here.repo_hash)
-    row = connection.execute(known).first()
-    if row is None:
+    known = connection.execute(select(projects).order_by(projects.c.id)).all()
+    mine = [x for x in known if x.repo_hash == here.repo_hash]
+    if not mine and place.is_own:
+        mine = known
+    if not mine:
         made = insert(projects).values(repo_hash=here.repo_hash, name=here.name)
         return here, connection.execute(made.returning(projects.c.id)).scalar_one()
-    return Project(row.name, row.repo_hash), row.id
+    return Project(mine[0].name, mine[0].repo_hash), mine[0].id

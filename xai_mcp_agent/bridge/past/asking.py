@@ -1,0 +1,115 @@
+"""Asking the history, from the bridge's loop: each question has its limit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import anyio
+
+from ...core.errors import StoreFailed
+from ...core.tools import Tool
+from ..engine import Engine
+
+if TYPE_CHECKING:
+    from ...catalog.fold import Records
+    from ...catalog.records import ToolRecord
+    from ...history.event import Event
+    from ...history.store import Store
+
+T = TypeVar("T")
+
+At: TypeAlias = datetime | int | None
+"""A point of the history: a time, the position of an event, or now. A time without a zone is one
+of this machine's."""
+
+# A history of a million events, read on a busy machine from a disk that is slow.
+_ANSWER_SECONDS = 120.0
+
+
+async def answer(engine: Engine, question: Callable[[Store], T]) -> T:
+    """What the history says, after all that happened before.
+
+    Raises:
+        StoreFailed: it cannot be used, or says nothing in time. And what the question raises.
+    """
+    memory = engine.memory
+    try:
+        with anyio.fail_after(_ANSWER_SECONDS):
+            return await asyncio.wrap_future(memory.ask(question))
+    except TimeoutError:
+        raise StoreFailed(
+            memory.place.shown,
+            f"it gave no answer within {_ANSWER_SECONDS:g} s.",
+            "Ask for less, with a limit or a later begin, or ask again when it is less busy.",
+        ) from None
+
+
+async def events(
+    engine: Engine,
+    server: str | None,
+    tool: str | None,
+    since: datetime | None,
+    limit: int | None,
+) -> list[Event]:
+    """See `Bridge.history`."""
+    return await answer(engine, partial(_events, server, tool, zoned(since), limit))
+
+
+async def records(engine: Engine, at: At) -> Records:
+    """See `Bridge.records`."""
+    return await answer(engine, partial(_records, at))
+
+
+async def tool_record(engine: Engine, server: str, tool: str) -> ToolRecord:
+    """See `Bridge.tool_record`."""
+    return await answer(engine, partial(_tool_record, server, tool))
+
+
+async def refresh(engine: Engine, server: str, force: bool = False) -> list[Tool]:
+    """See `Bridge.refresh`."""
+    tools = await engine.refresh(server)
+    if force:
+        engine.memory.relisted(server, tools)
+    return tools
+
+
+def zoned(moment: datetime | None) -> datetime | None:
+    """The time with its zone; without any it is one of this machine's."""
+    return moment.astimezone() if moment else None
+
+
+# What follows runs in the thread that owns the store. What it needs loads SQLAlchemy, which
+# nobody who asks should have to wait for on a loop.
+
+
+def _events(
+    server: str | None, tool: str | None, since: datetime | None, limit: int | None, store: Store
+) -> list[Event]:
+    from ...catalog.named import events_about
+    from ...history.log import Range
+
+    return events_about(store, server, tool, Range(since=since, limit=limit))
+
+
+def _records(at: At, store: Store) -> Records:
+    from ...catalog.past import records_at
+
+    return records_at(store, when(at))
+
+
+def _tool_record(server: str, tool: str, store: Store) -> ToolRecord:
+    from ...catalog.named import subjects_named
+
+    subject, *_ = subjects_named(store, server, tool)
+    return _records(None, store).tools[subject]
+
+
+def when(at: At) -> Any:
+    """The point of the history as `catalog.past` has it. Loads SQLAlchemy."""
+    from ...catalog.past import When
+
+    return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)

@@ -1,0 +1,157 @@
+"""Events as lines to read: when, what, and why. Many that are alike become one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from ...history.event import Change, Event
+from ...history.subject import Subject
+from ..screen.text import clean, wrap
+from ..screen.values import count
+from .times import clock_text, day_text, seconds_text
+
+NOTHING = "Nothing is remembered yet."
+
+_MOST_NAMES = 6  # in one line; the events themselves have all
+_MOST_CALLS = 12  # one after the other in lines of their own; more are summed up by tool
+_MOST_REASON_CHARS = 500
+_CANVAS = "canvas"
+_INDENT = " " * len("00:00:00  ")
+
+_OF_TOOLS: dict[Change, str] = {
+    "seeded": "part of the workflow",
+    "discovered": "new",
+    "confirmed": "as before",
+    "changed": "changed",
+    "returned": "back, as before",
+    "unavailable": "not available",
+    "enabled": "enabled",
+    "disabled": "disabled, so offered to no agent",
+    "accepted": "accepted with this definition",
+}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Events that are told as one."""
+
+    events: Sequence[Event]
+
+    @property
+    def first(self) -> Event:
+        return self.events[0]
+
+    @property
+    def last(self) -> Event:
+        return self.events[-1]
+
+
+def events_text(events: Iterable[Event], width: int) -> str:
+    """The events as lines of at most so many columns, each day under its date."""
+    out = list[str]()
+    for day, lines in groupby(_lines(events), lambda x: day_text(x.first.time)):
+        out.append(day)
+        for line in lines:
+            text = clean(_text(line)[: width * 40])
+            out += wrap(text, width, f"{clock_text(line.first.time)}  ", f"{_INDENT}  ")
+    return "\n".join(out) or NOTHING
+
+
+def subject_text(subject: Subject) -> str:
+    """What an event is about, by its names."""
+    source = subject.source or _CANVAS
+    return source if subject.tool is None else f"{source}.{subject.tool}"
+
+
+def _lines(events: Iterable[Event]) -> Iterator[_Line]:
+    """What is told together: neighbours that are alike."""
+    for is_calls, group in groupby(events, lambda x: x.change == "called"):
+        found = list(group)
+        lines = [_Line(list(x)) for _, x in groupby(found, _call if is_calls else _likeness)]
+        yield from _by_tool(found) if is_calls and len(lines) > _MOST_CALLS else lines
+
+
+def _likeness(event: Event) -> tuple[object, ...]:
+    """Equal for events that one line can tell of."""
+    subject, payload = event.subject, event.payload
+    about = (subject, payload.get("tool_count"))
+    if subject.tool is not None:
+        about = (subject.anchor, event.time)
+    return (*about, day_text(event.time), event.change, event.reason)
+
+
+def _call(event: Event) -> tuple[object, ...]:
+    return event.subject, day_text(event.time)
+
+
+def _by_tool(calls: Sequence[Event]) -> Iterable[_Line]:
+    found: dict[tuple[object, ...], list[Event]] = {}
+    for event in calls:
+        found.setdefault(_call(event), []).append(event)
+    return map(_Line, found.values())
+
+
+def _text(line: _Line) -> str:
+    if line.first.change == "called":
+        return f"{subject_text(line.first.subject)}: {_of_calls(line)}"
+    if line.first.subject.tool is None:
+        return f"{subject_text(line.first.subject)}: {_of_source(line)}"
+    return _of_tools(line)
+
+
+def _of_tools(line: _Line) -> str:
+    first, what = line.first, _OF_TOOLS.get(line.first.change, line.first.change)
+    why = f": {_short(first.reason)}" if first.reason else ""
+    if len(line.events) == 1:
+        return f"{subject_text(first.subject)}: {what}{why}"
+    names = [x.subject.tool or "" for x in line.events]
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    shown = f"{', '.join(names[:_MOST_NAMES])}{more}"
+    return (
+        f"{subject_text(first.subject.anchor)}: {count(len(names), 'tool')} {what}{why} ({shown})"
+    )
+
+
+def _of_source(line: _Line) -> str:
+    event, payload = line.first, line.first.payload
+    offered = count(int(payload.get("tool_count", 0)), "tool")
+    times = f" {len(line.events)} times" if len(line.events) > 1 else ""
+    match event.change:
+        case "connected":
+            own = next((str(x) for k, x in payload.items() if k.endswith("_name")), "")
+            named = f" ({own})" if own not in ("", event.subject.source) else ""
+            over = f" over {payload['transport']}" if payload.get("transport") else ""
+            return f"connected for the first time{over}{named}, {offered}"
+        case "reconnected":
+            return f"connected again{times}, {offered}"
+        case "refreshed":
+            return f"listed its tools again{times}, {offered}"
+        case "left":
+            return f"closed by one process{times}; others have it still"
+        case "disconnected":
+            return f"disconnected: {_short(event.reason)}"
+        case "failed":
+            return f"failed{times}: {_short(event.reason)}"
+        case _:
+            return event.change
+
+
+def _of_calls(line: _Line) -> str:
+    seconds = [float(x.payload.get("seconds", 0.0)) for x in line.events]
+    errors = [x for x in (str(e.payload.get("error", "")) for e in line.events) if x]
+    took = seconds_text(max(seconds))
+    if len(line.events) == 1:
+        return f"failed after {took}: {_short(errors[0])}" if errors else f"called, {took}"
+    begin, end = clock_text(line.first.time), clock_text(line.last.time)
+    until = "" if begin == end else f" until {end}"
+    mean = seconds_text(sum(seconds) / len(seconds))
+    text = f"called {len(line.events):,} times{until}, {mean} each, {took} at most"
+    return f"{text}; {len(errors):,} failed, the last: {_short(errors[-1])}" if errors else text
+
+
+def _short(reason: str) -> str:
+    """What strangers said, on one line."""
+    words = " ".join(reason.split())
+    return words if len(words) <= _MOST_REASON_CHARS else f"{words[:_MOST_REASON_CHARS]}..."

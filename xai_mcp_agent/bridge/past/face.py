@@ -1,0 +1,103 @@
+"""The part of the Python face about the history: what happened, and what was there when.
+
+See docs/python.md and docs/history.md. Kept stable.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...core.tools import Tool
+from . import asking
+from .asking import At
+
+if TYPE_CHECKING:
+    from ...catalog.fold import Records
+    from ...catalog.records import ToolRecord
+    from ...history.event import Event
+
+T = TypeVar("T")
+
+
+class Past(ABC):
+    """These methods of `Bridge`.
+
+    All but `refresh` raise:
+        StoreFailed: the history cannot be used; the message says why and what to do.
+    """
+
+    @abstractmethod
+    def run(self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
+        """Run an engine's coroutine method on the bridge's loop and wait for it."""
+
+    def history(
+        self,
+        server: str | None = None,
+        tool: str | None = None,
+        *,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """What happened, oldest first: to all, to one server and its tools, or to one tool.
+
+        `limit` is for the newest so many. A time without a zone is one of this machine's.
+
+        Raises:
+            UnknownServer, UnknownTool: the history knows none of that name.
+        """
+        return self.run(asking.events, server, tool, since, limit)
+
+    def records(self, at: At = None) -> Records:
+        """Every server and tool there ever was: now, or as it was known at a time or position."""
+        return self.run(asking.records, at)
+
+    def tool_record(self, server: str, tool: str) -> ToolRecord:
+        """What is known of one tool: since when it is there, how often it was called and failed.
+
+        Raises:
+            UnknownServer, UnknownTool: the history knows none of that name.
+        """
+        return self.run(asking.tool_record, server, tool)
+
+    def refresh(self, server: str, force: bool = False) -> list[Tool]:
+        """Ask the server anew for its tools. With `force` each is written into the history.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
+        return self.run(asking.refresh, server, force)
+
+
+class AioPast(ABC):
+    """The methods of `Past` as coroutines."""
+
+    @abstractmethod
+    async def run(self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
+        """Run an engine's coroutine method on the bridge's loop and await it."""
+
+    async def history(
+        self,
+        server: str | None = None,
+        tool: str | None = None,
+        *,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """See `Bridge.history`."""
+        return await self.run(asking.events, server, tool, since, limit)
+
+    async def records(self, at: At = None) -> Records:
+        """See `Bridge.records`."""
+        return await self.run(asking.records, at)
+
+    async def tool_record(self, server: str, tool: str) -> ToolRecord:
+        """See `Bridge.tool_record`."""
+        return await self.run(asking.tool_record, server, tool)
+
+    async def refresh(self, server: str, force: bool = False) -> list[Tool]:
+        """See `Bridge.refresh`."""
+        return await self.run(asking.refresh, server, force)

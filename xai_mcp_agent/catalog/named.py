@@ -1,0 +1,99 @@
+"""From the names that people know to what the history has of them.
+
+Like `past`, each is done by the clerk, within one view of the store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sqlalchemy import Column, Connection, select
+
+from ..core.errors import UnknownServer, UnknownTool
+from ..core.names import did_you_mean, nearest
+from ..history import log
+from ..history.event import Event
+from ..history.log import Range, subject_of
+from ..history.store import Store
+from ..history.subject import Subject
+from ..history.tables import sources, tools
+
+_MOST_NAMES = 10  # of those that are told to somebody who wrote another one
+
+
+def events_about(store: Store, source: str | None, tool: str | None, wanted: Range) -> list[Event]:
+    """The newest events of a range, oldest first: of one source, one tool, or all.
+
+    A tool without a source is that of every source that has one of this name.
+
+    Raises:
+        UnknownServer, UnknownTool: there never was one.
+        StoreFailed: the store.
+    """
+    with store.reading() as connection:
+        newest = replace(wanted, newest_first=True)
+        if source is None and tool is None:
+            return list(log.read(connection, store.project_id, newest))[::-1]
+        found = list[Event]()
+        for subject in _subjects(connection, store.project_id, source, tool):
+            only = {"anchor": subject} if subject.tool is None else {"subject": subject}
+            found += log.read(connection, store.project_id, replace(newest, **only))
+    found.sort(key=lambda x: x.position)
+    return found[-wanted.limit :] if wanted.limit else found
+
+
+def subjects_named(store: Store, source: str | None, tool: str | None = None) -> list[Subject]:
+    """The sources of this name, or the tools; one without a source is that of every source.
+
+    Raises:
+        UnknownServer, UnknownTool: there never was one.
+        StoreFailed: the store.
+    """
+    with store.reading() as connection:
+        return _subjects(connection, store.project_id, source, tool)
+
+
+def _subjects(
+    connection: Connection, project: int, source: str | None, tool: str | None
+) -> list[Subject]:
+    all_tools = _known(connection, project, tools.c.kind, tools.c.source_name, tools.c.name)
+    all_sources = _known(connection, project, sources.c.kind, sources.c.name)
+    anchors = {*all_sources, *(x.anchor for x in all_tools)}
+    wanted = {x for x in anchors if source in (None, x.source)}
+    if source is not None and not wanted:
+        raise _no_source(source, anchors)
+    if tool is None:
+        return sorted(wanted, key=lambda x: x.context_id)
+    of_them = [x for x in all_tools if x.anchor in wanted]
+    found = [x for x in of_them if x.tool == tool]
+    if not found:
+        raise _no_tool(source, tool, of_them)
+    return found
+
+
+def _known(connection: Connection, project: int, *names: Column[str]) -> list[Subject]:
+    query = select(*names).where(names[0].table.c.project == project)
+    return [_subject(*row) for row in connection.execute(query)]
+
+
+def _subject(kind: str, source: str, tool: str | None = None) -> Subject:
+    return subject_of(kind, source, tool)
+
+
+def _no_source(source: str, known: Iterable[Subject]) -> UnknownServer:
+    names = sorted({x.source for x in known if x.source})
+    text = f"The history knows no server {source!r}. {_offer(source, names)}"
+    return UnknownServer(text, source, nearest(source, names))
+
+
+def _no_tool(source: str | None, tool: str, known: Iterable[Subject]) -> UnknownTool:
+    names = sorted({x.tool or "" for x in known})
+    text = f"The history knows no tool {tool!r}"
+    of = f" of {source!r}" if source else ""
+    return UnknownTool(f"{text}{of}. {_offer(tool, names)}")
+
+
+def _offer(name: str, known: list[str]) -> str:
+    shown = ", ".join(known[:_MOST_NAMES]) + (", ..." if len(known) > _MOST_NAMES else "")
+    return did_you_mean(name, known) or (f"It knows: {shown}." if known else "It is empty.")

@@ -1,0 +1,123 @@
+"""What the commands about the history have in common: which one it is, and times as options."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..bridge.past.times import BadTime, moment, now, position_or_moment
+from ..bridge.screen.surface import surface_of
+from ..bridge.screen.text import as_it_is
+from ..core.errors import StoreFailed
+from ..history.place import Place, find_place
+from ..settings.load import load_settings
+from .output import say
+
+if TYPE_CHECKING:
+    from ..history.store import Store
+
+
+def _since(text: str) -> datetime:
+    try:
+        return moment(text, now())
+    except BadTime as reason:
+        raise typer.BadParameter(str(reason)) from reason
+
+
+def _at(text: str) -> datetime | int:
+    try:
+        return position_or_moment(text, now())
+    except BadTime as reason:
+        raise typer.BadParameter(str(reason)) from reason
+
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", help="The history: a file or a URL. Default: that of the settings."),
+]
+Since = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since", parser=_since, metavar="TIME",
+        help='Only what happened since then: 2h, 3d, 2026-11-20, "2026-11-20 14:00".',
+    ),
+]  # fmt: skip
+AtTime = Annotated[
+    datetime | None,
+    typer.Option(
+        "--at", parser=_at, metavar="TIME",
+        help="As it was then: 2h ago, 3d, at the end of 2026-11-20, at an event's position.",
+    ),
+]  # fmt: skip
+
+
+def text_width() -> int:
+    """How many columns a line for a person may have."""
+    return surface_of(sys.stdout).width
+
+
+@contextmanager
+def opened(store: str | None, settings: Path | None) -> Generator[Store | None]:
+    """The history, to read: no server is started for it. None where nothing was ever kept.
+
+    Raises:
+        StoreFailed: it cannot be used, or is not where somebody said that it is.
+        SettingsError: the settings file cannot be read.
+    """
+    place = _place(store, settings)
+    if place.file is not None and not place.file.exists():
+        if store:
+            raise StoreFailed(place.shown, "there is no such file.", "Name another one.")
+        yield None
+        return
+    # Here: no other command should wait for SQLAlchemy.
+    from ..history.store import open_store
+
+    found = open_store(place)
+    try:
+        _note_ends(found)
+        yield found
+    finally:
+        found.close()
+
+
+def where(store: str | None, settings: Path | None) -> str:
+    """Where the history is kept, for a person."""
+    return _place(store, settings).shown
+
+
+def say_nothing_yet(store: str | None, settings: Path | None) -> None:
+    """Tell a person that there is no history."""
+    say(
+        f"Nothing is remembered yet in {where(store, settings)}. It begins when a workflow or a "
+        "command uses a server."
+    )
+
+
+def _place(store: str | None, settings: Path | None) -> Place:
+    if store and "://" not in store:  # as every file that is named to a command
+        store = os.path.abspath(os.path.expanduser(store))
+    place = find_place(load_settings(settings), store)
+    # Whoever names a file wants to see what is in it, whichever project's it is.
+    return replace(place, is_own=True) if store and place.file else place
+
+
+def _note_ends(store: Store) -> None:
+    """Write down the end of processes that had no time to: what they had is not there any more."""
+    from ..catalog.recorder import Recorder  # loads SQLAlchemy
+    from ..history.runs import Runs
+    from ..history.store import open_store
+
+    with suppress(StoreFailed):  # it can be read all the same
+        with store.reading() as connection:
+            ended = Runs(store.project_id).ended_silently(connection)
+        if ended:
+            Recorder(open_store(store.place), as_it_is).close()
