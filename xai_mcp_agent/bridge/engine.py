@@ -21,6 +21,7 @@ from ..core.errors import (
     XaiMcpError,
 )
 from ..core.events import Observer, SourceEvent, SourceStatus
+from ..core.kinds import STATIC
 from ..core.names import nearest
 from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
@@ -35,6 +36,7 @@ from ..sources.mcp.offers.updates import Updates
 from ..sources.mcp.source import McpSource
 from ..sources.pool import SourcePool
 from .remembered import remembered
+from .settling import Settling
 
 # At the end, for what is not yet in the history.
 _WRITE_SECONDS = 3.0
@@ -54,6 +56,7 @@ class Engine:
     ) -> None:
         self.settings = settings
         self.memory = memory
+        self.settling = Settling(memory)
         self._host = host
         self.access = access
         self.signing_in: dict[str, Access] = {}  # while somebody does, by server
@@ -183,6 +186,10 @@ class Engine:
             name = shown_name or tool.name
             raise InvalidArguments(name, problems, signature(tool.input_schema))
         return arguments
+
+    async def seed(self, drawn: Iterable[Tool]) -> None:
+        """Write down that these tools are drawn on the canvas."""
+        self.memory.seeded(STATIC, drawn)
 
     async def tool(self, server: str, name: str) -> Tool:
         """One tool of one server, connecting it first if needed.

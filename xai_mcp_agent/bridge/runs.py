@@ -19,7 +19,9 @@ from typing import Any
 
 from ..settings.load import find_settings, load_settings
 from .bridge import Bridge
+from .engine import Engine
 from .freshness import warn_if_stale
+from .seeding import drawn_in
 from .toolbox import Failure
 
 _KEY = "mcp_bridge"
@@ -86,6 +88,9 @@ def _hold_of(ctx: Any) -> Hold:
     # One that was taken away may still have an open bridge, but nobody keeps it open for this run.
     if not isinstance(hold, Hold) or not hold.is_held or not hold.bridge.is_open:
         hold = ctx[_KEY] = _take_hold()
+        # Before any server is started: what is drawn is there from the start.
+        if drawn := drawn_in(ctx):
+            hold.bridge.run(Engine.seed, drawn)
     return hold
 
 

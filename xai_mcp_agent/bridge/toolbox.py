@@ -5,18 +5,22 @@ from __future__ import annotations
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import anyio.to_thread
 
 from ..agent.memory import MEMORY_TOOLS, Memory, answer_memory_call
-from ..catalog.toolbelt import Offer, Toolbelt
+from ..catalog.toolbelt import Offer, OfferedTool, Toolbelt
 from ..core.errors import XaiMcpError
+from ..core.kinds import META, STATIC
 from ..core.names import did_you_mean
 from ..core.results import OnProgress, ToolResult
 from ..core.tools import JsonObject, Tool
 from ..sources.canvas import CANVAS, DrawnTool
 from .engine import Engine
+from .remembered import remembered
+from .seeding import seed_agent
 
 RunDrawn = Callable[[DrawnTool, JsonObject], Awaitable[ToolResult]]
 """Runs a drawn tool in the thread of its workflow."""
@@ -60,7 +64,9 @@ class AgentToolbox:
         remembering = MEMORY_TOOLS if memory is not None else ()
         taken = {x.key for x in remembering}
         own = [tool for x in drawn.values() if (tool := x.tool()).key not in taken]
+        seed_agent(engine.memory, own, remembers=memory is not None)
         self._toolbelt = Toolbelt((*remembering, *own), servers)
+        self._shown: tuple[OfferedTool, ...] = ()
 
     async def wait_until_usable(
         self, tell: Callable[[tuple[str, ...]], None]
@@ -84,11 +90,18 @@ class AgentToolbox:
         return self._left_out()
 
     async def offer(self) -> Offer:
-        """The tools that exist now. Listings whose time is over are made anew first."""
+        """The tools that exist now. Listings whose time is over are made anew first.
+
+        Whatever is new in it is in the store before anybody is shown it.
+        """
         running = self._engine.pool.running()
         known = [name for name in self._servers if name in running]
         await self._engine.pool.ready(name for name in known if running[name].state == "ready")
-        return self._toolbelt.offer(self._engine.catalog)
+        offer = self._toolbelt.offer(self._engine.catalog)
+        if offer.tools != self._shown:
+            self._shown = offer.tools
+            await self._engine.settling.wait()
+        return offer
 
     async def call(self, tool: Tool, arguments: JsonObject, on_progress: OnProgress) -> ToolResult:
         """Check the arguments and call the tool wherever it lives."""
@@ -98,14 +111,15 @@ class AgentToolbox:
                 tool.source, tool.name, arguments, on_progress=on_progress, shown_name=shown_name
             )
         arguments = self._engine.fitting_arguments(tool, arguments, shown_name)
-        if self._memory is not None and tool in MEMORY_TOOLS:
-            # In a thread: a memory may ask a service, and the loop has others to serve.
-            return await anyio.to_thread.run_sync(answer_memory_call, self._memory, tool, arguments)
-        try:
-            return await self._run_drawn(self._drawn[tool.name], arguments)
-        except Exception as cause:
-            # Whatever a person's nodes raise, the model should read it and the run go on.
-            raise XaiMcpError(_drawn_failure(tool.name, cause)) from cause
+        memory = self._memory if tool in MEMORY_TOOLS else None
+        with remembered(self._engine.memory, tool.key, META if memory else STATIC) as call:
+            if memory is not None:
+                # In a thread: a memory may ask a service, and the loop has others to serve.
+                ask = partial(answer_memory_call, memory, tool, arguments)
+                call.result = await anyio.to_thread.run_sync(ask)
+            else:
+                call.result = await self._call_drawn(tool.name, arguments)
+        return call.result
 
     def why_unknown(self, shown_name: str, offer: Offer) -> str:
         """Why there is no such tool for this agent, and what is nearest."""
@@ -122,6 +136,13 @@ class AgentToolbox:
         hint = did_you_mean(shown_name, known)
         listed = f"The tools are: {', '.join(known)}." if known else "There are no tools."
         return f"There is no tool {shown_name!r}. {hint or listed}"
+
+    async def _call_drawn(self, name: str, arguments: JsonObject) -> ToolResult:
+        try:
+            return await self._run_drawn(self._drawn[name], arguments)
+        except Exception as cause:
+            # Whatever a person's nodes raise, the model should read it and the run go on.
+            raise XaiMcpError(_drawn_failure(name, cause)) from cause
 
     def _left_out(self) -> dict[str, XaiMcpError]:
         return {x: self._failed[x].reason for x in self._servers if x in self._failed}

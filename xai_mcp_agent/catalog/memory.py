@@ -47,6 +47,7 @@ class Memory:
         self._sessions: dict[str, SourceConnected] = {}
         # Sources that have just connected; their first listing is what is written down of it.
         self._just_connected: set[str] = set()
+        self._seeded: dict[Subject, Tool] = {}
         self._mask = mask
 
     @property
@@ -74,8 +75,14 @@ class Memory:
         self._listed(source, tuple(tools), is_forced=True)
 
     def seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
-        """These tools are there from the start."""
-        self._clerk.report(Seeded(kind, _now(), tuple(tools)))
+        """These tools are there from the start. Said again, only what changed is written down."""
+        named = {Subject(kind, tool.source, tool.name): tool for tool in tools}
+        new = {
+            subject: tool for subject, tool in named.items() if self._seeded.get(subject) != tool
+        }
+        self._seeded |= new
+        if new:
+            self._clerk.report(Seeded(kind, _now(), tuple(new.values())))
 
     def called(
         self,

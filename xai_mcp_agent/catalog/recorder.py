@@ -149,11 +149,18 @@ class Recorder:
         return {seen.digests[name]: self._body(seen.tools[name]) for name in new}
 
     def _seeded(self, projection: Projection, report: Seeded) -> None:
-        for tool in report.tools:
-            projection.tool(Subject(report.kind, tool.source, tool.name))
         digests = {tool.name: digest_of(definition_text(tool)) for tool in report.tools}
-        bodies = {digests[tool.name]: self._body(tool) for tool in report.tools}
+        new = [x for x in report.tools if self._is_new(projection, report, x, digests[x.name])]
+        bodies = {digests[tool.name]: self._body(tool) for tool in new}
+        report = replace(report, tools=tuple(new))
         projection.add(self._changes.of_seeds(report, digests), bodies)
+
+    def _is_new(self, projection: Projection, report: Seeded, tool: Tool, digest: str) -> bool:
+        """Whether it is not what it was when this process, in whatever run, said so last."""
+        known = projection.tool(Subject(report.kind, tool.source, tool.name))
+        if known is None or not known.is_available or known.definition != digest:
+            return True
+        return known.last_seen < self._runs.process_began
 
     def _body(self, tool: Tool) -> str:
         return masked_text(definition_text(tool), self._mask)

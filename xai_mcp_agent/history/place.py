@@ -35,6 +35,11 @@ class Place:
     file: Path | None = None
     is_own: bool = False
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether what is written there is there after a crash."""
+        return self.shown != IN_MEMORY
+
 
 def find_place(
     settings: Settings, given: str | Path | None = None, environ: Mapping[str, str] | None = None

@@ -26,6 +26,12 @@ class Runs:
         self.own = uuid.uuid4().hex
         self._project = project
         self._host = socket.gethostname()
+        self._pid_started = _started(os.getpid()) or 0.0
+
+    @property
+    def process_began(self) -> datetime:
+        """When this process did, which may have had other runs."""
+        return datetime.fromtimestamp(self._pid_started, UTC)
 
     def begin(self, connection: Connection) -> None:
         """Write down that this run is there."""
@@ -35,7 +41,7 @@ class Runs:
             "project": self._project,
             "host": self._host,
             "pid": os.getpid(),
-            "pid_started": _started(os.getpid()) or 0.0,
+            "pid_started": self._pid_started,
             "started": now,
             "seen": now,
         }
