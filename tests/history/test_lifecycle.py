@@ -60,6 +60,7 @@ def test_the_life_of_a_server_is_told_as_the_spec_has_it(kind: str, era: str, tm
                 expected.append(failed)
             expected += [spec.again("reconnected", 3), spec.tool("changed", A)]
             expected += [spec.tool("returned", B), spec.tool("confirmed", SET_TOOLS)]
+            expected += [spec.gone(C, "It is not listed any more.")]  # and not only lost
             assert told == expected
 
 

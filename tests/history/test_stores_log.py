@@ -129,6 +129,17 @@ def test_ranges_are_cut_at_both_ends_and_by_subject(store: Store) -> None:
     assert positions(store, since=NOON + timedelta(minutes=3)) == [4, 5]
     assert positions(store, limit=2, newest_first=True) == [5, 4]
     assert positions(store, until=0) == []
+    assert positions(store, changes=("called",), until=2) == [2]
+    assert positions(store, changes=("seeded", "accepted")) == []
+
+
+def test_thousands_of_definitions_are_read_at_once(store: Store) -> None:
+    many = {f"d{i}": BODY.replace("Looks", f"Looks {i}") for i in range(1200)}
+    append(store, told(), bodies=many)
+    with store.reading() as connection:
+        found = log.definitions_of(connection, [*many, "lost"])
+    assert found.keys() == many.keys()
+    assert found["d7"]["description"] == "Looks 7."
 
 
 def test_a_time_is_found_among_the_positions(store: Store) -> None:

@@ -14,11 +14,13 @@ from ..history.event import Change, Event, Links, tool_payload
 from ..history.subject import Project, Subject
 from .records import SourceRecord, ToolRecord
 from .reports import Called, Decided, Failed, Listed, Lost, Seeded
+from .wording import plain
 
 _CONNECTED, _DISCONNECTED, _UNAVAILABLE = (
     {"status": status} for status in ("connected", "disconnected", "unavailable")
 )
 NOT_LISTED = "It is not listed any more."
+_NAME_CHARS = 200  # of a name in a reason; servers may send longer ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,23 @@ class Known:
     def available(self) -> list[ToolRecord]:
         """The tools that it had at last, by their names."""
         return [x for _, x in sorted(self.tools.items()) if x.is_available]
+
+    def vanished(self, seen: Seen) -> list[ToolRecord]:
+        """The tools it offered at last, and does not now: also those lost with its connection."""
+        offered = (x for _, x in sorted(self.tools.items()) if self._was_offered(x))
+        return [x for x in offered if x.name not in seen.tools]
+
+    def came(self, seen: Seen) -> list[Tool]:
+        """The tools it offers now, and did not at last."""
+        known = self.tools
+        return [
+            tool
+            for name, tool in seen.tools.items()
+            if name not in known or not self._was_offered(known[name])
+        ]
+
+    def _was_offered(self, record: ToolRecord) -> bool:
+        return bool(record.definition) and not _had_vanished(record, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +73,19 @@ class Changes:
         self._run = run
 
     def of_listing(
-        self, report: Listed, seen: Seen, known: Known, gone_why: Mapping[str, str] | None = None
+        self, report: Listed, seen: Seen, known: Known, renames: Mapping[str, str] | None = None
     ) -> Iterator[Event]:
-        """A source connected, or listed its tools again. `gone_why` tells of renamed ones."""
+        """A source connected, or listed its tools again. `renames` are likely, new ones by old."""
+        renames = renames or {}
+        was_called = {new: old for old, new in renames.items()}
         yield self.of_source(report, seen, known.source)
         for name, tool in seen.tools.items():
             record, digest = known.tools.get(name), seen.digests[name]
             if report.connected or report.is_forced or _is_news(record, digest):
-                yield self._of_tool(report, tool, digest, record, known.source)
-        for record in known.available():
-            if record.name not in seen.tools:
-                reason = (gone_why or {}).get(record.name, NOT_LISTED)
-                yield self._unavailable(record, report, reason)
+                reason = _was_renamed(was_called.get(name))
+                yield self._of_tool(report, tool, digest, record, known.source, reason)
+        for record in known.vanished(seen):
+            yield self._unavailable(record, report, _not_listed(renames.get(record.name)))
 
     def of_source(self, report: Listed, seen: Seen, known: SourceRecord | None) -> Event:
         """The source itself is there. All there is to say when it lists what it listed before."""
@@ -152,6 +172,7 @@ class Changes:
         digest: str,
         record: ToolRecord | None,
         source: SourceRecord | None,
+        reason: str,
     ) -> Event:
         subject = Subject(report.source.kind, report.source.source, tool.name)
         extends, again = (report.source.context_id,), (subject.context_id,)
@@ -163,7 +184,7 @@ class Changes:
         else:
             change = "returned" if _had_vanished(record, source) else "confirmed"
             links = Links(extends, reinforces=again)
-        return self._event(change, subject, report, _payload(tool), links, digest)
+        return self._event(change, subject, report, _payload(tool), links, digest, reason=reason)
 
     def _unavailable(
         self, record: ToolRecord, report: Listed | Lost, reason: str, run: str = ""
@@ -196,6 +217,16 @@ def _payload(tool: Tool) -> JsonObject:
 def _had_vanished(record: ToolRecord, source: SourceRecord | None) -> bool:
     """Whether it was gone by itself, and not together with its source."""
     return not record.is_available and (source is None or record.reason != source.reason)
+
+
+def _not_listed(new_name: str | None) -> str:
+    if new_name is None:
+        return NOT_LISTED
+    return f"{NOT_LISTED[:-1]}; probably renamed to {plain(new_name, _NAME_CHARS)}."
+
+
+def _was_renamed(old_name: str | None) -> str:
+    return "" if old_name is None else f"Probably renamed from {plain(old_name, _NAME_CHARS)}."
 
 
 def _is_news(record: ToolRecord | None, digest: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -63,6 +64,12 @@ class Projection:
     def sources_of(self, run: str) -> list[Subject]:
         """The sources that a run has connected."""
         return [x.subject for x in map(_source, self._rows(sources)) if run in x.runs]
+
+    def definitions(self, digests: Iterable[str]) -> dict[str, JsonObject]:
+        """Definitions by their digests, also those that are not written yet."""
+        wanted = set(digests)
+        new = {x: json.loads(self._bodies[x]) for x in wanted & self._bodies.keys()}
+        return new | log.definitions_of(self.connection, wanted - new.keys())
 
     def everything(self) -> Records:
         """All sources and tools there ever were, as they are kept."""

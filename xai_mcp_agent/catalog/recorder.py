@@ -5,6 +5,7 @@ Used by the one thread that owns the store.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,6 +19,8 @@ from ..history.subject import Subject
 from .changes import Changes, Known, Seen
 from .masked import masked_text
 from .projection import Projection
+from .records import ToolRecord
+from .renames import likely_renames
 from .reports import Called, Decided, Failed, Listed, Lost, Report, Seeded
 
 _ENDED = "It was still connected when its process ended."
@@ -131,7 +134,8 @@ class Recorder:
             projection.add([self._changes.of_source(report, seen, source)])
             return
         known = projection.known(report.source)
-        events = self._changes.of_listing(report, seen, known)
+        renames = self._renames(projection, known.vanished(seen), known.came(seen))
+        events = self._changes.of_listing(report, seen, known, renames)
         projection.add(events, self._bodies(seen, known))
 
     def _seen(self, report: Listed) -> Seen:
@@ -142,6 +146,20 @@ class Recorder:
             {name: tool for name, (tool, _) in now.items()},
             {name: digest for name, (_, digest) in now.items()},
         )
+
+    def _renames(
+        self, projection: Projection, vanished: list[ToolRecord], came: list[Tool]
+    ) -> dict[str, str]:
+        """The likely ones. Only where there are both are definitions read from the store."""
+        if not vanished or not came:
+            return {}
+        before = projection.definitions(record.definition for record in vanished)
+        gone = [
+            {**before[x.definition], "name": x.name} for x in vanished if x.definition in before
+        ]
+        # What is secret is hidden in both; the names are those that the events are about.
+        new = [{**json.loads(self._body(tool)), "name": tool.name} for tool in came]
+        return likely_renames(gone, new)
 
     def _bodies(self, seen: Seen, known: Known) -> dict[str, str]:
         """The definitions that the store may not have yet."""

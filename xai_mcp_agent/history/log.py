@@ -13,11 +13,12 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from ..core.kinds import MCP, META, STATIC, SourceKind
 from ..core.tools import JsonObject
-from .event import Event, Links, tool_payload
+from .event import Change, Event, Links, tool_payload
 from .subject import Subject
 from .tables import definitions, events
 
 _ROWS_AT_A_TIME = 2000
+_DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement
 _KINDS = {kind.name: kind for kind in (MCP, STATIC, META)}
 
 
@@ -26,7 +27,8 @@ class Range:
     """Which events are wanted: all of the project by default.
 
     `subject` is one source or tool, `anchor` a source with all its tools. `after` and `until` are
-    positions, the first not included; `since` is a time. The newest come first if `newest_first`.
+    positions, the first not included; `since` is a time. `changes` are the kinds that are wanted,
+    if not all. The newest come first if `newest_first`.
     """
 
     subject: Subject | None = None
@@ -34,6 +36,7 @@ class Range:
     after: int = 0
     until: int | None = None
     since: datetime | None = None
+    changes: tuple[Change, ...] = ()
     limit: int | None = None
     newest_first: bool = False
 
@@ -82,6 +85,17 @@ def definition(connection: Connection, digest: str) -> JsonObject | None:
     body = select(definitions.c.body).where(definitions.c.digest == digest)
     text = connection.execute(body).scalar()
     return None if text is None else json.loads(text)
+
+
+def definitions_of(connection: Connection, digests: Iterable[str]) -> dict[str, JsonObject]:
+    """What sources said of tools, by the digests; those that were lost are left out."""
+    found: dict[str, JsonObject] = {}
+    wanted = sorted(set(digests))
+    for first in range(0, len(wanted), _DIGESTS_AT_A_TIME):
+        some = wanted[first : first + _DIGESTS_AT_A_TIME]
+        rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
+        found |= {row.digest: json.loads(row.body) for row in rows}
+    return found
 
 
 def subject_of(kind: str, source: str, tool: str | None) -> Subject:
@@ -142,6 +156,8 @@ def _query(project: int, wanted: Range) -> Select[Any]:
         query = query.where(events.c.anchor == wanted.anchor.digest)
     if wanted.until is not None:
         query = query.where(events.c.position <= wanted.until)
+    if wanted.changes:
+        query = query.where(events.c.change.in_(wanted.changes))
     if wanted.since is not None:
         query = query.where(events.c.time >= wanted.since)
     order = events.c.position.desc() if wanted.newest_first else events.c.position
