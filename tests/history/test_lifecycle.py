@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.bridges import bridge_with, wait_for_tool
-from tests.support.histories import told_by
+from tests.support.fault_http import fault_http, refuse
+from tests.support.fault_server import entry
+from tests.support.histories import changes_of, memory_of, records_of, told_by
 from tests.support.living_server import SET_TOOLS, living_server, tool
-from tests.support.spec_events import Spec
+from tests.support.spec_events import SERVER, TOOLS, Spec
+from xai_mcp_agent.core.errors import SourceError
 from xai_mcp_agent.core.tools import JsonObject
 
 A, B, C = tool("a"), tool("b"), tool("c")
@@ -62,6 +65,110 @@ def test_the_life_of_a_server_is_told_as_the_spec_has_it(kind: str, era: str, tm
             expected += [spec.tool("returned", B), spec.tool("confirmed", SET_TOOLS)]
             expected += [spec.gone(C, "It is not listed any more.")]  # and not only lost
             assert told == expected
+
+
+@pytest.mark.parametrize("kind", ["stdio", "http"])
+def test_every_field_of_a_tool_counts_as_a_change(kind: str, tmp_path: Path):
+    """Design 7: annotations too. What is for programs, and the order of keys, do not."""
+    plain = tool("a", inputSchema={"type": "object", "properties": {}})
+    changed: list[JsonObject] = [
+        {"description": "better"},
+        {"inputSchema": {"type": "object", "properties": {"x": {"type": "string"}}}},
+        {"outputSchema": {"type": "object"}},
+        {"annotations": {"destructiveHint": True}},
+        {"title": "The letter A"},
+        {"icons": [{"src": "data:,"}]},
+    ]
+    unchanged: list[JsonObject] = [
+        {"_meta": {"acme/now": 1}},
+        {"inputSchema": {"properties": {}, "type": "object"}},
+    ]
+    with living_server(kind, "modern", tmp_path) as peer:
+        peer.offer(plain)
+        with bridge_with(it=peer.entry()) as bridge:
+            bridge.list_tools("it")
+            for fields in (*changed, *unchanged):
+                for listed in ({**plain, **fields}, plain):
+                    tools = [listed, SET_TOOLS]
+                    told = {"tools": tools, "only": True, "notices": 0}
+                    bridge.call_tool("it", "set_tools", told)
+                    bridge.refresh("it")
+            events = [x for x in changes_of(bridge)[3:] if x[0] != "called"]
+    there_and_back = [("refreshed", SERVER), ("changed", f"{TOOLS}a")] * 2
+    assert events == there_and_back * len(changed) + [("refreshed", SERVER)] * 2 * len(unchanged)
+
+
+def test_an_unchanged_refresh_is_one_reinforcement_and_a_forced_one_tells_every_tool(
+    tmp_path: Path,
+):
+    """Spec 4: unless forced, an inventory with the hash of before is not looked at further."""
+    with living_server("stdio", "modern", tmp_path) as peer:
+        peer.offer(A, B)
+        with bridge_with(it=peer.entry()) as bridge:
+            spec, tools = Spec(bridge), bridge.list_tools("it")
+            bridge.refresh("it")
+            expected = [spec.again("refreshed", 3)]
+            assert told_by(bridge)[4:] == expected
+            memory_of(bridge).relisted("it", tools)
+            expected += [spec.again("refreshed", 3)]
+            expected += [spec.tool("confirmed", x) for x in (A, B, SET_TOOLS)]
+            assert told_by(bridge)[4:] == expected
+
+
+def test_a_burst_of_notices_is_told_once(tmp_path: Path):
+    """Design 5: it causes one listing. And one more, if some came while it was listed."""
+    with living_server("stdio", "modern", tmp_path) as peer:
+        peer.offer(A)
+        with bridge_with(it=peer.entry()) as bridge:
+            bridge.list_tools("it")
+            told = {"tools": [A, B, SET_TOOLS], "only": True, "notices": 100}
+            bridge.call_tool("it", "set_tools", told)
+            wait_for_tool(bridge, "it", "b")
+            changes = [x for x in changes_of(bridge)[3:] if x[0] != "called"]
+            assert changes[:2] == [("refreshed", SERVER), ("discovered", f"{TOOLS}b")]
+            assert len(changes) <= 3
+
+
+def test_a_refresh_that_fails_is_told_once_and_loses_nothing():
+    """Spec 4, Error Handling: the source is marked with its error; its tools stay."""
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        peer.peer.tools = [A, B]
+        bridge.list_tools("it")
+        peer.faults["tools/list"] = refuse(500, "out of memory")
+        for _ in range(3):
+            with pytest.raises(SourceError):
+                bridge.refresh("it")
+        assert changes_of(bridge)[3:] == [("failed", SERVER)]
+        records = records_of(bridge)
+        (source,) = records.sources.values()
+        assert "500" in source.last_error
+        assert (source.is_connected, source.tool_count) == (True, 2)
+        assert [x.is_available for x in records.tools.values()] == [True, True]
+        peer.faults.clear()
+        bridge.refresh("it")
+        (source,) = records_of(bridge).sources.values()
+        assert source.last_error == ""
+
+
+def test_a_start_that_fails_is_told_once_while_the_reason_is_the_same():
+    with bridge_with(it=entry(exit=3)) as bridge:
+        for _ in range(3):
+            bridge.connect("it", wait=True)
+        spec, (failed,) = Spec(bridge), told_by(bridge)
+    reason = failed["reason"]
+    assert "code 3" in reason
+    payload = {"status": "failed", "error": reason}
+    assert failed == spec.event("failed", SERVER, payload, reason, extends=spec.tools_id)
+
+
+def test_a_source_that_only_failed_so_far_is_connected_for_the_first_time(tmp_path: Path):
+    """Spec 2 has the server's own fields in the first event of a connection."""
+    healthy = tmp_path / "mended"
+    with bridge_with(it=entry(exit=3, until=str(healthy))) as bridge:
+        bridge.connect("it", wait=True)
+        healthy.touch()
+        bridge.list_tools("it")
+        assert [x["change"] for x in told_by(bridge)[:3]] == ["failed", "connected", "discovered"]
 
 
 def without_calls(events: list[JsonObject]) -> list[JsonObject]:

@@ -27,10 +27,16 @@ _BY_CHANCE = ("position", "time", "run", "definition")
 def asked(bridge: Bridge, question: Callable[[Store], T]) -> T:
     """What the bridge's own store answers, once all is written down that happened before."""
 
+    return memory_of(bridge).ask(question).result(_ANSWER_SECONDS)
+
+
+def memory_of(bridge: Bridge) -> Memory:
+    """What writes everything down for this bridge."""
+
     async def memory(engine: Engine) -> Memory:
         return engine.memory
 
-    return bridge.run(memory).ask(question).result(_ANSWER_SECONDS)
+    return bridge.run(memory)
 
 
 def events_of(bridge: Bridge) -> list[Event]:

@@ -15,7 +15,8 @@ class Spec:
 
     def __init__(self, bridge: Bridge, transport: str = "stdio") -> None:
         project: Project = asked(bridge, lambda store: store.project)
-        self._hash, self._name = project.repo_hash, project.name
+        self.tools_id = f"{project.repo_hash}:tools"
+        self._knowledge_id = f"knowledge:{project.name}_{project.repo_hash}"
         self._transport = transport
 
     def event(
@@ -48,8 +49,8 @@ class Spec:
                 "server_id": "it", "server_name": "fault 1", "transport": self._transport,
                 "tool_count": count, "status": "connected",
             },
-            extends=f"{self._hash}:tools",
-            related_to=f"knowledge:{self._name}_{self._hash}",
+            extends=self.tools_id,
+            related_to=self._knowledge_id,
         )  # fmt: skip
 
     def again(self, change: str, count: int) -> JsonObject:
@@ -59,7 +60,7 @@ class Spec:
             SERVER,
             {"server_id": "it", "tool_count": count, "status": "connected"},
             reinforces=SERVER,
-            extends=f"{self._hash}:tools",
+            extends=self.tools_id,
         )
 
     def tool(self, change: str, listed: JsonObject) -> JsonObject:
@@ -67,7 +68,7 @@ class Spec:
         links = {"extends": SERVER}
         itself = TOOLS + listed["name"]
         if change == "discovered":
-            links["related_to"] = f"{self._hash}:tools"
+            links["related_to"] = self.tools_id
         elif change == "changed":
             links["contradicts"] = itself
         else:
