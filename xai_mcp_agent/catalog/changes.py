@@ -12,7 +12,7 @@ from ..core.definitions import inventory_digest
 from ..core.tools import JsonObject, Tool
 from ..history.event import Change, Event, Links, tool_payload
 from ..history.subject import Project, Subject
-from .records import SourceRecord, ToolRecord
+from .records import SourceRecord, ToolRecord, is_offered
 from .reports import Called, Decided, Failed, Listed, Lost, Seeded
 from .wording import plain
 
@@ -36,7 +36,7 @@ class Known:
 
     def vanished(self, seen: Seen) -> list[ToolRecord]:
         """The tools it offered at last, and does not now: also those lost with its connection."""
-        offered = (x for _, x in sorted(self.tools.items()) if self._was_offered(x))
+        offered = (x for _, x in sorted(self.tools.items()) if is_offered(x, self.source))
         return [x for x in offered if x.name not in seen.tools]
 
     def came(self, seen: Seen) -> list[Tool]:
@@ -45,11 +45,8 @@ class Known:
         return [
             tool
             for name, tool in seen.tools.items()
-            if name not in known or not self._was_offered(known[name])
+            if name not in known or not is_offered(known[name], self.source)
         ]
-
-    def _was_offered(self, record: ToolRecord) -> bool:
-        return bool(record.definition) and not _had_vanished(record, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +179,7 @@ class Changes:
         elif record.definition != digest:
             change, links = "changed", Links(extends, contradicts=again)
         else:
-            change = "returned" if _had_vanished(record, source) else "confirmed"
+            change = "confirmed" if is_offered(record, source) else "returned"
             links = Links(extends, reinforces=again)
         return self._event(change, subject, report, _payload(tool), links, digest, reason=reason)
 
@@ -212,11 +209,6 @@ class Changes:
 
 def _payload(tool: Tool) -> JsonObject:
     return tool_payload(tool.name, tool.description, tool.input_schema)
-
-
-def _had_vanished(record: ToolRecord, source: SourceRecord | None) -> bool:
-    """Whether it was gone by itself, and not together with its source."""
-    return not record.is_available and (source is None or record.reason != source.reason)
 
 
 def _not_listed(new_name: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What is asked of the history: its events, the records now and then, and definitions.
+"""What is asked of the history: its events, the records now and then, definitions, differences.
 
 Each is done by the clerk, within one view of the store.
 """
@@ -8,13 +8,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from sqlalchemy import Connection
+
 from ..core.tools import JsonObject
 from ..history import log
-from ..history.event import Event
+from ..history.event import Change, Event
 from ..history.log import Range
 from ..history.store import Store
+from ..history.subject import Subject
+from .compared import ToolChanged, Version, compared, differences
 from .fold import Records
 from .projection import Projection
+from .records import is_offered
+
+# By which a definition may be another one than before.
+_DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")
+# What decides which tools there are; calls, of which there are many more, do not.
+_TELLING: tuple[Change, ...] = (
+    *_DEFINING, "confirmed", "returned", "unavailable",
+    "connected", "reconnected", "refreshed", "left", "disconnected",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +57,71 @@ def records_at(store: Store, moment: When) -> Records:
     with store.reading() as connection:
         if moment == When():
             return Projection(connection, store.project_id).everything()
-        until = moment.position
-        if moment.time is not None:
-            until = log.position_at(connection, store.project_id, moment.time)
+        until = _position(connection, store.project_id, moment)
         return Records().fold(log.read(connection, store.project_id, Range(until=until)))
+
+
+def versions_of(store: Store, tool: Subject) -> list[Version]:
+    """Every definition that a tool had, the first one first.
+
+    Raises:
+        StoreFailed: the store.
+    """
+    with store.reading() as connection:
+        wanted = Range(subject=tool, changes=_DEFINING)
+        events = [x for x in log.read(connection, store.project_id, wanted) if x.definition]
+        known = log.definitions_of(connection, (x.definition or "" for x in events))
+    found: list[Version] = []
+    for event in events:
+        digest = event.definition or ""
+        if not found or found[-1].digest != digest:
+            lines = differences(known.get(found[-1].digest), known.get(digest)) if found else ()
+            version = Version(digest, event.time, event.position, known.get(digest), lines)
+            found.append(version)
+    return found
+
+
+def tools_changed(
+    store: Store, before: When, after: When, subject: Subject | None = None
+) -> list[ToolChanged]:
+    """What is different between two points: of one tool, of a source, or of all there is.
+
+    A tool is there as long as its source offers it, also while that is not connected.
+
+    Raises:
+        StoreFailed: the store.
+    """
+    old, new = (_offered(store, moment, subject) for moment in (before, after))
+    different = {*old.items()} ^ {*new.items()}
+    with store.reading() as connection:
+        known = log.definitions_of(connection, (digest for _, digest in different))
+    return compared(
+        {x: (digest, known.get(digest)) for x, digest in old.items() if (x, digest) in different},
+        {x: (digest, known.get(digest)) for x, digest in new.items() if (x, digest) in different},
+    )
+
+
+def _offered(store: Store, moment: When, subject: Subject | None) -> dict[Subject, str]:
+    """The tools that were there, and the digests of their definitions."""
+    if subject is None:
+        records = records_at(store, moment)
+    else:
+        with store.reading() as connection:
+            until = _position(connection, store.project_id, moment)
+            wanted = Range(anchor=subject.anchor, until=until, changes=_TELLING)
+            records = Records().fold(log.read(connection, store.project_id, wanted))
+    return {
+        tool: record.definition
+        for tool, record in records.tools.items()
+        if (subject is None or subject in (tool, tool.anchor))
+        and is_offered(record, records.sources.get(tool.anchor))
+    }
+
+
+def _position(connection: Connection, project: int, moment: When) -> int | None:
+    if moment.time is None:
+        return moment.position
+    return log.position_at(connection, project, moment.time)
 
 
 def definition_of_digest(store: Store, digest: str) -> JsonObject | None:

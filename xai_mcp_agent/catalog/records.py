@@ -129,3 +129,8 @@ def state_of(tool: ToolRecord, source: SourceRecord | None) -> ToolState:
         return "gone"
     # It went at the same moment if it went with its source, and else before.
     return "at rest" if tool.unavailable_since == source.disconnected_since else "gone"
+
+
+def is_offered(tool: ToolRecord, source: SourceRecord | None) -> bool:
+    """Whether its source offered it when it was last heard of, connected or not."""
+    return bool(tool.definition) and state_of(tool, source) != "gone"

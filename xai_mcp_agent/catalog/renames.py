@@ -61,6 +61,15 @@ def likely_renames(gone: Iterable[JsonObject], new: Iterable[JsonObject]) -> dic
     return found
 
 
+def as_if_named(name: str, *definitions: JsonObject) -> list[JsonObject]:
+    """Definitions as if all had this name, also in what SDKs make of the name."""
+    schemas = ("input_schema", "output_schema")
+    return [
+        {k: _untitled(x) if k in schemas else x for k, x in definition.items()} | {"name": name}
+        for definition in definitions
+    ]
+
+
 def _by_schemas(definitions: Iterable[JsonObject]) -> dict[str, list[JsonObject]]:
     found: dict[str, list[JsonObject]] = defaultdict(list)
     for definition in definitions:

@@ -1,0 +1,85 @@
+"""Histories written without servers: what sources report is recorded, an hour after the last."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from xai_mcp_agent.catalog.recorder import Recorder
+from xai_mcp_agent.catalog.reports import Decided, Failed, Listed, Lost, Report, Seeded
+from xai_mcp_agent.core.kinds import MCP, STATIC, SourceKind
+from xai_mcp_agent.core.tools import Tool, ToolKey
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.store import Store, open_store
+from xai_mcp_agent.history.subject import Subject
+
+NOON = datetime(2026, 7, 28, 12, tzinfo=UTC)
+IN_MEMORY = Place("sqlite://", "memory", Path("/projects/shop"))
+
+
+def a_tool(name: str, description: str = "", **parameters: Any) -> Tool:
+    """A tool with these parameters; its source does not matter."""
+    schema = {"type": "object", "properties": parameters} if parameters else {"type": "object"}
+    return Tool(ToolKey("", name), description, schema)
+
+
+class History:
+    """A history that grows by an hour with each report. `now` is when the last one was."""
+
+    def __init__(self, place: Place) -> None:
+        self.now = NOON
+        self._recorder = Recorder(open_store(place), str)
+
+    @property
+    def store(self) -> Store:
+        """Where it is kept."""
+        return self._recorder.store
+
+    def connected(self, source: str, *tools: Tool, kind: SourceKind = MCP) -> None:
+        """A source connected and listed these."""
+        subject = Subject(kind, source)
+        self._record(Listed(subject, self._next(), tools, connected=True, transport="stdio"))
+
+    def listed(self, source: str, *tools: Tool) -> None:
+        """It listed its tools again."""
+        self._record(Listed(Subject(MCP, source), self._next(), tools))
+
+    def lost(self, source: str, reason: str = "It was closed.") -> None:
+        """It is not connected any more."""
+        self._record(Lost(Subject(MCP, source), self._next(), reason))
+
+    def failed(self, source: str, problem: str) -> None:
+        """It could not be reached."""
+        self._record(Failed(Subject(MCP, source), self._next(), problem))
+
+    def seeded(self, *tools: Tool, kind: SourceKind = STATIC) -> None:
+        """Tools that are there from the start."""
+        self._record(Seeded(kind, self._next(), tools))
+
+    def disabled(self, source: str, tool: str) -> None:
+        """A person switched a tool off."""
+        self._record(Decided(Subject(MCP, source, tool), self._next(), "disabled"))
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._recorder.close()
+
+    def _next(self) -> datetime:
+        self.now += timedelta(hours=1)
+        return self.now
+
+    def _record(self, report: Report) -> None:
+        self._recorder.record([report])
+
+
+@contextmanager
+def a_history(place: Place = IN_MEMORY) -> Generator[History]:
+    """An empty one, in memory if nothing else is said."""
+    history = History(place)
+    try:
+        yield history
+    finally:
+        history.close()
