@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from ..core.errors import StoreFailed
 from .database import engine_for, for_reading, for_writing, lock
+from .forks import ClosedInForks
 from .migrations import NewerStore, bring_up_to_date
 from .place import Place
 from .project import project_of
@@ -32,6 +33,7 @@ class Store:
     def __init__(self, place: Place, engine: Engine) -> None:
         self.place = place
         self._engine = engine
+        self._forks = ClosedInForks(self._close_file)
         with self.writing() as connection:
             bring_up_to_date(connection)
             self.project, self.project_id = _project(connection, place)
@@ -61,10 +63,15 @@ class Store:
         """Let go of the database."""
         self._engine.dispose()
 
+    def _close_file(self) -> None:
+        """Close a file, which is opened again by the next transaction."""
+        if self.place.file is not None:
+            self._engine.dispose()
+
     @contextmanager
     def _connected(self) -> Generator[Connection]:
         try:
-            with self._engine.connect() as connection:
+            with self._forks.used(), self._engine.connect() as connection:
                 yield connection
         except SQLAlchemyError as cause:
             raise failure(self.place, cause) from cause
