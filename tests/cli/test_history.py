@@ -49,7 +49,7 @@ def test_the_history_reads_well_in_eighty_columns(capsys: Any):
     told = [x[10:] for x in lines]
     assert told[1].startswith("it: connected for the first time over stdio (")
     assert any(x.startswith("it.echo: called 3 times") for x in told)
-    assert any(x.startswith("it: disconnected: ") for x in told)
+    assert any(x.startswith("it: disconnected, with 19 tools: ") for x in told)
     assert not any("other" in x for x in told)
 
 

@@ -55,12 +55,14 @@ def test_servers_shows_each_with_its_state_or_its_reason(settings: Path, capsys:
     assert "Next step: Run it by hand" in out
     assert "off: disabled" in out
     assert "NO_SUCH_VARIABLE_HERE is not set" in out
+    assert f"History: {settings.parent / '.xircuits' / 'history.db'}\n" in out
 
 
 def test_servers_as_json_has_the_same_facts(settings: Path, capsys: Any):
     status, out, _ = command(capsys, "servers", "--json", "--settings", str(settings))
     shown = {x["name"]: x for x in json.loads(out)["servers"]}
-    assert status == 1
+    store = {"place": str(settings.parent / ".xircuits" / "history.db"), "error": ""}
+    assert (status, json.loads(out)["store"]) == (1, store)
     assert (shown["units"]["state"], shown["units"]["tool_count"]) == ("ready", 2)
     assert shown["bad"]["stderr_tail"] == ["no licence"]
     assert shown["unset"]["state"] == "disabled"

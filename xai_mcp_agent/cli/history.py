@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from ..bridge.past.events import events_text
+from .options import AsJson, SettingsFile, Since, StoreOption
 from .output import echo_json, say
-from .past import Since, StoreOption, opened, say_nothing_yet, text_width
-from .servers import AsJson, SettingsFile
+from .past import opened, say_nothing_yet, text_width
 
 # What a person looks through, and a program reads in a moment; nobody asks for a million by chance.
 _USUAL_LIMIT = 1000

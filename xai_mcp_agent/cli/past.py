@@ -1,4 +1,4 @@
-"""What the commands about the history have in common: which one it is, and times as options."""
+"""The history as a command reads it: found and opened without starting any server."""
 
 from __future__ import annotations
 
@@ -7,17 +7,13 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from ..bridge.past.times import BadTime, moment, now, position_or_moment
 from ..bridge.screen.surface import surface_of
 from ..bridge.screen.text import as_it_is
 from ..core.errors import StoreFailed
-from ..history.place import Place, find_place
+from ..history.place import IN_MEMORY, Place, find_place
 from ..settings.load import load_settings
 from .output import say
 
@@ -25,38 +21,10 @@ if TYPE_CHECKING:
     from ..history.store import Store
 
 
-def _since(text: str) -> datetime:
-    try:
-        return moment(text, now())
-    except BadTime as reason:
-        raise typer.BadParameter(str(reason)) from reason
-
-
-def _at(text: str) -> datetime | int:
-    try:
-        return position_or_moment(text, now())
-    except BadTime as reason:
-        raise typer.BadParameter(str(reason)) from reason
-
-
-StoreOption = Annotated[
-    str | None,
-    typer.Option("--store", help="The history: a file or a URL. Default: that of the settings."),
-]
-Since = Annotated[
-    datetime | None,
-    typer.Option(
-        "--since", parser=_since, metavar="TIME",
-        help='Only what happened since then: 2h, 3d, 2026-11-20, "2026-11-20 14:00".',
-    ),
-]  # fmt: skip
-AtTime = Annotated[
-    datetime | None,
-    typer.Option(
-        "--at", parser=_at, metavar="TIME",
-        help="As it was then: 2h ago, 3d, at the end of 2026-11-20, at an event's position.",
-    ),
-]  # fmt: skip
+def absolute(store: str | None) -> str | None:
+    """The store as somebody named it to a command: a file of the current folder, or a URL."""
+    is_file = store and "://" not in store and store != IN_MEMORY
+    return os.path.abspath(os.path.expanduser(store)) if store and is_file else store
 
 
 def text_width() -> int:
@@ -103,9 +71,7 @@ def say_nothing_yet(store: str | None, settings: Path | None) -> None:
 
 
 def _place(store: str | None, settings: Path | None) -> Place:
-    if store and "://" not in store:  # as every file that is named to a command
-        store = os.path.abspath(os.path.expanduser(store))
-    place = find_place(load_settings(settings), store)
+    place = find_place(load_settings(settings), absolute(store))
     # Whoever names a file wants to see what is in it, whichever project's it is.
     return replace(place, is_own=True) if store and place.file else place
 

@@ -18,7 +18,7 @@ import typer
 from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
 from ..bridge.nodes.asking import call_here
-from ..bridge.nodes.servers import parts_as_dicts, status_text, tool_as_dict, tool_line
+from ..bridge.nodes.servers import parts_as_dicts, status_text, store_line, tool_as_dict, tool_line
 from ..bridge.screen.values import progress_text
 from ..core.errors import InvalidArguments, XaiMcpError
 from ..core.events import SourceStatus
@@ -26,15 +26,12 @@ from ..core.names import did_you_mean
 from ..core.schemas import properties, signature, value_from_text
 from ..core.tools import JsonObject, Tool
 from .clashes import clash_lines, find_clashes
+from .known import tell_known_at, tell_known_now
+from .options import AsJson, AtTime, SettingsFile, StoreOption
 from .output import echo_json, say, say_result
+from .past import absolute
 
 _TOOL_FAILED = 3
-
-SettingsFile = Annotated[
-    Path | None,
-    typer.Option("--settings", help="The settings file. Default: looked for as the nodes do."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 
 def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
@@ -51,11 +48,26 @@ def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
 
 def tools(
     server: Annotated[str | None, typer.Argument(help="Only this server's tools.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also those that are gone, and how often each was called.")
+    ] = False,
+    at: AtTime = None,
+    store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the tools of one server, or of all of them."""
-    with Bridge.open(settings) as bridge:
+    """List the tools of one server, or of all of them.
+
+    With --all every tool that there ever was, with its calls and errors, since when it is gone and
+    why. With --at the same as it was known then; no server is started for that.
+    """
+    if at is not None:
+        tell_known_at(server, at, store, settings, as_json=as_json)
+        return
+    if everything:
+        tell_known_now(server, store, settings, as_json=as_json)
+        return
+    with Bridge.open(settings, store=absolute(store)) as bridge:
         require_settings(bridge)
         if server:
             bridge.settings.server(server)
@@ -178,12 +190,14 @@ def _connected(bridge: Bridge, *, quiet: bool) -> list[SourceStatus]:
 
 def _tell(bridge: Bridge, found: Sequence[SourceStatus], *, as_json: bool) -> None:
     """Say what is not about one server, or everything as JSON."""
-    settings = bridge.settings.file
+    settings, store = bridge.settings.file, bridge.store()
     clashes = find_clashes(Path(), Path(settings).parent)
     if as_json:
         statuses, known = [asdict(x) for x in found], [asdict(x) for x in clashes]
-        echo_json({"settings": settings, "servers": statuses, "clashes": known})
+        shown = {"settings": settings, "servers": statuses, "clashes": known}
+        echo_json({**shown, "store": asdict(store)})
         return
+    say(store_line(store))
     for note in bridge.settings.notes:
         say(f"note: {note}")
     for line in clash_lines(clashes):

@@ -119,3 +119,9 @@ def test_a_place_that_cannot_be_used_is_an_error_and_tools_go_on(tmp_path: Path)
         assert made.call_tool("it", "echo", {"text": "a"}).text == "a"
         with pytest.raises(StoreFailed, match="file"):
             made.history()
+        told = made.store()
+        assert (told.place, "file" in told.error) == (str(tmp_path / "file" / "history.db"), True)
+
+
+def test_where_the_history_is_kept_is_told(bridge: Bridge):
+    assert (bridge.store().place, bridge.store().error) == ("memory", "")

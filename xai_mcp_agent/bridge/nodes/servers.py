@@ -17,6 +17,7 @@ from ...core.schemas import signature
 from ...core.templates import fill_template
 from ...core.tools import JsonObject, Tool
 from ..engine import Engine
+from ..past.asking import StoreStatus
 from ..ports import as_text, mapping, optional, positive, required
 from ..saving import save
 from ..screen.values import count
@@ -129,7 +130,8 @@ def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
             bridge.settings.server(server)
         found = [x for x in bridge.servers() if not server or x.name == server]
         tell(states={x.name: x.state for x in found})
-    return [asdict(x) for x in found], "\n".join(status_text(x) for x in found)
+        told = [*map(status_text, found), store_line(bridge.store())]
+    return [asdict(x) for x in found], "\n".join(told)
 
 
 def close(ctx: Any, server: str | None) -> None:
@@ -209,6 +211,11 @@ def status_text(found: SourceStatus) -> str:
     if found.next_step:
         lines.append(f"  Next step: {found.next_step}")
     return "\n".join([*lines, *(f"  Note: {note}" for note in found.notes)])
+
+
+def store_line(store: StoreStatus) -> str:
+    """Where the history is kept, or why nothing is remembered now."""
+    return f"History: not kept now. {store.error}" if store.error else f"History: {store.place}"
 
 
 def parts_as_dicts(result: ToolResult) -> list[JsonObject]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -26,6 +27,15 @@ At: TypeAlias = datetime | int | None
 """A point of the history: a time, the position of an event, or now. A time without a zone is one
 of this machine's."""
 
+
+@dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """Where the history is kept, without a password. `error` is empty while it can be used."""
+
+    place: str
+    error: str = ""
+
+
 # A history of a million events, read on a busy machine from a disk that is slow.
 _ANSWER_SECONDS = 120.0
 
@@ -46,6 +56,15 @@ async def answer(engine: Engine, question: Callable[[Store], T]) -> T:
             f"it gave no answer within {_ANSWER_SECONDS:g} s.",
             "Ask for less, with a limit or a later begin, or ask again when it is less busy.",
         ) from None
+
+
+async def store(engine: Engine) -> StoreStatus:
+    """See `Bridge.store`."""
+    try:
+        await answer(engine, _nothing)
+    except StoreFailed as reason:
+        return StoreStatus(engine.memory.place.shown, str(reason))
+    return StoreStatus(engine.memory.place.shown)
 
 
 async def events(
@@ -84,6 +103,10 @@ def zoned(moment: datetime | None) -> datetime | None:
 
 # What follows runs in the thread that owns the store. What it needs loads SQLAlchemy, which
 # nobody who asks should have to wait for on a loop.
+
+
+def _nothing(_: Store) -> None:
+    pass
 
 
 def _events(

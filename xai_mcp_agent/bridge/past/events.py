@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from ...history.event import Change, Event
@@ -35,9 +35,10 @@ _OF_TOOLS: dict[Change, str] = {
 
 @dataclass(frozen=True)
 class _Line:
-    """Events that are told as one."""
+    """Events that are told as one. `others` are those of its tools with the fate of a source."""
 
     events: Sequence[Event]
+    others: Sequence[Event] = ()
 
     @property
     def first(self) -> Event:
@@ -70,7 +71,37 @@ def _lines(events: Iterable[Event]) -> Iterator[_Line]:
     for is_calls, group in groupby(events, lambda x: x.change == "called"):
         found = list(group)
         lines = [_Line(list(x)) for _, x in groupby(found, _call if is_calls else _likeness)]
-        yield from _by_tool(found) if is_calls and len(lines) > _MOST_CALLS else lines
+        if is_calls:
+            yield from _by_tool(found) if len(lines) > _MOST_CALLS else lines
+        else:
+            yield from _with_their_tools(lines)
+
+
+def _with_their_tools(lines: Iterable[_Line]) -> Iterator[_Line]:
+    """Sources joined with the tools that are there, or gone, just because they are."""
+    last: _Line | None = None
+    for line in lines:
+        if last is not None and _is_of(line, last):
+            last = replace(last, others=line.events)
+            continue
+        if last is not None:
+            yield last
+        last = line
+    if last is not None:
+        yield last
+
+
+def _is_of(tools: _Line, source: _Line) -> bool:
+    one, other = source.last, tools.first
+    if (one.subject, one.time, one.run) != (other.subject.anchor, other.time, other.run):
+        return False
+    match one.change, other.change:
+        case ("disconnected", "unavailable"):
+            return one.reason == other.reason
+        case ("reconnected" | "refreshed", "confirmed"):
+            return len(tools.events) == one.payload.get("tool_count")
+        case _:
+            return False
 
 
 def _likeness(event: Event) -> tuple[object, ...]:
@@ -118,6 +149,7 @@ def _of_source(line: _Line) -> str:
     event, payload = line.first, line.first.payload
     offered = count(int(payload.get("tool_count", 0)), "tool")
     times = f" {len(line.events)} times" if len(line.events) > 1 else ""
+    as_before = ", as before" if line.others else ""
     match event.change:
         case "connected":
             own = next((str(x) for k, x in payload.items() if k.endswith("_name")), "")
@@ -125,13 +157,14 @@ def _of_source(line: _Line) -> str:
             over = f" over {payload['transport']}" if payload.get("transport") else ""
             return f"connected for the first time{over}{named}, {offered}"
         case "reconnected":
-            return f"connected again{times}, {offered}"
+            return f"connected again{times}, {offered}{as_before}"
         case "refreshed":
-            return f"listed its tools again{times}, {offered}"
+            return f"listed its tools again{times}, {offered}{as_before}"
         case "left":
             return f"closed by one process{times}; others have it still"
         case "disconnected":
-            return f"disconnected: {_short(event.reason)}"
+            with_it = f", with {count(len(line.others), 'tool')}" if line.others else ""
+            return f"disconnected{with_it}: {_short(event.reason)}"
         case "failed":
             return f"failed{times}: {_short(event.reason)}"
         case _:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.tools import Tool
 from . import asking
-from .asking import At
+from .asking import At, StoreStatus
 
 if TYPE_CHECKING:
     from ...catalog.fold import Records
@@ -25,7 +25,7 @@ T = TypeVar("T")
 class Past(ABC):
     """These methods of `Bridge`.
 
-    All but `refresh` raise:
+    All but `refresh` and `store` raise:
         StoreFailed: the history cannot be used; the message says why and what to do.
     """
 
@@ -62,6 +62,10 @@ class Past(ABC):
         """
         return self.run(asking.tool_record, server, tool)
 
+    def store(self) -> StoreStatus:
+        """Where the history is kept, and what is wrong with that. Does not raise."""
+        return self.run(asking.store)
+
     def refresh(self, server: str, force: bool = False) -> list[Tool]:
         """Ask the server anew for its tools. With `force` each is written into the history.
 
@@ -97,6 +101,10 @@ class AioPast(ABC):
     async def tool_record(self, server: str, tool: str) -> ToolRecord:
         """See `Bridge.tool_record`."""
         return await self.run(asking.tool_record, server, tool)
+
+    async def store(self) -> StoreStatus:
+        """See `Bridge.store`."""
+        return await self.run(asking.store)
 
     async def refresh(self, server: str, force: bool = False) -> list[Tool]:
         """See `Bridge.refresh`."""
