@@ -117,6 +117,9 @@ class AgentMakeToolbelt(Component):
 
     ##### inPorts:
     - name (str): The toolbelt's name. Default: `default`.
+    - pin_tools (bool): True: the first use of a server's tool accepts what the server says of it.
+      When that changes, the tool is not called until somebody accepts the change, with
+      MCPAcceptTool or `xai-mcp-agent accept`. Default: False.
 
     ##### outPorts:
     - toolbelt_spec (dict): Wire it to AgentInit.
@@ -126,7 +129,10 @@ class AgentMakeToolbelt(Component):
     """
 
     name: InArg[str]
+    pin_tools: InArg[bool]
+
     toolbelt_spec: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        self.toolbelt_spec.value = bridge.make_toolbelt(ctx, self.name.value)
+        made = bridge.make_toolbelt(ctx, self.name.value, self.pin_tools.value)
+        self.toolbelt_spec.value = made

@@ -5,14 +5,22 @@ from __future__ import annotations
 import sys
 
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.types import ToolAnnotations
 
 server = MCPServer("growing", instructions="Ask grow for more tools.", log_level="CRITICAL")
 
 
 @server.tool()
-async def grow(name: str, ctx: Context) -> str:
-    """Add a tool of this name, which says its name."""
-    server.add_tool(lambda: f"I am {name}.", name=name, description=f"Says {name}.")
+async def grow(name: str, ctx: Context, description: str = "", destructive: bool = False) -> str:
+    """Add a tool of this name, which says its name, in place of one that is there."""
+    if any(x.name == name for x in await server.list_tools()):
+        server.remove_tool(name)
+    server.add_tool(
+        lambda: f"I am {name}.",
+        name=name,
+        description=description or f"Says {name}.",
+        annotations=ToolAnnotations(destructive_hint=True) if destructive else None,
+    )
     await _tell(ctx)
     return f"Added {name}."
 

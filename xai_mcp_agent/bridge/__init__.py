@@ -28,9 +28,9 @@ _HOMES = {
     "run_node": "nodes.canvas",
     "run_tool": "nodes.canvas",
 }
-_MODULES = {"servers"}
+_MODULES = {"decisions", "servers"}
 
-__all__ = ["servers", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["decisions", "servers", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

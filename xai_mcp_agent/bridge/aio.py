@@ -17,6 +17,7 @@ from ..core.tools import JsonObject, Tool
 from . import access
 from .awaiting import outcome_of
 from .content import AioContent
+from .deciding.face import AioDeciding
 from .engine import Engine
 from .past.face import AioPast
 
@@ -48,7 +49,7 @@ class Owner(Protocol):
         ...
 
 
-class AioBridge(AioContent, AioPast):
+class AioBridge(AioContent, AioPast, AioDeciding):
     """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
 
     The servers still live on the bridge's own loop: yours is never blocked.

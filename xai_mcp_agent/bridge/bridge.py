@@ -26,6 +26,7 @@ from ..sources.mcp.auth.store import Access, TokenStore
 from . import access
 from .aio import AioBridge, as_async, raise_first
 from .content import Content
+from .deciding.face import Deciding
 from .engine import Engine
 from .past.face import Past
 from .people.program import host_for
@@ -36,7 +37,7 @@ T = TypeVar("T")
 __all__ = ["AioBridge", "Answer", "Bridge", "Question", "answer_with_defaults"]
 
 
-class Bridge(Content, Past):
+class Bridge(Content, Past, Deciding):
     """Connects to the configured servers and calls their tools, from any thread.
 
     Servers are started when they are first needed, kept, healed when they
@@ -162,6 +163,7 @@ class Bridge(Content, Past):
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
+            DefinitionChanged: the same; the tool is pinned and is not what was accepted.
             SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
         """
         return self.run(

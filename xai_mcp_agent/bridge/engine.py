@@ -35,6 +35,7 @@ from ..sources.mcp.auth.store import Access
 from ..sources.mcp.offers.updates import Updates
 from ..sources.mcp.source import McpSource
 from ..sources.pool import SourcePool
+from .deciding.choices import Choices
 from .remembered import remembered
 from .settling import Settling
 
@@ -62,7 +63,8 @@ class Engine:
         self.signing_in: dict[str, Access] = {}  # while somebody does, by server
         self.one_sign_in = defaultdict[str, anyio.Lock](anyio.Lock)  # at a time, by server
         self.catalog = Catalog()
-        self.pool = SourcePool(self._make_source, _Observers(self.catalog, memory))
+        self.choices = Choices(memory, self.catalog, settings.secrets.mask)
+        self.pool = SourcePool(self._make_source, _Observers(self.catalog, memory, self.choices))
         self._checks = ArgumentChecks()
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self._updates: dict[str, Updates] = {}
@@ -143,13 +145,16 @@ class Engine:
         on_progress: OnProgress | None = None,
         meta: JsonObject | None = None,
         shown_name: str = "",
+        pinned_as: Tool | None = None,
     ) -> ToolResult:
         """Check the arguments against the tool's schema, then call it; see `Source.call`.
 
-        `shown_name` is what the caller calls the tool, if it is not `tool`.
+        `shown_name` is what the caller calls the tool, if it is not `tool`. `pinned_as` is the tool
+        as an agent knows it that wants its tools pinned.
 
         Raises:
             UnknownTool: the server does not offer it.
+            DefinitionChanged: it is pinned, and not what was accepted; nothing was sent.
             InvalidArguments: they do not fit; nothing was sent.
         """
         source, arguments = self.pool.start(server), arguments or {}
@@ -160,6 +165,8 @@ class Engine:
             if timeout_seconds is not None:
                 left = timeout_seconds - (anyio.current_time() - started)
                 timeout_seconds = max(left, _SHORTEST_CALL_SECONDS)
+        if pinned_as or self.is_pinned(server):
+            await self.choices.hold(listed, pinned_as)
         arguments = self.fitting_arguments(listed, arguments, shown_name)
         if meta and (problems := _not_json(meta)):
             raise InvalidArguments("meta", problems, "values that JSON can hold")
@@ -168,6 +175,11 @@ class Engine:
                 tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress, meta=meta
             )
         return call.result
+
+    def is_pinned(self, server: str) -> bool:
+        """Whether the settings want the server's tools held to what was accepted."""
+        entry = self.settings.servers.get(server)
+        return entry is not None and entry.pin
 
     def fitting_arguments(
         self, tool: Tool, arguments: JsonObject, shown_name: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -12,23 +13,33 @@ import anyio.to_thread
 
 from ..agent.memory import MEMORY_TOOLS, Memory, answer_memory_call
 from ..catalog.toolbelt import Offer, OfferedTool, Toolbelt
-from ..core.errors import XaiMcpError
+from ..core.errors import DefinitionChanged, ToolDisabled, XaiMcpError
 from ..core.kinds import META, STATIC
 from ..core.names import did_you_mean
 from ..core.results import OnProgress, ToolResult
-from ..core.tools import JsonObject, Tool
+from ..core.tools import JsonObject, Tool, ToolKey
 from ..sources.canvas import CANVAS, DrawnTool
 from .engine import Engine
 from .remembered import remembered
 from .seeding import seed_agent
 
+logger = logging.getLogger(__name__)
+
 RunDrawn = Callable[[DrawnTool, JsonObject], Awaitable[ToolResult]]
 """Runs a drawn tool in the thread of its workflow."""
+
+Tell = Callable[[str], None]
+"""Tells something to the person in front of the run."""
 
 # A server that took longer than the first to fail gets only the second at each later run: one that
 # hangs does not cost its whole limit again. One that failed at once may have been mended since, and
 # is waited for as at first.
 _SLOW_SECONDS, _SECOND_CHANCE_SECONDS = 2.0, 1.0
+_SWITCHED_OFF = "The tool {!r} cannot be used: a person has switched it off. Do without it."
+_CHANGED = (
+    "The tool {!r} was not called: the server {!r} has changed its definition, and a person has to "
+    "accept that first. Go on without it, or say that you need it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +54,9 @@ class AgentToolbox:
     """The loop's `Toolbox` over an engine. Used on the bridge's loop.
 
     `failed_before` has the servers that failed when they were waited for earlier in the same
-    workflow, and why; it is kept up to date for the next run.
+    workflow, and why; it is kept up to date for the next run. With `pin_tools` the tools of all its
+    servers are pinned, else those whose server is pinned in the settings. `tell` is given what the
+    person in front of the run must know.
     """
 
     def __init__(
@@ -54,6 +67,9 @@ class AgentToolbox:
         run_drawn: RunDrawn,
         failed_before: dict[str, Failure],
         memory: Memory | None = None,
+        *,
+        pin_tools: bool = False,
+        tell: Callable[[str], None] = logger.warning,
     ) -> None:
         self._engine = engine
         self._drawn = drawn
@@ -61,6 +77,9 @@ class AgentToolbox:
         self._run_drawn = run_drawn
         self._failed = failed_before
         self._memory = memory
+        self._pin_tools = pin_tools
+        self._tell = tell
+        self._told: set[tuple[ToolKey, tuple[str, ...]]] = set()
         remembering = MEMORY_TOOLS if memory is not None else ()
         taken = {x.key for x in remembering}
         own = [tool for x in drawn.values() if (tool := x.tool()).key not in taken]
@@ -85,6 +104,7 @@ class AgentToolbox:
 
         tell(tuple(waiting))
         async with anyio.create_task_group() as connecting:
+            connecting.start_soon(self._engine.choices.read, (CANVAS, *self._servers))
             for name in self._servers:
                 connecting.start_soon(connect, name)
         return self._left_out()
@@ -97,7 +117,7 @@ class AgentToolbox:
         running = self._engine.pool.running()
         known = [name for name in self._servers if name in running]
         await self._engine.pool.ready(name for name in known if running[name].state == "ready")
-        offer = self._toolbelt.offer(self._engine.catalog)
+        offer = self._toolbelt.offer(self._engine.catalog, self._as_offered)
         if offer.tools != self._shown:
             self._shown = offer.tools
             await self._engine.settling.wait()
@@ -106,10 +126,10 @@ class AgentToolbox:
     async def call(self, tool: Tool, arguments: JsonObject, on_progress: OnProgress) -> ToolResult:
         """Check the arguments and call the tool wherever it lives."""
         shown_name = self._toolbelt.shown_name(tool)
+        if not self._engine.choices.is_enabled(tool.key):
+            raise ToolDisabled(_SWITCHED_OFF.format(shown_name))
         if tool.source != CANVAS:
-            return await self._engine.call_tool(
-                tool.source, tool.name, arguments, on_progress=on_progress, shown_name=shown_name
-            )
+            return await self._call_server(tool, arguments, on_progress, shown_name)
         arguments = self._engine.fitting_arguments(tool, arguments, shown_name)
         memory = self._memory if tool in MEMORY_TOOLS else None
         with remembered(self._engine.memory, tool.key, META if memory else STATIC) as call:
@@ -123,6 +143,8 @@ class AgentToolbox:
 
     def why_unknown(self, shown_name: str, offer: Offer) -> str:
         """Why there is no such tool for this agent, and what is nearest."""
+        if self._is_switched_off(shown_name):
+            return _SWITCHED_OFF.format(shown_name)
         for name, reason in self._left_out().items():
             if shown_name.startswith(f"{name}_") and not self._engine.catalog.tools(name):
                 return f"The tool {shown_name!r} cannot be used now. {reason}"
@@ -143,6 +165,36 @@ class AgentToolbox:
         except Exception as cause:
             # Whatever a person's nodes raise, the model should read it and the run go on.
             raise XaiMcpError(_drawn_failure(name, cause)) from cause
+
+    async def _call_server(
+        self, tool: Tool, arguments: JsonObject, on_progress: OnProgress, shown_name: str
+    ) -> ToolResult:
+        pinned_as = tool if self._is_pinned(tool.source) else None
+        try:
+            return await self._engine.call_tool(
+                tool.source, tool.name, arguments, on_progress=on_progress,
+                shown_name=shown_name, pinned_as=pinned_as,
+            )  # fmt: skip
+        except DefinitionChanged as changed:
+            if (told := (tool.key, changed.lines)) not in self._told:
+                self._told.add(told)
+                self._tell(str(changed))
+            # Nothing of what the server says of it now: that may be meant to mislead the model.
+            raise XaiMcpError(_CHANGED.format(shown_name, tool.source)) from None
+
+    def _as_offered(self, tool: Tool) -> Tool | None:
+        choices = self._engine.choices
+        if not choices.is_enabled(tool.key):
+            return None
+        return choices.as_accepted(tool) if self._is_pinned(tool.source) else tool
+
+    def _is_pinned(self, source: str) -> bool:
+        return source != CANVAS and (self._pin_tools or self._engine.is_pinned(source))
+
+    def _is_switched_off(self, name: str) -> bool:
+        mine = self._toolbelt.tools(self._engine.catalog)
+        off = (x for x in mine if not self._engine.choices.is_enabled(x.key))
+        return any(name in (x.name, self._toolbelt.shown_name(x)) for x in off)
 
     def _left_out(self) -> dict[str, XaiMcpError]:
         return {x: self._failed[x].reason for x in self._servers if x in self._failed}

@@ -153,9 +153,14 @@ class Changes:
             run=self._run, event_kind="action", source="executor",
         )  # fmt: skip
 
-    def of_decision(self, report: Decided) -> Event:
-        """What is to be done with a tool from now on."""
-        return Event(
+    def of_decision(self, report: Decided, known: ToolRecord | None) -> Iterator[Event]:
+        """What is to be done with a tool from now on.
+
+        A first use accepts only what nobody has accepted before, in another process perhaps.
+        """
+        if report.teller == "executor" and known is not None and known.accepted:
+            return
+        yield Event(
             report.tool, report.decision, report.time, {"status": report.decision},
             Links(extends=(report.tool.context_id,)),
             report.definition or None, report.reason, self._run,

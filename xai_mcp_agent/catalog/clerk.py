@@ -178,7 +178,8 @@ class Clerk:
         while self._waiting:
             item = self._waiting.popleft()
             if isinstance(item, _Question):
-                item.answer.set_exception(reason.with_traceback(None))
+                if item.answer.set_running_or_notify_cancel():  # else nobody waits any more
+                    item.answer.set_exception(reason.with_traceback(None))
             else:
                 kept.append(item)
         too_many = max(0, len(kept) - _MOST_WAITING)

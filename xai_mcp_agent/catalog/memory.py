@@ -17,7 +17,7 @@ from ..core.events import (
     SourceLost,
     SourceUnreachable,
 )
-from ..core.kinds import MCP, SourceKind
+from ..core.kinds import MCP, STATIC, SourceKind
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.place import Place
 from ..history.subject import Subject
@@ -94,13 +94,18 @@ class Memory:
         kind: SourceKind | None = None,
     ) -> None:
         """A call is over. `error` is empty when it went well."""
-        subject = Subject(kind or self._kinds.get(key.source, MCP), key.source, key.name)
+        subject = self.subject(key, kind)
         told = self._mask(error[:_READ_CHARS])[:_ERROR_CHARS]  # masked first: half a secret shows
         self._clerk.report(Called(subject, _now(), seconds, told, arguments, result))
 
     def decided(self, decision: Decided) -> None:
         """Something is to be done with a tool from now on."""
         self._clerk.report(decision)
+
+    def subject(self, key: ToolKey, kind: SourceKind | None = None) -> Subject:
+        """What is told of a tool is about this. Without a source it is one of the canvas."""
+        known = self._kinds.get(key.source, MCP if key.source else STATIC)
+        return Subject(kind or known, key.source, key.name)
 
     def ask(self, do: Callable[[Store], T]) -> Future[T]:
         """Ask the store something, after all that was told before; see `past`.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, select
+from sqlalchemy import Connection, Row, Table, Text, or_, select, type_coerce
 from sqlalchemy.dialects import postgresql, sqlite
 
 from ..core.tools import JsonObject
@@ -18,7 +18,13 @@ from ..history.tables import sources, tools
 from .changes import Known
 from .fold import Records
 from .records import SourceRecord, ToolRecord
-from .stored import source_as_json, source_from_json, tool_as_json, tool_from_json
+from .stored import (
+    MARKS_OF_DECISIONS,
+    source_as_json,
+    source_from_json,
+    tool_as_json,
+    tool_from_json,
+)
 
 
 class Projection:
@@ -70,6 +76,17 @@ class Projection:
         wanted = set(digests)
         new = {x: json.loads(self._bodies[x]) for x in wanted & self._bodies.keys()}
         return new | log.definitions_of(self.connection, wanted - new.keys())
+
+    def tools_of(self, source: str) -> list[ToolRecord]:
+        """All tools a source has or had, by the name of the source."""
+        return [_tool(row) for row in self._rows(tools, tools.c.source_name == source)]
+
+    def decided(self, sources: Collection[str]) -> list[ToolRecord]:
+        """The tools of some sources, by name, about which something was decided."""
+        record = type_coerce(tools.c.record, Text)  # most are not even read
+        is_decided = or_(*(record.contains(mark, autoescape=True) for mark in MARKS_OF_DECISIONS))
+        found = map(_tool, self._rows(tools, tools.c.source_name.in_(sources), is_decided))
+        return [x for x in found if x.accepted or not x.is_enabled]
 
     def everything(self) -> Records:
         """All sources and tools there ever were, as they are kept."""

@@ -120,8 +120,8 @@ class Recorder:
                 projection.tool(report.tool)
                 projection.add([self._changes.of_call(report)])
             case Decided():
-                projection.tool(report.tool)
-                projection.add([self._changes.of_decision(report)])
+                known = projection.tool(report.tool)
+                projection.add(self._changes.of_decision(report, known))
 
     def _listed(self, projection: Projection, report: Listed) -> None:
         self._connected[report.source] = report

@@ -9,6 +9,9 @@ from ..core.tools import JsonObject
 from ..history.subject import Subject
 from .records import SourceRecord, ToolRecord, Usage
 
+MARKS_OF_DECISIONS = ('"is_disabled":true', '"accepted":"')
+"""One of these stands in the row of a tool about which something was decided."""
+
 
 def source_as_json(record: SourceRecord) -> JsonObject:
     """All but the subject, which is beside it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..core.names import ShownNames
 from ..core.tools import Tool
@@ -33,6 +34,13 @@ class Offer:
         return iter(self.tools)
 
 
+AsOffered: TypeAlias = Callable[[Tool], Tool | None]
+
+
+def _as_it_is(tool: Tool) -> Tool:
+    return tool
+
+
 class Toolbelt:
     """Which tools an agent may use: some drawn on the canvas, and all of some sources.
 
@@ -50,10 +58,20 @@ class Toolbelt:
         """What the model calls this tool."""
         return self._names.show(tool.key)
 
-    def offer(self, catalog: Catalog) -> Offer:
-        """The tools that exist now, those offered before first."""
-        tools = [*self._drawn, *(tool for source in self.sources for tool in catalog.tools(source))]
-        now = {self._names.show(tool.key): tool for tool in tools}
+    def tools(self, catalog: Catalog) -> Iterator[Tool]:
+        """All that exist now, in no order that stays."""
+        yield from self._drawn
+        for source in self.sources:
+            yield from catalog.tools(source)
+
+    def offer(self, catalog: Catalog, as_offered: AsOffered = _as_it_is) -> Offer:
+        """The tools that exist now, those offered before first.
+
+        `as_offered` may leave a tool out, or have another definition of it offered.
+        """
+        # Also those left out are named: should they be offered one day, no name has to change.
+        named = [(self._names.show(tool.key), as_offered(tool)) for tool in self.tools(catalog)]
+        now = {name: tool for name, tool in named if tool is not None}
         self._order.update(dict.fromkeys(now))
         offered = tuple(OfferedTool(name, now[name]) for name in self._order if name in now)
         words = {source: catalog.instructions(source) for source in self.sources}

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
-from .tools import Icon, JsonObject, Tool, ToolAnnotations
+from .tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
 
 _DIGEST_CHARS = 16  # 64 bits: of a million definitions two are alike once in 37 million histories
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
@@ -28,6 +28,21 @@ def definition_of(tool: Tool) -> JsonObject:
         "icons": [_of_icon(icon) for icon in tool.icons] or None,
     }
     return {name: x for name, x in fields.items() if x is not None}
+
+
+def tool_of(key: ToolKey, definition: JsonObject) -> Tool:
+    """The tool of which a source said this."""
+    icons: list[JsonObject] = definition.get("icons") or []
+    claims: dict[str, bool] = definition.get("annotations") or {}
+    return Tool(
+        key,
+        definition["description"],
+        definition["input_schema"],
+        definition.get("output_schema"),
+        definition.get("title"),
+        ToolAnnotations(**claims),
+        icons=tuple(Icon(x["src"], x["mime_type"], tuple(x["sizes"])) for x in icons),
+    )
 
 
 def definition_text(tool: Tool) -> str:

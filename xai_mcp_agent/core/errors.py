@@ -1,9 +1,10 @@
 """Every error a caller may meet. Each says what happened, where, and what to do next.
 
 Ask whose turn it is: `SettingsError`, `UnknownServer`, `UnknownAgent` (a person
-edits something), `InvalidArguments`, `UnknownTool` (the model tries again),
-`SourceFailed`, `SourceClosed`, `ToolTimeout`, `ServerError` (the far side),
-`ModelError` (the model's service). The facts are kept as attributes too.
+edits something), `DefinitionChanged` (a person decides), `InvalidArguments`,
+`UnknownTool`, `ToolDisabled` (the model tries something else), `SourceFailed`,
+`SourceClosed`, `ToolTimeout`, `ServerError` (the far side), `ModelError` (the model's
+service). The facts are kept as attributes too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, TracebackType
+
+from .shell import shown_command
 
 _WIDTH = 80  # the lab's panel breaks longer lines in the middle of a word
 _INDENT = "  "
@@ -91,6 +94,29 @@ class InvalidArguments(XaiMcpError):
         super().__init__(f"Wrong arguments for {tool}: {lines}{stop} Expected: {expected}.")
         self.tool = tool
         self.problems = tuple(problems)
+
+
+class ToolDisabled(XaiMcpError):
+    """A tool that a person has switched off was asked for by an agent."""
+
+
+class DefinitionChanged(XaiMcpError):
+    """The definition of a pinned tool is not the one that was accepted; nothing was sent.
+
+    `lines` tell what changed. They quote the server, so no model should read them.
+    """
+
+    def __init__(self, server: str, tool: str, lines: Sequence[str]) -> None:
+        changes = "".join(f"\n    {line}" for line in lines)
+        command = shown_command("xai-mcp-agent", "accept", server, tool)
+        super().__init__(
+            f"{server}: the definition of {tool!r} has changed since it was accepted, and the tool "
+            f"is pinned. Nothing was sent. What changed:{changes}\n  Next step: read the changes. "
+            f"If they are fine, run `{command}`, or use the node MCPAcceptTool."
+        )
+        self.server = server
+        self.tool = tool
+        self.lines = tuple(lines)
 
 
 class SourceError(XaiMcpError):

@@ -100,6 +100,7 @@ class _Reader:
             disabled=written.off,
             auto_approve=tuple(dict.fromkeys([*written.auto_approve, *written.always_allow])),
             disabled_tools=tuple(written.disabled_tools),
+            pin=written.pin,
             auth=self._auth(),
             secrets=self.variables.secrets,
         )

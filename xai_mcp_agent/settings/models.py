@@ -51,8 +51,9 @@ class ServerSettings:
     `transport` says which fields count: `command`, `args`, `env`, `cwd` for stdio; `url`,
     `headers` for http (Streamable HTTP) and sse. `env` is what to add to the server's
     environment. `roots` are the folders it is told of; None: those of its arguments, else the
-    working folder. `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does). The
-    texts of a disabled server are kept as they were written. `auth` is how we may get access to a
+    working folder. `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does). With
+    `pin` its tools are held to the definitions that were accepted. The texts of a disabled server
+    are kept as they were written. `auth` is how we may get access to a
     server behind a URL. `secrets` are the known secrets of the whole file.
 
     Printing it shows names, never the values of `env` and `headers`, nor secrets in the rest.
@@ -84,6 +85,7 @@ class ServerSettings:
     disabled: bool = False
     auto_approve: tuple[str, ...] = ()
     disabled_tools: tuple[str, ...] = ()
+    pin: bool = False
     auth: AuthSettings = field(default_factory=AuthSettings)
     secrets: Secrets = field(default_factory=Secrets, compare=False)
 
@@ -123,6 +125,7 @@ class ServerSettings:
             "disabled": self.disabled,
             "auto_approve": self.auto_approve,
             "disabled_tools": self.disabled_tools,
+            "pin": self.pin,
         }
         return f"ServerSettings({', '.join(f'{name}={x!r}' for name, x in shown.items())})"
 

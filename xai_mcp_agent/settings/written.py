@@ -53,7 +53,8 @@ _KNOWN_KEYS = (
     "command", "args", "env", "cwd", *_URL_KEYS, "headers", "type", "transport", "mode", "timeout",
     "startTimeout", "start_timeout", "probeTimeout", "listTimeout", "closeTimeout", "elicitation",
     "elicitationTimeout", "sampling", "samplingMaxTokens", "samplingMaxCalls", "roots", "logLevel",
-    "disabled", "enabled", "autoApprove", "alwaysAllow", "disabledTools", "auth", "oauth",
+    "disabled", "enabled", "autoApprove", "alwaysAllow", "disabledTools", "pin", "auth",
+    "oauth",
 )  # fmt: skip
 # Keys other hosts show to people; ignoring them changes nothing.
 _HARMLESS_KEYS = (
@@ -167,6 +168,7 @@ class Written(BaseModel):
     auto_approve: _ToolNames = Field([], alias="autoApprove")
     always_allow: _ToolNames = Field([], alias="alwaysAllow")
     disabled_tools: _Texts = Field([], alias="disabledTools")
+    pin: bool = False
     auth: _Auth = None
     oauth: _Auth = None
 

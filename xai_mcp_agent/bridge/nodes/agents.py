@@ -139,7 +139,11 @@ def _tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     if not isinstance(servers, list | tuple):
         raise BadSetting(f"`mcp_servers` in `{port}` of {node} is no list. Wire {wire} to it.")
     drawn = mapping(given.get("standard_tools"), f"{port}.standard_tools", node, wire=wire)
-    return {"agent_toolbelt": drawn, "enabled_mcp_servers": list(cast(list[str], servers))}
+    return {
+        "agent_toolbelt": drawn,
+        "enabled_mcp_servers": list(cast(list[str], servers)),
+        "pin_tools": bool(given.get("pin_tools")),
+    }
 
 
 def _move(agent: dict[str, Any], values: Mapping[str, Any]) -> None:

@@ -205,6 +205,10 @@ class _Workflow:
         self.stage.post(lambda: self._console.show(event))
         self.stage.post(partial(self._recorder.event, event, time.time()))
 
+    def tell(self, text: str) -> None:
+        """Have a person know this, however little is shown of the run."""
+        self.stage.post(lambda: self._console.tell("!!", text))
+
     def show_waiting(self, servers: tuple[str, ...]) -> None:
         """Have it known that these servers are waited for."""
         self.stage.post(lambda: self._console.servers_awaited(servers))
@@ -238,6 +242,9 @@ async def _usable_toolbox(
 
     drawn = drawn_tools(agent.get("agent_toolbelt") or {})
     memory = agent.get("agent_memory")
-    toolbox = AgentToolbox(engine, drawn, servers_in(agent), run_drawn, workflow.failed, memory)
+    toolbox = AgentToolbox(
+        engine, drawn, servers_in(agent), run_drawn, workflow.failed, memory,
+        pin_tools=bool(agent.get("pin_tools")), tell=workflow.tell,
+    )  # fmt: skip
     failed = await toolbox.wait_until_usable(workflow.show_waiting)
     return toolbox, tuple(str(x) for x in failed.values())

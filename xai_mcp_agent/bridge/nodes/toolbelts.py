@@ -66,17 +66,20 @@ def use_server(ctx: Any, server: str, toolbelt: str | None) -> None:
     bridge.run(Engine.start, [server])
 
 
-def make_toolbelt(ctx: Any, name: str | None) -> dict[str, Any]:
+def make_toolbelt(ctx: Any, name: str | None, pin_tools: Any = False) -> dict[str, Any]:
     """The spec of a toolbelt: what was defined and declared for it so far.
+
+    With `pin_tools` the tools of its servers are held to the definitions that were accepted.
 
     Raises:
         BadSetting: the name is no text.
     """
     toolbelt = optional(name, "name", _MAKE) or DEFAULT_TOOLBELT
-    return {
+    spec: dict[str, Any] = {
         "standard_tools": dict(ctx.get(f"toolbelt_{toolbelt}") or {}),
         "mcp_servers": list(ctx.get(f"mcp_servers_{toolbelt}") or []),
     }
+    return {**spec, "pin_tools": True} if pin_tools else spec
 
 
 def servers_in(agent: Mapping[str, Any]) -> tuple[str, ...]:

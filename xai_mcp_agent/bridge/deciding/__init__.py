@@ -1,0 +1,1 @@
+"""What people decide about tools: honoured in this process, and kept in the history."""
