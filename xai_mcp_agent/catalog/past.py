@@ -18,6 +18,7 @@ from ..history.store import Store
 from ..history.subject import Subject
 from .compared import ToolChanged, Version, compared, differences
 from .fold import Records
+from .graph import Graph, graph_of
 from .projection import Projection
 from .records import is_offered
 
@@ -59,6 +60,18 @@ def records_at(store: Store, moment: When) -> Records:
             return Projection(connection, store.project_id).everything()
         until = _position(connection, store.project_id, moment)
         return Records().fold(log.read(connection, store.project_id, Range(until=until)))
+
+
+def graph_at(store: Store, moment: When) -> Graph:
+    """The event graph, as it was then.
+
+    Raises:
+        StoreFailed: the store.
+    """
+    records = records_at(store, moment)
+    with store.reading() as connection:
+        until = _position(connection, store.project_id, moment)
+        return graph_of(store.project, records, log.links(connection, store.project_id, until))
 
 
 def versions_of(store: Store, tool: Subject) -> list[Version]:

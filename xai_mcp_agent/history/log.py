@@ -80,6 +80,19 @@ def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]
         yield _event(row)
 
 
+def links(
+    connection: Connection, project: int, until: int | None = None
+) -> Iterator[tuple[Subject, Links, int]]:
+    """What the events that tell facts link each subject to, and how often they do so."""
+    names = (events.c.kind, events.c.source_name, events.c.tool)
+    query = select(*names, events.c.links, func.count()).group_by(*names, events.c.links)
+    query = query.where(events.c.project == project, events.c.event_kind == "fact")
+    if until is not None:
+        query = query.where(events.c.position <= until)
+    for kind, source, tool, of_event, count in connection.execute(query):
+        yield subject_of(kind, source, tool), _links(of_event), count
+
+
 def definition(connection: Connection, digest: str) -> JsonObject | None:
     """What a source said of a tool, by its digest."""
     body = select(definitions.c.body).where(definitions.c.digest == digest)
@@ -170,7 +183,7 @@ def _event(row: Row[Any]) -> Event:
         change=row.change,
         time=row.time,
         payload=_payload_in(row.body) if row.payload is None else row.payload,
-        links=Links(**{name: tuple(ids) for name, ids in row.links.items()}),
+        links=_links(row.links),
         definition=row.definition,
         reason=row.reason,
         run=row.run,
@@ -178,3 +191,7 @@ def _event(row: Row[Any]) -> Event:
         event_kind=row.event_kind,
         source=row.source,
     )
+
+
+def _links(value: JsonObject) -> Links:
+    return Links(**{name: tuple(ids) for name, ids in value.items()})
