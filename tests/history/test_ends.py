@@ -72,6 +72,7 @@ def test_the_last_one_out_takes_the_tools_along(tmp_path: Path):
     with opened(tmp_path) as one, opened(tmp_path) as other:
         for bridge in (one, other):
             bridge.list_tools("it")
+            events_of(bridge)  # is written by now
         runs = [x.run for x in events_of(one) if x.context_id == SERVER]
         one.disconnect("it")
         events_of(one)  # is written by now

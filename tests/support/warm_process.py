@@ -24,6 +24,7 @@ SOCKET = "socket"
 SERVE = "serve"
 _LIBRARIES = (
     "mcp.server.mcpserver", "mcp", "openai", "jsonschema_rs", "rich.console", "typer", "uvicorn",
+    "sqlalchemy.dialects.sqlite",
 )  # fmt: skip
 _TELL_PYTHON = {
     "PYTHONHOME", "PYTHONSAFEPATH", "PYTHONUTF8", "PYTHONWARNINGS",

@@ -7,6 +7,7 @@ said once, what was reported is kept, up to a limit, and tried again.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import StoreFailed
-from .reports import Called, Report
+from .reports import Called, Listed, Report, Seeded
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -28,12 +29,13 @@ T = TypeVar("T")
 # Calls come in numbers and are written down together; nothing waits for them.
 _CALLS_SECONDS = 0.5
 _BEAT_SECONDS = 30.0
-_FIRST_PAUSE_SECONDS = 1.0
+_FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0
-# While the store cannot be used: hours of a busy agent, some megabytes.
+# While the store cannot be used: hours of a busy agent, some megabytes. Listed tools count, too.
 _MOST_WAITING = 50_000
 # In one transaction: others want to write, too.
 _MOST_AT_ONCE = 1000
+_GOES_ON = "The agent goes on; what happens is written down when the history works again."
 
 
 @dataclass(frozen=True)
@@ -43,24 +45,45 @@ class _Question:
     do: Callable[[Recorder], Any]
     answer: Future[Any] = field(default_factory=Future[Any])
 
+    def ask(self, recorder: Recorder) -> None:
+        """Answer it. A store that fails is the clerk's trouble, too."""
+        if not self.answer.set_running_or_notify_cancel():
+            return
+        try:
+            self.answer.set_result(self.do(recorder))
+        except StoreFailed as reason:
+            self.answer.set_exception(reason)
+            raise
+        except Exception as reason:  # noqa: BLE001 - raised again where it was asked
+            self.answer.set_exception(reason)
+
+    def refuse(self, reason: StoreFailed) -> None:
+        """Have whoever waits for it told why there is no answer."""
+        if self.answer.set_running_or_notify_cancel():
+            self.answer.set_exception(reason.with_traceback(None))
+
 
 class Clerk:
     """Used from any thread. Its own begins with the first report or question.
 
-    `open_recorder` is called in that thread, and may raise `StoreFailed`.
+    `open_recorder` is called in that thread, with the recorder that failed before if there was
+    one. It may raise `StoreFailed`.
     """
 
-    def __init__(self, open_recorder: Callable[[], Recorder]) -> None:
+    def __init__(self, open_recorder: Callable[[Recorder | None], Recorder]) -> None:
         self._open_recorder = open_recorder
         self._recorder: Recorder | None = None
         self._waiting: deque[Report | _Question] = deque()
         self._is_work, self._is_urgent = threading.Event(), threading.Event()
         self._is_closing = threading.Event()
         self._trouble: StoreFailed | None = None
-        self._has_said = False
+        self._said: set[str] = set()
         self._left_out = 0
+        # Held by who begins to wait for an answer, or sees to it that nobody begins to.
+        self._asking = threading.Lock()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
 
     @property
     def trouble(self) -> str:
@@ -69,6 +92,8 @@ class Clerk:
 
     def report(self, report: Report) -> None:
         """Have this written down soon."""
+        if self._is_over():
+            return
         self._put(report)
         if not isinstance(report, Called):
             self._is_urgent.set()
@@ -76,14 +101,17 @@ class Clerk:
     def ask(self, do: Callable[[Recorder], T]) -> Future[T]:
         """Have something done with the store, after all that was reported before.
 
-        The future raises `StoreFailed` when the store cannot be used, without a wait for it.
+        The future raises `StoreFailed` when the store cannot be used, without a wait for it, and
+        when this was closed.
         """
         question = _Question(do)
-        if self._trouble is None:
-            self._put(question)
-            self._is_urgent.set()
-        else:
-            question.answer.set_exception(self._trouble.with_traceback(None))
+        with self._asking:
+            refusal = _closed() if self._is_over() else self._trouble
+            if refusal is None:
+                self._put(question)
+        self._is_urgent.set()
+        if refusal is not None:
+            question.refuse(refusal)
         return question.answer
 
     def close(self, seconds: float) -> None:
@@ -93,8 +121,18 @@ class Clerk:
             thread = self._thread
         self._is_work.set()
         self._is_urgent.set()
-        if thread is not None:
-            thread.join(seconds)
+        if thread is None or self._pid != os.getpid():
+            return
+        thread.join(seconds)
+        if thread.is_alive() and self._waiting:
+            logger.warning(
+                "The history took longer than %g s: %s of what happened may not be in it.",
+                seconds, len(self._waiting),
+            )  # fmt: skip
+
+    def _is_over(self) -> bool:
+        """Whether nothing is done any more: it was closed, or this is a fork without its thread."""
+        return self._is_closing.is_set() or self._pid != os.getpid()
 
     def _put(self, item: Report | _Question) -> None:
         self._waiting.append(item)
@@ -114,15 +152,15 @@ class Clerk:
         pause = _FIRST_PAUSE_SECONDS
         while self._waiting or not self._is_closing.is_set():
             self._await_work()
-            try:
-                self._work_off()
-            except StoreFailed as reason:
-                self._refuse(reason)
-                if self._is_closing.wait(pause):
-                    break
-                pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-            else:
-                self._trouble, pause = None, _FIRST_PAUSE_SECONDS
+            is_last_try = self._is_closing.is_set()
+            if (reason := self._problem_with_work()) is None:
+                pause = _FIRST_PAUSE_SECONDS
+                continue
+            self._refuse(reason)
+            if is_last_try:
+                break
+            self._is_closing.wait(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
         self._end()
 
     def _await_work(self) -> None:
@@ -132,17 +170,31 @@ class Clerk:
         self._is_work.clear()
         self._is_urgent.clear()
 
+    def _problem_with_work(self) -> StoreFailed | None:
+        """Do all that waits; what prevents it, if anything does."""
+        try:
+            self._work_off()
+        except StoreFailed as reason:
+            return reason
+        except Exception as reason:
+            logger.debug("The history cannot be used", exc_info=reason)
+            return StoreFailed("this project", f"{type(reason).__name__}: {reason}")
+        if self._trouble is not None:
+            logger.info("The history in %s works again.", self._trouble.place)
+            self._trouble = None
+        return None
+
     def _work_off(self) -> None:
         """Do all that waits; without any, say that this run is still there."""
-        if self._recorder is None:
-            self._recorder = self._open_recorder()
+        if self._recorder is None or self._trouble is not None:
+            self._recorder = self._open_recorder(self._recorder)
         if not self._waiting:
             self._recorder.beat()
         while self._waiting:
             item = self._waiting[0]
             if isinstance(item, _Question):
                 self._waiting.popleft()
-                _answer(item, self._recorder)
+                item.ask(self._recorder)
             else:
                 self._record(self._recorder)
 
@@ -156,7 +208,17 @@ class Clerk:
             raise
         except Exception as reason:  # noqa: BLE001 - one of them is told below
             logger.debug("A batch of reports is written one by one: %r", reason)
-            _record_singly(recorder, batch)
+            self._record_singly(recorder, batch)
+
+    def _record_singly(self, recorder: Recorder, batch: list[Report]) -> None:
+        for number, report in enumerate(batch):
+            try:
+                recorder.record([report])
+            except StoreFailed:
+                self._waiting.extendleft(reversed(batch[number:]))
+                raise
+            except Exception:
+                logger.exception("A report was not written into the history: %.200r", report)
 
     def _taken(self) -> list[Report]:
         batch: list[Report] = []
@@ -170,44 +232,43 @@ class Clerk:
 
     def _refuse(self, reason: StoreFailed) -> None:
         """The store cannot be used: say so once, answer who asks, keep what is not too much."""
-        self._trouble = reason
-        if not self._has_said:
-            self._has_said = True
-            logger.warning("%s Until then nothing is remembered of what tools do.", reason)
-        kept: list[Report | _Question] = []
+        with self._asking:
+            self._trouble = reason
+        if str(reason) not in self._said:
+            self._said.add(str(reason))
+            logger.warning("%s %s", reason, _GOES_ON)
+        kept: deque[Report] = deque()
         while self._waiting:
             item = self._waiting.popleft()
             if isinstance(item, _Question):
-                if item.answer.set_running_or_notify_cancel():  # else nobody waits any more
-                    item.answer.set_exception(reason.with_traceback(None))
+                item.refuse(reason)
             else:
                 kept.append(item)
-        too_many = max(0, len(kept) - _MOST_WAITING)
-        self._left_out += too_many
-        self._waiting.extendleft(reversed(kept[too_many:]))
+        weight = sum(map(_weight, kept))
+        while weight > _MOST_WAITING and len(kept) > 1:
+            weight -= _weight(kept.popleft())
+            self._left_out += 1
+        self._waiting.extendleft(reversed(kept))
 
     def _end(self) -> None:
-        if lost := len(self._waiting) + self._left_out:
-            logger.warning("%s of what happened could not be written into the history.", lost)
+        with self._asking:  # nobody asks any more: it is closing
+            left, self._waiting = self._waiting, deque()
+        for item in left:
+            if isinstance(item, _Question):
+                item.refuse(self._trouble or _closed())
+            else:
+                self._left_out += 1
+        if self._left_out:
+            logger.warning("%s of what happened is not in the history.", self._left_out)
         if self._recorder is not None:
             with suppress(StoreFailed):
                 self._recorder.close()
 
 
-def _answer(question: _Question, recorder: Recorder) -> None:
-    if not question.answer.set_running_or_notify_cancel():
-        return
-    try:
-        question.answer.set_result(question.do(recorder))
-    except Exception as reason:  # noqa: BLE001 - raised again where it was asked
-        question.answer.set_exception(reason)
+def _weight(report: Report) -> int:
+    """How much room it takes while it waits, in reports without tools."""
+    return 1 + len(report.tools) if isinstance(report, (Listed, Seeded)) else 1
 
 
-def _record_singly(recorder: Recorder, batch: list[Report]) -> None:
-    for report in batch:
-        try:
-            recorder.record([report])
-        except StoreFailed:
-            raise
-        except Exception:
-            logger.exception("A report was not written into the history: %.200r", report)
+def _closed() -> StoreFailed:
+    return StoreFailed("this project", "it is not used any more.", "Open a new bridge.")

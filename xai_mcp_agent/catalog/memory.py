@@ -42,7 +42,7 @@ class Memory:
 
     def __init__(self, place: Place, mask: Callable[[str], str]) -> None:
         self.place = place
-        self._clerk = Clerk(lambda: _open(place, mask))
+        self._clerk = Clerk(lambda before: _open(place, mask, before))
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
         # Sources that have just connected; their first listing is what is written down of it.
@@ -139,12 +139,25 @@ class Memory:
         return Subject(self._kinds.get(source, MCP), source)
 
 
-def _open(place: Place, mask: Callable[[str], str]) -> Recorder:
-    """In the clerk's thread: SQLAlchemy takes a while, and others get going meanwhile."""
+def _open(place: Place, mask: Callable[[str], str], before: Recorder | None) -> Recorder:
+    """In the clerk's thread: SQLAlchemy takes a while, and others get going meanwhile.
+
+    The recorder from `before` goes on, in a store that is opened anew if the old one is no good.
+    """
     from ..history.store import open_store
     from .recorder import Recorder
 
-    return Recorder(open_store(place), mask)
+    if before is None:
+        store = open_store(place)
+        try:
+            return Recorder(store, mask)
+        except BaseException:
+            store.close()
+            raise
+    if not before.store.is_usable:
+        before.store.close()
+        before.store = open_store(place)
+    return before
 
 
 def _nothing(_: Recorder) -> None:

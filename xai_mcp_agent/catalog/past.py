@@ -21,6 +21,7 @@ from .fold import Records
 from .graph import Graph, graph_of
 from .projection import Projection
 from .records import is_offered
+from .renewal import is_stale, renew
 
 # By which a definition may be another one than before.
 _DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")
@@ -56,7 +57,7 @@ def records_at(store: Store, moment: When) -> Records:
         StoreFailed: the store.
     """
     with store.reading() as connection:
-        if moment == When():
+        if moment == When() and not is_stale(connection):
             return Projection(connection, store.project_id).everything()
         until = _position(connection, store.project_id, moment)
         return Records().fold(log.read(connection, store.project_id, Range(until=until)))
@@ -154,5 +155,4 @@ def rebuild(store: Store) -> None:
         StoreFailed: the store; the records are as they were.
     """
     with store.writing() as connection:
-        events = log.read(connection, store.project_id, Range())
-        Projection(connection, store.project_id).replace(Records().fold(events))
+        renew(connection, store.project_id)

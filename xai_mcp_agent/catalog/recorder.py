@@ -21,6 +21,7 @@ from .masked import masked_text
 from .projection import Projection
 from .records import ToolRecord
 from .renames import likely_renames
+from .renewal import renew_stale
 from .reports import Called, Decided, Failed, Listed, Lost, Report, Seeded
 
 _ENDED = "It was still connected when its process ended."
@@ -30,7 +31,8 @@ class Recorder:
     """Records the reports of one run. `mask` hides what is secret in the words of strangers."""
 
     def __init__(self, store: Store, mask: Callable[[str], str]) -> None:
-        self.store = store
+        self.store = store  # another one takes its place when it has to be opened anew
+        self._renewed: Store | None = None
         self._mask = mask
         # Of the last listing of each source: most are listed again as they were.
         self._digests: dict[Subject, dict[str, tuple[Tool, str]]] = {}
@@ -76,11 +78,14 @@ class Recorder:
         connected = dict(self._connected)
         try:
             with self.store.writing() as connection:
+                if self._renewed is not self.store:
+                    renew_stale(connection)
                 projection = Projection(connection, self.store.project_id)
                 if not self._runs.beat(connection):
                     self._begin(projection)
                 yield projection
                 projection.save()
+            self._renewed = self.store
         except BaseException:
             self._connected = connected
             raise

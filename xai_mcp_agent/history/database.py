@@ -9,8 +9,8 @@ from sqlalchemy.pool import StaticPool
 
 from .place import Place
 
-# A writer holds the lock for milliseconds; with thirty of them none waits nearly as long.
-_LOCK_SECONDS = 20
+# Longer than any writer waits for its turn, with thirty of them on a busy machine.
+LOCK_SECONDS = 20
 _CONNECT_SECONDS = 10
 _STATEMENT_SECONDS = 60
 _SILENCE_SECONDS = 20  # after which a connection over the network counts as lost
@@ -22,18 +22,34 @@ _POSTGRESQL_ARGUMENTS = {
     "connect_timeout": _CONNECT_SECONDS,
     "keepalives_idle": _SILENCE_SECONDS,
     "tcp_user_timeout": _SILENCE_SECONDS * 1000,
-    "options": f"-c lock_timeout={_LOCK_SECONDS}s -c statement_timeout={_STATEMENT_SECONDS}s "
-    f"-c idle_in_transaction_session_timeout={_STATEMENT_SECONDS}s",
+    "client_encoding": "utf8",  # where the database has none, texts would be bytes
+}
+# Not as options of the connection, which poolers such as PgBouncer refuse.
+_POSTGRESQL_LIMITS = {
+    "lock_timeout": LOCK_SECONDS,
+    "statement_timeout": _STATEMENT_SECONDS,
+    "idle_in_transaction_session_timeout": _STATEMENT_SECONDS,
 }
 
 
 def engine_for(place: Place) -> Engine:
     """How to reach a database; nothing is connected yet."""
     if not place.url.startswith("sqlite"):
-        return create_engine(
-            place.url, connect_args=_POSTGRESQL_ARGUMENTS, pool_size=1, pool_pre_ping=True
+        engine = create_engine(
+            place.url,
+            connect_args=_POSTGRESQL_ARGUMENTS,
+            pool_size=1,
+            pool_pre_ping=True,
+            hide_parameters=True,  # in messages: they may be anything
         )
-    engine = create_engine(place.url, connect_args={"timeout": _LOCK_SECONDS}, poolclass=StaticPool)
+        event.listen(engine, "connect", _limit)
+        return engine
+    engine = create_engine(
+        place.url,
+        connect_args={"timeout": LOCK_SECONDS},
+        poolclass=StaticPool,
+        hide_parameters=True,
+    )
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
     return engine
@@ -55,6 +71,12 @@ def lock(connection: Connection) -> None:
     """Wait for other writers, at the begin of a transaction for writing."""
     if connection.dialect.name != "sqlite":  # there BEGIN IMMEDIATE has done it
         connection.execute(_LOCK)
+
+
+def _limit(connection: Any, _: Any) -> None:
+    limits = "; ".join(f"SET {name} = '{x}s'" for name, x in _POSTGRESQL_LIMITS.items())
+    connection.execute(limits)
+    connection.commit()
 
 
 def _prepare(connection: Any, _: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +14,7 @@ from ..core.kinds import MCP, META, STATIC, SourceKind
 from ..core.tools import JsonObject
 from .event import Change, Event, Links, tool_payload
 from .subject import Subject
-from .tables import definitions, events
+from .tables import definitions, events, loaded
 
 _ROWS_AT_A_TIME = 2000
 _DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement
@@ -75,8 +74,9 @@ def position_at(connection: Connection, project: int, moment: datetime) -> int:
 
 def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]:
     """The events of a range, in the order they happened or the other way round."""
-    rows = connection.execution_options(yield_per=_ROWS_AT_A_TIME).execute(_query(project, wanted))
-    for row in rows:
+    # An option of the query: as one of the connection it would be that of all that follows.
+    query = _query(project, wanted).execution_options(yield_per=_ROWS_AT_A_TIME)
+    for row in connection.execute(query):
         yield _event(row)
 
 
@@ -97,7 +97,7 @@ def definition(connection: Connection, digest: str) -> JsonObject | None:
     """What a source said of a tool, by its digest."""
     body = select(definitions.c.body).where(definitions.c.digest == digest)
     text = connection.execute(body).scalar()
-    return None if text is None else json.loads(text)
+    return None if text is None else loaded(text)
 
 
 def definitions_of(connection: Connection, digests: Iterable[str]) -> dict[str, JsonObject]:
@@ -107,7 +107,7 @@ def definitions_of(connection: Connection, digests: Iterable[str]) -> dict[str, 
     for first in range(0, len(wanted), _DIGESTS_AT_A_TIME):
         some = wanted[first : first + _DIGESTS_AT_A_TIME]
         rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
-        found |= {row.digest: json.loads(row.body) for row in rows}
+        found |= {row.digest: loaded(row.body) for row in rows}
     return found
 
 
@@ -132,7 +132,7 @@ def _is_told_by_definition(event: Event) -> bool:
 def _payload_in(body: str | None) -> JsonObject:
     if body is None:
         return {}  # it was lost, as by a damaged file
-    definition = json.loads(body)
+    definition = loaded(body)
     return tool_payload(definition["name"], definition["description"], definition["input_schema"])
 
 

@@ -19,6 +19,11 @@ _VERSION = "version"
 class NewerStore(Exception):
     """The store was made by a newer version of this library, which alone knows how to use it."""
 
+    next_step = (
+        "Update this one, too: pip install --upgrade xai-mcp-agent. Or name another place with "
+        "XAI_MCP_STORE."
+    )
+
 
 def bring_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
     """Make the tables, or change them to how they are now. Within a transaction for writing.
@@ -27,18 +32,33 @@ def bring_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> N
         NewerStore: they are further than we know.
     """
     newest = len(steps) + 1
+    if is_up_to_date(connection, steps):
+        return
     if not inspect(connection).has_table(facts.name):
         metadata.create_all(connection)
         connection.execute(insert(facts).values(name=_VERSION, value=str(newest)))
         return
-    here = version_of(connection)
-    if here > newest:
-        raise NewerStore(f"its version is {here}, and this library knows those up to {newest}")
-    for step in steps[here - 1 :]:
+    for step in steps[version_of(connection) - 1 :]:
         step(connection)
-    if here < newest:
-        is_version = facts.c.name == _VERSION
-        connection.execute(update(facts).where(is_version).values(value=str(newest)))
+    is_version = facts.c.name == _VERSION
+    connection.execute(update(facts).where(is_version).values(value=str(newest)))
+
+
+def is_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> bool:
+    """Whether nothing is to be done.
+
+    Raises:
+        NewerStore: the tables are further than we know.
+    """
+    if not inspect(connection).has_table(facts.name):
+        return False
+    here, newest = version_of(connection), len(steps) + 1
+    if here > newest:
+        raise NewerStore(
+            f"It was made by a newer version of this library (its tables are at {here}, and this "
+            f"one knows them up to {newest})."
+        )
+    return here == newest
 
 
 def version_of(connection: Connection) -> int:

@@ -10,7 +10,8 @@ from pathlib import Path
 from ..core.errors import SettingsError
 from ..settings.load import user_settings_path
 from ..settings.models import Settings
-from ..settings.secret_rules import masked_url
+from ..settings.secret_rules import masked_url, secrets_in_url
+from ..settings.secrets import MASK
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_STORE"
 IN_MEMORY = "memory"
@@ -61,6 +62,7 @@ def find_place(
     if named == IN_MEMORY:
         return Place("sqlite://", "memory", folder)
     if "://" in named and not named.startswith("sqlite:"):
+        settings.secrets.update(secrets_in_url(named))
         return _server(named, folder)
     return _file(named.removeprefix("sqlite:///"), folder)
 
@@ -77,7 +79,14 @@ def _server(url: str, folder: Path) -> Place:
             ENVIRONMENT_VARIABLE, "store", f"{scheme!r} is no kind of database that can be used.",
             "Write postgresql://user@host/database, a file, or memory.",
         )  # fmt: skip
-    return Place(f"{_DRIVER}://{rest}", masked_url(url), folder)
+    return Place(f"{_DRIVER}://{rest}", _shown(url), folder)
+
+
+def _shown(url: str) -> str:
+    """Without a password, also where it has characters that should be quoted in a URL."""
+    scheme, _, rest = url.partition("://")
+    before = rest.rpartition("@")[0]
+    return f"{scheme}://{MASK}" if any(x in before for x in "/?#") else masked_url(url)
 
 
 def _project_folder(settings: Settings) -> Path:

@@ -1,7 +1,8 @@
 """A database with a history in it: opened, brought up to date, used one transaction at a time.
 
 A store is used by the thread that opened it. Other processes may use the same database at the
-same time. Whatever goes wrong with it is raised as `StoreFailed`.
+same time. Whatever goes wrong with it is raised as `StoreFailed`, but not what it does not take:
+that is a mistake of ours, and raised as it is.
 """
 
 from __future__ import annotations
@@ -11,20 +12,23 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine, insert, select
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from ..core.errors import StoreFailed
-from .database import engine_for, for_reading, for_writing, lock
+from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
+from .failures import failure, is_damage, is_locked, is_mistake, not_mended
 from .forks import ClosedInForks
-from .migrations import NewerStore, bring_up_to_date
+from .mending import identity_of, set_aside
+from .migrations import NewerStore, bring_up_to_date, is_up_to_date
 from .place import Place
 from .project import project_of
 from .subject import Project
 from .tables import projects
 
 # The first ones that open a new database at the same moment are in each other's way.
-_OPENING_TRIES = 50
 _OPENING_PAUSE_SECONDS = 0.1
+_GONE = "The file was deleted, or another one put in its place, while it was used."
+_GOES_ON = "What happens from now on is kept in the file that is there then."
 
 
 class Store:
@@ -34,9 +38,22 @@ class Store:
         self.place = place
         self._engine = engine
         self._forks = ClosedInForks(self._close_file)
-        with self.writing() as connection:
-            bring_up_to_date(connection)
-            self.project, self.project_id = _project(connection, place)
+        self._file: tuple[int, int] | None = None
+        self._is_damaged = False
+        with self._connected():
+            self._file = identity_of(place.file)
+        with self.reading() as connection:
+            known = _project(connection, place) if is_up_to_date(connection) else None
+        if known is None:
+            with self.writing() as connection:
+                bring_up_to_date(connection)
+                known = _project(connection, place) or _new_project(connection, place)
+        self.project, self.project_id = known
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it may work again by itself; if not, it has to be opened anew."""
+        return not self._is_damaged and self._file == identity_of(self.place.file)
 
     @contextmanager
     def writing(self) -> Generator[Connection]:
@@ -48,6 +65,8 @@ class Store:
         with self._connected() as connection, for_writing(connection).begin():
             lock(connection)
             yield connection
+            # At the end: whoever puts another file in its place keeps writers out meanwhile.
+            self._check_file()
 
     @contextmanager
     def reading(self) -> Generator[Connection]:
@@ -56,12 +75,19 @@ class Store:
         Raises:
             StoreFailed: the database.
         """
+        self._check_file()
         with self._connected() as connection, for_reading(connection).begin():
             yield connection
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database. One that is damaged is set aside."""
         self._engine.dispose()
+        if self._is_damaged:
+            set_aside(self.place, self._file)
+
+    def _check_file(self) -> None:
+        if self._file != identity_of(self.place.file):
+            raise StoreFailed(self.place.shown, _GONE, _GOES_ON)
 
     def _close_file(self) -> None:
         """Close a file, which is opened again by the next transaction."""
@@ -74,58 +100,64 @@ class Store:
             with self._forks.used(), self._engine.connect() as connection:
                 yield connection
         except SQLAlchemyError as cause:
+            if is_mistake(cause):
+                raise
+            self._is_damaged |= is_damage(cause)
             raise failure(self.place, cause) from cause
 
 
 def open_store(place: Place) -> Store:
     """Open the database of a place; it is made where there is none yet.
 
+    A file that is damaged is set aside, and a new one begun with all that can still be read.
+
     Raises:
         StoreFailed: it cannot be opened, or was made by a newer version of this library.
     """
-    tries_left = _OPENING_TRIES
+    deadline = time.monotonic() + LOCK_SECONDS
+    has_mended = False
     while True:
-        tries_left -= 1
         try:
             return _opened(place)
         except StoreFailed as reason:
-            if not (tries_left and "locked" in reason.problem):
+            if is_damage(reason.__cause__) and not has_mended:
+                has_mended = True
+            elif is_locked(reason.__cause__) and time.monotonic() < deadline:
+                time.sleep(_OPENING_PAUSE_SECONDS)
+            else:
                 raise
-            time.sleep(_OPENING_PAUSE_SECONDS)
-
-
-def failure(place: Place, cause: Exception) -> StoreFailed:
-    """What went wrong with a database, without statements and their values."""
-    text = str(cause.orig) if isinstance(cause, DBAPIError) else str(cause)
-    problem = next((line for line in text.splitlines() if line.strip()), type(cause).__name__)
-    return StoreFailed(place.shown, problem.strip())
 
 
 def _opened(place: Place) -> Store:
+    found = identity_of(place.file)
     try:
         if place.file is not None:
             place.file.parent.mkdir(parents=True, exist_ok=True)
         engine = engine_for(place)
-    except (ImportError, OSError, SQLAlchemyError) as cause:
+    except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
         raise failure(place, cause) from cause
     try:
         return Store(place, engine)
     except NewerStore as cause:
         engine.dispose()
-        raise failure(place, cause) from cause
-    except BaseException:
+        raise StoreFailed(place.shown, str(cause), cause.next_step) from cause
+    except BaseException as cause:
         engine.dispose()
+        is_damaged = isinstance(cause, StoreFailed) and is_damage(cause.__cause__)
+        if is_damaged and not set_aside(place, found):
+            raise not_mended(place) from cause
         raise
 
 
-def _project(connection: Connection, place: Place) -> tuple[Project, int]:
+def _project(connection: Connection, place: Place) -> tuple[Project, int] | None:
     """The project of the place's folder. A store of its own remembers whose it is."""
-    here = project_of(place.folder)
     known = connection.execute(select(projects).order_by(projects.c.id)).all()
-    mine = [x for x in known if x.repo_hash == here.repo_hash]
-    if not mine and place.is_own:
-        mine = known
-    if not mine:
-        made = insert(projects).values(repo_hash=here.repo_hash, name=here.name)
-        return here, connection.execute(made.returning(projects.c.id)).scalar_one()
-    return Project(mine[0].name, mine[0].repo_hash), mine[0].id
+    here = project_of(place.folder).repo_hash
+    mine = [x for x in known if x.repo_hash == here] or (known if place.is_own else ())
+    return (Project(mine[0].name, mine[0].repo_hash), mine[0].id) if mine else None
+
+
+def _new_project(connection: Connection, place: Place) -> tuple[Project, int]:
+    here = project_of(place.folder)
+    made = insert(projects).values(repo_hash=here.repo_hash, name=here.name)
+    return here, connection.execute(made.returning(projects.c.id)).scalar_one()

@@ -23,9 +23,14 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
 )
+from sqlalchemy.exc import SQLAlchemyError
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Unreadable(SQLAlchemyError):
+    """What is in a row is not what was ever written there: the file is damaged."""
 
 
 class Words(TypeDecorator[str]):
@@ -42,7 +47,7 @@ class Words(TypeDecorator[str]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         """As it was."""
-        return value if value is None or "\\" not in value else json.loads(f'"{value}"')
+        return value if value is None or "\\" not in value else loaded(f'"{value}"')
 
 
 class Moment(TypeDecorator[datetime]):
@@ -78,7 +83,7 @@ class Json(TypeDecorator[Any]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """As it was."""
-        return None if value is None else json.loads(value)
+        return None if value is None else loaded(value)
 
 
 _Digest = String(32)
@@ -92,6 +97,9 @@ facts = Table(
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
+
+RECORDS, STALE = "records", "stale"
+"""A fact: what is in `sources` and `tools` is not what the log comes to, and must be made anew."""
 
 projects = Table(
     "xai_mcp_projects",
@@ -179,3 +187,15 @@ snapshots = Table(
     Column("records", LargeBinary, nullable=False),
 )
 """What the log came to at some positions, so that views of the past need not begin at the first."""
+
+
+def loaded(text: str) -> Any:
+    """The JSON value that was written so.
+
+    Raises:
+        Unreadable: none ever was.
+    """
+    try:
+        return json.loads(text)
+    except (TypeError, ValueError) as cause:
+        raise Unreadable("A row holds no JSON.") from cause

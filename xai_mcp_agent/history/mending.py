@@ -1,0 +1,190 @@
+"""A damaged file is set aside, and a new one put in its place with every row that can be read.
+
+SQLite tells of damage when it comes to the page that is damaged, at opening or much later. The
+rows are read with its own means: table by table, and past what cannot be read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from .place import Place
+from .tables import RECORDS, STALE, facts
+
+logger = logging.getLogger(__name__)
+
+_HEAD = b"SQLite format 3\0"
+_LOCK_SECONDS = 20.0
+_ROWS_AT_A_TIME = 500
+# How many rows in a row may be unreadable where even the last one's number is.
+_HOLE = 20_000
+_MADE_OF_JSON = frozenset(("payload", "links", "record", "body"))
+_BESIDE = ("-wal", "-shm")
+
+
+def identity_of(file: Path | None) -> tuple[int, int] | None:
+    """What tells a file from another one of the same name; None if there is none."""
+    with suppress(OSError):
+        if file is not None:
+            found = os.stat(file)
+            return found.st_dev, found.st_ino
+    return None
+
+
+def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
+    """Put a new file in the place of a damaged one, unless somebody else has done it already.
+
+    False if that cannot be done. A file that somebody named, and that is no database at all, is
+    left alone: it may be anything.
+    """
+    file = place.file
+    if file is None or damaged is None or not (place.is_own or _is_database(file)):
+        return False
+    try:
+        with _alone(file):
+            if identity_of(file) == damaged:
+                _replace(file)
+    except (OSError, sqlite3.Error) as reason:
+        logger.warning("%s is damaged, and cannot be set aside: %s", place.shown, reason)
+        return False
+    return True
+
+
+def _replace(file: Path) -> None:
+    aside = file.with_name(f"{file.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+    new = file.with_name(f"{file.name}.new")
+    new.unlink(missing_ok=True)
+    new.touch()
+    with closing(sqlite3.connect(file, timeout=_LOCK_SECONDS)) as damaged:
+        with suppress(sqlite3.Error):  # keeps others from writing what would not be in the new one
+            damaged.execute("BEGIN IMMEDIATE")
+        kept = _copy(damaged, new)
+        if os.name == "nt":  # where files that are open cannot be moved
+            damaged.close()
+        for ending in _BESIDE:  # before the file: a new one must not meet the old one's
+            with suppress(FileNotFoundError):
+                os.rename(f"{file}{ending}", f"{aside}{ending}")
+        _keep_as(file, aside)
+        os.replace(new, file)
+    logger.warning(
+        "The history in %s was damaged. It is set aside as %s. %s", file, aside.name,
+        f"A new one is begun with the {kept} rows that can still be read."
+        if kept else "Nothing in it can be read, so a new one is begun.",
+    )  # fmt: skip
+
+
+def _keep_as(file: Path, aside: Path) -> None:
+    try:
+        os.link(file, aside)  # so that there is a file of that name at every moment
+    except OSError:  # not on every kind of disk
+        os.rename(file, aside)
+
+
+def _copy(damaged: sqlite3.Connection, new: Path) -> int:
+    """Every table with every row that can be read; how many rows that were."""
+    kept = 0
+    with closing(sqlite3.connect(new)) as copy, copy:
+        try:
+            made = damaged.execute("SELECT name, type, sql FROM sqlite_master").fetchall()
+        except sqlite3.Error:
+            return 0
+        own = [x for x in made if x[2] and not x[0].startswith("sqlite_")]
+        for _, _, statement in sorted(own, key=lambda x: x[1] != "table"):
+            copy.execute(statement)
+        for table in (name for name, kind, _ in own if kind == "table"):
+            kept += _copy_table(damaged, copy, table)
+        with suppress(sqlite3.Error):  # not a history
+            row = "INSERT OR REPLACE INTO xai_mcp_facts VALUES (?, ?)"
+            copy.execute(row.replace("xai_mcp_facts", facts.name), (RECORDS, STALE))
+    return kept
+
+
+def _copy_table(damaged: sqlite3.Connection, copy: sqlite3.Connection, table: str) -> int:
+    columns = [(name, kind) for _, name, kind, *_ in copy.execute(f'PRAGMA table_info("{table}")')]
+    marks = ", ".join("?" * len(columns))
+    before = copy.total_changes
+    for rows in _rows(damaged, table):
+        sound = [row for row in rows if _is_sound(row, columns)]
+        copy.executemany(f'INSERT OR IGNORE INTO "{table}" VALUES ({marks})', sound)
+    return copy.total_changes - before
+
+
+def _rows(damaged: sqlite3.Connection, table: str) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows that can be read, some at a time."""
+    last, end = 0, _last_row(damaged, table)
+    unread = 0
+    while end is None or last < end:
+        try:
+            query = f'SELECT rowid, * FROM "{table}" WHERE rowid > ? ORDER BY rowid LIMIT ?'
+            found = damaged.execute(query, (last, _ROWS_AT_A_TIME)).fetchall()
+            if not found:
+                return
+            last = found[-1][0]
+        except sqlite3.Error:
+            found = list(_one_by_one(damaged, table, last))
+            last += _ROWS_AT_A_TIME
+        unread = 0 if found else unread + _ROWS_AT_A_TIME
+        if end is None and unread >= _HOLE:
+            return
+        yield [row[1:] for row in found]
+
+
+def _one_by_one(damaged: sqlite3.Connection, table: str, last: int) -> Iterator[tuple[Any, ...]]:
+    for number in range(last + 1, last + 1 + _ROWS_AT_A_TIME):
+        with suppress(sqlite3.Error):
+            query = f'SELECT rowid, * FROM "{table}" WHERE rowid = ?'
+            yield from damaged.execute(query, (number,)).fetchall()
+
+
+def _last_row(damaged: sqlite3.Connection, table: str) -> int | None:
+    """Its number; None if that cannot be read."""
+    try:
+        return damaged.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()[0] or 0
+    except sqlite3.Error:
+        return None
+
+
+def _is_sound(row: Sequence[Any], columns: Sequence[tuple[str, str]]) -> bool:
+    """Whether it may have been written so; SQLite does not see what is damaged within a value."""
+    for value, (name, kind) in zip(row, columns, strict=True):
+        if value is None:
+            continue
+        if "INT" in kind and not isinstance(value, int):
+            return False
+        if name in _MADE_OF_JSON and not _is_json(value):
+            return False
+    return True
+
+
+def _is_json(value: Any) -> bool:
+    try:
+        json.loads(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_database(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_HEAD)) == _HEAD
+    except OSError:
+        return False
+
+
+@contextmanager
+def _alone(file: Path) -> Generator[None]:
+    """One process at a time; a lock of SQLite's own is one on every system."""
+    gate = file.with_name(f"{file.name}.gate")
+    with closing(sqlite3.connect(gate, timeout=_LOCK_SECONDS, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        yield
+    gate.unlink(missing_ok=True)
