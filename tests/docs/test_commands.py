@@ -189,6 +189,10 @@ COMMANDS = [
     Known(r"xai-mcp-agent servers", as_it_stands, "library: ready"),
     Known(r"xai-mcp-agent tools( library)?( --all| --at 2h)?", as_it_stands, "search_books"),
     Known(r"xai-mcp-agent history( --(since|server|tool|limit) \S+)*", as_it_stands, "library"),
+    Known(r"xai-mcp-agent refresh( library)?( --force)?", as_it_stands, "library: "),
+    Known(
+        r"xai-mcp-agent diff library( search_books)?( --(from|to) \S+)*", as_it_stands, "library"
+    ),
     Known(r"xai-mcp-agent call units .*", as_it_stands, "8.04672"),
 ]
 

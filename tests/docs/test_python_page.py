@@ -15,6 +15,7 @@ from tests.support.pages import ROOT, Block, blocks_of, codes_of, text_of
 from tests.support.scripts import run_script
 from xai_mcp_agent import AioBridge, Bridge
 from xai_mcp_agent.agent.events import RunEvent
+from xai_mcp_agent.catalog.compared import ToolChanged, Version
 from xai_mcp_agent.catalog.records import SourceRecord, ToolRecord, Usage
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.core import errors, results
@@ -83,11 +84,24 @@ def test_the_coroutines_have_the_names_and_parameters_of_the_methods() -> None:
         list(get_args(SourceState)),
         [x.name for x in fields(results.ToolResult)],
         [x.__name__ for x in get_args(results.ResultPart)],
+        [x.name for x in fields(ToolChanged)],
+        [x.name for x in fields(Version)],
         [x.name for x in fields(ToolRecord)],
         [x.name for x in fields(SourceRecord)],
         [x.name for x in fields(Usage) if x.name != "durations"],
     ],
-    ids=["status", "tool", "states", "result", "parts", "tool_record", "source_record", "usage"],
+    ids=[
+        "status",
+        "tool",
+        "states",
+        "result",
+        "parts",
+        "changed",
+        "version",
+        "tool_record",
+        "source_record",
+        "usage",
+    ],
 )
 def test_every_field_of_what_comes_back_is_on_the_page(names: list[str]) -> None:
     assert [x for x in names if x not in CODES] == []

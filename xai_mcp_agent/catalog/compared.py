@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from ..core.tools import JsonObject
@@ -29,6 +29,16 @@ class Version:
     position: int
     definition: JsonObject | None
     lines: tuple[str, ...]
+
+    def as_json(self) -> JsonObject:
+        """Every field, the time in UTC."""
+        return {
+            "digest": self.digest,
+            "time": self.time.astimezone(UTC).isoformat(),
+            "position": self.position,
+            "definition": self.definition,
+            "lines": list(self.lines),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
+from itertools import groupby
 
 from sqlalchemy import Column, Connection, select
 
 from ..core.errors import UnknownServer, UnknownTool
 from ..core.names import did_you_mean, nearest
 from ..history import log
-from ..history.event import Event
+from ..history.event import Change, Event
 from ..history.log import Range, subject_of
 from ..history.store import Store
 from ..history.subject import Subject
 from ..history.tables import sources, tools
+from .compared import ToolChanged, Version
+from .past import When, tools_changed, versions_of
 
+_OF_TOOLS: tuple[Change, ...] = ("seeded", "discovered", "changed", "returned", "unavailable")
+_OF_SOURCES: tuple[Change, ...] = ("connected", "reconnected", "refreshed", "disconnected")
 _MOST_NAMES = 10  # of those that are told to somebody who wrote another one
 
 
@@ -54,13 +60,68 @@ def subjects_named(store: Store, source: str | None, tool: str | None = None) ->
         return _subjects(connection, store.project_id, source, tool)
 
 
+def changes_between(
+    store: Store, source: str | None, tool: str | None, before: When, after: When
+) -> list[ToolChanged]:
+    """What is different between two points: of all, of a source, or of a tool.
+
+    Raises:
+        UnknownServer, UnknownTool: there never was one.
+        StoreFailed: the store.
+    """
+    if source is None and tool is None:
+        return tools_changed(store, before, after)
+    found = subjects_named(store, source, tool)
+    return [x for subject in found for x in tools_changed(store, before, after, subject)]
+
+
+def last_change(store: Store, source: str) -> tuple[int, datetime] | None:
+    """The position before the tools of a source changed last, and when that was.
+
+    None where nothing was ever listed.
+
+    Raises:
+        UnknownServer: there never was one.
+        StoreFailed: the store.
+    """
+    found = list[tuple[int, datetime]]()
+    for subject in subjects_named(store, source):
+        wanted = Range(anchor=subject, changes=_OF_TOOLS + _OF_SOURCES, newest_first=True)
+        with store.reading() as connection:
+            events = log.read(connection, store.project_id, wanted)
+            for _, group in groupby(events, lambda x: (x.time, x.run)):
+                together = list(group)
+                if _is_change(together):
+                    first = min(together, key=lambda x: x.position)
+                    found.append((first.position - 1, first.time))
+                    break
+    return max(found, default=None)
+
+
+def versions_named(store: Store, source: str, tool: str) -> list[Version]:
+    """Every definition that a tool had, the first one first.
+
+    Raises:
+        UnknownServer, UnknownTool: there never was one.
+        StoreFailed: the store.
+    """
+    subject, *_ = subjects_named(store, source, tool)
+    return versions_of(store, subject)
+
+
+def _is_change(together: list[Event]) -> bool:
+    """Whether these, of one listing or loss, changed a tool; those lost with a source did not."""
+    changes = {x.change for x in together}
+    return not changes.isdisjoint(_OF_TOOLS) and "disconnected" not in changes
+
+
 def _subjects(
     connection: Connection, project: int, source: str | None, tool: str | None
 ) -> list[Subject]:
     all_tools = _known(connection, project, tools.c.kind, tools.c.source_name, tools.c.name)
     all_sources = _known(connection, project, sources.c.kind, sources.c.name)
     anchors = {*all_sources, *(x.anchor for x in all_tools)}
-    wanted = {x for x in anchors if source in (None, x.source)}
+    wanted = {x for x in anchors if source in (None, x.shown_source)}
     if source is not None and not wanted:
         raise _no_source(source, anchors)
     if tool is None:
@@ -82,7 +143,7 @@ def _subject(kind: str, source: str, tool: str | None = None) -> Subject:
 
 
 def _no_source(source: str, known: Iterable[Subject]) -> UnknownServer:
-    names = sorted({x.source for x in known if x.source})
+    names = sorted({x.shown_source for x in known})
     text = f"The history knows no server {source!r}. {_offer(source, names)}"
     return UnknownServer(text, source, nearest(source, names))
 

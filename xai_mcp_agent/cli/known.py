@@ -89,9 +89,9 @@ def _connected(bridge: Bridge, server: str | None) -> dict[str, str]:
 
 
 def _require(server: str | None, records: Records, where: str, also: tuple[str, ...] = ()) -> None:
-    known = {*also, *(x.source for x in (*records.sources, *records.tools))}
+    known = {*also, *(x.shown_source for x in (*records.sources, *records.tools))}
     if server is not None and server not in known:
-        names = sorted(x for x in known if x)
+        names = sorted(known)
         hint = did_you_mean(server, names) or f"There is {', '.join(names) or 'none'}."
         raise UnknownServer(f"No server {server!r} {where}. {hint}", server, nearest(server, names))
 

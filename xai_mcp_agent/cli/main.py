@@ -11,10 +11,12 @@ import typer
 from ..bridge.freshness import installed_version
 from ..core.errors import XaiMcpError
 from .access import login, logout
+from .diff import diff
 from .history import history
 from .init import init
 from .migration.adopt import adopt
 from .output import prepare_streams, print_error
+from .refresh import refresh
 from .servers import call, servers, tools
 from .workshop.commands import check_lessons, lesson_solution, reset_lesson
 
@@ -33,6 +35,8 @@ app.command("servers")(servers)
 app.command("tools")(tools)
 app.command("call")(call)
 app.command("history")(history)
+app.command("diff")(diff)
+app.command("refresh")(refresh)
 app.command("login")(login)
 app.command("logout")(logout)
 app.command("adopt")(adopt)

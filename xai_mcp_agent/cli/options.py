@@ -18,11 +18,15 @@ def _since(text: str) -> datetime:
         raise typer.BadParameter(str(reason)) from reason
 
 
-def _at(text: str) -> datetime | int:
+def _at(text: str, *, is_end: bool = True) -> datetime | int:
     try:
-        return position_or_moment(text, now())
+        return position_or_moment(text, now(), is_end=is_end)
     except BadTime as reason:
         raise typer.BadParameter(str(reason)) from reason
+
+
+def _from(text: str) -> datetime | int:
+    return _at(text, is_end=False)
 
 
 SettingsFile = Annotated[
@@ -45,6 +49,16 @@ AtTime = Annotated[
     datetime | None,
     typer.Option(
         "--at", parser=_at, metavar="TIME",
-        help="As it was then: 2h ago, 3d, at the end of 2026-11-20, at an event's position.",
+        help="As it was then: a time as for --since, the end of a day, or an event's position.",
     ),
 ]  # fmt: skip
+FromTime = Annotated[
+    datetime | None,
+    typer.Option(
+        "--from", parser=_from, metavar="TIME", help="From then on: a time or a position."
+    ),
+]
+ToTime = Annotated[
+    datetime | None,
+    typer.Option("--to", parser=_at, metavar="TIME", help="Up to then. Default: now."),
+]

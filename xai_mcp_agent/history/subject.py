@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from ..core.kinds import SourceKind
+from ..core.kinds import META, STATIC, SourceKind
 
 _DIGEST_CHARS = 32
+_NAMELESS = {STATIC: "canvas", META: "built-in"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,11 @@ class Subject:
         if self.tool is None:
             return f"{self.kind.name}:{self.source}"
         return f"{self.kind.name}_tool:{self.source}_{self.tool}"
+
+    @property
+    def shown_source(self) -> str:
+        """What people call its source; `canvas` has the tools that are drawn, which have none."""
+        return self.source or _NAMELESS.get(self.kind, self.kind.name)
 
     @property
     def digest(self) -> str:

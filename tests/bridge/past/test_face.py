@@ -91,6 +91,23 @@ def test_a_tool_that_went_with_its_server_is_at_rest(bridge: Bridge):
     assert state_of(known.tools[ECHO], again.sources[ECHO.anchor]) == "gone"
 
 
+def test_what_is_different_between_two_points_is_told(bridge: Bridge):
+    added = bridge.difference("it", before=0)
+    assert {x.how for x in added} == {"added"}
+    assert {x.tool.source for x in added} == {"it"}
+    assert bridge.difference("it", "echo", before=0) == [x for x in added if x.tool == ECHO]
+    assert len(bridge.difference(before=0)) == 2 * len(added)
+    now = bridge.history(limit=1)[0]
+    assert bridge.difference(before=now.time) == bridge.difference(before=now.position) == []
+
+
+def test_every_definition_of_a_tool_is_told(bridge: Bridge):
+    (only,) = bridge.versions("it", "echo")
+    assert (only.digest, only.lines) == (bridge.tool_record("it", "echo").definition, ())
+    assert only.definition
+    assert only.definition["name"] == "echo"
+
+
 def test_a_forced_refresh_writes_every_tool_down():
     with bridge_with(it=entry()) as made:
         count = len(made.list_tools("it"))
@@ -106,6 +123,9 @@ def test_the_same_can_be_awaited(bridge: Bridge):
     async def ask() -> None:
         aio = bridge.aio
         assert await aio.history("it", limit=1) == bridge.history("it", limit=1)
+        assert await aio.difference(before=0) == bridge.difference(before=0)
+        assert await aio.versions("it", "echo") == bridge.versions("it", "echo")
+        assert await aio.store() == bridge.store()
         assert await aio.records() == bridge.records()
         assert await aio.tool_record("it", "echo") == bridge.tool_record("it", "echo")
 

@@ -72,7 +72,7 @@ def test_what_never_worked_and_what_fails_since_is_told():
 def test_tools_that_a_person_drew_come_first_and_disabled_ones_are_marked():
     drawn = Event(Subject(STATIC, "", "shout"), "seeded", NOON)
     lines = shown(*LISTED, drawn, event("disabled", "fetch"))
-    assert lines[:2] == ["drawn on the canvas: 1 tool", "  shout: never called"]
+    assert lines[:2] == ["canvas (tools that are drawn): 1 tool", "  shout: never called"]
     assert "  fetch: disabled; never called" in lines
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import anyio
 
@@ -16,7 +16,9 @@ from ...core.tools import Tool
 from ..engine import Engine
 
 if TYPE_CHECKING:
+    from ...catalog.compared import ToolChanged, Version
     from ...catalog.fold import Records
+    from ...catalog.past import When
     from ...catalog.records import ToolRecord
     from ...history.event import Event
     from ...history.store import Store
@@ -88,6 +90,18 @@ async def tool_record(engine: Engine, server: str, tool: str) -> ToolRecord:
     return await answer(engine, partial(_tool_record, server, tool))
 
 
+async def difference(
+    engine: Engine, server: str | None, tool: str | None, before: At, after: At
+) -> list[ToolChanged]:
+    """See `Bridge.difference`."""
+    return await answer(engine, partial(_difference, server, tool, before, after))
+
+
+async def versions(engine: Engine, server: str, tool: str) -> list[Version]:
+    """See `Bridge.versions`."""
+    return await answer(engine, partial(_versions, server, tool))
+
+
 async def refresh(engine: Engine, server: str, force: bool = False) -> list[Tool]:
     """See `Bridge.refresh`."""
     tools = await engine.refresh(server)
@@ -131,7 +145,21 @@ def _tool_record(server: str, tool: str, store: Store) -> ToolRecord:
     return _records(None, store).tools[subject]
 
 
-def when(at: At) -> Any:
+def _difference(
+    server: str | None, tool: str | None, before: At, after: At, store: Store
+) -> list[ToolChanged]:
+    from ...catalog.named import changes_between
+
+    return changes_between(store, server, tool, when(before), when(after))
+
+
+def _versions(server: str, tool: str, store: Store) -> list[Version]:
+    from ...catalog.named import versions_named
+
+    return versions_named(store, server, tool)
+
+
+def when(at: At) -> When:
     """The point of the history as `catalog.past` has it. Loads SQLAlchemy."""
     from ...catalog.past import When
 

@@ -17,7 +17,6 @@ NOTHING = "Nothing is remembered yet."
 _MOST_NAMES = 6  # in one line; the events themselves have all
 _MOST_CALLS = 12  # one after the other in lines of their own; more are summed up by tool
 _MOST_REASON_CHARS = 500
-_CANVAS = "canvas"
 _INDENT = " " * len("00:00:00  ")
 
 _OF_TOOLS: dict[Change, str] = {
@@ -62,7 +61,7 @@ def events_text(events: Iterable[Event], width: int) -> str:
 
 def subject_text(subject: Subject) -> str:
     """What an event is about, by its names."""
-    source = subject.source or _CANVAS
+    source = subject.shown_source
     return source if subject.tool is None else f"{source}.{subject.tool}"
 
 

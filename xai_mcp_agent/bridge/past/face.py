@@ -15,6 +15,7 @@ from . import asking
 from .asking import At, StoreStatus
 
 if TYPE_CHECKING:
+    from ...catalog.compared import ToolChanged, Version
     from ...catalog.fold import Records
     from ...catalog.records import ToolRecord
     from ...history.event import Event
@@ -62,6 +63,26 @@ class Past(ABC):
         """
         return self.run(asking.tool_record, server, tool)
 
+    def difference(
+        self, server: str | None = None, tool: str | None = None, *, before: At, after: At = None
+    ) -> list[ToolChanged]:
+        """What is different between two times or positions: of all, of a server, or of a tool.
+
+        A tool whose server is merely not connected has not gone.
+
+        Raises:
+            UnknownServer, UnknownTool: the history knows none of that name.
+        """
+        return self.run(asking.difference, server, tool, before, after)
+
+    def versions(self, server: str, tool: str) -> list[Version]:
+        """Every definition that a tool had, the first one first, each with how it differs.
+
+        Raises:
+            UnknownServer, UnknownTool: the history knows none of that name.
+        """
+        return self.run(asking.versions, server, tool)
+
     def store(self) -> StoreStatus:
         """Where the history is kept, and what is wrong with that. Does not raise."""
         return self.run(asking.store)
@@ -101,6 +122,16 @@ class AioPast(ABC):
     async def tool_record(self, server: str, tool: str) -> ToolRecord:
         """See `Bridge.tool_record`."""
         return await self.run(asking.tool_record, server, tool)
+
+    async def difference(
+        self, server: str | None = None, tool: str | None = None, *, before: At, after: At = None
+    ) -> list[ToolChanged]:
+        """See `Bridge.difference`."""
+        return await self.run(asking.difference, server, tool, before, after)
+
+    async def versions(self, server: str, tool: str) -> list[Version]:
+        """See `Bridge.versions`."""
+        return await self.run(asking.versions, server, tool)
 
     async def store(self) -> StoreStatus:
         """See `Bridge.store`."""

@@ -17,7 +17,7 @@ from .times import seconds_text, time_text
 
 # What is said of one tool; a whole log as an error would bury the others.
 _MOST_CHARS = 400
-_NAMES = {STATIC: "drawn on the canvas", META: "our own"}
+_KINDS = {STATIC: " (tools that are drawn)", META: " (tools of our own)"}
 
 
 def records_text(records: Records, width: int, server: str | None = None) -> str:
@@ -62,7 +62,7 @@ def usage_text(usage: Usage) -> str:
 def _sources(records: Records, server: str | None) -> list[Subject]:
     """The sources there are, those that have no record of their own first."""
     found = {*records.sources, *(x.anchor for x in records.tools)}
-    wanted = (x for x in found if server in (None, x.source))
+    wanted = (x for x in found if server in (None, x.shown_source))
     return sorted(wanted, key=lambda x: (x.kind.connects, x.source, x.kind.name))
 
 
@@ -77,7 +77,7 @@ def _source_line(subject: Subject, source: SourceRecord | None, tools: list[Tool
     there = sum(state_of(x, source) != "gone" for x in tools)
     offered = count(there, "tool")
     if source is None:
-        return f"{_NAMES.get(subject.kind, subject.source)}: {offered}"
+        return f"{subject.shown_source}{_KINDS.get(subject.kind, '')}: {offered}"
     name = source.name if source.title in ("", source.name) else f"{source.name} ({source.title})"
     if source.is_connected:
         return f"{name}: connected, {offered}"
@@ -116,7 +116,7 @@ def _tool_as_dict(record: ToolRecord, source: SourceRecord | None) -> JsonObject
     usage = record.usage
     return {
         "name": record.name,
-        "server": record.subject.source,
+        "server": record.subject.shown_source,
         "kind": record.subject.kind.name,
         "state": state_of(record, source),
         "unavailable_since": _utc(record.unavailable_since),

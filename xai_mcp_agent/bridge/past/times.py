@@ -37,14 +37,14 @@ def moment(text: str, now: datetime, *, is_end: bool = False) -> datetime:
         raise BadTime(f"{text!r} is no time. {HOW_TO_WRITE}") from cause
 
 
-def position_or_moment(text: str, now: datetime) -> datetime | int:
-    """A point of the history: the position of an event, or a time; a day alone is its end.
+def position_or_moment(text: str, now: datetime, *, is_end: bool = True) -> datetime | int:
+    """A point of the history: the position of an event, or a time, as for `moment`.
 
     Raises:
         BadTime: it is none of these.
     """
     try:
-        return int(text) if text.strip().isdecimal() else moment(text, now, is_end=True)
+        return int(text) if text.strip().isdecimal() else moment(text, now, is_end=is_end)
     except BadTime as reason:
         raise BadTime(f"{reason} Or the position of an event, such as 120.") from reason
 

@@ -1,0 +1,67 @@
+"""What changed in tools, as lines to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from ...catalog.compared import ToolChanged, Version
+from ..screen.text import clean, wrap
+from .events import subject_text
+from .times import time_text
+
+NO_CHANGE = "Nothing changed."
+
+_MOST_NAMES = (
+    50  # of tools that only came or went; the first listing of a server may have thousands
+)
+_MOST_LINE_CHARS = 2000
+
+
+def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
+    """What became of each tool, in lines of at most so many columns."""
+    lines = list[str]()
+    for how, group in groupby(sorted(changes, key=_rank), lambda x: x.how):
+        found = list(group)
+        if how in ("added", "removed"):
+            lines += _wrapped(f"{how}: {_names(found)}", width, "", "    ")
+            continue
+        for change in found:
+            lines += _wrapped(_head(change), width, "", "    ")
+            lines += _told(change.lines, width)
+    return "\n".join(lines) or NO_CHANGE
+
+
+def versions_text(versions: Sequence[Version], width: int) -> str:
+    """Every definition of a tool: since when it was so, and how it differed from the one before."""
+    lines = list[str]()
+    for number, version in enumerate(versions):
+        lines.append(f"{time_text(version.time)}  {'changed' if number else 'first seen'}")
+        lines += _told(version.lines, width)
+    return "\n".join(lines)
+
+
+def _rank(change: ToolChanged) -> int:
+    return ("changed", "renamed", "removed", "added").index(change.how)
+
+
+def _head(change: ToolChanged) -> str:
+    name = subject_text(change.tool)
+    if change.was is None:
+        return f"{name} changed"
+    return f"{name} is probably {subject_text(change.was)}, renamed"
+
+
+def _names(changes: Sequence[ToolChanged]) -> str:
+    names = [subject_text(x.tool) for x in changes[:_MOST_NAMES]]
+    left = len(changes) - len(names)
+    return ", ".join(names) + (f" and {left:,} more" if left else "")
+
+
+def _told(lines: Iterable[str], width: int) -> Iterator[str]:
+    for line in lines:
+        yield from _wrapped(line, width, "    ", "      ")
+
+
+def _wrapped(line: str, width: int, first: str, after: str) -> list[str]:
+    return wrap(clean(line[:_MOST_LINE_CHARS]), width, first, after)
