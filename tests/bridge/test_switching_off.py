@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +11,12 @@ import pytest
 from tests.support.bridges import names_of
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
-from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from tests.support.model_agents import agent, offered, run, told
+from tests.support.model_endpoint import calls, says
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.bridge.engine import Engine
-from xai_mcp_agent.bridge.nodes.agents import init_agent
-from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
-from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, make_toolbelt, use_server
+from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, use_server
 from xai_mcp_agent.core.errors import StoreFailed, UnknownServer, UnknownTool
-from xai_mcp_agent.core.kinds import STATIC
-from xai_mcp_agent.core.tools import Tool, ToolKey
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 
@@ -48,32 +42,6 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return file
 
 
-@contextmanager
-def agent(ctx: dict[str, Any], *steps: Any, **values: Any) -> Generator[ModelEndpoint]:
-    """An agent `a` with all that was defined, and a model that does these steps."""
-    with model_endpoint([*steps, says("done")]) as endpoint:
-        init_agent(
-            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
-            toolbelt_spec=make_toolbelt(ctx, None), **values,
-        )  # fmt: skip
-        yield endpoint
-
-
-def run(ctx: dict[str, Any]) -> None:
-    """Run the agent once."""
-    run_agent(ctx, "a", "Go on.", outcome=CanvasRun())
-
-
-def offered(endpoint: ModelEndpoint, request: int = 0) -> list[str]:
-    """The names of the tools that the model was offered with a request."""
-    return [x["function"]["name"] for x in endpoint.requests[request].body.get("tools", [])]
-
-
-def told(endpoint: ModelEndpoint) -> str:
-    """What the model was told last."""
-    return endpoint.requests[-1].body["messages"][-1]["content"]
-
-
 def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(settings: Path):
     """Issue: a disabled tool is offered to no agent; a person's own call is a person's."""
     ctx: dict[str, Any] = {}
@@ -83,7 +51,7 @@ def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(set
         assert (choice.tool, choice.decision, choice.is_new) == ("pay", "disabled", True)
         with agent(ctx, calls(("shop_pay", {}))) as endpoint:
             run(ctx)
-        assert offered(endpoint) == ["shop_ask"]
+        assert list(offered(endpoint)) == ["shop_ask"]
         assert "'shop_pay' cannot be used: a person has switched it off" in told(endpoint)
         assert bridge.call_tool("shop", "pay").text == "this is pay"
         assert names_of(bridge.list_tools("shop")) == ["pay", "ask"]
@@ -96,7 +64,7 @@ def test_it_stays_off_when_everything_is_new_the_process_and_the_definition(sett
     use_server(ctx, "shop", None)  # a second start: it lists another definition
     with agent(ctx) as endpoint:
         run(ctx)
-    assert offered(endpoint) == ["shop_ask"]
+    assert list(offered(endpoint)) == ["shop_ask"]
 
 
 def test_it_stays_off_when_its_server_lists_it_anew_and_is_connected_anew(settings: Path):
@@ -122,7 +90,7 @@ def test_what_another_process_decides_counts_in_the_next_run(settings: Path):
         other.enable("grow", "shrink")
         run(ctx)
     before = ["grow_grow", "grow_shrink"]
-    assert [offered(endpoint, x) for x in range(3)] == [before, ["grow_grow"], before]
+    assert [list(offered(endpoint, x)) for x in range(3)] == [before, ["grow_grow"], before]
 
 
 def test_it_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path):
@@ -138,8 +106,8 @@ def test_it_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path)
     shrink = ("grow_shrink", {"name": "x"})
     with agent(ctx, calls(("switch", {})), calls(shrink)) as endpoint:
         run(ctx)
-    assert offered(endpoint, 0) == ["switch", "grow_grow", "grow_shrink"]
-    assert offered(endpoint, 1) == ["switch", "grow_grow"]
+    assert list(offered(endpoint, 0)) == ["switch", "grow_grow", "grow_shrink"]
+    assert list(offered(endpoint, 1)) == ["switch", "grow_grow"]
     assert "a person has switched it off" in told(endpoint)
 
 
@@ -147,17 +115,14 @@ def test_a_drawn_tool_can_be_switched_off_too(settings: Path):
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
     define_tool(ctx, None, "shout", "Says a text loudly.", lambda _c, text, _a: text.upper())
+    with agent(ctx):
+        run(ctx)  # from then on the history knows it
     with Bridge.open(settings) as bridge:
-        bridge.run(_seed, "shout")
         bridge.disable("canvas", "shout")
     with agent(ctx, calls(("shout", {"input": "x"}))) as endpoint:
         run(ctx)
-    assert offered(endpoint) == ["shop_pay", "shop_ask"]
+    assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
     assert "a person has switched it off" in told(endpoint)
-
-
-async def _seed(engine: Engine, name: str) -> None:
-    engine.memory.seeded(STATIC, [Tool(ToolKey("", name), "", {"type": "object"})])
 
 
 def test_a_tool_that_is_gone_for_now_can_be_switched_off(settings: Path):
@@ -194,4 +159,4 @@ def test_a_store_that_cannot_be_used_stops_no_run_and_what_is_decided_counts_her
         with pytest.raises(StoreFailed):
             ctx["mcp_bridge"].bridge.disable("shop", "pay")
         run(ctx)
-    assert offered(endpoint) == ["shop_ask"]
+    assert list(offered(endpoint)) == ["shop_ask"]

@@ -1,0 +1,56 @@
+"""An agent whose model does what it is told, for tests of what a model gets to read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from tests.support.model_endpoint import ModelEndpoint, Step, model_endpoint, says
+from xai_mcp_agent.bridge.nodes.agents import init_agent
+from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
+from xai_mcp_agent.bridge.nodes.toolbelts import make_toolbelt
+
+_AGENT = "a"
+
+Do: TypeAlias = Step | Callable[[dict[str, Any]], Step]
+"""What a model does; a function may do something else before, while the run waits for it."""
+
+
+@contextmanager
+def agent(ctx: dict[str, Any], *steps: Do, pin_tools: bool = False) -> Generator[ModelEndpoint]:
+    """An agent with all that was defined so far, whose model does these steps, then is done."""
+    left = [*steps, says("done")]
+
+    def script(body: dict[str, Any]) -> Step:
+        step = left.pop(0)
+        return step if isinstance(step, Step) else step(body)
+
+    with model_endpoint(script) as endpoint:
+        init_agent(
+            ctx, _AGENT, provider="openai", model="m", base_url=endpoint.base_url,
+            toolbelt_spec=make_toolbelt(ctx, None, pin_tools),
+        )  # fmt: skip
+        yield endpoint
+
+
+def run(ctx: dict[str, Any]) -> None:
+    """Run it once."""
+    run_agent(ctx, _AGENT, "Go on.", outcome=CanvasRun())
+
+
+def offered(endpoint: ModelEndpoint, request: int = 0) -> dict[str, Any]:
+    """The tools that the model was offered with a request, by name."""
+    tools = endpoint.requests[request].body.get("tools", [])
+    return {x["function"]["name"]: x["function"] for x in tools}
+
+
+def told(endpoint: ModelEndpoint) -> str:
+    """What the model was told last."""
+    return endpoint.requests[-1].body["messages"][-1]["content"]
+
+
+def all_told(endpoint: ModelEndpoint) -> str:
+    """Everything that the model was ever sent."""
+    return "".join(json.dumps(x.body) for x in endpoint.requests)
