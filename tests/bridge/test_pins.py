@@ -152,7 +152,8 @@ def test_what_the_model_was_shown_is_what_its_first_call_accepts(
 ):
     """The server changes the tool between the model's reading of it and its first call."""
     journal = tmp_path / "journal"
-    use_settings(shop={**entry(tools=[pay()], journal=str(journal)), "pin": True})
+    changing = {**pay(), "name": "set_tools"}
+    use_settings(shop={**entry(tools=[pay(), changing], journal=str(journal)), "pin": True})
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
 
@@ -178,10 +179,11 @@ def test_an_agent_can_want_its_tools_pinned(
     file = use_settings(shop=shop(journal, pay("Pays twice."), pin=False))
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
-    for _ in range(2):
-        with agent(ctx, calls(("shop_pay", {})), pin_tools=True) as endpoint:
-            run(ctx)
-        ctx["mcp_bridge"].bridge.disconnect("shop")
+    with agent(ctx, calls(("shop_pay", {})), pin_tools=True):
+        run(ctx)
+    ctx["mcp_bridge"].bridge.disconnect("shop")
+    with agent(ctx, calls(("shop_pay", {})), pin_tools=True) as endpoint:
+        run(ctx)
     assert calls_in(journal) == 1
     assert offered(endpoint)["shop_pay"]["description"] == "Pays."
     assert "has changed its definition" in told(endpoint)

@@ -11,6 +11,7 @@ import typer
 from ..bridge.freshness import installed_version
 from ..core.errors import XaiMcpError
 from .access import login, logout
+from .choices import accept, disable, enable
 from .diff import diff
 from .history import history
 from .init import init
@@ -37,6 +38,9 @@ app.command("call")(call)
 app.command("history")(history)
 app.command("diff")(diff)
 app.command("refresh")(refresh)
+app.command("disable")(disable)
+app.command("enable")(enable)
+app.command("accept")(accept)
 app.command("login")(login)
 app.command("logout")(logout)
 app.command("adopt")(adopt)

@@ -16,6 +16,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from ..bridge.bridge import Bridge
+from ..bridge.deciding.marks import MarkedTool, marked_tools
 from ..bridge.engine import Engine
 from ..bridge.nodes.asking import call_here
 from ..bridge.nodes.servers import parts_as_dicts, status_text, store_line, tool_as_dict, tool_line
@@ -209,18 +210,20 @@ def _print_statuses(found: Iterable[SourceStatus]) -> None:
         say("\n".join(f"  {line}" for line in status_text(status).splitlines()))
 
 
-def _tools_of(bridge: Bridge, names: Sequence[str]) -> tuple[dict[str, list[Tool]], dict[str, str]]:
-    listed: dict[str, list[Tool]] = {}
+def _tools_of(
+    bridge: Bridge, names: Sequence[str]
+) -> tuple[dict[str, list[MarkedTool]], dict[str, str]]:
+    listed: dict[str, list[MarkedTool]] = {}
     failed: dict[str, str] = {}
     for name in names:
         try:
-            listed[name] = bridge.list_tools(name)
+            listed[name] = bridge.run(marked_tools, name)
         except XaiMcpError as reason:
             failed[name] = str(reason)
     return listed, failed
 
 
-def _print_tools(listed: dict[str, list[Tool]]) -> None:
+def _print_tools(listed: dict[str, list[MarkedTool]]) -> None:
     for name, found in listed.items():
         say(f"{name}:")
         for tool in found:

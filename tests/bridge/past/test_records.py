@@ -69,11 +69,11 @@ def test_what_never_worked_and_what_fails_since_is_told():
     assert "exit code 1 Since then: no such program" in lines
 
 
-def test_tools_that_a_person_drew_come_first_and_disabled_ones_are_marked():
+def test_tools_that_a_person_drew_come_first_and_those_switched_off_are_marked():
     drawn = Event(Subject(STATIC, "", "shout"), "seeded", NOON)
     lines = shown(*LISTED, drawn, event("disabled", "fetch"))
     assert lines[:2] == ["canvas (tools that are drawn): 1 tool", "  shout: never called"]
-    assert "  fetch: disabled; never called" in lines
+    assert "  fetch: switched off; never called" in lines
 
 
 def test_programs_get_the_same_facts_with_times_in_utc():

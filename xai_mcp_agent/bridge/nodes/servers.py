@@ -15,7 +15,8 @@ from ...core.events import SourceStatus
 from ...core.results import ImagePart, ResourcePart, TextPart, ToolResult, describe
 from ...core.schemas import signature
 from ...core.templates import fill_template
-from ...core.tools import JsonObject, Tool
+from ...core.tools import JsonObject
+from ..deciding.marks import MarkedTool, marked_tools
 from ..engine import Engine
 from ..past.asking import StoreStatus
 from ..ports import as_text, mapping, optional, positive, required
@@ -32,7 +33,7 @@ _DESCRIPTION_CHARS = 100
 
 def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
     """The server's tools as dicts, and as text to read."""
-    tools = _listed(ctx, "MCPListTools", server, Engine.list_tools, "tool", lambda x: x.name)
+    tools = _listed(ctx, "MCPListTools", server, marked_tools, "tool", lambda x: x.tool.name)
     return [tool_as_dict(x) for x in tools], "\n".join(tool_line(x) for x in tools)
 
 
@@ -174,8 +175,9 @@ def _state(server: str, failed: Mapping[str, object]) -> str:
     return "cannot be used" if server in failed else "ready"
 
 
-def tool_as_dict(tool: Tool) -> JsonObject:
+def tool_as_dict(marked: MarkedTool) -> JsonObject:
     """A tool for people and JSON; what it does not say is None."""
+    tool = marked.tool
     return {
         "name": tool.name,
         "title": tool.title,
@@ -185,16 +187,20 @@ def tool_as_dict(tool: Tool) -> JsonObject:
         "output_schema": tool.output_schema,
         "annotations": asdict(tool.annotations),
         "note": tool.note,
+        "is_enabled": marked.is_enabled,
+        "is_changed": marked.is_changed,
     }
 
 
-def tool_line(tool: Tool) -> str:
-    """A tool in one line: how to call it, and what it does."""
+def tool_line(marked: MarkedTool) -> str:
+    """A tool in one line: how to call it, what was decided about it, and what it does."""
+    tool, marks = marked.tool, f" ({marked.marks})" if marked.marks else ""
     first = (tool.description.strip().splitlines() or [""])[0]
     short = first if len(first) <= _DESCRIPTION_CHARS else f"{first[:_DESCRIPTION_CHARS]}..."
     titled = tool.title if tool.title and tool.title not in (tool.name, short) else ""
     words = ". ".join(x.rstrip(".") if x == titled else x for x in (titled, short) if x)
-    return f"{tool.name}({signature(tool.input_schema)})" + (f": {words}" if words else "")
+    call = f"{tool.name}({signature(tool.input_schema)})"
+    return f"{call}{marks}: {words}" if words else f"{call}{marks}"
 
 
 def status_text(found: SourceStatus) -> str:

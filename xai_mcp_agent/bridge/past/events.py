@@ -26,8 +26,8 @@ _OF_TOOLS: dict[Change, str] = {
     "changed": "changed",
     "returned": "back, as before",
     "unavailable": "not available",
-    "enabled": "enabled",
-    "disabled": "disabled, so offered to no agent",
+    "enabled": "switched on again",
+    "disabled": "switched off, so offered to no agent",
     "accepted": "accepted with this definition",
 }
 

@@ -10,6 +10,7 @@ from ...catalog.records import SourceRecord, ToolRecord, Usage, state_of
 from ...core.kinds import META, STATIC
 from ...core.tools import JsonObject
 from ...history.subject import Subject
+from ..deciding.marks import marks_text
 from ..screen.text import clean, wrap
 from ..screen.values import count
 from .events import NOTHING
@@ -89,10 +90,16 @@ def _source_line(subject: Subject, source: SourceRecord | None, tools: list[Tool
 
 
 def _tool_lines(tool: ToolRecord, source: SourceRecord | None) -> Iterator[str]:
-    yield f"{tool.name}: {'' if tool.is_enabled else 'disabled; '}{usage_text(tool.usage)}"
+    yield f"{tool.name}: {_marks(tool)}{usage_text(tool.usage)}"
     if state_of(tool, source) == "gone":
         since = f" since {time_text(x)}" if (x := tool.unavailable_since) else ""
         yield f"gone{since}: {_short(tool.reason)}"
+
+
+def _marks(tool: ToolRecord) -> str:
+    is_changed = tool.accepted not in ("", tool.definition)
+    said = marks_text(is_enabled=tool.is_enabled, is_changed=is_changed)
+    return f"{said}; " if said else ""
 
 
 def _source_as_dict(record: SourceRecord) -> JsonObject:

@@ -1,0 +1,140 @@
+"""`xai-mcp-agent disable`, `enable` and `accept`, over a history that real servers left behind."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fault_server import entry
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.cli.main import run
+
+
+def listed(name: str, description: str, **properties: Any) -> dict[str, Any]:
+    """A tool as a server lists it."""
+    schema = {"type": "object", "properties": properties}
+    return {"name": name, "description": description, "inputSchema": schema}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a pinned server, which has changed a tool since that was used first.
+
+    At its third start it does not have the tool any more.
+    """
+    before, after = listed("pay", "Pays."), listed("pay", "Pays.", to={"type": "string"})
+    ask = listed("ask", "Asks.")
+    shop = entry(
+        tools=[before, ask],
+        then={"tools": [after, ask], "then": {"tools": [ask]}},
+        journal=str(tmp_path / "journal"),
+    )
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {"shop": {**shop, "pin": True}}}))
+    for name in ("XAI_MCP_STORE", "XAI_MCP_SETTINGS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(tmp_path)
+    with Bridge.open(file) as bridge:
+        bridge.call_tool("shop", "pay")
+    return tmp_path
+
+
+def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Run the command; its exit status, stdout and stderr."""
+    with pytest.raises(SystemExit) as ended:
+        run(words)
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def starts(project: Path) -> int:
+    """How often the server was started."""
+    return (project / "journal").read_text().count("pid ")
+
+
+def test_tools_are_switched_off_and_on_in_a_line_each(project: Path, capsys: Any):
+    off = "shop: pay is switched off: no agent is offered it.\n"
+    assert command(capsys, "disable", "shop", "pay") == (0, off, "")
+    again = "shop: pay is switched off already.\nshop: ask is switched off: no agent is offered"
+    status, out, _ = command(capsys, "disable", "shop", "pay", "ask")
+    assert (status, out) == (0, f"{again} it.\n")
+    status, out, _ = command(capsys, "enable", "shop", "pay")
+    assert (status, out) == (0, "shop: pay is switched on again.\n")
+    assert starts(project) == 1, "the history knows them"
+
+
+def test_accept_shows_what_changed(project: Path, capsys: Any):
+    with Bridge.open() as bridge:
+        bridge.list_tools("shop")
+    status, out, _ = command(capsys, "accept", "shop", "pay")
+    first, *changes = out.splitlines()
+    assert (status, first) == (0, "shop: pay is accepted as it is now.")
+    assert len(changes) == 1
+    assert "'to'" in changes[0]
+    assert changes[0].startswith("  ")
+    assert starts(project) == 2, "what was listed last is what is accepted"
+    assert command(capsys, "accept", "--all")[1] == "Nothing has changed since it was accepted.\n"
+
+
+def test_accept_asks_the_server_where_the_history_has_nothing_new(project: Path, capsys: Any):
+    """Somebody has just updated the server, and nothing has used it since."""
+    status, out, _ = command(capsys, "accept", "shop", "pay", "--json")
+    (choice,) = json.loads(out)
+    assert (status, choice["is_new"], len(choice["lines"])) == (0, True, 1)
+    assert {"server": "shop", "tool": "pay", "decision": "accepted"}.items() <= choice.items()
+
+
+def test_all_that_has_changed_is_accepted_at_once(project: Path, capsys: Any):
+    with Bridge.open() as bridge:
+        bridge.list_tools("shop")
+    status, out, _ = command(capsys, "accept", "--all")
+    assert (status, out.splitlines()[0]) == (0, "shop: pay is accepted as it is now.")
+
+
+def test_a_tool_that_is_not_offered_now_can_be_decided_about(project: Path, capsys: Any):
+    (project / "mcp_settings.json").write_text('{"mcpServers": {}}')
+    assert command(capsys, "disable", "shop", "pay")[0] == 0
+    status, out, _ = command(capsys, "accept", "shop", "pay")
+    assert (status, out) == (0, "shop: pay has not changed since it was accepted.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("disable", "shop", "pya"), 1, "shop has no tool 'pya', and had none. Did you mean 'pay'"),
+        (("disable", "shp", "pay"), 1, "No MCP server 'shp' in "),
+        (("accept", "shop"), 2, "Name a server and its tools, or give --all."),
+        (("accept", "shop", "pay", "--all"), 2, "Name a server and its tools, or give --all."),
+        (("accept",), 2, "Name a server and its tools, or give --all."),
+    ],
+)
+def test_what_cannot_be_is_said_with_what_to_do(
+    project: Path, capsys: Any, words: tuple[str, ...], status: int, said: str
+):
+    ended, out, err = command(capsys, *words)
+    assert (ended, out) == (status, "")
+    assert said in " ".join(err.replace("│", "").split())
+
+
+def test_what_cannot_be_kept_is_an_error(
+    project: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XAI_MCP_STORE", str(project / "journal" / "history.db"))
+    status, out, err = command(capsys, "disable", "shop", "pay")
+    assert (status, out) == (1, "")
+    assert "error: The history in " in err
+
+
+def test_lists_of_tools_tell_of_it(project: Path, capsys: Any):
+    command(capsys, "disable", "shop", "ask")
+    status, out, _ = command(capsys, "tools", "shop")
+    assert status == 0
+    assert "pay(to?: string) (changed since it was accepted): Pays." in out
+    assert "ask(no parameters) (switched off): Asks." in out
+    shown = json.loads(command(capsys, "tools", "shop", "--all", "--json")[1])
+    assert [x["name"] for x in shown["tools"] if not x["is_enabled"]] == ["ask"]
+    every = command(capsys, "tools", "--all")[1]
+    assert "ask: switched off; " in every
