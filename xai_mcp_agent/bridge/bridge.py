@@ -28,6 +28,7 @@ from .aio import AioBridge, as_async, raise_first
 from .content import Content
 from .deciding.face import Deciding
 from .engine import Engine
+from .masking import mask_of
 from .past.face import Past
 from .people.program import host_for
 from .portal import Portal
@@ -71,7 +72,9 @@ class Bridge(Content, Past, Deciding):
             loaded = load_settings() if settings is None else settings_from(settings)
         self.settings = loaded
         folder = Path(token_folder) if token_folder else user_token_folder()
-        memory = Memory(find_place(loaded, store), loaded.secrets.mask)
+        memory = Memory(
+            find_place(loaded, store), mask_of([loaded.secrets]), loaded.record, loaded.secrets
+        )
         room = _EngineRoom(loaded, answer, Access(TokenStore(folder), sign_in), memory)
         self._portal = Portal(room.serve)
         self._engine = room.engine

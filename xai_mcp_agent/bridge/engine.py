@@ -170,11 +170,11 @@ class Engine:
         arguments = self.fitting_arguments(listed, arguments, shown_name)
         if meta and (problems := _not_json(meta)):
             raise InvalidArguments("meta", problems, "values that JSON can hold")
-        with remembered(self.memory, listed.key) as call:
-            call.result = await source.call(
+        with remembered(self.memory, listed.key, arguments) as call:
+            call.result = result = await source.call(
                 tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress, meta=meta
             )
-        return call.result
+        return result
 
     def is_pinned(self, server: str) -> bool:
         """Whether the settings want the server's tools held to what was accepted."""

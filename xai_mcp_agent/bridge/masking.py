@@ -12,19 +12,17 @@ from typing import Any, cast
 
 from ..settings.secret_rules import secrets_in_env, tokens_in_text
 from ..settings.secrets import Secret, Secrets
-from .bridge import Bridge
 from .screen.text import Mask
 
 # Shorter ones are words as well: DESKTOP_SESSION=ubuntu.
 _LEAST_CHARS_IN_ENVIRONMENT = 12
 
 
-def known_secrets(ctx: Any, bridge: Bridge) -> list[Secrets]:
-    """The secrets of the settings, and the keys of all agents of this run."""
+def learn_keys(ctx: Any, secrets: Secrets) -> None:
+    """Add the keys of all agents of this run to the secrets that are known."""
     # Copied first: agents in other threads write into the same `ctx`.
     agents = [cast(dict[str, Any], x) for x in list(ctx.values()) if isinstance(x, dict)]
-    keys = (x for agent in agents for x in list(agent.values()) if isinstance(x, Secret))
-    return [bridge.settings.secrets, Secrets(keys)]
+    secrets.update(x for agent in agents for x in list(agent.values()) if isinstance(x, Secret))
 
 
 def mask_of(known: Iterable[Secrets]) -> Mask:

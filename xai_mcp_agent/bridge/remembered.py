@@ -10,7 +10,7 @@ from ..catalog.memory import Memory
 from ..core.errors import SourceError
 from ..core.kinds import SourceKind
 from ..core.results import ToolResult
-from ..core.tools import ToolKey
+from ..core.tools import JsonObject, ToolKey
 
 _CANCELLED = "It was cancelled."
 
@@ -18,19 +18,22 @@ _CANCELLED = "It was cancelled."
 class Call:
     """A call that is under way; whoever makes it puts its result here."""
 
-    result: ToolResult
+    result: ToolResult | None = None
 
 
 @contextmanager
-def remembered(memory: Memory, key: ToolKey, kind: SourceKind | None = None) -> Generator[Call]:
+def remembered(
+    memory: Memory, key: ToolKey, arguments: JsonObject, kind: SourceKind | None = None
+) -> Generator[Call]:
     """Have the call that is made within the block remembered when it is over."""
     call, started = Call(), time.perf_counter()
     error = _CANCELLED
     try:
         yield call
-        error = call.result.text if call.result.is_error else ""
+        error = call.result.text if call.result and call.result.is_error else ""
     except Exception as cause:
         error = cause.problem if isinstance(cause, SourceError) else str(cause)
         raise
     finally:
-        memory.called(key, time.perf_counter() - started, error, kind=kind)
+        seconds = time.perf_counter() - started
+        memory.called(key, seconds, error, arguments, call.result, kind)

@@ -132,14 +132,15 @@ class AgentToolbox:
             return await self._call_server(tool, arguments, on_progress, shown_name)
         arguments = self._engine.fitting_arguments(tool, arguments, shown_name)
         memory = self._memory if tool in MEMORY_TOOLS else None
-        with remembered(self._engine.memory, tool.key, META if memory else STATIC) as call:
+        kind = STATIC if memory is None else META
+        with remembered(self._engine.memory, tool.key, arguments, kind) as call:
             if memory is not None:
                 # In a thread: a memory may ask a service, and the loop has others to serve.
                 ask = partial(answer_memory_call, memory, tool, arguments)
-                call.result = await anyio.to_thread.run_sync(ask)
+                call.result = result = await anyio.to_thread.run_sync(ask)
             else:
-                call.result = await self._call_drawn(tool.name, arguments)
-        return call.result
+                call.result = result = await self._call_drawn(tool.name, arguments)
+        return result
 
     def why_unknown(self, shown_name: str, offer: Offer) -> str:
         """Why there is no such tool for this agent, and what is nearest."""

@@ -23,20 +23,17 @@ from typing import Any, cast
 from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
-from ..settings.secret_rules import is_secret, secrets_in_env, secrets_in_text
-from ..settings.secrets import MASK, Secrets
+from ..settings.cleaning import Cleaning
+from ..settings.secret_rules import secrets_in_env
+from ..settings.secrets import Secrets
 from ..sources.canvas import CANVAS
 from .bridge import Bridge
-from .masking import known_secrets
+from .masking import learn_keys
 from .runs import bridge_of
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_TRANSCRIPT"
 
 _RUN_KEY = "mcp_run"
-_MOST_CHARS = 4_000  # of one field: what a person reads, not a copy of a book
-# What is cut off is not searched for secrets, but one that begins before the cut is whole in here.
-_SEARCHED_CHARS = _MOST_CHARS + 16_000
-_DEEPEST = 20  # guards against hostile nesting
 _told: set[str] = set()
 
 
@@ -49,7 +46,8 @@ class Recorder:
     def __init__(self, file: str, who: Mapping[str, str], secrets: Iterable[Secrets] = ()) -> None:
         self._file = file
         self._who = who
-        self._secrets = [*secrets, Secrets(secrets_in_env(os.environ))] if file else []
+        known = [*secrets, Secrets(secrets_in_env(os.environ))] if file else []
+        self._cleaning = Cleaning(known)
 
     def event(self, event: RunEvent, at: float) -> None:
         """Write an event of an agent's run that happened at this time.
@@ -67,38 +65,8 @@ class Recorder:
 
     def _write(self, event: str, values: Mapping[str, Any], at: float) -> None:
         line = {"time": round(at, 3), **self._who, "event": event}
-        line |= {name: self._short(self._clean(x, name)) for name, x in values.items()}
+        line |= {name: self._cleaning.short(x, name) for name, x in values.items()}
         _append(self._file, json.dumps(line, ensure_ascii=False))
-
-    def _clean(self, value: Any, name: str = "", depth: int = 0) -> Any:
-        """The value as JSON has it, without secrets."""
-        match value:
-            case str():
-                return MASK if is_secret(name, value) else self._clean_text(value)
-            case None | bool() | int() | float():
-                return MASK if value and is_secret(name, str(value)) else value
-            case Mapping() if depth < _DEEPEST:
-                items = cast(Mapping[Any, Any], value).items()
-                return {
-                    self._clean_text(str(k)): self._clean(v, str(k), depth + 1) for k, v in items
-                }
-            case list() | tuple() if depth < _DEEPEST:
-                return [self._clean(x, name, depth + 1) for x in cast(list[Any], value)]
-            case _:
-                return f"<{type(value).__name__}>"
-
-    def _clean_text(self, text: str) -> str:
-        shown = text[:_SEARCHED_CHARS]
-        for known in (*self._secrets, Secrets(secrets_in_text(shown))):
-            shown = known.mask(shown)
-        if len(text) > _SEARCHED_CHARS:  # the end may hold half a secret, wherever masks moved it
-            shown = shown[: _MOST_CHARS - _SEARCHED_CHARS]
-        return _cut(shown, len(text))
-
-    def _short(self, value: Any) -> Any:
-        """The value itself, or the beginning of its JSON when that is long."""
-        text = "" if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return value if len(text) <= _MOST_CHARS else _cut(text, len(text))
 
 
 def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
@@ -107,7 +75,8 @@ def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
     if not file:
         return Recorder("", who)
     run = ctx.setdefault(_RUN_KEY, uuid.uuid4().hex[:8])
-    return Recorder(file, {"run": run, **who}, known_secrets(ctx, bridge))
+    learn_keys(ctx, bridge.settings.secrets)
+    return Recorder(file, {"run": run, **who}, [bridge.settings.secrets])
 
 
 @contextmanager
@@ -162,10 +131,6 @@ def _fields_of(event: RunEvent) -> JsonObject:
 
 def _rounded(value: Any) -> Any:
     return round(value, 3) if isinstance(value, float) else value
-
-
-def _cut(text: str, length: int) -> str:
-    return text if length <= _MOST_CHARS else f"{text[:_MOST_CHARS]}... ({length} characters)"
 
 
 def _append(file: str, line: str) -> None:

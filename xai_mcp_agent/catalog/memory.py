@@ -5,7 +5,8 @@ Nothing here waits, except for whoever waits for what a question's future gives.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Container, Iterable
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
@@ -18,9 +19,14 @@ from ..core.events import (
     SourceUnreachable,
 )
 from ..core.kinds import MCP, STATIC, SourceKind
+from ..core.results import ToolResult
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.place import Place
 from ..history.subject import Subject
+from ..settings.cleaning import Cleaning
+from ..settings.recording import ARGUMENTS, RESULTS
+from ..settings.secret_rules import secrets_in_env
+from ..settings.secrets import Secrets
 from .clerk import Clerk
 from .reports import Called, Decided, Failed, Listed, Lost, Seeded
 
@@ -37,10 +43,17 @@ _ERROR_CHARS, _READ_CHARS = 300, 2000
 class Memory:
     """An `Observer` that writes down what it is told of. Used from any thread.
 
-    `mask` hides what is secret in the words of strangers.
+    `mask` hides what is secret in the words of strangers. `record` says what is kept of calls
+    (`arguments`, `results`); in that are hidden the `secrets`, and what looks like one.
     """
 
-    def __init__(self, place: Place, mask: Callable[[str], str]) -> None:
+    def __init__(
+        self,
+        place: Place,
+        mask: Callable[[str], str],
+        record: Container[str] = (),
+        secrets: Secrets | None = None,
+    ) -> None:
         self.place = place
         self._clerk = Clerk(lambda before: _open(place, mask, before))
         self._kinds: dict[str, SourceKind] = {}
@@ -49,6 +62,9 @@ class Memory:
         self._just_connected: set[str] = set()
         self._seeded: dict[Subject, Tool] = {}
         self._mask = mask
+        self._record = record
+        known = [*([secrets] if secrets else []), Secrets(secrets_in_env(os.environ))]
+        self._cleaning = Cleaning(known if record else ())
 
     @property
     def trouble(self) -> str:
@@ -90,13 +106,15 @@ class Memory:
         seconds: float,
         error: str,
         arguments: JsonObject | None = None,
-        result: str | None = None,
+        result: ToolResult | None = None,
         kind: SourceKind | None = None,
     ) -> None:
         """A call is over. `error` is empty when it went well."""
         subject = self.subject(key, kind)
         told = self._mask(error[:_READ_CHARS])[:_ERROR_CHARS]  # masked first: half a secret shows
-        self._clerk.report(Called(subject, _now(), seconds, told, arguments, result))
+        given = self._cleaning.short(arguments) if ARGUMENTS in self._record else None
+        text = self._cleaning.short(result.text) if result and RESULTS in self._record else None
+        self._clerk.report(Called(subject, _now(), seconds, told, given, text))
 
     def decided(self, decision: Decided) -> None:
         """Something is to be done with a tool from now on."""

@@ -60,14 +60,15 @@ class Seeded:
 class Called:
     """A call that is over. `error` is empty when it went well.
 
-    `arguments` and `result` are None unless somebody asked for them to be kept.
+    `arguments` and `result` are None unless somebody asked for them to be kept. They are without
+    secrets; what is long is the beginning of a text.
     """
 
     tool: Subject
     time: datetime
     seconds: float
     error: str = ""
-    arguments: JsonObject | None = None
+    arguments: JsonObject | str | None = None
     result: str | None = None
 
 

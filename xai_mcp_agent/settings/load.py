@@ -14,6 +14,7 @@ from .document import ParsedObject, Place, kind_of, read_document
 from .entry import ignored_parts, read_entry
 from .interpolation import Variables
 from .models import ServerSettings, Settings
+from .recording import recorded_by
 from .secret_rules import secrets_in_text
 from .secrets import Secrets
 from .written import notes_on
@@ -24,6 +25,7 @@ ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
 _SERVERS_KEY = "mcpServers"
 _VSCODE_KEY = "servers"
 _STORE_KEY = "store"
+_RECORD_KEY = "record"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
 _MISSPELLED = ("mcpservers", "mcpserver")
@@ -82,7 +84,8 @@ def load_settings(
         searched = tuple(str(x) for x in candidates)
         file = next((x for x in candidates if os.path.isfile(x)), None)
     if file is None:
-        return Settings(file="", searched=searched)
+        record, notes = recorded_by(None, Place(""), environ)
+        return Settings(file="", searched=searched, notes=tuple(notes), record=record)
     document = _document(file, by_environment=given is not None and not path)
     variables = Variables(environ, str(file.parent), Secrets())
     return _settings(document, Place(str(file)), variables, searched)
@@ -138,10 +141,15 @@ def _settings(
             )
         else:
             notes += ignored_parts(server, there)
-    store = ""
-    if below != place:  # in a bare map `store` would be a server
-        store = _store(document, place.at(_STORE_KEY), variables, notes)
-    return Settings(place.file, servers, problems, variables.secrets, searched, tuple(notes), store)
+    # In a bare map these would be servers.
+    beside: Mapping[str, Any] = document if below != place else {}
+    store = _store(beside, place.at(_STORE_KEY), variables, notes)
+    written = beside.get(_RECORD_KEY)
+    record, more = recorded_by(written, place.at(_RECORD_KEY), variables.environ)
+    notes += more
+    return Settings(
+        place.file, servers, problems, variables.secrets, searched, tuple(notes), store, record
+    )
 
 
 def _store(

@@ -141,7 +141,8 @@ class Settings:
     file was found. `servers` are the usable ones, also those that are switched off (`disabled`);
     `problems` says why the others are not usable. `secrets` are all secret texts seen.
     `searched` tells where a file was looked for, `notes` what was ignored or looks misspelled.
-    `store` is where the history is kept, as it is written there.
+    `store` is where the history is kept, as it is written there; `record` says what it keeps of
+    calls, `arguments` and `results`.
     """
 
     file: str
@@ -151,6 +152,7 @@ class Settings:
     searched: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     store: str = ""
+    record: frozenset[str] = frozenset()
     is_from_python: bool = False
 
     @property

@@ -17,7 +17,7 @@ from ...core.results import ToolResult
 from ...core.tools import JsonObject
 from ...sources.canvas import DrawnTool, drawn_tools
 from ..engine import Engine
-from ..masking import known_secrets, mask_of
+from ..masking import learn_keys, mask_of
 from ..people.person import Person
 from ..ports import as_text, required
 from ..runs import busy
@@ -181,7 +181,9 @@ class _Workflow:
         try:
             with busy(self.ctx) as hold, self._console:
                 self.failed = hold.failed
-                self._console.hide(mask_of(known_secrets(self.ctx, hold.bridge)))
+                secrets = hold.bridge.settings.secrets
+                learn_keys(self.ctx, secrets)
+                self._console.hide(mask_of([secrets]))
                 self._recorder = recorder(self.ctx, hold.bridge, **self._who)
                 return self.stage.perform(hold.bridge, do)
         finally:

@@ -1,0 +1,60 @@
+"""What is kept of calls, as a person writes it: `record` in the settings, and a variable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent.settings.load import load_settings, settings_from
+
+WRONG: list[tuple[Any, str, set[str], str]] = [
+    ("arguments", "", set(), "record: must be a list, but is a text."),
+    (["arguments", "argument"], "", {"arguments"}, "record: has something in it that cannot"),
+    ([{}], "", set(), "record: has something in it that cannot"),
+    ([], "all", set(), "XAI_MCP_RECORD: has something in it that cannot"),
+]
+
+
+@pytest.mark.parametrize(
+    ("written", "variable", "kept"),
+    [
+        (None, "", set[str]()),
+        (["results"], "", {"results"}),
+        (["results"], "arguments", {"arguments"}),
+        ([], "Arguments, results", {"arguments", "results"}),
+        (["results"], "none", set[str]()),
+    ],
+)
+def test_the_variable_decides_before_the_settings(
+    written: list[str] | None, variable: str, kept: set[str]
+):
+    beside = {} if written is None else {"record": written}
+    environ = {"XAI_MCP_RECORD": variable}
+    read = settings_from({"mcpServers": {}, **beside}, environ=environ)
+    assert (read.record, read.notes) == (kept, ())
+
+
+@pytest.mark.parametrize(("written", "variable", "kept", "note"), WRONG)
+def test_what_cannot_be_recorded_is_a_note(written: Any, variable: str, kept: set[str], note: str):
+    environ = {"XAI_MCP_RECORD": variable}
+    read = settings_from({"mcpServers": {}, "record": written}, environ=environ)
+    assert read.record == kept
+    (said,) = read.notes
+    assert note in said
+    assert said.endswith('Write "arguments", "results", or both. It is not recorded until then.')
+
+
+def test_the_variable_counts_without_a_settings_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    read = load_settings(start=tmp_path, environ={"XAI_MCP_RECORD": "results"})
+    assert (read.file, read.record) == ("", {"results"})
+
+
+def test_a_server_in_a_bare_map_may_be_called_record():
+    read = settings_from({"record": {"command": "x"}}, environ={})
+    assert (list(read.servers), read.record) == (["record"], set())
