@@ -36,8 +36,8 @@ class Known:
 
     def vanished(self, seen: Seen) -> list[ToolRecord]:
         """The tools it offered at last, and does not now: also those lost with its connection."""
-        offered = (x for _, x in sorted(self.tools.items()) if is_offered(x, self.source))
-        return [x for x in offered if x.name not in seen.tools]
+        missing = sorted(self.tools.keys() - seen.tools.keys())
+        return [x for x in map(self.tools.__getitem__, missing) if is_offered(x, self.source)]
 
     def came(self, seen: Seen) -> list[Tool]:
         """The tools it offers now, and did not at last."""

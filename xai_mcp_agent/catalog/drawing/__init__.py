@@ -1,0 +1,1 @@
+"""The event graph drawn as a page for a browser."""

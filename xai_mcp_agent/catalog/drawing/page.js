@@ -1,0 +1,36 @@
+"use strict";
+// Only what is needed to find a tool among thousands; without it the page is complete, too.
+(() => {
+  const label = document.querySelector(".find"), input = label.querySelector("input");
+  const found = document.querySelector(".found");
+  const tools = [...document.querySelectorAll(".tool")].map(
+    (item) => [item, item.querySelector(".name").textContent.toLowerCase()]);
+  const folds = [...document.querySelectorAll("details")].reverse();  // the inner ones first
+  const wereOpen = new Map(folds.map((fold) => [fold, fold.open]));
+  const MOST_OPENED = 300;  // tools that are laid out at once
+  const out = (item, isOut) => item.toggleAttribute("data-out", isOut);
+
+  function show(wanted) {
+    let count = 0;
+    for (const [item, name] of tools) {
+      const fits = name.includes(wanted);
+      count += fits;
+      out(item, !fits);
+    }
+    for (const fold of folds) {
+      const fits = !wanted || fold.querySelector(".tool:not([data-out])") !== null
+        || fold.querySelector("summary .name")?.textContent.toLowerCase().includes(wanted);
+      out(fold.closest(".branch > details") === fold ? fold.parentElement : fold, !fits);
+      fold.open = wanted ? fits && count <= MOST_OPENED : wereOpen.get(fold);
+    }
+    found.textContent = !wanted ? "" : count === 1 ? "1 tool found."
+      : `${count.toLocaleString("en")} tools found.`;
+  }
+
+  let waiting;
+  input.addEventListener("input", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => show(input.value.trim().toLowerCase()), 120);
+  });
+  label.hidden = tools.length < 10;
+})();
