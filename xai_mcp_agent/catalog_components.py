@@ -64,3 +64,104 @@ class MCPAcceptTool(Component):
     def execute(self, ctx) -> None:
         accepted = bridge.decisions.accept_tool(ctx, self.server_name.value, self.tool_name.value)
         self.changes.value, self.summary.value = accepted
+
+
+@xai_component(color="rgb(0, 96, 128)")
+class MCPToolHistory(Component):
+    """Tells what happened to servers and tools: what came, changed, was called, failed and went.
+
+    Nothing is connected for it. What is remembered, and where, is told in docs/history.md.
+
+    ##### inPorts:
+    - server_name (str): Only this server and its tools; `canvas` for tools that you draw.
+      Default: all.
+    - tool_name (str): Only tools of this name. Default: all.
+    - since (str): Only what happened since then: `2h`, `3d`, `2026-11-20`, `2026-11-20 14:00`.
+      Default: the beginning.
+    - limit (int): The newest so many events. Default: 100.
+
+    ##### outPorts:
+    - events (list): One dict for each, oldest first: position, time, change, reason, tool_source,
+      tool, payload and more.
+    - text (str): The same to read; many that are alike in one line.
+
+    ##### Example:
+    since `1h` after AgentRun, and text wired to a Print node: what the agent has called.
+    """
+
+    server_name: InArg[str]
+    tool_name: InArg[str]
+    since: InArg[str]
+    limit: InArg[int]
+
+    events: OutArg[list]
+    text: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        self.events.value, self.text.value = bridge.histories.tool_history(
+            ctx, self.server_name.value, self.tool_name.value, self.since.value, self.limit.value
+        )
+
+
+@xai_component(color="rgb(0, 96, 128)")
+class MCPToolStatus(Component):
+    """Tells how every tool is doing that there ever was: calls, errors, how long, and why gone.
+
+    Nothing is connected for it: MCPRefreshTools asks the servers themselves.
+
+    ##### inPorts:
+    - server_name (str): Only the tools of this server; `canvas` for tools that you draw.
+      Default: all.
+
+    ##### outPorts:
+    - tools (list): One dict for each: name, server, state (`available`, `at rest` while its server
+      is not connected, or `gone`), reason, is_enabled, calls, errors, last_error, mean_seconds,
+      p95_seconds and more.
+    - text (str): The same to read.
+
+    ##### Example:
+    Nothing wired, and text wired to a Print node.
+    """
+
+    server_name: InArg[str]
+
+    tools: OutArg[list]
+    text: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        found = bridge.histories.tool_status(ctx, self.server_name.value)
+        self.tools.value, self.text.value = found
+
+
+@xai_component(color="rgb(0, 96, 128)")
+class MCPRefreshTools(Component):
+    """Lists the tools of servers anew, and tells what changed since they were listed last.
+
+    A server that cannot be listed is told of in text, and the workflow goes on.
+
+    ##### inPorts:
+    - server_name (str): Only this server. Default: all.
+    - force (bool): True: write every tool into the history, though nothing may have changed.
+      Default: False.
+
+    ##### outPorts:
+    - tools (list): One dict for each tool there is now: server, name, description, input_schema
+      and more.
+    - changes (list): One dict for each tool that changed: source, tool, how (`added`, `removed`,
+      `renamed` or `changed`), was (its former name), lines (what is different).
+    - text (str): What changed, to read.
+
+    ##### Example:
+    server_name `library`, and text wired to a Print node.
+    """
+
+    server_name: InArg[str]
+    force: InArg[bool]
+
+    tools: OutArg[list]
+    changes: OutArg[list]
+    text: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        found = bridge.histories.refresh_tools(ctx, self.server_name.value, self.force.value)
+        self.tools.value, self.changes.value, self.text.value = found

@@ -60,6 +60,13 @@ SHOWN = {
         '-> library_search_books(query="whales")',
         "Executing: Print\nMoby-Dick",
     ],
+    "history_of_an_agent": [
+        "Executing: MCPToolHistory",
+        "library.search_books: called",
+        "Executing: MCPToolStatus",
+        "library (Public library 1.0): ",
+        "  search_books: ",
+    ],
     "mcp_without_a_model": ["search_books(query", "Moby-Dick", "A loan lasts 21 days."],
 }
 

@@ -46,6 +46,45 @@ def quickstart() -> Workflow:
     return flow
 
 
+def history_of_an_agent() -> Workflow:
+    """An agent works, and then its tools' history tells what it did."""
+    flow = Workflow("history_of_an_agent")
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit", agent_name=AGENT, agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"]
+    )
+    run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(FIRST_QUESTION))
+    history = flow.node("MCPToolHistory", server_name="library", since="1h")
+    happened = flow.node("Print", msg=history["text"])
+    status = flow.node("MCPToolStatus", server_name="library")
+    known = flow.node("Print", msg=status["text"])
+    flow.main(library, belt, agent, run, history, happened, status, known)
+    flow.note(
+        "1. An agent works",
+        "It calls a tool of the library. Every\n"
+        "call is remembered, with how long it\n"
+        "took and what went wrong.",
+        above=agent,
+    )
+    flow.note(
+        "2. What happened",
+        "since: 2h, 3d, or 2026-11-20. Nothing\n"
+        "wired: everything, of all servers. The\n"
+        "command xai-mcp-agent history shows\n"
+        "the same.",
+        above=history,
+    )
+    flow.note(
+        "3. How the tools are doing",
+        "Calls, errors and durations of every\n"
+        "tool there ever was; of one that is\n"
+        "gone, since when and why.",
+        above=status,
+    )
+    return flow
+
+
 def openai_compatible() -> Workflow:
     """An agent with a language model behind the OpenAI protocol."""
     flow = Workflow("openai_compatible")

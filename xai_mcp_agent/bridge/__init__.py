@@ -28,9 +28,9 @@ _HOMES = {
     "run_node": "nodes.canvas",
     "run_tool": "nodes.canvas",
 }
-_MODULES = {"decisions", "servers"}
+_MODULES = {"decisions", "histories", "servers"}
 
-__all__ = ["decisions", "servers", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["decisions", "histories", "servers", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ WITH_RUN_BUTTON = "quickstart"  # its questions are the same for all; the others
 ANSWERS = {
     "quickstart": "Moby-Dick",
     "openai_compatible": MODEL_ANSWER,
+    "history_of_an_agent": "library.search_books: called",
     "mcp_without_a_model": "A loan lasts 21 days.",
     "two_servers_and_a_drawn_tool": "*** Around the World in Eighty Days ***",
     "native_and_text": "42.16",

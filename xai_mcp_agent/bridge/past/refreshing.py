@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import anyio
 
 from ...core.errors import StoreFailed, XaiMcpError
-from ...core.tools import JsonObject, Tool
+from ...core.tools import JsonObject
+from ..deciding.marks import MarkedTool, marked_tools
 from ..engine import Engine
 from ..screen.values import count
 from .asking import answer, refresh
@@ -31,7 +32,7 @@ class Refreshed:
     """
 
     server: str
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[MarkedTool, ...] = ()
     before: datetime | None = None
     changes: tuple[ToolChanged, ...] | None = None
     error: str = ""
@@ -42,7 +43,7 @@ class Refreshed:
         changes = None if self.changes is None else [x.as_json() for x in self.changes]
         return {
             "server": self.server,
-            "tools": [x.name for x in self.tools],
+            "tools": [x.tool.name for x in self.tools],
             "before": self.before and self.before.isoformat(),
             "changes": changes,
             "error": self.error,
@@ -101,11 +102,13 @@ async def _refreshed(engine: Engine, server: str, force: bool) -> Refreshed:
     return Refreshed(server, tuple(tools), before, changes, trouble=trouble)
 
 
-async def _listed(engine: Engine, server: str, force: bool) -> list[Tool]:
+async def _listed(engine: Engine, server: str, force: bool) -> list[MarkedTool]:
     """Its tools, listed right now; one that is connected just for this is not listed twice."""
     was_ready = engine.pool.start(server).state == "ready"
-    tools = await engine.list_tools(server)
-    return await refresh(engine, server, force) if was_ready or force else tools
+    await engine.list_tools(server)
+    if was_ready or force:
+        await refresh(engine, server, force)
+    return await marked_tools(engine, server)
 
 
 # These run in the thread that owns the store, and load SQLAlchemy there.

@@ -1,0 +1,106 @@
+"""The nodes that tell of the history, against real servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.canvas import make, play
+from xai_mcp_agent.bridge.ports import BadSetting
+from xai_mcp_agent.catalog_components import MCPRefreshTools, MCPToolHistory, MCPToolStatus
+from xai_mcp_agent.core.errors import UnknownServer, UnknownTool
+from xai_mcp_agent.mcp_components import MCPCallTool, MCPCloseServer
+
+from .conftest import UseServers
+
+
+@pytest.fixture(autouse=True)
+def _known(
+    use_servers: UseServers, library: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    use_servers(library=library, broken={"command": "no-such-program-anywhere"})
+
+
+def called() -> Any:
+    """A node that has the library find a book."""
+    return make(MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": 14})
+
+
+def test_what_an_agent_did_is_told_as_data_and_to_read() -> None:
+    node = make(MCPToolHistory, server_name="library", since="1h")
+    play({}, called(), node)
+    assert node.events.value[0]["change"] == "connected"
+    assert (node.events.value[-1]["change"], node.events.value[-1]["tool"]) == (
+        "called",
+        "get_book",
+    )
+    lines = node.text.value.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "library.get_book: called, " in lines[-1]
+
+
+def test_the_newest_of_one_tool_can_be_asked_for() -> None:
+    node = make(MCPToolHistory, tool_name="get_book", limit=1)
+    play({}, called(), node)
+    assert [x["change"] for x in node.events.value] == ["called"]
+
+
+def test_a_server_that_was_never_used_has_no_history() -> None:
+    node = make(MCPToolHistory, server_name="broken")
+    play({}, node)
+    assert (node.events.value, node.text.value) == ([], "Nothing is remembered yet.")
+
+
+def test_how_each_tool_is_doing_is_told_also_of_a_closed_server() -> None:
+    node = make(MCPToolStatus, server_name="library")
+    play({}, called(), make(MCPCloseServer, server_name="library"), node)
+    known = {x["name"]: x for x in node.tools.value}
+    assert (known["get_book"]["calls"], known["get_book"]["state"]) == (1, "at rest")
+    assert "get_book: 1 call, " in node.text.value
+    assert "not connected since" in node.text.value
+
+
+def test_a_refresh_tells_what_there_is_and_what_changed() -> None:
+    first, again = make(MCPRefreshTools), make(MCPRefreshTools, server_name="library", force=True)
+    history = make(MCPToolHistory, tool_name="get_book")
+    play({}, first, again, history)
+    assert {x["server"] for x in first.tools.value} == {"library"}
+    assert {x["how"] for x in first.changes.value} == {"added"}
+    assert "library: 6 tools, listed for the first time" in first.text.value
+    assert "broken: " in first.text.value
+    assert again.changes.value == []
+    assert "nothing changed since" in again.text.value
+    assert history.events.value[-1]["change"] == "confirmed"
+
+
+@pytest.mark.parametrize("component", [MCPToolHistory, MCPToolStatus, MCPRefreshTools])
+def test_a_name_that_nobody_knows_is_answered_with_the_nearest(component: type) -> None:
+    with pytest.raises(UnknownServer, match="library"):
+        play({}, called(), make(component, server_name="librery"))
+
+
+def test_ports_with_values_that_cannot_be_are_told() -> None:
+    with pytest.raises(BadSetting, match="since: 'soon' is no time"):
+        play({}, make(MCPToolHistory, since="soon"))
+    with pytest.raises(BadSetting, match="`limit` of MCPToolHistory"):
+        play({}, make(MCPToolHistory, limit=-1))
+    with pytest.raises(BadSetting, match="`server_name` of MCPToolStatus"):
+        play({}, make(MCPToolStatus, server_name=7))
+    with pytest.raises(UnknownTool, match="get_book"):
+        play({}, called(), make(MCPToolHistory, tool_name="get_bok"))
+
+
+def test_without_a_place_for_the_history_the_workflow_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "taken").write_text("")
+    monkeypatch.setenv("XAI_MCP_STORE", str(tmp_path / "taken" / "history.db"))
+    history, status, refresh = make(MCPToolHistory), make(MCPToolStatus), make(MCPRefreshTools)
+    play({}, called(), history, status, refresh)
+    assert history.events.value == status.tools.value == []
+    assert history.text.value.startswith("The history in ")
+    assert status.text.value.startswith("The history in ")
+    assert "What changed is not known" in refresh.text.value
