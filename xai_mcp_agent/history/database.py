@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.pool import StaticPool
 
 from .place import Place
@@ -45,7 +45,8 @@ def engine_for(place: Place) -> Engine:
         event.listen(engine, "connect", _limit)
         return engine
     engine = create_engine(
-        place.url,
+        # Not as a text: a folder may have a question mark in its name.
+        URL.create("sqlite", database=None if place.file is None else str(place.file)),
         connect_args={"timeout": LOCK_SECONDS},
         poolclass=StaticPool,
         hide_parameters=True,

@@ -16,6 +16,11 @@ from ..settings.secrets import MASK
 ENVIRONMENT_VARIABLE = "XAI_MCP_STORE"
 IN_MEMORY = "memory"
 
+KINDS = "Write postgresql://user@host/database, a file, or memory."
+"""What can be named as a place."""
+
+_MEMORIES = (IN_MEMORY, ":memory:", "sqlite://", "sqlite:///:memory:")
+_SQLITE = "sqlite:///"
 _FOLDER, _FILE = ".xircuits", "history.db"
 _POSTGRESQL = ("postgresql", "postgres")
 _DRIVER = "postgresql+psycopg"
@@ -27,7 +32,7 @@ class Place:
 
     `file` is the file of an SQLite database; there is none in memory and on a server. `folder`
     is that of the project. A store `is_own` when it lies in that folder, and so is the project's
-    wherever the folder is moved to.
+    wherever the folder is moved to. A `problem` is why nothing can be kept there.
     """
 
     url: str
@@ -35,6 +40,7 @@ class Place:
     folder: Path
     file: Path | None = None
     is_own: bool = False
+    problem: str = ""
 
     @property
     def is_lasting(self) -> bool:
@@ -52,34 +58,39 @@ def find_place(
     `.xircuits/history.db` beside the settings file; in memory for settings that are no file's.
 
     Raises:
-        SettingsError: a URL of a kind of database that is not supported.
+        SettingsError: what was `given` is a URL of a kind of database that is not supported.
+            Elsewhere that is no reason to do nothing at all: see `Place.problem`.
     """
     environ = os.environ if environ is None else environ
     folder = _project_folder(settings)
-    named = str(given or "") or environ.get(ENVIRONMENT_VARIABLE, "").strip() or settings.store
-    if not named and settings.is_from_python:
-        named = IN_MEMORY
-    if named == IN_MEMORY:
-        return Place("sqlite://", "memory", folder)
-    if "://" in named and not named.startswith("sqlite:"):
+    if isinstance(given, Path):
+        return _file(str(given), folder)
+    named = given or environ.get(ENVIRONMENT_VARIABLE, "").strip() or settings.store
+    place = _named(named, settings, folder)
+    if place.problem and given:
+        raise SettingsError("the place for the history", "", place.problem, KINDS)
+    return place
+
+
+def _named(named: str, settings: Settings, folder: Path) -> Place:
+    if named.lower() in _MEMORIES or (settings.is_from_python and not named):
+        return Place("sqlite://", IN_MEMORY, folder)
+    if "://" in named and not named.startswith(_SQLITE):
         settings.secrets.update(secrets_in_url(named))
         return _server(named, folder)
-    return _file(named.removeprefix("sqlite:///"), folder)
+    return _file(named.removeprefix(_SQLITE), folder)
 
 
 def _file(named: str, folder: Path) -> Place:
     file = folder / (os.path.expanduser(named) or Path(_FOLDER, _FILE))
-    return Place(f"sqlite:///{file}", str(file), folder, file, is_own=not named)
+    return Place(f"{_SQLITE}{file}", str(file), folder, file, is_own=not named)
 
 
 def _server(url: str, folder: Path) -> Place:
     scheme, _, rest = url.partition("://")
-    if scheme.partition("+")[0] not in _POSTGRESQL:
-        raise SettingsError(
-            ENVIRONMENT_VARIABLE, "store", f"{scheme!r} is no kind of database that can be used.",
-            "Write postgresql://user@host/database, a file, or memory.",
-        )  # fmt: skip
-    return Place(f"{_DRIVER}://{rest}", _shown(url), folder)
+    is_known = scheme.partition("+")[0].lower() in _POSTGRESQL
+    problem = "" if is_known else f"{scheme!r} is no kind of database that can be used."
+    return Place(f"{_DRIVER}://{rest}", _shown(url), folder, problem=problem)
 
 
 def _shown(url: str) -> str:
@@ -93,5 +104,12 @@ def _project_folder(settings: Settings) -> Path:
     """That of the settings file; the current one where the file is of all projects of a user."""
     file = Path(settings.file)
     if settings.is_from_python or not settings.file or file == user_settings_path():
-        return Path(os.path.abspath(os.curdir))
+        return _current_folder()
     return file.parent
+
+
+def _current_folder() -> Path:
+    try:
+        return Path.cwd()
+    except OSError:  # it was removed
+        return Path.home()

@@ -20,7 +20,7 @@ from .failures import failure, is_damage, is_locked, is_mistake, not_mended
 from .forks import ClosedInForks
 from .mending import identity_of, set_aside
 from .migrations import NewerStore, bring_up_to_date, is_up_to_date
-from .place import Place
+from .place import KINDS, Place
 from .project import project_of
 from .subject import Project
 from .tables import projects
@@ -129,6 +129,8 @@ def open_store(place: Place) -> Store:
 
 
 def _opened(place: Place) -> Store:
+    if place.problem:
+        raise StoreFailed(place.shown, place.problem, KINDS)
     found = identity_of(place.file)
     try:
         if place.file is not None:
