@@ -193,6 +193,13 @@ COMMANDS = [
     Known(
         r"xai-mcp-agent diff library( search_books)?( --(from|to) \S+)*", as_it_stands, "library"
     ),
+    Known(r"xai-mcp-agent graph", as_it_stands, "flowchart"),
+    Known(r"xai-mcp-agent graph --out tools\.html", as_it_stands, "Written: tools.html"),
+    Known(r"xai-mcp-agent graph --format json --at 2026-11-17", as_it_stands, "nodes"),
+    Known(
+        r"xai-mcp-agent (disable|enable) library borrow_book", as_it_stands, "library: borrow_book"
+    ),
+    Known(r"xai-mcp-agent accept library --all", as_it_stands, "accepted"),
     Known(r"xai-mcp-agent call units .*", as_it_stands, "8.04672"),
 ]
 

@@ -13,6 +13,7 @@ from ..core.errors import XaiMcpError
 from .access import login, logout
 from .choices import accept, disable, enable
 from .diff import diff
+from .graph import graph
 from .history import history
 from .init import init
 from .migration.adopt import adopt
@@ -37,6 +38,7 @@ app.command("tools")(tools)
 app.command("call")(call)
 app.command("history")(history)
 app.command("diff")(diff)
+app.command("graph")(graph)
 app.command("refresh")(refresh)
 app.command("disable")(disable)
 app.command("enable")(enable)

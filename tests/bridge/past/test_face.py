@@ -108,6 +108,13 @@ def test_every_definition_of_a_tool_is_told(bridge: Bridge):
     assert only.definition["name"] == "echo"
 
 
+def test_the_graph_of_all_there_ever_was_can_be_had(bridge: Bridge):
+    states = {x.subject: x.state for x in bridge.graph().nodes}
+    assert states[ECHO] == "at rest"
+    assert states[Subject(MCP, "other", "echo")] == "available"
+    assert ECHO not in {x.subject for x in bridge.graph(1).nodes}
+
+
 def test_a_forced_refresh_writes_every_tool_down():
     with bridge_with(it=entry()) as made:
         count = len(made.list_tools("it"))
@@ -125,6 +132,7 @@ def test_the_same_can_be_awaited(bridge: Bridge):
         assert await aio.history("it", limit=1) == bridge.history("it", limit=1)
         assert await aio.difference(before=0) == bridge.difference(before=0)
         assert await aio.versions("it", "echo") == bridge.versions("it", "echo")
+        assert await aio.graph() == bridge.graph()
         assert await aio.store() == bridge.store()
         assert await aio.records() == bridge.records()
         assert await aio.tool_record("it", "echo") == bridge.tool_record("it", "echo")

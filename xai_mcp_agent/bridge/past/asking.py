@@ -18,6 +18,7 @@ from ..engine import Engine
 if TYPE_CHECKING:
     from ...catalog.compared import ToolChanged, Version
     from ...catalog.fold import Records
+    from ...catalog.graph import Graph
     from ...catalog.past import When
     from ...catalog.records import ToolRecord
     from ...history.event import Event
@@ -97,6 +98,11 @@ async def difference(
     return await answer(engine, partial(_difference, server, tool, before, after))
 
 
+async def graph(engine: Engine, at: At) -> Graph:
+    """See `Bridge.graph`."""
+    return await answer(engine, partial(_graph, at))
+
+
 async def versions(engine: Engine, server: str, tool: str) -> list[Version]:
     """See `Bridge.versions`."""
     return await answer(engine, partial(_versions, server, tool))
@@ -151,6 +157,12 @@ def _difference(
     from ...catalog.named import changes_between
 
     return changes_between(store, server, tool, when(before), when(after))
+
+
+def _graph(at: At, store: Store) -> Graph:
+    from ...catalog.past import graph_at
+
+    return graph_at(store, when(at))
 
 
 def _versions(server: str, tool: str, store: Store) -> list[Version]:

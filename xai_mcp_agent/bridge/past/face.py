@@ -17,6 +17,7 @@ from .asking import At, StoreStatus
 if TYPE_CHECKING:
     from ...catalog.compared import ToolChanged, Version
     from ...catalog.fold import Records
+    from ...catalog.graph import Graph
     from ...catalog.records import ToolRecord
     from ...history.event import Event
 
@@ -83,6 +84,10 @@ class Past(ABC):
         """
         return self.run(asking.versions, server, tool)
 
+    def graph(self, at: At = None) -> Graph:
+        """All there ever was and what hangs on what: `as_json()`, `as_mermaid()`."""
+        return self.run(asking.graph, at)
+
     def store(self) -> StoreStatus:
         """Where the history is kept, and what is wrong with that. Does not raise."""
         return self.run(asking.store)
@@ -132,6 +137,10 @@ class AioPast(ABC):
     async def versions(self, server: str, tool: str) -> list[Version]:
         """See `Bridge.versions`."""
         return await self.run(asking.versions, server, tool)
+
+    async def graph(self, at: At = None) -> Graph:
+        """See `Bridge.graph`."""
+        return await self.run(asking.graph, at)
 
     async def store(self) -> StoreStatus:
         """See `Bridge.store`."""
