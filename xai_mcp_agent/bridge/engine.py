@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -29,7 +30,7 @@ from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..settings.models import Settings
-from ..sources.base import Completed, OnUpdate, ResourceSource, Source
+from ..sources.base import Completed, OnUpdate, ResourceSource, Source, unchecked
 from ..sources.host import Host
 from ..sources.mcp.auth.store import Access
 from ..sources.mcp.offers.updates import Updates
@@ -159,21 +160,23 @@ class Engine:
         """
         source, arguments = self.pool.start(server), arguments or {}
         listed = self.catalog.get(ToolKey(server, tool)) if source.state == "ready" else None
-        if listed is None:
+        is_pinned = pinned_as is not None or self.is_pinned(server)
+        if listed is None or is_pinned:  # of a pinned one no older listing will do
             started = anyio.current_time()
             listed = await self._listed(source, tool, timeout_seconds)
             if timeout_seconds is not None:
                 left = timeout_seconds - (anyio.current_time() - started)
                 timeout_seconds = max(left, _SHORTEST_CALL_SECONDS)
-        if pinned_as or self.is_pinned(server):
+        if is_pinned:
             await self.choices.hold(listed, pinned_as)
         arguments = self.fitting_arguments(listed, arguments, shown_name)
         if meta and (problems := _not_json(meta)):
             raise InvalidArguments("meta", problems, "values that JSON can hold")
         with remembered(self.memory, listed.key, arguments) as call:
             call.result = result = await source.call(
-                tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress, meta=meta
-            )
+                tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress,
+                meta=meta, check=partial(self.choices.check, listed) if is_pinned else unchecked,
+            )  # fmt: skip
         return result
 
     def is_pinned(self, server: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from ..catalog.memory import Memory
-from ..core.errors import SourceError
+from ..core.errors import DefinitionChanged, SourceError
 from ..core.kinds import SourceKind
 from ..core.results import ToolResult
 from ..core.tools import JsonObject, ToolKey
@@ -27,13 +27,17 @@ def remembered(
 ) -> Generator[Call]:
     """Have the call that is made within the block remembered when it is over."""
     call, started = Call(), time.perf_counter()
-    error = _CANCELLED
+    error: str | None = _CANCELLED
     try:
         yield call
         error = call.result.text if call.result and call.result.is_error else ""
+    except DefinitionChanged:
+        error = None  # it was not called at all
+        raise
     except Exception as cause:
         error = cause.problem if isinstance(cause, SourceError) else str(cause)
         raise
     finally:
-        seconds = time.perf_counter() - started
-        memory.called(key, seconds, error, arguments, call.result, kind)
+        if error is not None:
+            seconds = time.perf_counter() - started
+            memory.called(key, seconds, error, arguments, call.result, kind)

@@ -23,6 +23,10 @@ OnUpdate: TypeAlias = Callable[[str], None]
 Completed: TypeAlias = Literal["prompt", "template"]
 
 
+def unchecked() -> None:
+    """Nothing has to be seen to before a call is sent."""
+
+
 class Source(Protocol):
     """Anything that offers tools."""
 
@@ -72,12 +76,14 @@ class Source(Protocol):
         timeout_seconds: float | None = None,
         on_progress: OnProgress | None = None,
         meta: JsonObject | None = None,
+        check: Callable[[], None] = unchecked,
     ) -> ToolResult:
         """Call one tool and wait for its result, connecting first where that is needed.
 
         A result that the source marks as an error is returned, not raised: the model should
         read it. `timeout_seconds` covers connecting too; None is the source's own limit.
-        `meta` goes along for programs at the far side.
+        `meta` goes along for programs at the far side. `check` is called right before anything is
+        sent, also when that is over a new connection; what it raises is raised here.
 
         Raises:
             SourceFailed: it cannot be reached.

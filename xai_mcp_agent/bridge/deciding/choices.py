@@ -18,7 +18,7 @@ from functools import partial
 import anyio
 
 from ...catalog.catalog import Catalog
-from ...catalog.diff import difference
+from ...catalog.in_full import difference_in_full
 from ...catalog.masked import masked_text
 from ...catalog.memory import Memory
 from ...catalog.reports import Decided
@@ -108,6 +108,14 @@ class Choices:
             await self.read(sources)  # another process may have been the first
         if self._changed_now(tool):
             await self.read(sources)  # somebody may have accepted it meanwhile
+        self.check(tool)
+
+    def check(self, tool: Tool) -> None:
+        """See that it is what was accepted, at this moment.
+
+        Raises:
+            DefinitionChanged: it is not.
+        """
         if now := self._changed_now(tool):
             raise DefinitionChanged(tool.source, tool.name, self.changes(now))
 
@@ -184,7 +192,7 @@ def changes_between(before: Accepted, after: Accepted) -> tuple[str, ...]:
         return ()
     if before.definition is None or after.definition is None:
         return (_NOT_KEPT,)
-    return difference(before.definition, after.definition) or (_HIDDEN,)
+    return difference_in_full(before.definition, after.definition) or (_HIDDEN,)
 
 
 def _now() -> datetime:

@@ -24,7 +24,7 @@ from ...core.events import (
 from ...core.results import ToolResult
 from ...core.tools import JsonObject
 from ...settings.models import ServerSettings
-from ..base import OnProgress
+from ..base import OnProgress, unchecked
 from ..host import Host, caller
 from .auth.logs import hide_what_the_sdk_logs
 from .auth.store import Access
@@ -146,12 +146,14 @@ class McpSource(Offered):
         timeout_seconds: float | None = None,
         on_progress: OnProgress | None = None,
         meta: JsonObject | None = None,
+        check: Callable[[], None] = unchecked,
     ) -> ToolResult:
         """Call one tool; see `Source.call`."""
         started = anyio.current_time()
         limit = timeout_seconds or self._settings.call_timeout_seconds
         if (session := self.usable) is not None:
             try:
+                check()
                 return await session.call(tool, arguments, limit, on_progress, meta)
             except NotSent as cause:
                 logger.info("Asking again over a new connection: %s", cause.problem)
@@ -159,6 +161,7 @@ class McpSource(Offered):
         if timeout_seconds:
             limit -= anyio.current_time() - started
         limit = max(limit, _SHORTEST_CALL_SECONDS)
+        check()  # the server of a new connection may be another version
         return await session.call(tool, arguments, limit, on_progress, meta)
 
     @property
