@@ -78,6 +78,18 @@ def test_two_points_are_compared_tool_by_tool(history: History):
     assert backwards[0].lines[1] == "Parameter 'count' was removed"
 
 
+def test_a_tool_that_changed_before_it_was_renamed_is_found(history: History):
+    history.connected("git", ONE)
+    before = When(history.now)
+    history.listed("git", TWO)
+    history.listed("git", a_tool("history", "Looks.", count=NUMBER))
+    changed = tools_changed(history.store, before, When())
+    lines = ("Parameter 'count' was added (integer, optional)",)
+    assert changed == [ToolChanged(Subject(MCP, "git", "history"), "renamed", lines, LOG)]
+    for name in ("log", "history"):
+        assert tools_changed(history.store, before, When(), Subject(MCP, "git", name)) == changed
+
+
 def test_a_source_that_is_not_connected_has_not_lost_its_tools(history: History):
     """Between two runs nothing is connected, and still nothing was removed."""
     history.connected("git", ONE, ADD)

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xai_mcp_agent.catalog.renames import likely_renames
+from xai_mcp_agent.catalog.diff import difference
+from xai_mcp_agent.catalog.renames import as_if_named, likely_renames
 
 ADD = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 EMPTY = {"type": "object"}
@@ -36,6 +37,12 @@ def test_titles_that_an_sdk_makes_of_the_name_do_not_count():
     old = tool("add", {**ADD, "title": "addArguments"}, output_schema={"title": "addOutput"})
     new = tool("plus", {**ADD, "title": "plusArguments"}, output_schema={"title": "plusOutput"})
     assert likely_renames([old], [new]) == {"add": "plus"}
+
+
+def test_definitions_are_compared_as_if_they_had_one_name():
+    old = tool("add", {**ADD, "title": "addArguments"}, "Adds.")
+    new = tool("plus", {**ADD, "title": "plusArguments"}, "Sums.")
+    assert difference(*as_if_named("plus", old, new)) == ("Description: 'Adds.' → 'Sums.'",)
 
 
 def test_of_several_the_most_similar_names_belong_together():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..core.tools import JsonObject
 from ..history.subject import Subject
@@ -16,8 +16,15 @@ from .renames import as_if_named, likely_renames
 _LOST = "What it was is not in the history any more, so what changed cannot be told"
 _HIDDEN = "Something changed that is hidden because it is secret"
 
-Defined: TypeAlias = tuple[str, JsonObject | None]
-"""The digest of a definition, and the definition; None where that was lost."""
+
+class Defined(NamedTuple):
+    """A definition by its digest; `definition` is None where it was lost."""
+
+    digest: str
+    definition: JsonObject | None
+
+
+_Tools: TypeAlias = Mapping[Subject, Defined]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,49 +80,46 @@ def differences(old: JsonObject | None, new: JsonObject | None) -> tuple[str, ..
     return difference(old, new) or (_HIDDEN,)
 
 
-def compared(old: Mapping[Subject, Defined], new: Mapping[Subject, Defined]) -> list[ToolChanged]:
-    """What became of each tool, by the names of sources and tools."""
-    found = list(_changes(old, new))
+def compared(old: _Tools, new: _Tools, last: _Tools) -> list[ToolChanged]:
+    """What became of each tool, by the names of sources and tools.
+
+    `last` tells how those that are not there any more were at last.
+    """
+    found = list(_changes(old, new, last))
     return sorted(found, key=lambda x: (x.tool.kind.name, x.tool.source, x.tool.tool or ""))
 
 
-def _changes(
-    old: Mapping[Subject, Defined], new: Mapping[Subject, Defined]
-) -> Iterator[ToolChanged]:
+def _changes(old: _Tools, new: _Tools, last: _Tools) -> Iterator[ToolChanged]:
     for tool in old.keys() & new.keys():
-        if old[tool][0] != new[tool][0]:
-            yield ToolChanged(tool, "changed", differences(old[tool][1], new[tool][1]))
-    renames = _renames(old, new)
+        if old[tool].digest != new[tool].digest:
+            lines = differences(old[tool].definition, new[tool].definition)
+            yield ToolChanged(tool, "changed", lines)
+    gone = {x: last.get(x, old[x]) for x in old.keys() - new.keys()}
+    came = {x: new[x] for x in new.keys() - old.keys()}
+    renames = _renames(gone, came)
     for was, tool in renames.items():
-        before, after = old[was][1] or {}, new[tool][1] or {}
+        before, after = old[was].definition or {}, new[tool].definition or {}
         lines = difference(*as_if_named(tool.tool or "", before, after))
         yield ToolChanged(tool, "renamed", lines, was)
-    for tool in old.keys() - new.keys() - renames.keys():
+    for tool in gone.keys() - renames.keys():
         yield ToolChanged(tool, "removed")
-    for tool in new.keys() - old.keys() - set(renames.values()):
+    for tool in came.keys() - set(renames.values()):
         yield ToolChanged(tool, "added")
 
 
-def _renames(
-    old: Mapping[Subject, Defined], new: Mapping[Subject, Defined]
-) -> dict[Subject, Subject]:
+def _renames(gone: _Tools, came: _Tools) -> dict[Subject, Subject]:
     """Those that are likely, of each source."""
-    gone, came = _by_source(old, new), _by_source(new, old)
+    old, new = _by_source(gone), _by_source(came)
     found: dict[Subject, Subject] = {}
-    for source in gone.keys() & came.keys():
-        for was, name in likely_renames(gone[source], came[source]).items():
-            found[Subject(source.kind, source.source, was)] = Subject(
-                source.kind, source.source, name
-            )
+    for source in old.keys() & new.keys():
+        for was, name in likely_renames(old[source], new[source]).items():
+            found[replace(source, tool=was)] = replace(source, tool=name)
     return found
 
 
-def _by_source(
-    these: Mapping[Subject, Defined], those: Mapping[Subject, Defined]
-) -> dict[Subject, list[JsonObject]]:
-    """The definitions of the tools that only these have."""
+def _by_source(tools: _Tools) -> dict[Subject, list[JsonObject]]:
     found: dict[Subject, list[JsonObject]] = defaultdict(list)
-    for tool, (_, definition) in these.items():
-        if tool not in those and definition is not None:
+    for tool, (_, definition) in tools.items():
+        if definition is not None:
             found[tool.anchor].append({**definition, "name": tool.tool})
     return found

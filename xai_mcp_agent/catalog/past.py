@@ -16,7 +16,7 @@ from ..history.event import Change, Event
 from ..history.log import Range
 from ..history.store import Store
 from ..history.subject import Subject
-from .compared import ToolChanged, Version, compared, differences
+from .compared import Defined, ToolChanged, Version, compared, differences
 from .fold import Records
 from .graph import Graph, graph_of
 from .projection import Projection
@@ -100,35 +100,45 @@ def tools_changed(
 ) -> list[ToolChanged]:
     """What is different between two points: of one tool, of a source, or of all there is.
 
-    A tool is there as long as its source offers it, also while that is not connected.
+    A tool is there as long as its source offers it, also while that is not connected. One that
+    was renamed is asked for by either name.
 
     Raises:
         StoreFailed: the store.
     """
-    old, new = (_offered(store, moment, subject) for moment in (before, after))
-    different = {*old.items()} ^ {*new.items()}
+    source = subject and subject.anchor
+    then, now = _told(store, before, source), _told(store, after, source)
+    old, new = _offered(then), _offered(now)
+    # By what it was at last, a tool that was renamed later is found more often.
+    last = {x: now.tools[x].definition for x in old.keys() - new.keys() if x in now.tools}
+    different = {x for x in old.keys() | new.keys() if old.get(x) != new.get(x)}
     with store.reading() as connection:
-        known = log.definitions_of(connection, (digest for _, digest in different))
-    return compared(
-        {x: (digest, known.get(digest)) for x, digest in old.items() if (x, digest) in different},
-        {x: (digest, known.get(digest)) for x, digest in new.items() if (x, digest) in different},
+        digests = {side[x] for side in (old, new, last) for x in different if x in side}
+        known = log.definitions_of(connection, digests)
+    sides = (
+        {x: Defined(side[x], known.get(side[x])) for x in different & side.keys()}
+        for side in (old, new, last)
     )
+    found = compared(*sides)
+    return [x for x in found if subject in (None, source, x.tool, x.was)]
 
 
-def _offered(store: Store, moment: When, subject: Subject | None) -> dict[Subject, str]:
+def _told(store: Store, moment: When, source: Subject | None) -> Records:
+    """What was known then of a source and its tools, but not of calls; or all that was known."""
+    if source is None:
+        return records_at(store, moment)
+    with store.reading() as connection:
+        until = _position(connection, store.project_id, moment)
+        wanted = Range(anchor=source, until=until, changes=_TELLING)
+        return Records().fold(log.read(connection, store.project_id, wanted))
+
+
+def _offered(records: Records) -> dict[Subject, str]:
     """The tools that were there, and the digests of their definitions."""
-    if subject is None:
-        records = records_at(store, moment)
-    else:
-        with store.reading() as connection:
-            until = _position(connection, store.project_id, moment)
-            wanted = Range(anchor=subject.anchor, until=until, changes=_TELLING)
-            records = Records().fold(log.read(connection, store.project_id, wanted))
     return {
         tool: record.definition
         for tool, record in records.tools.items()
-        if (subject is None or subject in (tool, tool.anchor))
-        and is_offered(record, records.sources.get(tool.anchor))
+        if is_offered(record, records.sources.get(tool.anchor))
     }
 
 
