@@ -11,7 +11,6 @@ import resource
 import shutil
 import sqlite3
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -41,7 +40,7 @@ TOOLS = tuple(Tool(ToolKey("git", name), "Looks.", {"type": "object"}) for name 
 
 @contextmanager
 def memory_in(place: Place) -> Iterator[Memory]:
-    memory = Memory(place, str)
+    memory = Memory(place, str, {"arguments"})
     try:
         yield memory
     finally:
@@ -50,6 +49,10 @@ def memory_in(place: Place) -> Iterator[Memory]:
 
 def connect(memory: Memory, tools: tuple[Tool, ...] = TOOLS) -> None:
     memory.notice(SourceConnected("git", "stdio", "2026-07-28"))
+    list_tools(memory, *tools)
+
+
+def list_tools(memory: Memory, *tools: Tool) -> None:
     memory.notice(InventoryChanged("git", Inventory("git", tools)))
 
 
@@ -208,7 +211,8 @@ def test_what_was_reported_while_the_disk_was_full_is_written_when_there_is_room
         call(memory, 1)
         settle(memory)
         with files_no_longer_than(100_000):
-            call(memory, 2, words="x" * 200_000)
+            list_tools(memory, *TOOLS, Tool(ToolKey("git", "long"), "x" * 200_000, {}))
+            call(memory, 2)
             wait_for_trouble(memory)
             call(memory, 3)
             assert "disk" in refused(memory).problem
@@ -353,7 +357,7 @@ def test_damage_in_the_middle_of_a_run_costs_what_cannot_be_read(tmp_path: Path)
 
 
 def test_nobody_waits_for_an_answer_that_cannot_come(tmp_path: Path) -> None:
-    memory = Memory(place_of("", tmp_path), str)
+    memory = Memory(place_of("", tmp_path), str, {"arguments"})
     connect(memory)
     settle(memory)
     memory.close(_SECONDS)
@@ -386,7 +390,7 @@ def test_a_report_that_no_database_takes_does_not_hold_up_the_others(
 ) -> None:
     with memory_in(place_of("", tmp_path)) as memory:
         call(memory, 1)
-        memory.called(ToolKey("git", "log"), 0.1, "", {"no": threading.Lock()})
+        list_tools(memory, Tool(ToolKey("git", "odd"), "", {"one": 1, 2: "two"}))  # type: ignore
         call(memory, 2)
         assert numbers(events(memory)) == [1, 2]
     assert ["A report was not written" in x for x in said(caplog)] == [True]

@@ -23,7 +23,7 @@ NAMES = ("look", "listen")
 def main(store: str, folder: str, source: str, *counts: str) -> None:
     """Write them all, or until it is killed."""
     first, count, each = map(int, counts)
-    memory = Memory(place_of(store, Path(folder)), str)
+    memory = Memory(place_of(store, Path(folder)), str, {"arguments"})
     tools = tuple(Tool(ToolKey(source, name), name, {"type": "object"}) for name in NAMES)
     memory.notice(SourceConnected(source, "stdio", "2026-07-28"))
     memory.notice(InventoryChanged(source, Inventory(source, tools)))
