@@ -104,7 +104,7 @@ class SchemaComparison:
             if refs in self._met:
                 return
             self._met.add(refs)
-            old, new = resolved(old, self._old), resolved(new, self._new)
+            old, new = _resolved(old, self._old), _resolved(new, self._new)
         if old is False or new is False:
             yield f"{place}: type {type_label(old, self._old)} → {type_label(new, self._new)}"
             return
@@ -241,7 +241,7 @@ def type_label(schema: Any, root: Any, items_depth: int = _LABEL_DEPTH) -> str:
     return _label(schema, root, items_depth, _LABEL_DEPTH)
 
 
-def resolved(schema: Any, root: Any) -> Any:
+def _resolved(schema: Any, root: Any) -> Any:
     """The schema that a `$ref` leads to within its document, with what else stands beside it."""
     seen: set[str] = set()
     while ref := _ref_of(schema):
@@ -257,7 +257,7 @@ def resolved(schema: Any, root: Any) -> Any:
 def _label(schema: Any, root: Any, items_depth: int, depth: int) -> str:
     if isinstance(schema, bool):
         return "anything" if schema else "nothing"
-    spec = _as_object(resolved(schema, root))
+    spec = _as_object(_resolved(schema, root))
     named = spec.get("type")
     if named == "array" and items_depth and depth and _is_schema(spec.get("items")):
         return f"array of {_label(spec['items'], root, items_depth - 1, depth - 1)}"

@@ -43,12 +43,12 @@ def is_same(old: Any, new: Any) -> bool:
 
 
 def plain(text: str, chars: int) -> str:
-    """The text in one line, without anything that a terminal might obey; its end if it is long."""
+    """The text in one line, without anything a terminal might obey; its beginning if it is long."""
     return _clipped(_visible(text), chars)
 
 
 def quoted(text: str, chars: int, keep_end: bool = False) -> str:
-    """The same in quotes."""
+    """The same in quotes; its end, if that is to be kept."""
     visible, room = _visible(text), max(chars - 2, 1)
     if keep_end and len(visible) > room:
         return f"'…{visible[-room + 1 :]}'"
