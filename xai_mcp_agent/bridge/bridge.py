@@ -32,6 +32,7 @@ from .masking import mask_of
 from .past.face import Past
 from .people.program import host_for
 from .portal import Portal
+from .screen.aside import warn_beside_runs
 
 T = TypeVar("T")
 
@@ -72,9 +73,8 @@ class Bridge(Content, Past, Deciding):
             loaded = load_settings() if settings is None else settings_from(settings)
         self.settings = loaded
         folder = Path(token_folder) if token_folder else user_token_folder()
-        memory = Memory(
-            find_place(loaded, store), mask_of([loaded.secrets]), loaded.record, loaded.secrets
-        )
+        place, mask = find_place(loaded, store), mask_of([loaded.secrets])
+        memory = Memory(place, mask, loaded.record, loaded.secrets, warn_beside_runs)
         room = _EngineRoom(loaded, answer, Access(TokenStore(folder), sign_in), memory)
         self._portal = Portal(room.serve)
         self._engine = room.engine

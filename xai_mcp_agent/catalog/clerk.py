@@ -67,10 +67,15 @@ class Clerk:
     """Used from any thread. Its own begins with the first report or question.
 
     `open_recorder` is called in that thread, with the recorder that failed before if there was
-    one. It may raise `StoreFailed`.
+    one. It may raise `StoreFailed`. What a person should know of its trouble is given to `warn`.
     """
 
-    def __init__(self, open_recorder: Callable[[Recorder | None], Recorder]) -> None:
+    def __init__(
+        self,
+        open_recorder: Callable[[Recorder | None], Recorder],
+        warn: Callable[[str], None] = logger.warning,
+    ) -> None:
+        self._warn = warn
         self._open_recorder = open_recorder
         self._recorder: Recorder | None = None
         self._waiting: deque[Report | _Question] = deque()
@@ -236,7 +241,7 @@ class Clerk:
             self._trouble = reason
         if str(reason) not in self._said:
             self._said.add(str(reason))
-            logger.warning("%s %s", reason, _GOES_ON)
+            self._warn(f"{reason} {_GOES_ON}")
         kept: deque[Report] = deque()
         while self._waiting:
             item = self._waiting.popleft()

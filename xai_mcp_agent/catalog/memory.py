@@ -5,6 +5,7 @@ Nothing here waits, except for whoever waits for what a question's future gives.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Container, Iterable
 from concurrent.futures import Future
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from ..history.store import Store
     from .recorder import Recorder
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
 
 # Of what went wrong with a call; the rest of a long text is looked at for secrets only.
@@ -45,6 +48,7 @@ class Memory:
 
     `mask` hides what is secret in the words of strangers. `record` says what is kept of calls
     (`arguments`, `results`); in that are hidden the `secrets`, and what looks like one.
+    What a person should know of its trouble is given to `warn`, in a thread of its own.
     """
 
     def __init__(
@@ -53,9 +57,10 @@ class Memory:
         mask: Callable[[str], str],
         record: Container[str] = (),
         secrets: Secrets | None = None,
+        warn: Callable[[str], None] = logger.warning,
     ) -> None:
         self.place = place
-        self._clerk = Clerk(lambda before: _open(place, mask, before))
+        self._clerk = Clerk(lambda before: _open(place, mask, before), warn)
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
         # Sources that have just connected; their first listing is what is written down of it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -128,6 +128,17 @@ def open_store(place: Place) -> Store:
                 raise
 
 
+def _keep_from_git(place: Place) -> None:
+    """Have git leave a new history of a project alone: it is no part of what people publish.
+
+    Only where there is no `.gitignore` yet; whoever changes or removes ours has decided.
+    """
+    if not place.is_own or place.file is None or place.file.exists():
+        return
+    with suppress(OSError), open(place.file.with_name(".gitignore"), "x", encoding="ascii") as file:
+        file.write(f"{place.file.name}*\n")
+
+
 def _opened(place: Place) -> Store:
     if place.problem:
         raise StoreFailed(place.shown, place.problem, KINDS)
@@ -135,6 +146,7 @@ def _opened(place: Place) -> Store:
     try:
         if place.file is not None:
             place.file.parent.mkdir(parents=True, exist_ok=True)
+            _keep_from_git(place)
         engine = engine_for(place)
     except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
         raise failure(place, cause) from cause

@@ -50,6 +50,25 @@ def started(name: str) -> RunStarted:
     return RunStarted(name, "m", "native", ())
 
 
+def test_a_message_of_the_log_stands_between_the_lines_of_a_run() -> None:
+    paper, said = Paper("terminal"), list[str]()
+
+    def warn() -> None:
+        said.append(paper.written[-1])  # where the line begins, or is wiped
+
+    with paper.console() as console:
+        console.show(STARTED)
+        console.wait_for("the server web")
+        paper.pass_time(2.0, console)
+        assert ".. waiting" in paper.lines[-1]
+        in_thread(lambda: paper.screen.aside(warn))
+        console.show(TextArrived("Half a "))
+        in_thread(lambda: paper.screen.aside(warn))
+        assert said == ["\r"]
+        console.show(TextArrived("line.\n"))
+    assert said == ["\r", "\n"]
+
+
 def test_runs_in_threads_write_whole_lines_that_say_whose_they_are() -> None:
     paper, names = Paper(), ["ada", "bob", "cleo", "dan"]
     all_in = threading.Barrier(len(names))

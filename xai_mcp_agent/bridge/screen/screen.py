@@ -105,6 +105,15 @@ class Screen:
             self._write_held()
             do()
 
+    def aside(self, do: Callable[[], None]) -> None:
+        """Have something else written, such as a message in the log, when no line is open."""
+        with self._lock:
+            if self._open is not None:
+                self._held.append(do)
+                return
+            self._wipe()
+            do()
+
     def stream(self, voice: Voice, text: str) -> None:
         """Write pieces of lines: at once where the run is alone, else line by line."""
         with self._lock:

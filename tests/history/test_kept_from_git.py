@@ -1,0 +1,37 @@
+"""What people publish of a project is not its history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from xai_mcp_agent.history.place import find_place
+from xai_mcp_agent.history.store import open_store
+from xai_mcp_agent.settings.load import load_settings, settings_from
+
+
+def test_a_new_history_of_a_project_is_left_alone_by_git(tmp_path: Path):
+    """Whoever changes or removes the file has decided."""
+    settings = tmp_path / "mcp_settings.json"
+    settings.write_text("{}")
+    place = find_place(load_settings(settings), None, {})
+    ignored = tmp_path / ".xircuits" / ".gitignore"
+    open_store(place).close()
+    assert ignored.read_text() == "history.db*\n"
+    ignored.unlink()
+    open_store(place).close()
+    assert not ignored.exists()
+
+
+def test_nothing_is_written_beside_a_file_that_somebody_named(tmp_path: Path):
+    place = find_place(settings_from({}), tmp_path / "all.db", {})
+    open_store(place).close()
+    assert not (tmp_path / ".gitignore").exists()
+
+
+def test_a_gitignore_that_is_there_stays_as_it_is(tmp_path: Path):
+    (tmp_path / ".xircuits").mkdir()
+    mine = tmp_path / ".xircuits" / ".gitignore"
+    mine.write_text("mine\n")
+    (tmp_path / "mcp_settings.json").write_text("{}")
+    open_store(find_place(load_settings(tmp_path / "mcp_settings.json"), None, {})).close()
+    assert mine.read_text() == "mine\n"
