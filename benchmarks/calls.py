@@ -43,9 +43,14 @@ _START_SECONDS = 20.0
 def rows() -> Iterator[Row]:
     """Measure over stdio, then over HTTP."""
     stdio = StdioServerParameters(command=sys.executable, args=[_SERVER])
-    yield from _measure("stdio", stdio, {"command": sys.executable, "args": [_SERVER]})
-    with _http_server() as one, _http_server() as other:
+    yield from _measure("stdio", stdio, stdio_server())
+    with http_server() as one, http_server() as other:
         yield from _measure("HTTP", one, {"url": other})
+
+
+def stdio_server() -> dict[str, Any]:
+    """What a settings file holds for the server, as a child process."""
+    return {"command": sys.executable, "args": [_SERVER]}
 
 
 def _measure(name: str, target: Any, settings: dict[str, Any]) -> Iterator[Row]:
@@ -145,7 +150,8 @@ def _behind_a_portal(target: Any) -> Iterator[Callable[[], None]]:
 
 
 @contextlib.contextmanager
-def _http_server() -> Iterator[str]:
+def http_server() -> Iterator[str]:
+    """The address of such a server, for the length of the block."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

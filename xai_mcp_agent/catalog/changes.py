@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
-from ..core.definitions import inventory_digest
 from ..core.tools import JsonObject, Tool
 from ..history.event import Change, Event, Links, tool_payload
 from ..history.subject import Project, Subject
 from .records import SourceRecord, ToolRecord, is_offered
 from .reports import Called, Decided, Failed, Listed, Lost, Seeded
+from .seen import Seen
 from .wording import plain
 
 _CONNECTED, _DISCONNECTED, _UNAVAILABLE = (
@@ -47,19 +48,6 @@ class Known:
             for name, tool in seen.tools.items()
             if name not in known or not is_offered(known[name], self.source)
         ]
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a source listed, by the names of the tools: each with the digest of its definition."""
-
-    tools: Mapping[str, Tool]
-    digests: Mapping[str, str]
-
-    @property
-    def inventory(self) -> str:
-        """The digest of it all."""
-        return inventory_digest(self.digests.values())
 
 
 class Changes:
@@ -149,7 +137,7 @@ class Changes:
                 payload[name] = value
         return Event(
             report.tool, "called", report.time, payload,
-            Links(extends=(report.tool.context_id,)),
+            _links_of_call(report.tool),
             run=self._run, event_kind="action", source="executor",
         )  # fmt: skip
 
@@ -210,6 +198,11 @@ class Changes:
     ) -> Event:
         run = run or self._run
         return Event(subject, change, report.time, payload, links, definition, reason, run)
+
+
+@lru_cache(maxsize=1000)
+def _links_of_call(tool: Subject) -> Links:
+    return Links(extends=(tool.context_id,))
 
 
 def _payload(tool: Tool) -> JsonObject:

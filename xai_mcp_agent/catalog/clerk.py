@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 # Calls come in numbers and are written down together; nothing waits for them.
-_CALLS_SECONDS = 0.5
+_CALLS_SECONDS = 1.0
 _BEAT_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0

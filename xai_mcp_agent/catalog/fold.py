@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from ..history.event import Event
 from ..history.subject import Subject
-from .records import SourceRecord, ToolRecord
+from .records import Call, SourceRecord, ToolRecord
 
 
 @dataclass
@@ -22,12 +22,19 @@ class Records:
 
     def fold(self, events: Iterable[Event]) -> Records:
         """Take these events in, in their order; itself."""
+        calls: dict[Subject, list[Event]] = {}
         for event in events:
             subject = event.subject
             if subject.tool is None:
                 self.sources[subject] = fold_source(self.sources.get(subject), event)
+            elif event.change == "called" and subject in self.tools:
+                # Most events are calls, and change nothing else of the tool: all at once, below.
+                calls.setdefault(subject, []).append(event)
             else:
                 self.tools[subject] = fold_tool(self.tools.get(subject), event)
+        for subject, made in calls.items():
+            record = self.tools[subject]
+            self.tools[subject] = replace(record, usage=record.usage.with_calls(map(_call, made)))
         return self
 
 
@@ -58,14 +65,17 @@ def fold_tool(known: ToolRecord | None, event: Event) -> ToolRecord:
                 record, is_available=False, unavailable_since=event.time, reason=event.reason
             )
         case "called":
-            seconds, error = event.payload["seconds"], event.payload.get("error", "")
-            return replace(record, usage=record.usage.with_call(event.time, seconds, error))
+            return replace(record, usage=record.usage.with_calls([_call(event)]))
         case "enabled" | "disabled":
             return replace(record, is_enabled=event.change == "enabled")
         case "accepted":
             return replace(record, accepted=event.definition or "")
         case _:
             return record
+
+
+def _call(event: Event) -> Call:
+    return Call(event.time, event.payload["seconds"], event.payload.get("error", ""))
 
 
 def _listed(record: SourceRecord, event: Event) -> SourceRecord:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Container, Iterable
 from concurrent.futures import Future
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from ..core.events import (
@@ -116,10 +117,11 @@ class Memory:
     ) -> None:
         """A call is over. `error` is empty when it went well."""
         subject = self.subject(key, kind)
-        told = self._mask(error[:_READ_CHARS])[:_ERROR_CHARS]  # masked first: half a secret shows
+        if error:  # masked before it is cut: half a secret shows
+            error = self._mask(error[:_READ_CHARS])[:_ERROR_CHARS]
         given = self._cleaning.short(arguments) if ARGUMENTS in self._record else None
         text = self._cleaning.short(result.text) if result and RESULTS in self._record else None
-        self._clerk.report(Called(subject, _now(), seconds, told, given, text))
+        self._clerk.report(Called(subject, _now(), seconds, error, given, text))
 
     def decided(self, decision: Decided) -> None:
         """Something is to be done with a tool from now on."""
@@ -128,7 +130,7 @@ class Memory:
     def subject(self, key: ToolKey, kind: SourceKind | None = None) -> Subject:
         """What is told of a tool is about this. Without a source it is one of the canvas."""
         known = self._kinds.get(key.source, MCP if key.source else STATIC)
-        return Subject(kind or known, key.source, key.name)
+        return _subject(kind or known, key)
 
     def ask(self, do: Callable[[Store], T]) -> Future[T]:
         """Ask the store something, after all that was told before; see `past`.
@@ -181,6 +183,11 @@ def _open(place: Place, mask: Callable[[str], str], before: Recorder | None) -> 
         before.store.close()
         before.store = open_store(place)
     return before
+
+
+@lru_cache(maxsize=1000)  # the tools that are called most are looked up for each call
+def _subject(kind: SourceKind, key: ToolKey) -> Subject:
+    return Subject(kind, key.source, key.name)
 
 
 def _nothing(_: Recorder) -> None:

@@ -6,15 +6,15 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, Text, or_, select, type_coerce
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Row, Select, Table, Text, bindparam, or_, select, type_coerce
 
 from ..core.tools import JsonObject
 from ..history import log
+from ..history.bulk import insert_rows
 from ..history.event import Event
 from ..history.log import subject_of
 from ..history.subject import Subject
-from ..history.tables import sources, tools
+from ..history.tables import kept_json, kept_words, sources, tools
 from .changes import Known
 from .fold import Records
 from .records import SourceRecord, ToolRecord
@@ -25,6 +25,15 @@ from .stored import (
     tool_as_json,
     tool_from_json,
 )
+
+
+def _one_of(table: Table) -> Select[Any]:
+    mine = table.c.project == bindparam("project")
+    return select(table).where(mine, table.c.subject == bindparam("subject"))
+
+
+# Made once: they are asked for every source and tool that something happens to.
+_SOURCE, _TOOL = _one_of(sources), _one_of(tools)
 
 
 class Projection:
@@ -39,23 +48,31 @@ class Projection:
         self._records = Records()
         self._read: set[Subject] = set()
         self._new: list[Event] = []
+        self._folds = 0  # how many of them are in the records: many together take less time
         self._bodies: dict[str, str] = {}
 
     def source(self, subject: Subject) -> SourceRecord | None:
         """What is known of a source."""
-        if subject not in self._read:
-            self._read.add(subject)
-            for row in self._rows(sources, sources.c.subject == subject.digest):
-                self._records.sources[subject] = _source(row)
-        return self._records.sources.get(subject)
+        self.read(subject)
+        return self._folded().sources.get(subject)
 
     def tool(self, subject: Subject) -> ToolRecord | None:
         """What is known of a tool."""
-        if subject not in self._read:
-            self._read.add(subject)
-            for row in self._rows(tools, tools.c.subject == subject.digest):
+        self.read(subject)
+        return self._folded().tools.get(subject)
+
+    def read(self, subject: Subject) -> None:
+        """Have what is known of it at hand."""
+        if subject in self._read:
+            return
+        self._read.add(subject)
+        key = {"project": self._project, "subject": subject.digest}
+        if subject.tool is None:
+            for row in self.connection.execute(_SOURCE, key):
+                self._records.sources[subject] = _source(row)
+        else:
+            for row in self.connection.execute(_TOOL, key):
                 self._records.tools[subject] = _tool(row)
-        return self._records.tools.get(subject)
 
     def known(self, subject: Subject) -> Known:
         """What is known of a source and of all the tools it ever had."""
@@ -64,7 +81,7 @@ class Projection:
             if record.subject not in self._read:
                 self._read.add(record.subject)
                 self._records.tools[record.subject] = record
-        mine = (x for x in self._records.tools.values() if x.subject.anchor == subject)
+        mine = (x for x in self._folded().tools.values() if x.subject.anchor == subject)
         return Known(self.source(subject), {x.name: x for x in mine})
 
     def sources_of(self, run: str) -> list[Subject]:
@@ -96,23 +113,22 @@ class Projection:
         return records
 
     def add(self, events: Iterable[Event], bodies: Mapping[str, str] | None = None) -> None:
-        """Take events in. What they are about must have been asked for before.
+        """Take events in. What they are about must have been read before.
 
         `bodies` are the definitions they name, by digest, as far as those may be new.
         """
-        new = list(events)
-        self._records.fold(new)
-        self._new += new
+        self._new += events
         self._bodies |= bodies or {}
 
-    def save(self) -> list[Event]:
-        """Write all that was added, into the log and the records; the events as they are kept."""
-        kept = log.append(self.connection, self._project, self._new, self._bodies)
-        touched = {x.subject for x in kept}
-        self._write(sources, [self._records.sources[x] for x in touched if x.tool is None])
-        self._write(tools, [self._records.tools[x] for x in touched if x.tool is not None])
-        self._new, self._bodies = [], {}
-        return kept
+    def save(self) -> None:
+        """Write all that was added, into the log and the records."""
+        if not self._new:
+            return
+        log.append(self.connection, self._project, self._new, self._bodies)
+        touched, records = {x.subject for x in self._new}, self._folded()
+        self._write(sources, [records.sources[x] for x in touched if x.tool is None])
+        self._write(tools, [records.tools[x] for x in touched if x.tool is not None])
+        self._new, self._bodies, self._folds = [], {}, 0
 
     def replace(self, records: Records) -> None:
         """Have these records, and no others."""
@@ -121,35 +137,37 @@ class Projection:
         self._write(sources, records.sources.values())
         self._write(tools, records.tools.values())
 
+    def _folded(self) -> Records:
+        """The records, with all that was added."""
+        if self._folds < len(self._new):
+            self._records.fold(self._new[self._folds :])
+            self._folds = len(self._new)
+        return self._records
+
     def _rows(self, table: Table, *conditions: Any) -> Iterable[Row[Any]]:
         query = select(table).where(table.c.project == self._project, *conditions)
         return self.connection.execute(query)
 
     def _write(self, table: Table, records: Iterable[SourceRecord | ToolRecord]) -> None:
-        rows = [{"project": self._project, **_row(record)} for record in records]
-        if not rows:
-            return
-        dialect = sqlite if self.connection.dialect.name == "sqlite" else postgresql
-        statement = dialect.insert(table)
-        statement = statement.on_conflict_do_update(
-            index_elements=[table.c.project, table.c.subject],
-            set_={"record": statement.excluded.record},
-        )
-        self.connection.execute(statement, rows)
+        rows = (_row(self._project, record) for record in records)
+        insert_rows(self.connection, table, rows, update=table.c.record.name)
 
 
-def _row(record: SourceRecord | ToolRecord) -> JsonObject:
+def _row(project: int, record: SourceRecord | ToolRecord) -> tuple[Any, ...]:
+    """In the order of the columns."""
     subject = record.subject
-    row = {"subject": subject.digest, "kind": subject.kind.name}
+    kind, source = subject.kind.name, kept_words(subject.source)
     if isinstance(record, SourceRecord):
-        return {**row, "name": subject.source, "record": source_as_json(record)}
-    return {
-        **row,
-        "anchor": subject.anchor.digest,
-        "source_name": subject.source,
-        "name": subject.tool,
-        "record": tool_as_json(record),
-    }
+        return project, subject.digest, kind, source, kept_json(source_as_json(record))
+    return (
+        project,
+        subject.digest,
+        subject.anchor.digest,
+        kind,
+        source,
+        kept_words(record.name),
+        kept_json(tool_as_json(record)),
+    )
 
 
 def _source(row: Row[Any]) -> SourceRecord:

@@ -16,13 +16,14 @@ from ..core.tools import Tool
 from ..history.runs import Runs
 from ..history.store import Store
 from ..history.subject import Subject
-from .changes import Changes, Known, Seen
+from .changes import Changes, Known
 from .masked import masked_text
 from .projection import Projection
 from .records import ToolRecord
 from .renames import likely_renames
 from .renewal import renew_stale
 from .reports import Called, Decided, Failed, Listed, Lost, Report, Seeded
+from .seen import Seen, seen_in
 
 _ENDED = "It was still connected when its process ended."
 
@@ -35,7 +36,7 @@ class Recorder:
         self._renewed: Store | None = None
         self._mask = mask
         # Of the last listing of each source: most are listed again as they were.
-        self._digests: dict[Subject, dict[str, tuple[Tool, str]]] = {}
+        self._seen: dict[Subject, Seen] = {}
         self._connected: dict[Subject, Listed] = {}
         self._runs = Runs(store.project_id)  # not begun
         self._changes = Changes(store.project, self._runs.own)
@@ -112,7 +113,7 @@ class Recorder:
             case Listed():
                 self._listed(projection, report)
             case Lost():
-                self._digests.pop(report.source, None)
+                self._seen.pop(report.source, None)
                 self._connected.pop(report.source, None)
                 known = projection.known(report.source)
                 projection.add(self._changes.of_loss(report, known))
@@ -122,7 +123,7 @@ class Recorder:
             case Seeded():
                 self._seeded(projection, report)
             case Called():
-                projection.tool(report.tool)
+                projection.read(report.tool)
                 projection.add([self._changes.of_call(report)])
             case Decided():
                 known = projection.tool(report.tool)
@@ -130,7 +131,8 @@ class Recorder:
 
     def _listed(self, projection: Projection, report: Listed) -> None:
         self._connected[report.source] = report
-        seen = self._seen(report)
+        seen = seen_in(report.tools, self._seen.get(report.source))
+        self._seen[report.source] = seen.without_texts()
         source = projection.source(report.source)
         if source is None or self._runs.own not in source.runs:
             report = replace(report, connected=True)
@@ -142,15 +144,6 @@ class Recorder:
         renames = self._renames(projection, known.vanished(seen), known.came(seen))
         events = self._changes.of_listing(report, seen, known, renames)
         projection.add(events, self._bodies(seen, known))
-
-    def _seen(self, report: Listed) -> Seen:
-        before = self._digests.get(report.source, {})
-        now = {tool.name: (tool, _digest(tool, before.get(tool.name))) for tool in report.tools}
-        self._digests[report.source] = now
-        return Seen(
-            {name: tool for name, (tool, _) in now.items()},
-            {name: digest for name, (_, digest) in now.items()},
-        )
 
     def _renames(
         self, projection: Projection, vanished: list[ToolRecord], came: list[Tool]
@@ -168,8 +161,9 @@ class Recorder:
 
     def _bodies(self, seen: Seen, known: Known) -> dict[str, str]:
         """The definitions that the store may not have yet."""
-        new = (x for x, d in seen.digests.items() if not _has(known, x, d))
-        return {seen.digests[name]: self._body(seen.tools[name]) for name in new}
+        new = {d: x for x, d in seen.digests.items() if not _has(known, x, d)}
+        texts = {d: seen.texts.get(d) or definition_text(seen.tools[x]) for d, x in new.items()}
+        return {digest: masked_text(text, self._mask) for digest, text in texts.items()}
 
     def _seeded(self, projection: Projection, report: Seeded) -> None:
         digests = {tool.name: digest_of(definition_text(tool)) for tool in report.tools}
@@ -187,12 +181,6 @@ class Recorder:
 
     def _body(self, tool: Tool) -> str:
         return masked_text(definition_text(tool), self._mask)
-
-
-def _digest(tool: Tool, before: tuple[Tool, str] | None) -> str:
-    if before is not None and before[0] is tool:
-        return before[1]
-    return digest_of(definition_text(tool))
 
 
 def _has(known: Known, name: str, digest: str) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..history.subject import Subject
 
@@ -18,6 +18,14 @@ _MOST = 0.95
 ToolState: TypeAlias = Literal["available", "at rest", "gone"]
 """at rest: its source is not connected, and would bring it along. gone: the source went on
 without it."""
+
+
+class Call(NamedTuple):
+    """A call that was made; `error` is empty when it went well."""
+
+    time: datetime
+    seconds: float
+    error: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +54,24 @@ class Usage:
                 return math.exp((bucket + 0.5) * _BUCKET_GROWTH)
         return None
 
-    def with_call(self, time: datetime, seconds: float, error: str) -> Usage:
-        """One call more; `error` is empty when it went well."""
-        bucket = math.floor(math.log(max(seconds, _SHORTEST_SECONDS)) / _BUCKET_GROWTH)
-        return Usage(
-            calls=self.calls + 1,
-            errors=self.errors + bool(error),
-            last_error=error or self.last_error,
-            last_executed=time,
-            total_seconds=self.total_seconds + seconds,
-            durations={**self.durations, bucket: self.durations.get(bucket, 0) + 1},
-        )
+    def with_calls(self, made: Iterable[Call]) -> Usage:
+        """Some calls more, in their order."""
+        calls, errors, last_error = self.calls, self.errors, self.last_error
+        last_executed, total_seconds = self.last_executed, self.total_seconds
+        durations = dict(self.durations)
+        for call in made:
+            calls += 1
+            last_executed = call.time
+            total_seconds += call.seconds
+            bucket = math.floor(math.log(max(call.seconds, _SHORTEST_SECONDS)) / _BUCKET_GROWTH)
+            durations[bucket] = durations.get(bucket, 0) + 1
+            if call.error:
+                errors, last_error = errors + 1, call.error
+        return Usage(calls, errors, last_error, last_executed, total_seconds, durations)
+
+
+NO_USAGE = Usage()
+"""That of a tool that was never called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +93,7 @@ class ToolRecord:
     reason: str = ""
     is_enabled: bool = True
     accepted: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
 
     @property
     def name(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.tools import JsonObject
 from ..history.subject import Subject
-from .records import SourceRecord, ToolRecord, Usage
+from .records import NO_USAGE, SourceRecord, ToolRecord, Usage
 
 MARKS_OF_DECISIONS = ('"is_disabled":true', '"accepted":"')
 """One of these stands in the row of a tool about which something was decided."""
@@ -63,7 +63,7 @@ def tool_from_json(subject: Subject, value: JsonObject) -> ToolRecord:
         reason=value.get("reason", ""),
         is_enabled=not value.get("is_disabled", False),
         accepted=value.get("accepted", ""),
-        usage=_usage_from_json(value["usage"]) if "usage" in value else Usage(),
+        usage=_usage_from_json(value["usage"]) if "usage" in value else NO_USAGE,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from .tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
 
-_DIGEST_CHARS = 16  # 64 bits: of a million definitions two are alike once in 37 million histories
+_DIGEST_CHARS = 32  # 128 bits: with half of them somebody could make two definitions of one digest
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 
 
@@ -20,14 +20,18 @@ def definition_of(tool: Tool) -> JsonObject:
     """
     fields: JsonObject = {
         "name": tool.name,
-        "title": tool.title,
         "description": tool.description,
         "input_schema": tool.input_schema,
-        "output_schema": tool.output_schema,
-        "annotations": _of_annotations(tool.annotations) or None,
-        "icons": [_of_icon(icon) for icon in tool.icons] or None,
     }
-    return {name: x for name, x in fields.items() if x is not None}
+    if tool.title is not None:
+        fields["title"] = tool.title
+    if tool.output_schema is not None:
+        fields["output_schema"] = tool.output_schema
+    if claims := _of_annotations(tool.annotations):
+        fields["annotations"] = claims
+    if tool.icons:
+        fields["icons"] = [_of_icon(icon) for icon in tool.icons]
+    return fields
 
 
 def tool_of(key: ToolKey, definition: JsonObject) -> Tool:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from ..core.kinds import MCP, META, STATIC, SourceKind
 from ..core.tools import JsonObject
+from .bulk import insert_rows
 from .event import Change, Event, Links, tool_payload
 from .subject import Subject
-from .tables import definitions, events, loaded
+from .tables import definitions, events, kept_json, kept_moment, kept_words, loaded
 
 _ROWS_AT_A_TIME = 2000
 _DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement
+_LINKS = tuple(field.name for field in fields(Links))
+# Made once: it is asked in every transaction.
+_NEWEST = select(func.max(events.c.position)).where(events.c.project == bindparam("project"))
 _KINDS = {kind.name: kind for kind in (MCP, STATIC, META)}
 
 
@@ -45,24 +48,22 @@ def append(
     project: int,
     new: Iterable[Event],
     bodies: Mapping[str, str],
-) -> list[Event]:
-    """Add events at the end; as they are kept, with their positions.
+) -> int:
+    """Add events at the end; the position of the last one.
 
     Within a transaction for writing, which keeps others from taking the same positions. `bodies`
     are definitions as JSON text by their digests; one that is known already is not written again.
     """
-    first = last_position(connection, project) + 1
-    kept = [replace(x, position=number) for number, x in enumerate(new, first)]
-    if kept:
-        _keep_definitions(connection, bodies)
-        connection.execute(events.insert(), [_row(project, x) for x in kept])
-    return kept
+    last = last_position(connection, project)
+    rows = [_row(project, position, event) for position, event in enumerate(new, last + 1)]
+    insert_rows(connection, definitions, bodies.items())
+    insert_rows(connection, events, rows)
+    return last + len(rows)
 
 
 def last_position(connection: Connection, project: int) -> int:
     """The position of the newest event; 0 before the first."""
-    newest = select(func.max(events.c.position)).where(events.c.project == project)
-    return connection.execute(newest).scalar() or 0
+    return connection.execute(_NEWEST, {"project": project}).scalar() or 0
 
 
 def position_at(connection: Connection, project: int, moment: datetime) -> int:
@@ -116,14 +117,6 @@ def subject_of(kind: str, source: str, tool: str | None) -> Subject:
     return Subject(_KINDS.get(kind) or SourceKind(kind), source, tool)
 
 
-def _keep_definitions(connection: Connection, bodies: Mapping[str, str]) -> None:
-    if not bodies:
-        return
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    statement = dialect.insert(definitions).on_conflict_do_nothing()
-    connection.execute(statement, [{"digest": x, "body": body} for x, body in bodies.items()])
-
-
 def _is_told_by_definition(event: Event) -> bool:
     """Whether its payload need not be kept, because it can be made anew."""
     return event.event_kind == "fact" and bool(event.subject.tool and event.definition)
@@ -136,27 +129,27 @@ def _payload_in(body: str | None) -> JsonObject:
     return tool_payload(definition["name"], definition["description"], definition["input_schema"])
 
 
-def _row(project: int, event: Event) -> dict[str, Any]:
-    subject = event.subject
-    links = {name: ids for name, ids in event.links.as_json().items() if ids}
-    return {
-        "project": project,
-        "position": event.position,
-        "time": event.time,
-        "run": event.run,
-        "change": event.change,
-        "kind": subject.kind.name,
-        "source_name": subject.source,
-        "tool": subject.tool,
-        "subject": subject.digest,
-        "anchor": subject.anchor.digest,
-        "event_kind": event.event_kind,
-        "source": event.source,
-        "payload": None if _is_told_by_definition(event) else event.payload,
-        "links": links,
-        "definition": event.definition,
-        "reason": event.reason,
-    }
+def _row(project: int, position: int, event: Event) -> tuple[Any, ...]:
+    """In the order of the columns."""
+    subject, links = event.subject, event.links
+    return (
+        project,
+        position,
+        kept_moment(event.time),
+        event.run,
+        event.change,
+        subject.kind.name,
+        kept_words(subject.source),
+        None if subject.tool is None else kept_words(subject.tool),
+        subject.digest,
+        subject.anchor.digest,
+        event.event_kind,
+        event.source,
+        None if _is_told_by_definition(event) else kept_json(event.payload),
+        kept_json({name: getattr(links, name) for name in _LINKS if getattr(links, name)}),
+        event.definition,
+        kept_words(event.reason),
+    )
 
 
 def _query(project: int, wanted: Range) -> Select[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
 
 from ..core.kinds import META, STATIC, SourceKind
 
@@ -22,6 +23,12 @@ class Subject:
     kind: SourceKind
     source: str
     tool: str | None = None
+    # Asked for several times while an event is written.
+    _digest: str = field(default="", init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """Quick: every event is looked up by it. Kinds that share names are few."""
+        return hash((self.source, self.tool))
 
     @property
     def context_id(self) -> str:
@@ -40,14 +47,17 @@ class Subject:
     @property
     def digest(self) -> str:
         """What a store finds it by: names may be longer than a database can index."""
-        names = f"{self.kind.name}:{len(self.source)}:{self.source}"
-        names += "" if self.tool is None else f":{self.tool}"
-        return hashlib.sha256(names.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+        if not self._digest:
+            names = f"{self.kind.name}:{len(self.source)}:{self.source}"
+            names += "" if self.tool is None else f":{self.tool}"
+            data = names.encode("utf-8", "surrogatepass")
+            object.__setattr__(self, "_digest", hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS])
+        return self._digest
 
     @property
     def anchor(self) -> Subject:
         """The source it belongs to; itself, if it is one."""
-        return Subject(self.kind, self.source)
+        return self if self.tool is None else _anchor(self.kind, self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +76,8 @@ class Project:
     def knowledge_id(self) -> str:
         """The id of all that is known of the project."""
         return f"knowledge:{self.name}_{self.repo_hash}"
+
+
+@lru_cache(maxsize=256)
+def _anchor(kind: SourceKind, source: str) -> Subject:
+    return Subject(kind, source)

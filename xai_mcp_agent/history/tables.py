@@ -6,9 +6,10 @@ Importing this loads SQLAlchemy, so it is done where a store is used, in the thr
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from pydantic_core import to_json
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -40,10 +41,8 @@ class Words(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """As JSON writes it, without the quotes."""
-        if value is None or (value.isascii() and value.isprintable() and "\\" not in value):
-            return value
-        return json.dumps(value)[1:-1]
+        """As `kept_words`."""
+        return None if value is None else kept_words(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         """As it was."""
@@ -57,18 +56,12 @@ class Moment(TypeDecorator[datetime]):
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:
-        """Microseconds since 1970 in UTC."""
-        if value is None:
-            return None
-        passed = value - _EPOCH
-        return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+        """As `kept_moment`."""
+        return None if value is None else kept_moment(value)
 
     def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:
         """In UTC."""
-        if value is None:
-            return None
-        seconds, micros = divmod(value, 1_000_000)
-        return datetime.fromtimestamp(seconds, UTC).replace(microsecond=micros)
+        return None if value is None else _EPOCH + timedelta(microseconds=value)
 
 
 class Json(TypeDecorator[Any]):
@@ -78,12 +71,32 @@ class Json(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
-        """As text; None is no value."""
-        return None if value is None else _encode(value)
+        """As `kept_json`; None is no value."""
+        return None if value is None else kept_json(value)
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
         """As it was."""
         return None if value is None else loaded(value)
+
+
+def kept_words(text: str) -> str:
+    """As JSON writes it, without the quotes."""
+    is_plain = text.isascii() and text.isprintable() and "\\" not in text
+    return text if is_plain else json.dumps(text)[1:-1]
+
+
+def kept_json(value: Any) -> str:
+    """As text in ASCII."""
+    try:
+        return to_json(value).decode("ascii")
+    except ValueError:  # not in ASCII, or with halves of surrogate pairs; that takes longer
+        return _encode(value)
+
+
+def kept_moment(time: datetime) -> int:
+    """Microseconds since 1970 in UTC."""
+    passed = time - _EPOCH
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
 
 
 _Digest = String(32)

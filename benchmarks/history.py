@@ -1,0 +1,180 @@
+"""What it costs that everything is remembered: at a connect, a refresh, a call, and to look back.
+
+A call is measured with a bridge that remembers in a file, as bridges do, against one whose reports
+are dropped. Both speak to a server of their own, and take turns. The rest is the thread that owns
+the store, driven directly: what is listed is there already, so that only the recording is timed.
+
+The targets are ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.catalog.past import When, events_in, records_at
+from xai_mcp_agent.catalog.recorder import Recorder
+from xai_mcp_agent.catalog.reports import Called, Listed, Report
+from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.core.tools import Tool, ToolKey
+from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.place import Place, find_place
+from xai_mcp_agent.history.store import open_store
+from xai_mcp_agent.history.subject import Subject
+from xai_mcp_agent.settings.models import Settings
+
+from .calls import http_server, stdio_server
+from .rows import Row, ratio, seconds
+
+_TOOLS = 10_000
+_CONNECT_SECONDS, _REFRESH_MS, _OPEN_SECONDS = 2.0, 50.0, 1.0
+_EVENTS = 1_000_000
+_AT_ONCE = 1000
+_TIMES = 3
+_CALLS, _ROUNDS, _OVERHEAD = 96, 41, 1.02
+_BIG = Subject(MCP, "big")
+
+
+def rows() -> Iterator[Row]:
+    """Measure what a call costs, then listings, then a long history."""
+    yield from _calls()
+    with _store() as place:
+        yield from _listings(place)
+    with _store() as place:
+        yield from _long(place)
+
+
+def _calls() -> Iterator[Row]:
+    one, other = stdio_server(), stdio_server()
+    yield _overhead("stdio", one, other)
+    with http_server() as one, http_server() as other:
+        yield _overhead("HTTP", {"url": one}, {"url": other})
+
+
+def _overhead(name: str, one: dict[str, Any], other: dict[str, Any]) -> Row:
+    with _bridge(one) as remembering, _bridge(other) as forgetting:
+        _forget(forgetting)
+        calls = _calls_of(remembering), _calls_of(forgetting)
+        calls[0](), calls[1]()  # warm
+        value, spread = ratio(*calls, _ROUNDS)
+    return Row(f"a call over {name}, remembered / not", value, "x", _OVERHEAD, spread)
+
+
+@contextlib.contextmanager
+def _bridge(entry: dict[str, Any]) -> Iterator[Bridge]:
+    with (
+        _folder() as folder,
+        Bridge({"mcpServers": {"echo": entry}}, store=folder / "h.db") as made,
+    ):
+        made.connect(wait=True)
+        yield made
+
+
+def _forget(bridge: Bridge) -> None:
+    async def drop(engine: Any) -> None:
+        engine.memory.called = lambda *_, **__: None
+
+    bridge.run(drop)
+
+
+def _calls_of(bridge: Bridge) -> Callable[[], None]:
+    def calls() -> None:
+        for _ in range(_CALLS):
+            bridge.call_tool("echo", "echo", {"text": "hello"})
+
+    return calls
+
+
+def _listings(place: Place) -> Iterator[Row]:
+    recorder = Recorder(open_store(place), str)
+    tools = tuple(map(_tool, range(_TOOLS)))
+    first = seconds(lambda: recorder.record([_listed(tools, connected=True)]))
+    what = f"writing down a connect with {_TOOLS} tools"
+    yield Row(what, first, " s", _CONNECT_SECONDS, "one transaction")
+    again = [
+        seconds(lambda: recorder.record([_listed(_anew(tools))])) * 1000 for _ in range(_TIMES)
+    ]
+    yield Row(
+        "the same tools, listed again as they were", statistics.median(again), " ms", _REFRESH_MS
+    )
+    recorder.close()
+
+
+def _tool(number: int) -> Tool:
+    parameter = {"type": "string", "description": "What is to be looked for, in plain words."}
+    schema = {"type": "object", "properties": {f"p{n}": {**parameter} for n in range(6)}}
+    words = f"Tool {number} looks for something, and gives back what it has found. "
+    return Tool(ToolKey("big", f"tool_{number}"), words * 3, schema)
+
+
+def _anew(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
+    """As a session lists them again: new tools of the same parts."""
+    return tuple(Tool(x.key, x.description, x.input_schema) for x in tools)
+
+
+def _listed(tools: tuple[Tool, ...], *, connected: bool = False) -> Listed:
+    return Listed(_BIG, datetime.now(UTC), tools, connected, "stdio", "Big")
+
+
+def _long(place: Place) -> Iterator[Row]:
+    middle = _write(place)
+    answer = Range(subject=Subject(MCP, "big", "tool_7"), newest_first=True, limit=20)
+
+    def first_answer() -> None:
+        store = open_store(place)
+        assert len(events_in(store, answer)) == answer.limit
+        assert records_at(store, When()).tools
+        store.close()
+
+    def as_of() -> None:
+        store = open_store(place)
+        assert records_at(store, When(middle)).tools
+        store.close()
+
+    yield Row(
+        f"a history of {_EVENTS:,} events, opened to the first answer",
+        _median(first_answer), " s", _OPEN_SECONDS, "20 events of a tool, and all tools now",
+    )  # fmt: skip
+    yield Row("the same, as of a time in the middle", _median(as_of), " s", _OPEN_SECONDS)
+
+
+def _write(place: Place) -> datetime:
+    """Write a long history; a time in its middle."""
+    recorder = Recorder(open_store(place), str)
+    began = datetime.now(UTC) - timedelta(seconds=_EVENTS)
+    tools = tuple(map(_tool, range(1000)))
+    recorder.record([Listed(_BIG, began, tools, True, "stdio", "Big")])
+    for first in range(0, _EVENTS, _AT_ONCE):
+        calls: list[Report] = [
+            Called(
+                Subject(MCP, "big", f"tool_{number % 97}"),
+                began + timedelta(seconds=number),
+                0.01 + number % 50 / 1000,
+            )
+            for number in range(first, first + _AT_ONCE)
+        ]
+        recorder.record(calls)
+    recorder.close()
+    return began + timedelta(seconds=_EVENTS // 2)
+
+
+def _median(do: Callable[[], object]) -> float:
+    return statistics.median(seconds(do) for _ in range(_TIMES))
+
+
+@contextlib.contextmanager
+def _store() -> Iterator[Place]:
+    with _folder() as folder:
+        yield find_place(Settings(str(folder / "mcp_settings.json")), environ={})
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="xai-history-") as folder:
+        yield Path(folder)
