@@ -125,6 +125,22 @@ def test_a_drawn_tool_can_be_switched_off_too(settings: Path):
     assert "a person has switched it off" in told(endpoint)
 
 
+def test_our_own_tools_can_be_switched_off_too(settings: Path):
+    """A long result is shown as far as it goes, and nothing is said of a tool to read the rest."""
+    ctx: dict[str, Any] = {}
+    define_tool(ctx, None, "talk", "Talks.", lambda _c, _text, _a: "word " * 10_000)
+    with agent(ctx, calls(("talk", {}))) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint, 1)) == ["talk", "read_result"]
+    with Bridge.open(settings) as bridge:
+        bridge.disable("canvas", "read_result")
+    with agent(ctx, calls(("talk", {})), calls(("read_result", {}))) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint, 1)) == ["talk"]
+    assert "are left out here ...]" in endpoint.requests[1].body["messages"][-1]["content"]
+    assert "'read_result' cannot be used: a person has switched it off" in told(endpoint)
+
+
 def test_a_tool_that_is_gone_for_now_can_be_switched_off(settings: Path):
     with Bridge.open(settings) as bridge:
         bridge.call_tool("grow", "grow", {"name": "extra"})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import Call, call, make, play
-from xai_mcp_agent.agent_components import AgentInit, AgentRunTool
+from xai_mcp_agent.agent_components import AgentInit, AgentRunTool, AgentUpdate
 from xai_mcp_agent.bridge.ports import BadSetting
 from xai_mcp_agent.core.errors import UnknownServer, XaiMcpError
 from xai_mcp_agent.toolbelt_components import (
@@ -198,6 +198,18 @@ def test_a_tool_is_in_its_own_toolbelt_only() -> None:
     play({}, kitchen, other, tools=[drawn("cook", for_toolbelt="kitchen")])
     assert list(kitchen.toolbelt_spec.value["standard_tools"]) == ["cook"]
     assert other.toolbelt_spec.value == {"standard_tools": {}, "mcp_servers": []}
+
+
+def test_that_tools_are_pinned_stands_in_the_spec_and_stays_with_the_agent() -> None:
+    """Beside the keys of spec 1, and only where somebody wants it."""
+    ctx: dict[str, Any] = {}
+    belt, plain = make(AgentMakeToolbelt, pin_tools=True), make(AgentMakeToolbelt, pin_tools=False)
+    init = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
+    play(ctx, belt, plain, init, make(AgentUpdate, agent_name="a", new_max_thoughts=3))
+    assert belt.toolbelt_spec.value == {**plain.toolbelt_spec.value, "pin_tools": True}
+    assert ctx["agent_a"]["pin_tools"] is True
+    play(ctx, make(AgentUpdate, agent_name="a", new_toolbelt_spec=plain.toolbelt_spec.value))
+    assert ctx["agent_a"]["pin_tools"] is False
 
 
 # Servers

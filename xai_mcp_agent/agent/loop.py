@@ -110,7 +110,7 @@ class AgentRun:
         return finished
 
     async def _begin(self, left_out: tuple[str, ...]) -> None:
-        self._offer = await self._toolbox.offer()
+        await self._ask_for_offer()
         names = tuple(self._offer.names())
         if self._calls.kept.tool_name in names:
             self._calls.kept.tool_name = _OTHER_READ_RESULT
@@ -257,11 +257,16 @@ class AgentRun:
         return answer, stopped
 
     async def _notice_changes(self) -> None:
-        before, self._offer = set(self._offer.names()), await self._toolbox.offer()
+        before = set(self._offer.names())
+        await self._ask_for_offer()
         now = set(self._offer.names())
         if before != now:
             added, removed = tuple(sorted(now - before)), tuple(sorted(before - now))
             await self._emit(ToolsChanged(added, removed))
+
+    async def _ask_for_offer(self) -> None:
+        self._offer = await self._toolbox.offer()
+        self._calls.kept.is_offered = self._offer.reads_results
 
     async def _on_text(self, text: str) -> None:
         await self._emit(TextArrived(text))

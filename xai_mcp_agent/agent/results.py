@@ -38,16 +38,17 @@ class KeptResults:
     """The whole texts of results that were shown in part, for the length of one run.
 
     `tool_name` is what the model calls `READ_RESULT` by; set it to another name where a tool
-    of a person or a server has that one.
+    of a person or a server has that one. `is_offered` is False where a person switched it off.
     """
 
     def __init__(self) -> None:
         self.tool_name = READ_RESULT.name
+        self.is_offered = True
         self._texts: dict[str, str] = {}
         self._check = SchemaCheck(READ_RESULT.input_schema)
 
     def __bool__(self) -> bool:
-        return bool(self._texts)
+        return bool(self._texts) and self.is_offered
 
     def shown(self, call_id: str, result: ToolResult) -> str:
         """The text for the model: whole, or its head and tail and how to read the rest."""
@@ -57,9 +58,10 @@ class KeptResults:
         self._texts[call_id] = text
         head = int(MAX_RESULT_CHARS * _HEAD_SHARE)
         tail = len(text) - (MAX_RESULT_CHARS - head)
+        how = f'. Read them with {self.tool_name}: {{"result_id": "{call_id}", "start": {head}}}'
         gap = (
-            f"\n[... characters {head} to {tail} of {len(text)} are left out here. Read them with "
-            f'{self.tool_name}: {{"result_id": "{call_id}", "start": {head}}} ...]\n'
+            f"\n[... characters {head} to {tail} of {len(text)} are left out here"
+            f"{how if self.is_offered else ''} ...]\n"
         )
         return text[:head] + gap + text[tail:]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
 from ..agent.memory import MEMORY_TOOLS, Memory, answer_memory_call
+from ..agent.results import READ_RESULT
 from ..catalog.toolbelt import Offer, OfferedTool, Toolbelt
 from ..core.errors import DefinitionChanged, ToolDisabled, XaiMcpError
 from ..core.kinds import META, STATIC
@@ -121,7 +122,7 @@ class AgentToolbox:
         if offer.tools != self._shown:
             self._shown = offer.tools
             await self._engine.settling.wait()
-        return offer
+        return replace(offer, reads_results=self._engine.choices.is_enabled(READ_RESULT.key))
 
     async def call(self, tool: Tool, arguments: JsonObject, on_progress: OnProgress) -> ToolResult:
         """Check the arguments and call the tool wherever it lives."""
@@ -193,7 +194,7 @@ class AgentToolbox:
         return source != CANVAS and (self._pin_tools or self._engine.is_pinned(source))
 
     def _is_switched_off(self, name: str) -> bool:
-        mine = self._toolbelt.tools(self._engine.catalog)
+        mine = (READ_RESULT, *self._toolbelt.tools(self._engine.catalog))
         off = (x for x in mine if not self._engine.choices.is_enabled(x.key))
         return any(name in (x.name, self._toolbelt.shown_name(x)) for x in off)
 

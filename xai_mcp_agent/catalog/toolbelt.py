@@ -21,10 +21,14 @@ class OfferedTool:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a model is offered at one step. `instructions` are the servers' own, by server."""
+    """What a model is offered at one step. `instructions` are the servers' own, by server.
+
+    `reads_results`: and the tool to read long results with, once there is one.
+    """
 
     tools: tuple[OfferedTool, ...]
     instructions: dict[str, str] = field(default_factory=dict[str, str])
+    reads_results: bool = True
 
     def names(self) -> list[str]:
         """The shown names, in order."""
