@@ -203,7 +203,7 @@ class MCPServerStatus(Component):
     - status (list): One dict for each: name, kind (`mcp`), state, transport, era, server,
       tool_count, connect_seconds, error, next_step, stderr_tail, notes (what was left out of
       its tools or mended, and why).
-    - summary (str): The same to read.
+    - summary (str): The same to read, and where the history is kept or why it is not.
 
     ##### Example:
     Nothing wired, and summary wired to a Print node.

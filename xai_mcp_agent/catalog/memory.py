@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 # Of what went wrong with a call; the rest of a long text is looked at for secrets only.
-_ERROR_CHARS, _READ_CHARS = 300, 2000
+ERROR_CHARS, _READ_CHARS = 300, 2000
 
 
 class Memory:
@@ -118,7 +118,7 @@ class Memory:
         """A call is over. `error` is empty when it went well."""
         subject = self.subject(key, kind)
         if error:  # masked before it is cut: half a secret shows
-            error = self._mask(error[:_READ_CHARS])[:_ERROR_CHARS]
+            error = self._mask(error[:_READ_CHARS])[:ERROR_CHARS]
         given = self._cleaning.short(arguments) if ARGUMENTS in self._record else None
         text = self._cleaning.short(result.text) if result and RESULTS in self._record else None
         self._clerk.report(Called(subject, _now(), seconds, error, given, text))

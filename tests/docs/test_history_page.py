@@ -1,0 +1,30 @@
+"""docs/history.md says what an event really holds, and quotes lines that are really printed."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import get_args
+
+from tests.support.pages import ROOT, codes_of, rows_of, text_of
+from xai_mcp_agent.catalog.memory import ERROR_CHARS
+from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.history.event import Change, Event, EventKind, Teller
+from xai_mcp_agent.history.subject import Subject
+
+PAGE = ROOT / "docs" / "history.md"
+
+
+def test_every_field_of_an_event_is_on_the_page() -> None:
+    said = [x for row in rows_of(PAGE) if "field" in row.cells for x in row.codes("field")]
+    event = Event(Subject(MCP, "library"), "connected", datetime.now().astimezone())
+    assert sorted(said) == sorted(event.as_json())
+
+
+def test_every_change_kind_and_teller_is_on_the_page() -> None:
+    names = {*get_args(Change), *get_args(EventKind), *get_args(Teller)}
+    assert names - {*codes_of(PAGE)} == set()
+
+
+def test_how_much_of_an_error_is_kept_is_so() -> None:
+    assert re.search(rf"first {ERROR_CHARS} characters of the error", text_of(PAGE))
