@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from sqlalchemy import update
 from tests.support.histories import place_of, short
 from xai_mcp_agent.catalog.past import When, events_in, records_at
 from xai_mcp_agent.catalog.recorder import Recorder
-from xai_mcp_agent.catalog.reports import Called, Listed
-from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.catalog.reports import Called, Listed, Seeded
+from xai_mcp_agent.core.kinds import MCP, STATIC
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.store import open_store
@@ -84,6 +85,22 @@ def test_a_run_that_seems_to_be_over_is_ended_and_begins_anew_when_it_lives(
             records = records_at(second.store, When())
             assert records.tools[Subject(MCP, "it", "tool")].is_available
             assert len(records.sources[IT].runs) == 1
+
+
+def test_what_is_noticed_at_the_start_is_told_before_what_waited_for_the_store(tmp_path: Path):
+    """Views as of a time go by the positions, so times should not go back."""
+    began = now()
+    seed = Seeded(STATIC, now(), (Tool(ToolKey("", "shout"), "", {"type": "object"}),))
+    with recorder(tmp_path) as first:
+        first.record([replace(listed(connected=True), time=began - LONG_AGO)])
+        pretend(first, pid=2**22 + 1)
+        store = open_store(place_of(tmp_path / "history.db"))
+        late = Recorder(store, lambda text: text, began)
+        late.record([seed])
+        times = [x.time for x in events_in(store, Range())]
+        assert changes(late)[2:] == ["disconnected", "unavailable", "seeded"]
+        assert times == sorted(times)
+        late.close()
 
 
 @pytest.mark.parametrize("looks", ALIVE.values(), ids=ALIVE)

@@ -61,7 +61,8 @@ class Memory:
         warn: Callable[[str], None] = logger.warning,
     ) -> None:
         self.place = place
-        self._clerk = Clerk(lambda before: _open(place, mask, before), warn)
+        began = _now()
+        self._clerk = Clerk(lambda before: _open(place, mask, began, before), warn)
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
         # Sources that have just connected; their first listing is what is written down of it.
@@ -164,7 +165,9 @@ class Memory:
         return Subject(self._kinds.get(source, MCP), source)
 
 
-def _open(place: Place, mask: Callable[[str], str], before: Recorder | None) -> Recorder:
+def _open(
+    place: Place, mask: Callable[[str], str], began: datetime, before: Recorder | None
+) -> Recorder:
     """In the clerk's thread: SQLAlchemy takes a while, and others get going meanwhile.
 
     The recorder from `before` goes on, in a store that is opened anew if the old one is no good.
@@ -175,7 +178,7 @@ def _open(place: Place, mask: Callable[[str], str], before: Recorder | None) -> 
     if before is None:
         store = open_store(place)
         try:
-            return Recorder(store, mask)
+            return Recorder(store, mask, began)
         except BaseException:
             store.close()
             raise

@@ -29,15 +29,21 @@ _ENDED = "It was still connected when its process ended."
 
 
 class Recorder:
-    """Records the reports of one run. `mask` hides what is secret in the words of strangers."""
+    """Records the reports of one run. `mask` hides what is secret in the words of strangers.
 
-    def __init__(self, store: Store, mask: Callable[[str], str]) -> None:
+    `began` is when the run did: before the first report, which may have waited for the store.
+    """
+
+    def __init__(
+        self, store: Store, mask: Callable[[str], str], began: datetime | None = None
+    ) -> None:
         self.store = store  # another one takes its place when it has to be opened anew
         self._renewed: Store | None = None
         self._mask = mask
         # Of the last listing of each source: most are listed again as they were.
         self._seen: dict[Subject, Seen] = {}
         self._connected: dict[Subject, Listed] = {}
+        self._began = began
         self._runs = Runs(store.project_id)  # not begun
         self._changes = Changes(store.project, self._runs.own)
         self.beat()
@@ -100,13 +106,14 @@ class Recorder:
         self._runs = Runs(self.store.project_id)
         self._changes = Changes(self.store.project, self._runs.own)
         self._runs.begin(projection.connection)
+        time, self._began = self._began or datetime.now(UTC), None
         for run, end in self._runs.ended_silently(projection.connection).items():
             for source in projection.sources_of(run):
-                lost = Lost(source, datetime.now(UTC), end, run)
+                lost = Lost(source, time, end, run)
                 projection.add(self._changes.of_loss(lost, projection.known(source)))
             self._runs.end(projection.connection, run)
         for report in tuple(self._connected.values()):
-            self._listed(projection, replace(report, time=datetime.now(UTC)))
+            self._listed(projection, replace(report, time=time))
 
     def _take_in(self, projection: Projection, report: Report) -> None:
         match report:
