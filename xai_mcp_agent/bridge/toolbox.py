@@ -18,7 +18,7 @@ from ..core.errors import DefinitionChanged, ToolDisabled, XaiMcpError
 from ..core.kinds import META, STATIC
 from ..core.names import did_you_mean
 from ..core.results import OnProgress, ToolResult
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import JsonObject, Tool
 from ..sources.canvas import CANVAS, DrawnTool
 from .engine import Engine
 from .remembered import remembered
@@ -80,7 +80,7 @@ class AgentToolbox:
         self._memory = memory
         self._pin_tools = pin_tools
         self._tell = tell
-        self._told: set[tuple[ToolKey, tuple[str, ...]]] = set()
+        self._told: set[str] = set()
         remembering = MEMORY_TOOLS if memory is not None else ()
         taken = {x.key for x in remembering}
         own = [tool for x in drawn.values() if (tool := x.tool()).key not in taken]
@@ -164,6 +164,8 @@ class AgentToolbox:
     async def _call_drawn(self, name: str, arguments: JsonObject) -> ToolResult:
         try:
             return await self._run_drawn(self._drawn[name], arguments)
+        except DefinitionChanged as changed:  # of a tool that its nodes call
+            raise self._told_apart(changed, f"{changed.server}.{changed.tool}") from None
         except Exception as cause:
             # Whatever a person's nodes raise, the model should read it and the run go on.
             raise XaiMcpError(_drawn_failure(name, cause)) from cause
@@ -178,11 +180,17 @@ class AgentToolbox:
                 shown_name=shown_name, pinned_as=pinned_as,
             )  # fmt: skip
         except DefinitionChanged as changed:
-            if (told := (tool.key, changed.lines)) not in self._told:
-                self._told.add(told)
-                self._tell(str(changed))
-            # Nothing of what the server says of it now: that may be meant to mislead the model.
-            raise XaiMcpError(_CHANGED.format(shown_name, tool.source)) from None
+            raise self._told_apart(changed, shown_name) from None
+
+    def _told_apart(self, changed: DefinitionChanged, shown_name: str) -> XaiMcpError:
+        """What the model reads of it, while the person reads the changes, once.
+
+        It has nothing of what the server says of the tool now: that may be meant to mislead.
+        """
+        if (told := str(changed)) not in self._told:
+            self._told.add(told)
+            self._tell(told)
+        return XaiMcpError(_CHANGED.format(shown_name, changed.server))
 
     def _as_offered(self, tool: Tool) -> Tool | None:
         choices = self._engine.choices
