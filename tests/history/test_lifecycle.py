@@ -11,6 +11,7 @@ from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
 from tests.support.histories import changes_of, memory_of, records_of, told_by
 from tests.support.living_server import SET_TOOLS, living_server, tool
+from tests.support.mcp_servers import gallery_entry
 from tests.support.spec_events import SERVER, TOOLS, Spec
 from xai_mcp_agent.core.errors import SourceError
 from xai_mcp_agent.core.tools import JsonObject
@@ -127,6 +128,19 @@ def test_a_burst_of_notices_is_told_once(tmp_path: Path):
             changes = [x for x in changes_of(bridge)[3:] if x[0] != "called"]
             assert changes[:2] == [("refreshed", SERVER), ("discovered", f"{TOOLS}b")]
             assert len(changes) <= 3
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_what_a_real_server_adds_while_it_is_connected_is_told(mode: str):
+    """One made with the SDK, in both eras."""
+    with bridge_with(it=gallery_entry(mode=mode)) as bridge:
+        count = len(bridge.list_tools("it"))
+        bridge.call_tool("it", "grow", {"name": "late"})
+        wait_for_tool(bridge, "it", "late")
+        changes = [x for x in changes_of(bridge) if x[0] not in ("discovered", "called")]
+        assert changes[:2] == [("connected", SERVER), ("refreshed", SERVER)]
+        assert changes_of(bridge).count(("discovered", f"{TOOLS}late")) == 1
+        assert len(records_of(bridge).tools) == count + 1
 
 
 def test_a_refresh_that_fails_is_told_once_and_loses_nothing():
