@@ -67,7 +67,13 @@ def test_a_position_is_a_time_too_and_programs_get_json(capsys: Any):
     assert [x["name"] for x in told["servers"]] == ["it"]
     assert told["tools"] == []
     _, out, _ = command(capsys, "--at", "2001-01-01")
-    assert "Nothing was known." in out
+    assert "Nothing was known then." in out
+
+
+def test_a_server_that_came_later_was_not_known_then(capsys: Any):
+    status, out, err = command(capsys, "old", "--at", "1")
+    assert (status, err) == (0, "")
+    assert out == "As of event 1:\nNothing was known then.\n"
 
 
 def test_all_connects_what_it_can_and_tells_the_rest_from_memory(project: Path, capsys: Any):

@@ -17,6 +17,8 @@ from ..core.names import did_you_mean, nearest
 from .output import echo_json, say
 from .past import absolute, opened, say_nothing_yet, text_width
 
+_NOTHING_THEN = "Nothing was known then."
+
 
 def tell_known_now(
     server: str | None, store: str | None, settings: Path | None, *, as_json: bool
@@ -52,26 +54,25 @@ def tell_known_at(
     """Tell what was known at a time or position. Starts no server.
 
     Raises:
-        UnknownServer: the history did not have it then.
+        UnknownServer: the history does not have it.
         StoreFailed: it cannot be used.
     """
     with opened(store, settings) as found:
-        if found is None:
-            records = Records()
-        else:
-            from ..catalog.past import records_at  # loads SQLAlchemy, as opening it did
+        records, known = Records(), Records()
+        if found is not None:
+            from ..catalog.past import When, records_at  # loads SQLAlchemy, as opening it did
 
-            records = records_at(found, when(at))
+            records, known = records_at(found, when(at)), records_at(found, When())
+    if found is not None:
+        _require(server, known, "is in the history")
     if as_json:
-        _require(server, records, "was known then")
         _print_json(records, server, {})
     elif found is None:
         say_nothing_yet(store, settings)
     else:
-        _require(server, records, "was known then")
         then = time_text(at) if isinstance(at, datetime) else f"event {at}"
         text = records_text(records, text_width(), server)
-        say(f"As of {then}:\n" + ("Nothing was known." if text == NOTHING else text))
+        say(f"As of {then}:\n" + (_NOTHING_THEN if text == NOTHING else text))
 
 
 def _connected(bridge: Bridge, server: str | None) -> dict[str, str]:
