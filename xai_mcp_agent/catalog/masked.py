@@ -16,10 +16,15 @@ def masked_text(text: str, mask: Callable[[str], str]) -> str:
 
 
 def masked_json(value: Any, mask: Callable[[str], str]) -> Any:
-    """The JSON value, with every text in it masked."""
+    """The JSON value, with every text and every number in it masked."""
     match value:
         case str():
             return mask(value)
+        case bool() | None:
+            return value
+        case int() | float():
+            digits = json.dumps(value)
+            return value if mask(digits) == digits else mask(digits)
         case dict():
             fields = cast(dict[str, Any], value)
             return {mask(name): masked_json(x, mask) for name, x in fields.items()}

@@ -22,6 +22,7 @@ from .graph import Graph, graph_of
 from .projection import Projection
 from .records import is_offered
 from .renewal import is_stale, renew
+from .snapshots import records_until
 
 # By which a definition may be another one than before.
 _DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")
@@ -60,7 +61,7 @@ def records_at(store: Store, moment: When) -> Records:
         if moment == When() and not is_stale(connection):
             return Projection(connection, store.project_id).everything()
         until = _position(connection, store.project_id, moment)
-        return Records().fold(log.read(connection, store.project_id, Range(until=until)))
+        return records_until(connection, store.project_id, until)
 
 
 def graph_at(store: Store, moment: When) -> Graph:
@@ -129,8 +130,8 @@ def _told(store: Store, moment: When, source: Subject | None) -> Records:
         return records_at(store, moment)
     with store.reading() as connection:
         until = _position(connection, store.project_id, moment)
-        wanted = Range(anchor=source, until=until, changes=_TELLING)
-        return Records().fold(log.read(connection, store.project_id, wanted))
+        wanted = Range(anchor=source, changes=_TELLING)
+        return records_until(connection, store.project_id, until, wanted)
 
 
 def _offered(records: Records) -> dict[Subject, str]:

@@ -120,15 +120,19 @@ class Projection:
         self._new += events
         self._bodies |= bodies or {}
 
-    def save(self) -> None:
-        """Write all that was added, into the log and the records."""
+    def save(self) -> int:
+        """Write all that was added, into the log and the records; the position of the last event.
+
+        Nothing is written and 0 given back if nothing was added.
+        """
         if not self._new:
-            return
-        log.append(self.connection, self._project, self._new, self._bodies)
+            return 0
+        last = log.append(self.connection, self._project, self._new, self._bodies)
         touched, records = {x.subject for x in self._new}, self._folded()
         self._write(sources, [records.sources[x] for x in touched if x.tool is None])
         self._write(tools, [records.tools[x] for x in touched if x.tool is not None])
         self._new, self._bodies, self._folds = [], {}, 0
+        return last
 
     def replace(self, records: Records) -> None:
         """Have these records, and no others."""

@@ -24,6 +24,7 @@ from .renames import likely_renames
 from .renewal import renew_stale
 from .reports import Called, Decided, Failed, Listed, Lost, Report, Seeded
 from .seen import Seen, seen_in
+from .snapshots import Snapshots
 
 _ENDED = "It was still connected when its process ended."
 
@@ -38,7 +39,8 @@ class Recorder:
         self, store: Store, mask: Callable[[str], str], began: datetime | None = None
     ) -> None:
         self.store = store  # another one takes its place when it has to be opened anew
-        self._renewed: Store | None = None
+        self._used: Store | None = None  # by the last transaction
+        self._snapshots = Snapshots(store.project_id)
         self._mask = mask
         # Of the last listing of each source: most are listed again as they were.
         self._seen: dict[Subject, Seen] = {}
@@ -85,14 +87,15 @@ class Recorder:
         connected = dict(self._connected)
         try:
             with self.store.writing() as connection:
-                if self._renewed is not self.store:
+                if self._used is not self.store:
                     renew_stale(connection)
+                    self._snapshots = Snapshots(self.store.project_id)
                 projection = Projection(connection, self.store.project_id)
                 if not self._runs.beat(connection):
                     self._begin(projection)
                 yield projection
-                projection.save()
-            self._renewed = self.store
+                self._snapshots.take_if_due(connection, projection.save())
+            self._used = self.store
         except BaseException:
             self._connected = connected
             raise

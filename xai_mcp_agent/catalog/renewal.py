@@ -15,7 +15,7 @@ _IS_STALE = (facts.c.name == RECORDS) & (facts.c.value == STALE)
 
 def renew(connection: Connection, project: int) -> None:
     """Have the records of a project as its log gives them. Within a transaction for writing."""
-    events = log.read(connection, project, Range())
+    events = log.read(connection, project, Range(), is_brief=True)
     Projection(connection, project).replace(Records().fold(events))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
@@ -18,6 +19,11 @@ from .tables import definitions, events, kept_json, kept_moment, kept_words, loa
 
 _ROWS_AT_A_TIME = 2000
 _DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement
+_BRIEF = (
+    "kind", "source_name", "tool", "change", "time", "payload", "definition", "reason", "run",
+    "position",
+)  # fmt: skip
+_NO_LINKS = Links()
 _LINKS = tuple(field.name for field in fields(Links))
 # Made once: it is asked in every transaction.
 _NEWEST = select(func.max(events.c.position)).where(events.c.project == bindparam("project"))
@@ -73,12 +79,17 @@ def position_at(connection: Connection, project: int, moment: datetime) -> int:
     return connection.execute(newest).scalar() or 0
 
 
-def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]:
-    """The events of a range, in the order they happened or the other way round."""
+def read(
+    connection: Connection, project: int, wanted: Range, *, is_brief: bool = False
+) -> Iterator[Event]:
+    """The events of a range, in the order they happened or the other way round.
+
+    Those that are `is_brief` come without links, and without what definitions tell.
+    """
+    query = _query(wanted, _brief(project) if is_brief else _whole(project))
     # An option of the query: as one of the connection it would be that of all that follows.
-    query = _query(project, wanted).execution_options(yield_per=_ROWS_AT_A_TIME)
-    for row in connection.execute(query):
-        yield _event(row)
+    rows = connection.execute(query.execution_options(yield_per=_ROWS_AT_A_TIME))
+    yield from map(_brief_event if is_brief else _event, rows)
 
 
 def links(
@@ -112,6 +123,7 @@ def definitions_of(connection: Connection, digests: Iterable[str]) -> dict[str, 
     return found
 
 
+@lru_cache(maxsize=20_000)  # a history is long because the same things happen again and again
 def subject_of(kind: str, source: str, tool: str | None) -> Subject:
     """The subject that these names are of; a kind that is not known any more has its shape."""
     return Subject(_KINDS.get(kind) or SourceKind(kind), source, tool)
@@ -152,10 +164,19 @@ def _row(project: int, position: int, event: Event) -> tuple[Any, ...]:
     )
 
 
-def _query(project: int, wanted: Range) -> Select[Any]:
+def _whole(project: int) -> Select[Any]:
     known = definitions.c.digest == events.c.definition
     query = select(events, definitions.c.body).outerjoin(definitions, known)
-    query = query.where(events.c.project == project, events.c.position > wanted.after)
+    return query.where(events.c.project == project)
+
+
+def _brief(project: int) -> Select[Any]:
+    columns = [events.c[name] for name in _BRIEF]
+    return select(*columns).where(events.c.project == project)
+
+
+def _query(wanted: Range, query: Select[Any]) -> Select[Any]:
+    query = query.where(events.c.position > wanted.after)
     if wanted.subject is not None:
         query = query.where(events.c.subject == wanted.subject.digest)
     if wanted.anchor is not None:
@@ -168,6 +189,14 @@ def _query(project: int, wanted: Range) -> Select[Any]:
         query = query.where(events.c.time >= wanted.since)
     order = events.c.position.desc() if wanted.newest_first else events.c.position
     return query.order_by(order).limit(wanted.limit)
+
+
+def _brief_event(row: Any) -> Event:
+    kind, source, tool, change, time, payload, definition, reason, run, position = row
+    return Event(
+        subject_of(kind, source, tool), change, time, payload or {}, _NO_LINKS, definition, reason,
+        run, position,
+    )  # fmt: skip
 
 
 def _event(row: Row[Any]) -> Event:
