@@ -10,15 +10,18 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.databases import Server, place_of
 from tests.support.processes import free_port, wait_until
+from xai_mcp_agent.catalog import clerk
 from xai_mcp_agent.catalog.fold import Records
 from xai_mcp_agent.catalog.memory import Memory
 from xai_mcp_agent.catalog.past import When, events_in, rebuild, records_at
@@ -34,6 +37,7 @@ from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.history.subject import Subject
 
 _SECONDS = 30.0
+_NOBODY = 65534
 GIT = Subject(MCP, "git")
 TOOLS = tuple(Tool(ToolKey("git", name), "Looks.", {"type": "object"}) for name in ("log", "show"))
 
@@ -189,6 +193,51 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
     assert [x.name for x in tmp_path.iterdir()] == ["notes.txt"]
 
 
+@pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """A folder that others than its owner can reach, too."""
+    folder = Path(tempfile.mkdtemp(prefix="xai-history-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def problem_without_rights(place: Place) -> str:
+    """What is said to somebody who may only read there; root may do everything."""
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(_NOBODY)
+            os.setuid(_NOBODY)
+        memory = Memory(place, str)
+        connect(memory)
+        os.write(writing, str(memory.settled().exception(_SECONDS)).encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:
+        said = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return said
+
+
+def test_a_folder_that_may_only_be_read_is_told(shared_folder: Path) -> None:
+    shared_folder.chmod(0o555)
+    said = problem_without_rights(place_of("", shared_folder))
+    assert "may not be written" in said
+    assert "or name another place with XAI_MCP_STORE" in said
+
+
+def test_a_file_that_may_only_be_read_is_told(shared_folder: Path) -> None:
+    place = lasting(shared_folder)
+    assert place.file is not None
+    place.file.chmod(0o444)
+    place.file.parent.chmod(0o555)
+    said = problem_without_rights(place)
+    assert "may not be written" in said
+    assert "Make the file and its folder writable" in said
+
+
 # What fails while it is used
 
 
@@ -223,6 +272,35 @@ def test_what_was_reported_while_the_disk_was_full_is_written_when_there_is_room
     (line,) = said(caplog)
     assert "history.db" in line
     assert "The agent goes on" in line
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A disk of three hundred kilobytes."""
+    folder.mkdir()
+    size = ["-o", "size=300k"]
+    done = subprocess.run(["mount", "-t", "tmpfs", *size, "tmpfs", folder], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"no disk can be mounted here: {done.stderr.decode().strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.mark.skipif(shutil.which("mount") is None, reason="no mount here")
+def test_a_disk_that_is_full_is_named_so(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, memory_in(place_of("", disk)) as memory:
+        connect(memory)
+        settle(memory)
+        ballast = disk / "ballast"
+        with suppress(OSError):
+            ballast.write_bytes(bytes(1_000_000))
+        call(memory, *range(100))
+        assert "The disk is full." in wait_for_trouble(memory)
+        ballast.unlink()
+        settle(memory)
+        assert numbers(events(memory)) == list(range(100))
 
 
 def test_a_file_that_is_deleted_while_it_is_used_is_begun_anew(
@@ -332,6 +410,30 @@ def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_kept(
     assert any(f"It is set aside as {aside.name}" in x for x in said(caplog))
 
 
+def test_whoever_uses_a_file_that_another_one_sets_aside_goes_on_in_the_new_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = lasting(tmp_path)
+    assert place.file is not None
+    with memory_in(place) as one, memory_in(place) as other:
+        connect(one)
+        settle(one)
+        spoil(place.file, 4096 * 12, 4096 * 30)
+        other.ask(lambda store: events_in(store, Range())).exception(_SECONDS)
+        call(other, 1000)
+        settle(other)
+        assert len(asides(tmp_path)) == 1
+        call(one, 1001)
+        settle(one)
+        call(other, 1002)
+        settle(other)
+        assert numbers(events(one))[-3:] == [1000, 1001, 1002]
+        assert records(one).sources[GIT].is_connected
+        assert_records_are_what_the_log_comes_to(one)
+    assert len(asides(tmp_path)) == 1
+    assert sum("set aside as" in x for x in said(caplog)) == 1
+
+
 def test_damage_in_the_middle_of_a_run_costs_what_cannot_be_read(tmp_path: Path) -> None:
     big = tuple(Tool(ToolKey("git", f"t{n}"), f"{n}" * 2_000_000, {}) for n in range(3))
     place = place_of("", tmp_path)
@@ -409,6 +511,24 @@ def test_a_fork_of_the_process_leaves_the_history_alone(tmp_path: Path) -> None:
         assert os.waitpid(child, 0)[1] == 0
         call(memory, 3)
         assert numbers(events(memory)) == [1, 3]
+
+
+def test_what_waits_does_not_fill_the_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest is kept, and it is said that the oldest is not."""
+    monkeypatch.setattr(clerk, "_MOST_WAITING", 100)
+    folder = tmp_path / ".xircuits"
+    folder.write_text("not a folder")
+    with memory_in(place_of("", tmp_path)) as memory:
+        call(memory, *range(250))
+        wait_for_trouble(memory)
+        wait_until(lambda: len(said(caplog)) > 1, "it is said", _SECONDS)
+        folder.unlink()
+        settle(memory)
+        assert numbers(events(memory)) == list(range(150, 250))
+    assert [x for x in said(caplog) if "left out" in x]
+    assert said(caplog)[-1].startswith("150 of what happened")
 
 
 def test_what_cannot_be_written_at_the_end_is_counted(

@@ -20,7 +20,7 @@ from xai_mcp_agent.history.store import Store, open_store
 
 ROOT = Path(__file__).parents[2]
 _SECONDS = 90.0
-_WRITES, _LIVES = 10_000, 8
+_WRITES, _LIVES, _AT_ONCE = 10_000, 6, 100
 _WRITERS, _EACH = 30, 20
 
 
@@ -79,9 +79,9 @@ def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(
     chance = random.Random(5)
     lives: list[int] = []
     for life in range(_LIVES):
-        process = writers.start(f"life{life}", 0, _WRITES, 50)
+        process = writers.start(f"life{life}", 0, _WRITES, _AT_ONCE)
         assert process.stdout is not None
-        wanted = chance.randrange(1, 2 * _WRITES // _LIVES // 50)
+        wanted = chance.randrange(1, 2 * _WRITES // _LIVES // _AT_ONCE)
         last = -1
         for _, line in zip(range(wanted), process.stdout, strict=False):
             last = int(line)

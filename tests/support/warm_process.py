@@ -24,7 +24,7 @@ SOCKET = "socket"
 SERVE = "serve"
 _LIBRARIES = (
     "mcp.server.mcpserver", "mcp", "openai", "jsonschema_rs", "rich.console", "typer", "uvicorn",
-    "sqlalchemy.dialects.sqlite",
+    "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "psycopg",
 )  # fmt: skip
 _TELL_PYTHON = {
     "PYTHONHOME", "PYTHONSAFEPATH", "PYTHONUTF8", "PYTHONWARNINGS",
@@ -128,7 +128,8 @@ def _load() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for name in _LIBRARIES:
-            importlib.import_module(name)
+            with contextlib.suppress(ImportError):  # whoever needs it says so
+                importlib.import_module(name)
     gc.collect()
     gc.freeze()  # children do not look through it
 

@@ -80,12 +80,12 @@ class Clerk:
         self._recorder: Recorder | None = None
         self._waiting: deque[Report | _Question] = deque()
         self._is_work, self._is_urgent = threading.Event(), threading.Event()
-        self._is_closing = threading.Event()
+        self._is_closing, self._is_wanted = threading.Event(), threading.Event()
         self._trouble: StoreFailed | None = None
         self._said: set[str] = set()
         self._left_out = 0
         # Held by who begins to wait for an answer, or sees to it that nobody begins to.
-        self._asking = threading.Lock()
+        self._asking = threading.RLock()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._pid = os.getpid()
@@ -107,14 +107,18 @@ class Clerk:
         """Have something done with the store, after all that was reported before.
 
         The future raises `StoreFailed` when the store cannot be used, without a wait for it, and
-        when this was closed.
+        when this was closed. Whether it can be used now is then tried at once.
         """
         question = _Question(do)
+        if self._is_over():  # looked at first: in a fork the lock may be held for ever
+            question.refuse(_closed())
+            return question.answer
         with self._asking:
             refusal = _closed() if self._is_over() else self._trouble
             if refusal is None:
                 self._put(question)
         self._is_urgent.set()
+        self._is_wanted.set()
         if refusal is not None:
             question.refuse(refusal)
         return question.answer
@@ -124,8 +128,8 @@ class Clerk:
         with self._starting:
             self._is_closing.set()
             thread = self._thread
-        self._is_work.set()
-        self._is_urgent.set()
+        for event in (self._is_work, self._is_urgent, self._is_wanted):
+            event.set()
         if thread is None or self._pid != os.getpid():
             return
         thread.join(seconds)
@@ -151,7 +155,13 @@ class Clerk:
             if self._thread is None and not self._is_closing.is_set():
                 name = "xai-mcp-history"
                 self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
-                self._thread.start()
+                try:
+                    self._thread.start()
+                except RuntimeError as reason:  # Python is about to end
+                    logger.debug("Nothing can be written down any more: %s", reason)
+                    self._thread = None
+                    self._is_closing.set()
+                    self._end()
 
     def _serve(self) -> None:
         pause = _FIRST_PAUSE_SECONDS
@@ -164,7 +174,8 @@ class Clerk:
             self._refuse(reason)
             if is_last_try:
                 break
-            self._is_closing.wait(pause)
+            self._is_wanted.wait(pause)
+            self._is_wanted.clear()
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
         self._end()
 
@@ -249,11 +260,17 @@ class Clerk:
                 item.refuse(reason)
             else:
                 kept.append(item)
-        weight = sum(map(_weight, kept))
+        self._leave_out(kept)
+        self._waiting.extendleft(reversed(kept))
+
+    def _leave_out(self, kept: deque[Report]) -> None:
+        """The oldest, where so much waits that memory would run out some day."""
+        weight, before = sum(map(_weight, kept)), self._left_out
         while weight > _MOST_WAITING and len(kept) > 1:
             weight -= _weight(kept.popleft())
             self._left_out += 1
-        self._waiting.extendleft(reversed(kept))
+        if self._left_out and not before:
+            self._warn("So much waits to be written into the history that the oldest is left out.")
 
     def _end(self) -> None:
         with self._asking:  # nobody asks any more: it is closing
