@@ -124,13 +124,16 @@ class Clerk:
         return question.answer
 
     def close(self, seconds: float) -> None:
-        """Write what is left, end the run and let go of the store, within so long."""
+        """Write what is left, end the run and let go of the store, within so long.
+
+        That happens without a wait for it if it may take no time.
+        """
         with self._starting:
             self._is_closing.set()
             thread = self._thread
         for event in (self._is_work, self._is_urgent, self._is_wanted):
             event.set()
-        if thread is None or self._pid != os.getpid():
+        if thread is None or self._pid != os.getpid() or not seconds:
             return
         thread.join(seconds)
         if thread.is_alive() and self._waiting:

@@ -23,6 +23,7 @@ from ..core.events import (
 from ..core.kinds import MCP, STATIC, SourceKind
 from ..core.results import ToolResult
 from ..core.tools import JsonObject, Tool, ToolKey
+from ..history.forks import importing
 from ..history.place import Place
 from ..history.subject import Subject
 from ..settings.cleaning import Cleaning
@@ -172,8 +173,11 @@ def _open(
 
     The recorder from `before` goes on, in a store that is opened anew if the old one is no good.
     """
-    from ..history.store import open_store
-    from .recorder import Recorder
+    with importing():
+        import psutil  # noqa: F401  # pyright: ignore[reportUnusedImport] - for its runs
+
+        from ..history.store import open_store
+        from .recorder import Recorder
 
     if before is None:
         store = open_store(place)

@@ -1,6 +1,8 @@
-"""No file of SQLite's is open while the process is forked: a child would inherit its locks in part.
+"""What the history's thread must not be in the middle of when the process is forked.
 
-SQLite, How To Corrupt An SQLite Database File, 2.6: do not carry an open connection across a fork.
+A file of SQLite's is not open then: a child would inherit its locks in part (How To Corrupt An
+SQLite Database File, 2.6). Nor are libraries being imported: a child has the locks on them, and
+no thread that could ever give those back.
 """
 
 from __future__ import annotations
@@ -12,9 +14,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 # A transaction takes milliseconds; one that waits for others is not worth holding a fork up.
-_WAIT_SECONDS = 1.0
+_USE_SECONDS = 1.0
+# Importing SQLAlchemy takes half a second, and several on a busy machine.
+_IMPORT_SECONDS = 10.0
 
 _all: weakref.WeakSet[ClosedInForks] = weakref.WeakSet()
+# Of whoever imports, adds to `_all`, or forks.
+_lock = threading.RLock()
 _here = threading.local()  # what this thread holds while it forks
 
 
@@ -24,7 +30,8 @@ class ClosedInForks:
     def __init__(self, close: Callable[[], None]) -> None:
         self._close = close
         self._lock = threading.RLock()
-        _all.add(self)
+        with _lock:
+            _all.add(self)
 
     @contextmanager
     def used(self) -> Generator[None]:
@@ -34,7 +41,7 @@ class ClosedInForks:
 
     def hold(self) -> bool:
         """Close it and keep it closed, unless it takes too long until nobody uses it."""
-        if not self._lock.acquire(timeout=_WAIT_SECONDS):
+        if not self._lock.acquire(timeout=_USE_SECONDS):
             return False
         self._close()
         return True
@@ -44,14 +51,23 @@ class ClosedInForks:
         self._lock.release()
 
 
+@contextmanager
+def importing() -> Generator[None]:
+    """Import libraries; the process is not forked meanwhile."""
+    with _lock:
+        yield
+
+
 def _before() -> None:
+    _here.is_locked = _lock.acquire(timeout=_IMPORT_SECONDS)  # first: then there are no new ones
     _here.held = [x for x in list(_all) if x.hold()]
 
 
 def _after() -> None:
     for guard in _here.held:
         guard.release()
-    _here.held = []
+    if _here.is_locked:
+        _lock.release()
 
 
 if hasattr(os, "register_at_fork"):

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ..core.errors import StoreFailed
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .failures import failure, is_damage, is_locked, is_mistake, not_mended
-from .forks import ClosedInForks
+from .forks import ClosedInForks, importing
 from .mending import identity_of, set_aside
 from .migrations import NewerStore, bring_up_to_date, is_up_to_date
 from .place import KINDS, Place
@@ -147,7 +147,8 @@ def _opened(place: Place) -> Store:
         if place.file is not None:
             place.file.parent.mkdir(parents=True, exist_ok=True)
             _keep_from_git(place)
-        engine = engine_for(place)
+        with importing():  # the libraries for this kind of database
+            engine = engine_for(place)
     except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
         raise failure(place, cause) from cause
     try:
