@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.catalog.past import When, events_in, records_at
-from xai_mcp_agent.catalog.recorder import Recorder
-from xai_mcp_agent.catalog.reports import Called, Listed, Report
+from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
+from xai_mcp_agent.catalog.keeping.recorder import Recorder
+from xai_mcp_agent.catalog.keeping.reports import Called, Listed, Report
 from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.history.log import Range

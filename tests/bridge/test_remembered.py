@@ -12,7 +12,7 @@ from tests.support.fault_server import entry
 from tests.support.histories import events_of, records_of
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.engine import Engine
-from xai_mcp_agent.catalog.records import Usage
+from xai_mcp_agent.catalog.records.record import Usage
 from xai_mcp_agent.core.errors import (
     InvalidArguments,
     ServerError,

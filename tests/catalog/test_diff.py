@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.catalog.definitions import definitions, json_values, schemas
-from xai_mcp_agent.catalog.diff import difference
+from xai_mcp_agent.catalog.comparing.diff import difference
 
 COLUMNS = 80
 DEEP = 1500  # levels: more than Python may call functions within functions

@@ -18,9 +18,9 @@ from playwright.sync_api import Browser, Page
 
 from tests.support.lab import browser, chromium
 from tests.support.recorded import NOON, a_history, a_tool
+from xai_mcp_agent.catalog.asking.past import When, graph_at
+from xai_mcp_agent.catalog.drawing.graph import Graph
 from xai_mcp_agent.catalog.drawing.page import page_of
-from xai_mcp_agent.catalog.graph import Graph
-from xai_mcp_agent.catalog.past import When, graph_at
 
 ROOT = Path(__file__).parents[2]
 NPM = Path(os.environ.get("XAI_TEST_NPM") or ROOT / ".cache" / "npm")

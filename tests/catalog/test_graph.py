@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.recorded import History, a_history, a_tool
-from xai_mcp_agent.catalog.graph import Edge, Graph, Node
-from xai_mcp_agent.catalog.past import When, graph_at
+from xai_mcp_agent.catalog.asking.past import When, graph_at
+from xai_mcp_agent.catalog.drawing.graph import Edge, Graph, Node
 from xai_mcp_agent.core.kinds import META, SourceKind
 from xai_mcp_agent.history.place import Place
 

@@ -6,8 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from tests.support.histories import short
-from xai_mcp_agent.catalog.memory import Memory
-from xai_mcp_agent.catalog.past import When, events_in, records_at
+from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
+from xai_mcp_agent.catalog.keeping.memory import Memory
 from xai_mcp_agent.core.events import (
     Inventory,
     InventoryChanged,

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.recorded import a_history, a_tool
-from xai_mcp_agent.catalog.mermaid import Flowchart
-from xai_mcp_agent.catalog.past import When, graph_at
+from xai_mcp_agent.catalog.asking.past import When, graph_at
+from xai_mcp_agent.catalog.drawing.mermaid import Flowchart
 
 # Beyond these Mermaid shows an error in place of a drawing.
 MOST_CHARS, MOST_EDGES = 50_000, 500

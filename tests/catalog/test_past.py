@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.recorded import History, a_history, a_tool
-from xai_mcp_agent.catalog.compared import ToolChanged
-from xai_mcp_agent.catalog.past import When, tools_changed, versions_of
+from xai_mcp_agent.catalog.asking.past import When, tools_changed, versions_of
+from xai_mcp_agent.catalog.comparing.compared import ToolChanged
 from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.subject import Subject

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xai_mcp_agent.catalog.diff import difference
-from xai_mcp_agent.catalog.renames import as_if_named, likely_renames
+from xai_mcp_agent.catalog.comparing.diff import difference
+from xai_mcp_agent.catalog.comparing.renames import as_if_named, likely_renames
 
 ADD = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
 EMPTY = {"type": "object"}

@@ -10,12 +10,12 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from xai_mcp_agent.catalog.asking.past import When, rebuild, records_at
 from xai_mcp_agent.catalog.catalog import Catalog
-from xai_mcp_agent.catalog.fold import Records
-from xai_mcp_agent.catalog.memory import Memory
-from xai_mcp_agent.catalog.past import When, rebuild, records_at
-from xai_mcp_agent.catalog.recorder import Recorder
-from xai_mcp_agent.catalog.reports import Called, Failed, Listed, Lost, Report
+from xai_mcp_agent.catalog.keeping.memory import Memory
+from xai_mcp_agent.catalog.keeping.recorder import Recorder
+from xai_mcp_agent.catalog.keeping.reports import Called, Failed, Listed, Lost, Report
+from xai_mcp_agent.catalog.records.fold import Records
 from xai_mcp_agent.core.definitions import definition_text, digest_of
 from xai_mcp_agent.core.events import (
     Inventory,

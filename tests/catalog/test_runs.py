@@ -13,9 +13,9 @@ import pytest
 from sqlalchemy import update
 
 from tests.support.histories import place_of, short
-from xai_mcp_agent.catalog.past import When, events_in, records_at
-from xai_mcp_agent.catalog.recorder import Recorder
-from xai_mcp_agent.catalog.reports import Called, Listed, Seeded
+from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
+from xai_mcp_agent.catalog.keeping.recorder import Recorder
+from xai_mcp_agent.catalog.keeping.reports import Called, Listed, Seeded
 from xai_mcp_agent.core.kinds import MCP, STATIC
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.history.log import Range

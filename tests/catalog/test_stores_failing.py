@@ -21,10 +21,10 @@ import pytest
 
 from tests.support.databases import Server, place_of
 from tests.support.processes import free_port, wait_until
-from xai_mcp_agent.catalog import clerk
-from xai_mcp_agent.catalog.fold import Records
-from xai_mcp_agent.catalog.memory import Memory
-from xai_mcp_agent.catalog.past import When, events_in, rebuild, records_at
+from xai_mcp_agent.catalog.asking.past import When, events_in, rebuild, records_at
+from xai_mcp_agent.catalog.keeping import clerk
+from xai_mcp_agent.catalog.keeping.memory import Memory
+from xai_mcp_agent.catalog.records.fold import Records
 from xai_mcp_agent.core.errors import StoreFailed
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
 from xai_mcp_agent.core.kinds import MCP

@@ -13,11 +13,19 @@ from sqlalchemy import func, select
 
 from tests.history.test_stores_log import ODD_NAMES
 from tests.support.databases import Server, place_of
-from xai_mcp_agent.catalog import snapshots
-from xai_mcp_agent.catalog.fold import Records
-from xai_mcp_agent.catalog.past import When, events_in, rebuild, records_at
-from xai_mcp_agent.catalog.recorder import Recorder
-from xai_mcp_agent.catalog.reports import Called, Decided, Failed, Listed, Lost, Report, Seeded
+from xai_mcp_agent.catalog.asking.past import When, events_in, rebuild, records_at
+from xai_mcp_agent.catalog.keeping.recorder import Recorder
+from xai_mcp_agent.catalog.keeping.reports import (
+    Called,
+    Decided,
+    Failed,
+    Listed,
+    Lost,
+    Report,
+    Seeded,
+)
+from xai_mcp_agent.catalog.records import snapshots
+from xai_mcp_agent.catalog.records.fold import Records
 from xai_mcp_agent.core.kinds import MCP, STATIC
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.history import tables

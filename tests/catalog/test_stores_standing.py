@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.catalog.recorder import Recorder
-from xai_mcp_agent.catalog.reports import Decided, Listed
-from xai_mcp_agent.catalog.standing import Accepted, Standing, kept_tools, standing_of
+from xai_mcp_agent.catalog.asking.standing import Accepted, Standing, kept_tools, standing_of
+from xai_mcp_agent.catalog.keeping.recorder import Recorder
+from xai_mcp_agent.catalog.keeping.reports import Decided, Listed
 from xai_mcp_agent.core.definitions import definition_of, definition_text, digest_of, tool_of
 from xai_mcp_agent.core.kinds import MCP, STATIC
 from xai_mcp_agent.core.tools import Icon, Tool, ToolAnnotations, ToolKey

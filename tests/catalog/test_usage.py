@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.catalog.records import Call, Usage
+from xai_mcp_agent.catalog.records.record import Call, Usage
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import get_args
 
 from tests.support.pages import ROOT, codes_of, rows_of, text_of
-from xai_mcp_agent.catalog.memory import ERROR_CHARS
+from xai_mcp_agent.catalog.keeping.memory import ERROR_CHARS
 from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.history.event import Change, Event, EventKind, Teller
 from xai_mcp_agent.history.subject import Subject

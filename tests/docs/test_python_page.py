@@ -15,8 +15,8 @@ from tests.support.pages import ROOT, Block, blocks_of, codes_of, text_of
 from tests.support.scripts import run_script
 from xai_mcp_agent import AioBridge, Bridge
 from xai_mcp_agent.agent.events import RunEvent
-from xai_mcp_agent.catalog.compared import ToolChanged, Version
-from xai_mcp_agent.catalog.records import SourceRecord, ToolRecord, Usage
+from xai_mcp_agent.catalog.comparing.compared import ToolChanged, Version
+from xai_mcp_agent.catalog.records.record import SourceRecord, ToolRecord, Usage
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.core import errors, results
 from xai_mcp_agent.core.events import SourceState, SourceStatus

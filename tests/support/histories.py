@@ -9,9 +9,9 @@ from typing import TypeVar
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.engine import Engine
-from xai_mcp_agent.catalog.fold import Records
-from xai_mcp_agent.catalog.memory import Memory
-from xai_mcp_agent.catalog.past import When, events_in, records_at
+from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
+from xai_mcp_agent.catalog.keeping.memory import Memory
+from xai_mcp_agent.catalog.records.fold import Records
 from xai_mcp_agent.core.tools import JsonObject
 from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.log import Range

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from tests.support.databases import place_of
-from xai_mcp_agent.catalog.memory import Memory
+from xai_mcp_agent.catalog.keeping.memory import Memory
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
 from xai_mcp_agent.core.tools import Tool, ToolKey
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from xai_mcp_agent.catalog.recorder import Recorder
-from xai_mcp_agent.catalog.reports import Decided, Failed, Listed, Lost, Report, Seeded
+from xai_mcp_agent.catalog.keeping.recorder import Recorder
+from xai_mcp_agent.catalog.keeping.reports import Decided, Failed, Listed, Lost, Report, Seeded
 from xai_mcp_agent.core.kinds import MCP, STATIC, SourceKind
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.history.place import Place

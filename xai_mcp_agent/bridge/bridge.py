@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import anyio
 
-from ..catalog.memory import Memory
+from ..catalog.keeping.memory import Memory
 from ..core.events import SourceStatus
 from ..core.questions import Answer, Answerer, Question, answer_with_defaults
 from ..core.results import ToolResult

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 
 from ..catalog.catalog import Catalog
-from ..catalog.memory import Memory
+from ..catalog.keeping.memory import Memory
 from ..core.errors import (
     InvalidArguments,
     SettingsError,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from ..catalog.memory import Memory
+from ..catalog.keeping.memory import Memory
 from ..core.errors import DefinitionChanged, SourceError
 from ..core.kinds import SourceKind
 from ..core.results import ToolResult

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from ..agent.memory import MEMORY_TOOLS
 from ..agent.results import READ_RESULT
-from ..catalog.memory import Memory
+from ..catalog.keeping.memory import Memory
 from ..core.kinds import META, STATIC
 from ..core.tools import Tool
 from ..sources.canvas import DrawnTool, drawn_tools

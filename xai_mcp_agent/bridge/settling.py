@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import Future
 
-from ..catalog.memory import Memory
+from ..catalog.keeping.memory import Memory
 
 # Writing takes milliseconds. A store that cannot keep up is no reason to let a person wait.
 _SETTLE_SECONDS = 2.0

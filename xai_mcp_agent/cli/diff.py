@@ -42,7 +42,7 @@ def diff(
 
 
 def _tell_versions(store: Store, server: str, tool: str, *, as_json: bool) -> None:
-    from ..catalog.named import versions_named  # loads SQLAlchemy
+    from ..catalog.asking.named import versions_named  # loads SQLAlchemy
 
     versions = versions_named(store, server, tool)
     if as_json:
@@ -55,7 +55,7 @@ def _tell_versions(store: Store, server: str, tool: str, *, as_json: bool) -> No
 def _tell_changes(
     store: Store, server: str, tool: str | None, before: At, after: At, *, as_json: bool
 ) -> None:
-    from ..catalog.named import changes_between, last_change
+    from ..catalog.asking.named import changes_between, last_change
 
     since, header = before, f"{server}, from {_shown(before)} to {_shown(after)}:"
     if before is None:

@@ -16,7 +16,7 @@ from .output import say
 from .past import opened, say_nothing_yet
 
 if TYPE_CHECKING:
-    from ..catalog.graph import Graph
+    from ..catalog.drawing.graph import Graph
     from ..history.store import Store
 
 Format: TypeAlias = Literal["mermaid", "json", "html"]
@@ -53,7 +53,7 @@ def graph(
 
 
 def _drawn(store: Store, at: At, wanted: Format) -> str:
-    from ..catalog.past import graph_at  # loads SQLAlchemy
+    from ..catalog.asking.past import graph_at  # loads SQLAlchemy
 
     found: Graph = graph_at(store, when(at))
     match wanted:
@@ -70,7 +70,7 @@ def _drawn(store: Store, at: At, wanted: Format) -> str:
 def _time(store: Store, at: At) -> datetime | None:
     if at is None or isinstance(at, datetime):
         return at
-    from ..catalog.past import events_in
+    from ..catalog.asking.past import events_in
     from ..history.log import Range
 
     return next((x.time for x in events_in(store, Range(after=at - 1, until=at))), None)

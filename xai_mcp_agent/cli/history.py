@@ -33,7 +33,7 @@ def history(
             echo_json([]) if as_json else say_nothing_yet(store, settings)
             return
         # Loads SQLAlchemy, as opening it did.
-        from ..catalog.named import events_about
+        from ..catalog.asking.named import events_about
         from ..history.log import Range
 
         # One more tells whether there is more.

@@ -11,7 +11,7 @@ from ..bridge.bridge import Bridge
 from ..bridge.past.asking import At, when
 from ..bridge.past.records import NOTHING, records_as_dicts, records_text
 from ..bridge.past.times import time_text
-from ..catalog.fold import Records
+from ..catalog.records.fold import Records
 from ..core.errors import UnknownServer, XaiMcpError
 from ..core.names import did_you_mean, nearest
 from .output import echo_json, say
@@ -60,7 +60,10 @@ def tell_known_at(
     with opened(store, settings) as found:
         records, known = Records(), Records()
         if found is not None:
-            from ..catalog.past import When, records_at  # loads SQLAlchemy, as opening it did
+            from ..catalog.asking.past import (  # loads SQLAlchemy, as opening it did
+                When,
+                records_at,
+            )
 
             records, known = records_at(found, when(at)), records_at(found, When())
     if found is not None:

@@ -78,7 +78,7 @@ def _place(store: str | None, settings: Path | None) -> Place:
 
 def _note_ends(store: Store) -> None:
     """Write down the end of processes that had no time to: what they had is not there any more."""
-    from ..catalog.recorder import Recorder  # loads SQLAlchemy
+    from ..catalog.keeping.recorder import Recorder  # loads SQLAlchemy
     from ..history.runs import Runs
     from ..history.store import open_store
 

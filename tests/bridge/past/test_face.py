@@ -13,7 +13,7 @@ import pytest
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.catalog.records import state_of
+from xai_mcp_agent.catalog.records.record import state_of
 from xai_mcp_agent.core.errors import ServerError, StoreFailed, UnknownServer, UnknownTool
 from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.history.subject import Subject

@@ -7,7 +7,7 @@ from typing import Any
 
 from xai_mcp_agent.bridge.past.events import NOTHING
 from xai_mcp_agent.bridge.past.records import records_as_dicts, records_text
-from xai_mcp_agent.catalog.fold import Records
+from xai_mcp_agent.catalog.records.fold import Records
 from xai_mcp_agent.core.kinds import MCP, STATIC
 from xai_mcp_agent.history.event import Change, Event
 from xai_mcp_agent.history.subject import Subject

@@ -17,12 +17,12 @@ from functools import partial
 
 import anyio
 
+from ...catalog.asking.standing import Accepted, Standing, standing_of
 from ...catalog.catalog import Catalog
-from ...catalog.in_full import difference_in_full
-from ...catalog.masked import masked_text
-from ...catalog.memory import Memory
-from ...catalog.reports import Decided
-from ...catalog.standing import Accepted, Standing, standing_of
+from ...catalog.comparing.in_full import difference_in_full
+from ...catalog.keeping.masked import masked_text
+from ...catalog.keeping.memory import Memory
+from ...catalog.keeping.reports import Decided
 from ...core.definitions import definition_text, digest_of, tool_of
 from ...core.errors import DefinitionChanged, StoreFailed
 from ...core.events import InventoryChanged, SourceEvent

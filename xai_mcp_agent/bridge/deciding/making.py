@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias
 
-from ...catalog.standing import Accepted, Kept, kept_tools
+from ...catalog.asking.standing import Accepted, Kept, kept_tools
 from ...core.errors import StoreFailed, UnknownTool, XaiMcpError
 from ...core.names import did_you_mean
 from ...core.tools import ToolKey

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, TypeVar
 
-from ...catalog.fold import Records
+from ...catalog.records.fold import Records
 from ...core.errors import StoreFailed, UnknownServer
 from ...core.tools import JsonObject
 from ...history.event import Event

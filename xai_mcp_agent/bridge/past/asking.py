@@ -16,11 +16,11 @@ from ...core.tools import Tool
 from ..engine import Engine
 
 if TYPE_CHECKING:
-    from ...catalog.compared import ToolChanged, Version
-    from ...catalog.fold import Records
-    from ...catalog.graph import Graph
-    from ...catalog.past import When
-    from ...catalog.records import ToolRecord
+    from ...catalog.asking.past import When
+    from ...catalog.comparing.compared import ToolChanged, Version
+    from ...catalog.drawing.graph import Graph
+    from ...catalog.records.fold import Records
+    from ...catalog.records.record import ToolRecord
     from ...history.event import Event
     from ...history.store import Store
 
@@ -132,20 +132,20 @@ def _nothing(_: Store) -> None:
 def _events(
     server: str | None, tool: str | None, since: datetime | None, limit: int | None, store: Store
 ) -> list[Event]:
-    from ...catalog.named import events_about
+    from ...catalog.asking.named import events_about
     from ...history.log import Range
 
     return events_about(store, server, tool, Range(since=since, limit=limit))
 
 
 def _records(at: At, store: Store) -> Records:
-    from ...catalog.past import records_at
+    from ...catalog.asking.past import records_at
 
     return records_at(store, when(at))
 
 
 def _tool_record(server: str, tool: str, store: Store) -> ToolRecord:
-    from ...catalog.named import subjects_named
+    from ...catalog.asking.named import subjects_named
 
     subject, *_ = subjects_named(store, server, tool)
     return _records(None, store).tools[subject]
@@ -154,25 +154,25 @@ def _tool_record(server: str, tool: str, store: Store) -> ToolRecord:
 def _difference(
     server: str | None, tool: str | None, before: At, after: At, store: Store
 ) -> list[ToolChanged]:
-    from ...catalog.named import changes_between
+    from ...catalog.asking.named import changes_between
 
     return changes_between(store, server, tool, when(before), when(after))
 
 
 def _graph(at: At, store: Store) -> Graph:
-    from ...catalog.past import graph_at
+    from ...catalog.asking.past import graph_at
 
     return graph_at(store, when(at))
 
 
 def _versions(server: str, tool: str, store: Store) -> list[Version]:
-    from ...catalog.named import versions_named
+    from ...catalog.asking.named import versions_named
 
     return versions_named(store, server, tool)
 
 
 def when(at: At) -> When:
-    """The point of the history as `catalog.past` has it. Loads SQLAlchemy."""
-    from ...catalog.past import When
+    """The point of the history as `catalog.asking.past` has it. Loads SQLAlchemy."""
+    from ...catalog.asking.past import When
 
     return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from ...catalog.compared import ToolChanged, Version
+from ...catalog.comparing.compared import ToolChanged, Version
 from ..screen.text import clean, wrap
 from .events import subject_text
 from .times import time_text

@@ -15,10 +15,10 @@ from . import asking
 from .asking import At, StoreStatus
 
 if TYPE_CHECKING:
-    from ...catalog.compared import ToolChanged, Version
-    from ...catalog.fold import Records
-    from ...catalog.graph import Graph
-    from ...catalog.records import ToolRecord
+    from ...catalog.comparing.compared import ToolChanged, Version
+    from ...catalog.drawing.graph import Graph
+    from ...catalog.records.fold import Records
+    from ...catalog.records.record import ToolRecord
     from ...history.event import Event
 
 T = TypeVar("T")

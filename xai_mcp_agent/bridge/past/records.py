@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
-from ...catalog.fold import Records
-from ...catalog.records import SourceRecord, ToolRecord, Usage, state_of
+from ...catalog.records.fold import Records
+from ...catalog.records.record import SourceRecord, ToolRecord, Usage, state_of
 from ...core.kinds import META, STATIC
 from ...core.tools import JsonObject
 from ...history.subject import Subject

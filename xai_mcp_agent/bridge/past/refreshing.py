@@ -19,7 +19,7 @@ from .asking import answer, refresh
 from .times import time_text
 
 if TYPE_CHECKING:
-    from ...catalog.compared import ToolChanged
+    from ...catalog.comparing.compared import ToolChanged
     from ...history.store import Store
 
 
@@ -116,7 +116,7 @@ async def _listed(engine: Engine, server: str, force: bool) -> list[MarkedTool]:
 
 def _last_listed(server: str, store: Store) -> tuple[int, datetime | None]:
     """The newest position, and when the server was listed last."""
-    from ...catalog.past import When, records_at
+    from ...catalog.asking.past import When, records_at
     from ...history import log
 
     with store.reading() as connection:
@@ -126,7 +126,7 @@ def _last_listed(server: str, store: Store) -> tuple[int, datetime | None]:
 
 
 def _changed(server: str, position: int, store: Store) -> list[ToolChanged]:
-    from ...catalog.named import changes_between
-    from ...catalog.past import When
+    from ...catalog.asking.named import changes_between
+    from ...catalog.asking.past import When
 
     return changes_between(store, server, None, When(position=position), When())

@@ -1,1 +1,1 @@
-"""The event graph drawn as a page for a browser."""
+"""The event graph: as a value, as a flowchart, and drawn as a page for a browser."""

@@ -16,9 +16,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..graph import Graph, Node
-from ..records import ToolState
-from ..wording import plain
+from ..comparing.wording import plain
+from ..records.record import ToolState
+from .graph import Graph, Node
 
 if TYPE_CHECKING:
     from jinja2 import Environment

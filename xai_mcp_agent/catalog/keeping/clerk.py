@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..core.errors import StoreFailed
+from ...core.errors import StoreFailed
 from .reports import Called, Listed, Report, Seeded
 
 if TYPE_CHECKING:

@@ -10,19 +10,19 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from ..core.tools import JsonObject
-from ..history import log
-from ..history.event import Change, Event
-from ..history.log import Range
-from ..history.store import Store
-from ..history.subject import Subject
-from .compared import Defined, ToolChanged, Version, compared, differences
-from .fold import Records
-from .graph import Graph, graph_of
-from .projection import Projection
-from .records import is_offered
-from .renewal import is_stale, renew
-from .snapshots import records_until
+from ...core.tools import JsonObject
+from ...history import log
+from ...history.event import Change, Event
+from ...history.log import Range
+from ...history.store import Store
+from ...history.subject import Subject
+from ..comparing.compared import Defined, ToolChanged, Version, compared, differences
+from ..drawing.graph import Graph, graph_of
+from ..records.fold import Records
+from ..records.projection import Projection
+from ..records.record import is_offered
+from ..records.renewal import is_stale, renew
+from ..records.snapshots import records_until
 
 # By which a definition may be another one than before.
 _DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")

@@ -13,28 +13,28 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-from ..core.events import (
+from ...core.events import (
     InventoryChanged,
     SourceConnected,
     SourceEvent,
     SourceLost,
     SourceUnreachable,
 )
-from ..core.kinds import MCP, STATIC, SourceKind
-from ..core.results import ToolResult
-from ..core.tools import JsonObject, Tool, ToolKey
-from ..history.forks import importing
-from ..history.place import Place
-from ..history.subject import Subject
-from ..settings.cleaning import Cleaning
-from ..settings.recording import ARGUMENTS, RESULTS
-from ..settings.secret_rules import secrets_in_env
-from ..settings.secrets import Secrets
+from ...core.kinds import MCP, STATIC, SourceKind
+from ...core.results import ToolResult
+from ...core.tools import JsonObject, Tool, ToolKey
+from ...history.forks import importing
+from ...history.place import Place
+from ...history.subject import Subject
+from ...settings.cleaning import Cleaning
+from ...settings.recording import ARGUMENTS, RESULTS
+from ...settings.secret_rules import secrets_in_env
+from ...settings.secrets import Secrets
 from .clerk import Clerk
 from .reports import Called, Decided, Failed, Listed, Lost, Seeded
 
 if TYPE_CHECKING:
-    from ..history.store import Store
+    from ...history.store import Store
     from .recorder import Recorder
 
 logger = logging.getLogger(__name__)
@@ -176,7 +176,7 @@ def _open(
     with importing():
         import psutil  # noqa: F401  # pyright: ignore[reportUnusedImport] - for its runs
 
-        from ..history.store import open_store
+        from ...history.store import open_store
         from .recorder import Recorder
 
     if before is None:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from ..core.kinds import SourceKind
-from ..core.tools import JsonObject, Tool
-from ..history.event import Teller
-from ..history.subject import Subject
+from ...core.kinds import SourceKind
+from ...core.tools import JsonObject, Tool
+from ...history.event import Teller
+from ...history.subject import Subject
 
 
 @dataclass(frozen=True, slots=True)

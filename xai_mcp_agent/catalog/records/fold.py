@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from ..history.event import Event
-from ..history.subject import Subject
-from .records import Call, SourceRecord, ToolRecord
+from ...history.event import Event
+from ...history.subject import Subject
+from .record import Call, SourceRecord, ToolRecord
 
 
 @dataclass

@@ -12,15 +12,15 @@ from itertools import groupby
 
 from sqlalchemy import Column, Connection, select
 
-from ..core.errors import UnknownServer, UnknownTool
-from ..core.names import did_you_mean, nearest
-from ..history import log
-from ..history.event import Change, Event
-from ..history.log import Range, subject_of
-from ..history.store import Store
-from ..history.subject import Subject
-from ..history.tables import sources, tools
-from .compared import ToolChanged, Version
+from ...core.errors import UnknownServer, UnknownTool
+from ...core.names import did_you_mean, nearest
+from ...history import log
+from ...history.event import Change, Event
+from ...history.log import Range, subject_of
+from ...history.store import Store
+from ...history.subject import Subject
+from ...history.tables import sources, tools
+from ..comparing.compared import ToolChanged, Version
 from .past import When, tools_changed, versions_of
 
 _OF_TOOLS: tuple[Change, ...] = ("seeded", "discovered", "changed", "returned", "unavailable")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ..core.definitions import definition_text, digest_of, inventory_digest
-from ..core.tools import Tool
+from ...core.definitions import definition_text, digest_of, inventory_digest
+from ...core.tools import Tool
 
 
 @dataclass(frozen=True, slots=True)

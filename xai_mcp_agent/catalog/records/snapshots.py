@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, Text, func, select, type_coerce
 
-from ..history import log
-from ..history.bulk import insert_rows
-from ..history.log import Range, subject_of
-from ..history.tables import Unreadable, kept_json, snapshots, sources, tools
+from ...history import log
+from ...history.bulk import insert_rows
+from ...history.log import Range, subject_of
+from ...history.tables import Unreadable, kept_json, snapshots, sources, tools
 from .fold import Records
 from .stored import source_from_json, tool_from_json
 

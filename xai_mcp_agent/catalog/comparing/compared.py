@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..core.tools import JsonObject
-from ..history.subject import Subject
+from ...core.tools import JsonObject
+from ...history.subject import Subject
 from .diff import difference
 from .renames import as_if_named, likely_renames
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
-from ..core.tools import JsonObject
+from ...core.tools import JsonObject
 from .diff import difference
 from .wording import plain
 

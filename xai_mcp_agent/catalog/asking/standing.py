@@ -9,11 +9,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ..core.tools import JsonObject, ToolKey
+from ...core.tools import JsonObject, ToolKey
 
 if TYPE_CHECKING:
-    from ..history.store import Store
-    from ..history.subject import Subject
+    from ...history.store import Store
+    from ...history.subject import Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def standing_of(store: Store, sources: Collection[str]) -> Standing:
         StoreFailed: the store.
     """
     # In the clerk's thread: SQLAlchemy takes a while.
-    from .projection import Projection
+    from ..records.projection import Projection
 
     with store.reading() as connection:
         projection = Projection(connection, store.project_id)
@@ -90,7 +90,7 @@ def kept_tools(store: Store, source: str, wanted: Collection[str]) -> list[Kept]
     Raises:
         StoreFailed: the store.
     """
-    from .projection import Projection
+    from ..records.projection import Projection
 
     with store.reading() as connection:
         projection = Projection(connection, store.project_id)

@@ -8,16 +8,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, Table, Text, bindparam, or_, select, type_coerce
 
-from ..core.tools import JsonObject
-from ..history import log
-from ..history.bulk import insert_rows
-from ..history.event import Event
-from ..history.log import subject_of
-from ..history.subject import Subject
-from ..history.tables import kept_json, kept_words, sources, tools
-from .changes import Known
+from ...core.tools import JsonObject
+from ...history import log
+from ...history.bulk import insert_rows
+from ...history.event import Event
+from ...history.log import subject_of
+from ...history.subject import Subject
+from ...history.tables import kept_json, kept_words, sources, tools
+from ..keeping.changes import Known
 from .fold import Records
-from .records import SourceRecord, ToolRecord
+from .record import SourceRecord, ToolRecord
 from .stored import (
     MARKS_OF_DECISIONS,
     source_as_json,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple, TypeAlias
 
-from ..history.subject import Subject
+from ...history.subject import Subject
 
 # Each bucket is this much wider than the one before, so that a duration is known to 2.5 %.
 _BUCKET_GROWTH = math.log(1.05)

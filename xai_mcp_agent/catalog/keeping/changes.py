@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..core.tools import JsonObject, Tool
-from ..history.event import Change, Event, Links, tool_payload
-from ..history.subject import Project, Subject
-from .records import SourceRecord, ToolRecord, is_offered
+from ...core.tools import JsonObject, Tool
+from ...history.event import Change, Event, Links, tool_payload
+from ...history.subject import Project, Subject
+from ..comparing.wording import plain
+from ..records.record import SourceRecord, ToolRecord, is_offered
 from .reports import Called, Decided, Failed, Listed, Lost, Seeded
 from .seen import Seen
-from .wording import plain
 
 _CONNECTED, _DISCONNECTED, _UNAVAILABLE = (
     {"status": status} for status in ("connected", "disconnected", "unavailable")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, delete, select
 
-from ..history import log
-from ..history.log import Range
-from ..history.tables import RECORDS, STALE, facts, projects, snapshots
+from ...history import log
+from ...history.log import Range
+from ...history.tables import RECORDS, STALE, facts, projects, snapshots
 from .fold import Records
 from .projection import Projection
 

@@ -11,20 +11,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ..core.definitions import definition_text, digest_of
-from ..core.tools import Tool
-from ..history.runs import Runs
-from ..history.store import Store
-from ..history.subject import Subject
+from ...core.definitions import definition_text, digest_of
+from ...core.tools import Tool
+from ...history.runs import Runs
+from ...history.store import Store
+from ...history.subject import Subject
+from ..comparing.renames import likely_renames
+from ..records.projection import Projection
+from ..records.record import ToolRecord
+from ..records.renewal import renew_stale
+from ..records.snapshots import Snapshots
 from .changes import Changes, Known
 from .masked import masked_text
-from .projection import Projection
-from .records import ToolRecord
-from .renames import likely_renames
-from .renewal import renew_stale
 from .reports import Called, Decided, Failed, Listed, Lost, Report, Seeded
 from .seen import Seen, seen_in
-from .snapshots import Snapshots
 
 _ENDED = "It was still connected when its process ended."
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from ..core.tools import JsonObject
-from ..history.subject import Subject
-from .records import NO_USAGE, SourceRecord, ToolRecord, Usage
+from ...core.tools import JsonObject
+from ...history.subject import Subject
+from .record import NO_USAGE, SourceRecord, ToolRecord, Usage
 
 MARKS_OF_DECISIONS = ('"is_disabled":true', '"accepted":"')
 """One of these stands in the row of a tool about which something was decided."""

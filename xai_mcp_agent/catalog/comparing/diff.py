@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from ..core.tools import JsonObject
+from ...core.tools import JsonObject
 from .schema_diff import PARAMETERS, RESULT, SchemaComparison, type_label
 from .wording import LINE_CHARS, from_to, is_same, quoted, shown
 

@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
-from ..core.kinds import MCP, META, STATIC
-from ..core.tools import JsonObject
-from ..history.event import Links
-from ..history.subject import Project, Subject
-from .fold import Records
+from ...core.kinds import MCP, META, STATIC
+from ...core.tools import JsonObject
+from ...history.event import Links
+from ...history.subject import Project, Subject
+from ..records.fold import Records
+from ..records.record import SourceRecord, ToolRecord, ToolState, state_of
 from .mermaid import Flowchart
-from .records import SourceRecord, ToolRecord, ToolState, state_of
 
 NodeKind: TypeAlias = Literal["project", "tools", "source", "tool"]
 EdgeKind: TypeAlias = Literal["extends", "related_to", "reinforces", "contradicts"]

@@ -1,0 +1,1 @@
+"""What is asked of the history, by people and by the bridge."""

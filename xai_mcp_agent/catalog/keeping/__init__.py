@@ -1,0 +1,1 @@
+"""How what happens gets into the history: reported, written down by one thread, kept."""
