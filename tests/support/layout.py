@@ -2,7 +2,7 @@
 
 A row runs from left to right; its literals stand below and to the left of the ports they are
 for. A branch begins to the right of the node it belongs to. A later row moves up into the space
-that is left.
+that is left. A node that a link between others would run over is raised above that link.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Box:
         return self.y + self.height
 
     def moved(self, by: float) -> Box:
-        """The same box further down."""
+        """The same box further down; further up where `by` is negative."""
         return replace(self, y=self.y + by)
 
     def is_near(self, other: Box, beside: float = _LEAST_GAP, over: float = _LEAST_GAP) -> bool:
@@ -77,6 +77,7 @@ class Layout:
             over = [note for note in notes if note.above in row.nodes]
             right = self.boxes[row.after].right + _GAP if row.after else None
             self._settle(_row_boxes(row.nodes, over, right))
+        self._raise_nodes_under_links()
         for note in notes:
             if note.below is not None:
                 self._put_below(note.node, note.below)
@@ -119,6 +120,14 @@ class Layout:
                     return other.bottom + _ROW_GAP - box.y
         return 0.0
 
+    def _raise_nodes_under_links(self) -> None:
+        for _, curve, node in list(self._links_over_nodes()):
+            box = self.boxes[node]
+            link_top = min(point.y for point in curve if box.x < point.x < box.right)
+            up = link_top - _LEAST_GAP - box.bottom
+            for raised in (node, *node.literals):
+                self.boxes[raised] = self.boxes[raised].moved(up)
+
     def _put_below(self, note: Node, owner: Node) -> None:
         width, height = size_of(note)
         box = Box(self.boxes[owner].x, self.boxes[owner].bottom + _NOTE_GAP, width, height)
@@ -137,12 +146,16 @@ class Layout:
                 yield f"the link {_described(a)} crosses {_described(b)}"
 
     def _run_over(self) -> Iterator[str]:
+        for link, _, node in self._links_over_nodes():
+            yield f"the link {_described(link)} runs over {_called(node)}"
+
+    def _links_over_nodes(self) -> Iterator[tuple[Link, list[Point], Node]]:
         for link in self._links:
             curve = _curve(*self._ends(link))
             for node, box in self.boxes.items():
                 is_end = node in (link.source, link.target)
                 if not is_end and any(_inside(point, box) for point in curve):
-                    yield f"the link {_described(link)} runs over {_called(node)}"
+                    yield link, curve, node
 
     def _ends(self, link: Link) -> tuple[Point, Point]:
         return (
