@@ -19,8 +19,8 @@ from xai_mcp_agent.bridge.nodes.toolbelts import make_toolbelt, use_server
 
 Ctx = dict[str, Any]
 
-# The store gives up waiting for a lock after 20 seconds, and a run must not wait for that. What
-# people decided about tools is waited for longest.
+# The store gives up waiting for a lock after 20 seconds, and a run must not wait for that: it goes
+# on after six. The rest is for a busy machine.
 _LONG_SECONDS = 18.0
 
 

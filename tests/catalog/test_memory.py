@@ -16,7 +16,7 @@ from xai_mcp_agent.core.events import (
     SourceLost,
     SourceUnreachable,
 )
-from xai_mcp_agent.core.kinds import SourceKind
+from xai_mcp_agent.core.kinds import META, SourceKind
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.log import Range
@@ -121,3 +121,11 @@ def test_nothing_secret_is_kept_of_the_words_of_strangers():
     assert SECRET not in told
     assert SECRET[:5] not in told
     assert told.count("***") >= 6
+
+
+def test_what_is_told_of_a_tool_of_our_own_is_about_that_one():
+    """Also where the store cannot say what it is; a tool without a source may be a drawn one."""
+    with memory() as told:
+        told.seeded(META, [Tool(ToolKey("", "recall"), "Recalls.", {"type": "object"})])
+        about = [told.subject(ToolKey("", name)).context_id for name in ("recall", "shout")]
+    assert about == ["meta:recall", "tools:shout"]

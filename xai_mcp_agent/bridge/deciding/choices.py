@@ -33,7 +33,7 @@ from ...history.subject import Subject
 logger = logging.getLogger(__name__)
 
 # Enough to open a store on a busy machine. Then a run goes on; what is answered later counts.
-_READ_SECONDS = 10.0
+_READ_SECONDS = 4.0
 _NOT_KEPT = "what it was before is not in the history any more"
 _HIDDEN = "something in it that is hidden here, because it looks like a secret"
 

@@ -20,7 +20,7 @@ from ...core.events import (
     SourceLost,
     SourceUnreachable,
 )
-from ...core.kinds import MCP, STATIC, SourceKind
+from ...core.kinds import MCP, META, STATIC, SourceKind
 from ...core.results import ToolResult
 from ...core.tools import JsonObject, Tool, ToolKey
 from ...history.forks import importing
@@ -130,9 +130,10 @@ class Memory:
         self._clerk.report(decision)
 
     def subject(self, key: ToolKey, kind: SourceKind | None = None) -> Subject:
-        """What is told of a tool is about this. Without a source it is one of the canvas."""
-        known = self._kinds.get(key.source, MCP if key.source else STATIC)
-        return _subject(kind or known, key)
+        """What is told of a tool is about this. Without a source it is drawn, or our own."""
+        if kind is None:
+            kind = self._kinds.get(key.source, MCP) if key.source else self._kind_here(key.name)
+        return Subject(kind, key.source, key.name)
 
     def ask(self, do: Callable[[Store], T]) -> Future[T]:
         """Ask the store something, after all that was told before; see `past`.
@@ -161,6 +162,9 @@ class Memory:
                 is_forced=is_forced,
             )
         )  # fmt: skip
+
+    def _kind_here(self, tool: str) -> SourceKind:
+        return META if Subject(META, "", tool) in self._seeded else STATIC
 
     def _subject(self, source: str) -> Subject:
         return Subject(self._kinds.get(source, MCP), source)
@@ -193,10 +197,6 @@ def _open(
 
 
 @lru_cache(maxsize=1000)  # the tools that are called most are looked up for each call
-def _subject(kind: SourceKind, key: ToolKey) -> Subject:
-    return Subject(kind, key.source, key.name)
-
-
 def _nothing(_: Recorder) -> None:
     pass
 
