@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import sqlite3
+import stat
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -62,7 +63,7 @@ def _replace(file: Path) -> None:
     aside = file.with_name(f"{file.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     new = file.with_name(f"{file.name}.new")
     new.unlink(missing_ok=True)
-    new.touch()
+    new.touch(stat.S_IMODE(file.stat().st_mode))
     with closing(sqlite3.connect(file, timeout=_LOCK_SECONDS)) as damaged:
         with suppress(sqlite3.Error):  # keeps others from writing what would not be in the new one
             damaged.execute("BEGIN IMMEDIATE")

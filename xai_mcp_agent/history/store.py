@@ -27,6 +27,7 @@ from .tables import projects
 
 # The first ones that open a new database at the same moment are in each other's way.
 _OPENING_PAUSE_SECONDS = 0.1
+_ONLY_OWNER = 0o600
 _GONE = "The file was deleted, or another one put in its place, while it was used."
 _GOES_ON = "What happens from now on is kept in the file that is there then."
 
@@ -128,15 +129,18 @@ def open_store(place: Place) -> Store:
                 raise
 
 
-def _keep_from_git(place: Place) -> None:
-    """Have git leave a new history of a project alone: it is no part of what people publish.
+def _keep_to_its_owner(place: Place) -> None:
+    """Have only the owner read a new history of a project, and git leave it alone.
 
-    Only where there is no `.gitignore` yet; whoever changes or removes ours has decided.
+    It is no part of what people publish. Both only at its beginning: whoever changes the modes
+    of the file, or our `.gitignore`, has decided.
     """
     if not place.is_own or place.file is None or place.file.exists():
         return
     with suppress(OSError), open(place.file.with_name(".gitignore"), "x", encoding="ascii") as file:
         file.write(f"{place.file.name}*\n")
+    with suppress(FileExistsError):  # of another process, which was quicker
+        place.file.touch(_ONLY_OWNER, exist_ok=False)
 
 
 def _opened(place: Place) -> Store:
@@ -146,7 +150,7 @@ def _opened(place: Place) -> Store:
     try:
         if place.file is not None:
             place.file.parent.mkdir(parents=True, exist_ok=True)
-            _keep_from_git(place)
+            _keep_to_its_owner(place)
         with importing():  # the libraries for this kind of database
             engine = engine_for(place)
     except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:

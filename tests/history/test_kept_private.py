@@ -1,8 +1,12 @@
-"""What people publish of a project is not its history."""
+"""The history of a project is read by its owner only, and is no part of what people publish."""
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
+
+import pytest
 
 from xai_mcp_agent.history.place import find_place
 from xai_mcp_agent.history.store import open_store
@@ -35,3 +39,25 @@ def test_a_gitignore_that_is_there_stays_as_it_is(tmp_path: Path):
     (tmp_path / "mcp_settings.json").write_text("{}")
     open_store(find_place(load_settings(tmp_path / "mcp_settings.json"), None, {})).close()
     assert mine.read_text() == "mine\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX modes of files")
+def test_only_its_owner_reads_a_projects_history_unless_somebody_opens_it(tmp_path: Path):
+    """A team may share the file, if it says so."""
+    (tmp_path / "mcp_settings.json").write_text("{}")
+    place = find_place(load_settings(tmp_path / "mcp_settings.json"), None, {})
+    open_store(place).close()
+    file = tmp_path / ".xircuits" / "history.db"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    file.chmod(0o660)
+    open_store(place).close()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o660
+    damage(file)
+    open_store(place).close()
+    assert len(list(file.parent.glob("*.damaged-*"))) == 1
+    assert stat.S_IMODE(file.stat().st_mode) & 0o007 == 0
+
+
+def damage(file: Path) -> None:
+    """Leave nothing of it but that it was a database."""
+    file.write_bytes(file.read_bytes()[:16] + b"\xde\xad" * 4000)
