@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent.core.errors import (
+    DefinitionChanged,
     InvalidArguments,
     ServerError,
     SettingsError,
@@ -92,3 +93,11 @@ def test_an_error_that_no_node_raised_is_shown_as_python_does():
     with pytest.raises(XaiMcpError) as raised:
         raise XaiMcpError("no")
     assert not hasattr(raised.value, "_render_traceback_")
+
+
+def test_a_tool_with_thousands_of_changes_is_refused_with_the_first_of_them():
+    """All of them are for whoever accepts the tool."""
+    lines = [f"Parameter 'p{number}' was added" for number in range(5000)]
+    refused = DefinitionChanged("shop", "pay", lines)
+    assert len(refused.lines) == 5000
+    assert "'p99' was added\n    and 4,900 more changes\n  Next step: " in str(refused)

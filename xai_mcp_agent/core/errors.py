@@ -103,11 +103,15 @@ class ToolDisabled(XaiMcpError):
 class DefinitionChanged(XaiMcpError):
     """The definition of a pinned tool is not the one that was accepted; nothing was sent.
 
-    `lines` tell what changed. They quote the server, so no model should read them.
+    `lines` tell what changed, all of it. They quote the server, so no model should read them.
     """
 
+    _MOST_LINES = 100  # in the message; whoever accepts the tool is told all
+
     def __init__(self, server: str, tool: str, lines: Sequence[str]) -> None:
-        changes = "".join(f"\n    {line}" for line in lines)
+        left = len(lines) - self._MOST_LINES
+        more = [f"and {left:,} more changes"] if left > 0 else []
+        changes = "".join(f"\n    {line}" for line in (*lines[: self._MOST_LINES], *more))
         command = shown_command("xai-mcp-agent", "accept", server, tool)
         super().__init__(
             f"{server}: the definition of {tool!r} has changed since it was accepted, and the tool "

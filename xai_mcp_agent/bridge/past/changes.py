@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from ...catalog.comparing.compared import ToolChanged, Version
@@ -12,9 +12,9 @@ from .times import time_text
 
 NO_CHANGE = "Nothing changed."
 
-_MOST_NAMES = (
-    50  # of tools that only came or went; the first listing of a server may have thousands
-)
+# Of tools that only came or went; the first listing of a server may have thousands.
+_MOST_NAMES = 50
+_MOST_LINES = 200  # of one tool; it may have thousands of parameters
 _MOST_LINE_CHARS = 2000
 
 
@@ -58,8 +58,10 @@ def _names(changes: Sequence[ToolChanged]) -> str:
     return ", ".join(names) + (f" and {left:,} more" if left else "")
 
 
-def _told(lines: Iterable[str], width: int) -> Iterator[str]:
-    for line in lines:
+def _told(lines: Sequence[str], width: int) -> Iterator[str]:
+    left = len(lines) - _MOST_LINES
+    more = [f"and {left:,} more changes, which JSON has"] if left > 0 else []
+    for line in (*lines[:_MOST_LINES], *more):
         yield from _wrapped(line, width, "    ", "      ")
 
 
