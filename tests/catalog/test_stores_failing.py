@@ -528,7 +528,7 @@ def test_what_waits_does_not_fill_the_memory(
         settle(memory)
         assert numbers(events(memory)) == list(range(150, 250))
     assert [x for x in said(caplog) if "left out" in x]
-    assert said(caplog)[-1].startswith("150 of what happened")
+    assert said(caplog)[-1].startswith("150 things that happened could not")
 
 
 def test_what_cannot_be_written_at_the_end_is_counted(
@@ -539,4 +539,4 @@ def test_what_cannot_be_written_at_the_end_is_counted(
         call(memory, 1, 2, 3)
         wait_for_trouble(memory)
     assert len(said(caplog)) == 2
-    assert said(caplog)[1].startswith("3 of what happened")
+    assert said(caplog)[1].startswith("3 things that happened could not")

@@ -284,7 +284,10 @@ class Clerk:
             else:
                 self._left_out += 1
         if self._left_out:
-            logger.warning("%s of what happened is not in the history.", self._left_out)
+            what = "thing" if self._left_out == 1 else "things"
+            logger.warning(
+                "%d %s that happened could not be written into the history.", self._left_out, what
+            )
         if self._recorder is not None:
             with suppress(StoreFailed):
                 self._recorder.close()
