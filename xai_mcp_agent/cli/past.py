@@ -40,16 +40,10 @@ def opened(store: str | None, settings: Path | None) -> Generator[Store | None]:
         StoreFailed: it cannot be used, or is not where somebody said that it is.
         SettingsError: the settings file cannot be read.
     """
-    place = _place(store, settings)
-    if place.file is not None and not place.file.exists():
-        if store:
-            raise StoreFailed(place.shown, "there is no such file.", "Name another one.")
+    found = _found(_place(store, settings), is_named=bool(store))
+    if found is None:
         yield None
         return
-    # Here: no other command should wait for SQLAlchemy.
-    from ..history.store import open_store
-
-    found = open_store(place)
     try:
         _note_ends(found)
         yield found
@@ -70,10 +64,26 @@ def say_nothing_yet(store: str | None, settings: Path | None) -> None:
     )
 
 
+def _found(place: Place, *, is_named: bool) -> Store | None:
+    if place.file is not None and not place.file.exists():
+        if is_named:
+            raise StoreFailed(place.shown, "there is no such file.", "Name another one.")
+        return None
+    # Here: no other command should wait for SQLAlchemy.
+    from ..history.store import NoHistory, open_to_read
+
+    try:
+        return open_to_read(place)
+    except NoHistory:
+        if is_named:
+            raise
+        return None
+
+
 def _place(store: str | None, settings: Path | None) -> Place:
     place = find_place(load_settings(settings), absolute(store))
     # Whoever names a file wants to see what is in it, whichever project's it is.
-    return replace(place, is_own=True) if store and place.file else place
+    return replace(place, any_project=True) if store and place.file else place
 
 
 def _note_ends(store: Store) -> None:
@@ -82,6 +92,9 @@ def _note_ends(store: Store) -> None:
     from ..history.runs import Runs
     from ..history.store import open_store
 
+    file = store.place.file
+    if file is not None and not os.access(file, os.W_OK):
+        return
     with suppress(StoreFailed):  # it can be read all the same
         with store.reading() as connection:
             ended = Runs(store.project_id).ended_silently(connection)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
@@ -32,8 +34,8 @@ _POSTGRESQL_LIMITS = {
 }
 
 
-def engine_for(place: Place) -> Engine:
-    """How to reach a database; nothing is connected yet."""
+def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
+    """How to reach a database; nothing is connected yet. One `is_to_read` is not even made."""
     if not place.url.startswith("sqlite"):
         engine = create_engine(
             place.url,
@@ -44,14 +46,14 @@ def engine_for(place: Place) -> Engine:
         )
         event.listen(engine, "connect", _limit)
         return engine
+    read_only = place.file if is_to_read else None
     engine = create_engine(
-        # Not as a text: a folder may have a question mark in its name.
-        URL.create("sqlite", database=None if place.file is None else str(place.file)),
+        _read_only(read_only) if read_only else _file(place.file),
         connect_args={"timeout": LOCK_SECONDS},
         poolclass=StaticPool,
         hide_parameters=True,
     )
-    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "connect", _leave_begin_to_us if read_only else _prepare)
     event.listen(engine, "begin", _begin)
     return engine
 
@@ -74,14 +76,32 @@ def lock(connection: Connection) -> None:
         connection.execute(_LOCK)
 
 
+def _file(file: Path | None) -> URL:
+    # Not as a text: a folder may have a question mark in its name.
+    return URL.create("sqlite", database=None if file is None else str(file))
+
+
+def _read_only(file: Path) -> URL:
+    how = {"mode": "ro", "uri": "true"}
+    # SQLite writes beside a file that others may write meanwhile. A backup lies where it cannot.
+    can_write = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+    if not can_write and not os.path.exists(f"{file}-wal"):
+        how["immutable"] = "1"
+    return URL.create("sqlite", database=file.absolute().as_uri(), query=how)
+
+
 def _limit(connection: Any, _: Any) -> None:
     limits = "; ".join(f"SET {name} = '{x}s'" for name, x in _POSTGRESQL_LIMITS.items())
     connection.execute(limits)
     connection.commit()
 
 
-def _prepare(connection: Any, _: Any) -> None:
+def _leave_begin_to_us(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # Python's module would begin transactions when it likes
+
+
+def _prepare(connection: Any, record: Any) -> None:
+    _leave_begin_to_us(connection, record)
     connection.execute("PRAGMA journal_mode=WAL")
     # Kept when our process is killed; the last moments before a power cut may be lost.
     connection.execute("PRAGMA synchronous=NORMAL")

@@ -25,6 +25,10 @@ class NewerStore(Exception):
     )
 
 
+class OlderStore(Exception):
+    """The store has to be brought up to date before it can be read."""
+
+
 def bring_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
     """Make the tables, or change them to how they are now. Within a transaction for writing.
 
@@ -34,7 +38,7 @@ def bring_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> N
     newest = len(steps) + 1
     if is_up_to_date(connection, steps):
         return
-    if not inspect(connection).has_table(facts.name):
+    if not has_tables(connection):
         metadata.create_all(connection)
         connection.execute(insert(facts).values(name=_VERSION, value=str(newest)))
         return
@@ -50,7 +54,7 @@ def is_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> bool
     Raises:
         NewerStore: the tables are further than we know.
     """
-    if not inspect(connection).has_table(facts.name):
+    if not has_tables(connection):
         return False
     here, newest = version_of(connection), len(steps) + 1
     if here > newest:
@@ -59,6 +63,11 @@ def is_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> bool
             f"one knows them up to {newest})."
         )
     return here == newest
+
+
+def has_tables(connection: Connection) -> bool:
+    """Whether it is a store at all; any other database has none of our tables."""
+    return inspect(connection).has_table(facts.name)
 
 
 def version_of(connection: Connection) -> int:

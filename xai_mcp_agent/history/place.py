@@ -32,7 +32,8 @@ class Place:
 
     `file` is the file of an SQLite database; there is none in memory and on a server. `folder`
     is that of the project. A store `is_own` when it lies in that folder, and so is the project's
-    wherever the folder is moved to. A `problem` is why nothing can be kept there.
+    wherever the folder is moved to. From one of `any_project` the history is read that is in it,
+    whosever it is. A `problem` is why nothing can be kept there.
     """
 
     url: str
@@ -40,6 +41,7 @@ class Place:
     folder: Path
     file: Path | None = None
     is_own: bool = False
+    any_project: bool = False
     problem: str = ""
 
     @property

@@ -19,7 +19,7 @@ from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .failures import failure, is_damage, is_locked, is_mistake, not_mended
 from .forks import ClosedInForks, importing
 from .mending import identity_of, set_aside
-from .migrations import NewerStore, bring_up_to_date, is_up_to_date
+from .migrations import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date
 from .place import KINDS, Place
 from .project import project_of
 from .subject import Project
@@ -29,14 +29,23 @@ from .tables import projects
 _OPENING_PAUSE_SECONDS = 0.1
 _ONLY_OWNER = 0o600
 _GONE = "The file was deleted, or another one put in its place, while it was used."
+_NOTHING_THERE = ("There is no history of this project in it.", "Name another place.")
 _GOES_ON = "What happens from now on is kept in the file that is there then."
 
 
-class Store:
-    """An open database, and the number that this project has in it."""
+class NoHistory(StoreFailed):
+    """Nothing was ever kept in that place, or nothing of this project."""
 
-    def __init__(self, place: Place, engine: Engine) -> None:
+
+class Store:
+    """An open database, and the number that this project has in it.
+
+    One that `is_to_read` is left as it is, and may be a file that nobody can write.
+    """
+
+    def __init__(self, place: Place, engine: Engine, *, is_to_read: bool = False) -> None:
         self.place = place
+        self._is_to_read = is_to_read
         self._engine = engine
         self._forks = ClosedInForks(self._close_file)
         self._file: tuple[int, int] | None = None
@@ -44,7 +53,11 @@ class Store:
         with self._connected():
             self._file = identity_of(place.file)
         with self.reading() as connection:
-            known = _project(connection, place) if is_up_to_date(connection) else None
+            is_ready = is_up_to_date(connection)
+            known = _project(connection, place) if is_ready else None
+            if known is None and is_to_read:
+                is_older = not is_ready and has_tables(connection)
+                raise OlderStore if is_older else NoHistory(place.shown, *_NOTHING_THERE)
         if known is None:
             with self.writing() as connection:
                 bring_up_to_date(connection)
@@ -84,7 +97,7 @@ class Store:
         """Let go of the database. One that is damaged is set aside."""
         self._engine.dispose()
         if self._is_damaged:
-            set_aside(self.place, self._file)
+            _mended(self.place, self._file, self._is_to_read)
 
     def _check_file(self) -> None:
         if self._file != identity_of(self.place.file):
@@ -115,11 +128,30 @@ def open_store(place: Place) -> Store:
     Raises:
         StoreFailed: it cannot be opened, or was made by a newer version of this library.
     """
+    return _opened_in_time(place, is_to_read=False)
+
+
+def open_to_read(place: Place) -> Store:
+    """Open the history that is kept in a place; nothing is made, and no other file is touched.
+
+    One of an older version is brought up to date.
+
+    Raises:
+        NoHistory: there is none, or none of this project.
+        StoreFailed: as with `open_store`; also if a file that somebody named is damaged.
+    """
+    try:
+        return _opened_in_time(place, is_to_read=True)
+    except OlderStore:
+        return open_store(place)
+
+
+def _opened_in_time(place: Place, *, is_to_read: bool) -> Store:
     deadline = time.monotonic() + LOCK_SECONDS
     has_mended = False
     while True:
         try:
-            return _opened(place)
+            return _opened(place, is_to_read)
         except StoreFailed as reason:
             if is_damage(reason.__cause__) and not has_mended:
                 has_mended = True
@@ -143,36 +175,42 @@ def _keep_to_its_owner(place: Place) -> None:
         place.file.touch(_ONLY_OWNER, exist_ok=False)
 
 
-def _opened(place: Place) -> Store:
+def _opened(place: Place, is_to_read: bool) -> Store:
     if place.problem:
         raise StoreFailed(place.shown, place.problem, KINDS)
     found = identity_of(place.file)
     try:
-        if place.file is not None:
+        if place.file is not None and not is_to_read:
             place.file.parent.mkdir(parents=True, exist_ok=True)
             _keep_to_its_owner(place)
         with importing():  # the libraries for this kind of database
-            engine = engine_for(place)
+            engine = engine_for(place, is_to_read=is_to_read)
     except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
         raise failure(place, cause) from cause
     try:
-        return Store(place, engine)
+        return Store(place, engine, is_to_read=is_to_read)
     except NewerStore as cause:
         engine.dispose()
         raise StoreFailed(place.shown, str(cause), cause.next_step) from cause
     except BaseException as cause:
         engine.dispose()
         is_damaged = isinstance(cause, StoreFailed) and is_damage(cause.__cause__)
-        if is_damaged and not set_aside(place, found):
+        if is_damaged and not _mended(place, found, is_to_read):
             raise not_mended(place) from cause
         raise
 
 
+def _mended(place: Place, damaged: tuple[int, int] | None, is_to_read: bool) -> bool:
+    """Whether it was; a file that somebody only named to look at is left as it is."""
+    return (place.is_own or not is_to_read) and set_aside(place, damaged)
+
+
 def _project(connection: Connection, place: Place) -> tuple[Project, int] | None:
     """The project of the place's folder. A store of its own remembers whose it is."""
+    is_any = place.is_own or place.any_project
     known = connection.execute(select(projects).order_by(projects.c.id)).all()
     here = project_of(place.folder).repo_hash
-    mine = [x for x in known if x.repo_hash == here] or (known if place.is_own else ())
+    mine = [x for x in known if x.repo_hash == here] or (known if is_any else ())
     return (Project(mine[0].name, mine[0].repo_hash), mine[0].id) if mine else None
 
 
