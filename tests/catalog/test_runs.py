@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from sqlalchemy import update
 
@@ -63,11 +69,17 @@ DEAD = {
     "its number is that of a process that began later": {"pid_started": 1.0},
     "there is no process of that number": {"pid": 2**22 + 1},
     "it was silent for long on another machine": {"host": "elsewhere", "seen": now() - LONG_AGO},
-}
+    "it was silent for long in another container": {
+        "host": f"{socket.gethostname()} / another boot", "seen": now() - LONG_AGO
+    },
+}  # fmt: skip
 ALIVE = {
     "its process is there, however silent": {"seen": now() - LONG_AGO},
     "it was heard of on another machine": {"host": "elsewhere"},
-}
+    "it was heard of in another container, which has the same name": {
+        "host": f"{socket.gethostname()} / another boot", "pid": 2**22 + 1
+    },
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("looks", DEAD.values(), ids=DEAD)
@@ -108,6 +120,48 @@ def test_a_run_that_goes_on_is_left_alone(looks: dict[str, Any], tmp_path: Path)
     with recorder(tmp_path) as first:
         first.record([listed(connected=True)])
         pretend(first, **looks)
+        with recorder(tmp_path) as second:
+            assert changes(second) == ["connected", "discovered"]
+
+
+def can_be_alone() -> bool:
+    """Whether a process can have numbers of its own here, as in a container."""
+    if shutil.which("unshare") is None:
+        return False
+    return not subprocess.run([*ALONE, "true"], capture_output=True, timeout=20).returncode
+
+
+ALONE = ["unshare", "--pid", "--fork", "--mount-proc"]
+IN_A_CONTAINER = """
+import sys
+from pathlib import Path
+from tests.catalog.test_runs import changes, recorder
+with recorder(Path(sys.argv[1])) as inside:
+    inside.beat()
+    print(changes(inside))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs pid namespaces")
+def test_a_container_with_the_same_name_leaves_the_runs_outside_alone(tmp_path: Path):
+    """Numbers of processes are others there; nobody is taken for ended at every beat."""
+    if not can_be_alone():
+        pytest.skip("no pid namespaces can be made here")
+    with recorder(tmp_path) as first:
+        first.record([listed(connected=True)])
+        command = [*ALONE, sys.executable, "-c", IN_A_CONTAINER, str(tmp_path)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=os.getcwd())
+        assert done.stdout == "['connected', 'discovered']\n", done.stderr
+        first.beat()
+        assert changes(first) == ["connected", "discovered"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere clocks of processes stay")
+def test_a_clock_that_is_set_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """On Linux the times at which processes began move along with it."""
+    with recorder(tmp_path) as first:
+        first.record([listed(connected=True)])
+        monkeypatch.setattr(psutil.Process, "create_time", lambda _: 1.0)
         with recorder(tmp_path) as second:
             assert changes(second) == ["connected", "discovered"]
 

@@ -1,11 +1,17 @@
-"""The processes that write a history, so that those that ended without a word are noticed."""
+"""The processes that write a history, so that those that ended without a word are noticed.
+
+One is looked for only where its number means the same: containers may share a host's name, and
+have numbers of their own. Of others, and in doubt, the silence decides.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+import sys
 import uuid
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Row, insert, select, update
@@ -13,25 +19,32 @@ from sqlalchemy import Connection, Row, insert, select, update
 from .tables import runs
 
 BEAT_SECONDS = 30.0
-# On another machine nobody can look for the process. So long is no pause, but an end.
+# Elsewhere nobody can look for the process. So long is no pause, but an end.
 _SILENCE = timedelta(seconds=BEAT_SECONDS * 6)
 # Clocks of processes are read with less than this between them.
 _SAME_START_SECONDS = 2.0
+# Which boot of which machine, and which pid namespace, where there are such.
+_BOOT, _NAMESPACE = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
+_BETWEEN = " / "  # what is shown of a host, and what only tells it from others
+_FIELD_OF_START = 19  # of those behind the name in /proc/PID/stat, which has 22 as the first is 1
 
 
 class Runs:
     """The runs of one project; `own` is the id of this one."""
 
     def __init__(self, project: int) -> None:
+        import psutil  # here: no command should wait for it that has no history
+
         self.own = uuid.uuid4().hex
         self._project = project
-        self._host = socket.gethostname()
+        self._host = f"{socket.gethostname()}{_BETWEEN}{_numbers()}"
         self._pid_started = _started(os.getpid()) or 0.0
+        self._process_began = psutil.Process().create_time()
 
     @property
     def process_began(self) -> datetime:
         """When this process did, which may have had other runs."""
-        return datetime.fromtimestamp(self._pid_started, UTC)
+        return datetime.fromtimestamp(self._process_began, UTC)
 
     def begin(self, connection: Connection) -> None:
         """Write down that this run is there."""
@@ -63,27 +76,50 @@ class Runs:
         return {row.id: _end_of(row) for row in rows if self._is_over(row)}
 
     def _is_over(self, row: Row[Any]) -> bool:
-        if row.host != self._host:
-            return _now() - row.seen > _SILENCE
-        started = _started(row.pid)
-        return started is None or abs(started - row.pid_started) > _SAME_START_SECONDS
+        import psutil
+
+        if row.host == self._host:
+            if not psutil.pid_exists(row.pid):
+                return True
+            if (started := _started(row.pid)) is not None:
+                return abs(started - row.pid_started) > _SAME_START_SECONDS
+        return _now() - row.seen > _SILENCE
 
 
 def _end_of(row: Row[Any]) -> str:
     seen = row.seen.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    return f"Process {row.pid} on {row.host} had it, and ended without closing it (seen {seen})."
+    host = row.host.partition(_BETWEEN)[0]
+    return f"Process {row.pid} on {host} had it, and ended without closing it (seen {seen})."
+
+
+def _numbers() -> str:
+    """What is the same for processes that know each other by the same numbers."""
+    if sys.platform != "linux":
+        return ""
+    try:
+        return f"{Path(_BOOT).read_text(encoding='ascii').strip()} {os.readlink(_NAMESPACE)}"
+    except OSError:
+        return uuid.uuid4().hex  # of nobody else
 
 
 def _started(pid: int) -> float | None:
-    """When a process of this machine was started, in seconds; None if there is none."""
-    import psutil  # here: it is asked for once in a run
+    """When a process was started, in seconds; None if that cannot be told.
+
+    On Linux since the machine was: a clock that is set there changes the time of all starts.
+    """
+    if sys.platform == "linux":
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            ticks = fields.rpartition(")")[2].split()[_FIELD_OF_START]
+        except OSError:
+            return None
+        return int(ticks) / os.sysconf("SC_CLK_TCK")
+    import psutil
 
     try:
         return psutil.Process(pid).create_time()
-    except psutil.NoSuchProcess:
-        return None
     except psutil.Error:
-        return 0.0
+        return None
 
 
 def _now() -> datetime:
