@@ -48,6 +48,10 @@ _NO_HISTORY = (
     "The file is damaged, or no database at all.",
     f"Move it away if it is not needed, {_ELSEWHERE}.",
 )
+_TOGETHER = (
+    "Two processes wrote at the same moment, though it is locked for one.",
+    f"On a network disk locks may not work. Keep it on a disk of this machine, {_ELSEWHERE}.",
+)
 _BY_SQLITE_NAME = {
     "SQLITE_FULL": _FULL,
     "SQLITE_READONLY": _READ_ONLY,
@@ -58,6 +62,7 @@ _BY_SQLITE_NAME = {
     "SQLITE_IOERR": _DISK,
     "SQLITE_CORRUPT": _DAMAGED,
     "SQLITE_NOTADB": _DAMAGED,
+    "SQLITE_CONSTRAINT": _TOGETHER,
 }
 _BY_ERROR_NUMBER = {
     errno.EACCES: _READ_ONLY,
@@ -77,6 +82,7 @@ _BY_SQL_STATE = {
     "42501": ("This user may not do that.", "Let it make tables, and read and write its own."),
     "53100": ("The disk of the server is full.", "Make room there."),
     "53300": ("The server has too many connections.", "Raise its limit (max_connections)."),
+    "23505": ("Two processes wrote at the same moment.", "It is tried again."),
     "55P03": _LOCKED,
     "57P01": _STOPPING,
     "57P02": _STOPPING,
@@ -100,6 +106,8 @@ _BY_WORDS = (
     ("unreachable", _UNREACHABLE),
     ("no such file", _UNREACHABLE),
 )
+# Only where locks do not keep others out is a row there that was to be added.
+_TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE", "23505")
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
@@ -123,13 +131,17 @@ def is_damage(cause: BaseException | None) -> bool:
 def is_mistake(cause: SQLAlchemyError) -> bool:
     """Whether it was given what no database takes, so that nothing is wrong with this one."""
     if isinstance(cause, DBAPIError):
-        return isinstance(cause, (DataError, IntegrityError))
+        return isinstance(cause, (DataError, IntegrityError)) and not _is_taken(cause.orig)
     return isinstance(cause, StatementError)
 
 
 def is_locked(cause: BaseException | None) -> bool:
     """Whether somebody else was in the way."""
     return _sqlite_name(getattr(cause, "orig", cause)).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _is_taken(original: Any) -> bool:
+    return (_sqlite_name(original) or getattr(original, "sqlstate", None)) in _TAKEN
 
 
 def _told(place: Place, cause: Exception) -> tuple[str, str]:

@@ -57,13 +57,14 @@ def append(
 ) -> int:
     """Add events at the end; the position of the last one.
 
-    Within a transaction for writing, which keeps others from taking the same positions. `bodies`
-    are definitions as JSON text by their digests; one that is known already is not written again.
+    Within a transaction for writing, which keeps others from taking the same positions; where that
+    does not hold, as on some network disks, it fails, and nothing is kept of it. `bodies` are
+    definitions as JSON text by their digests; one that is known already is not written again.
     """
     last = last_position(connection, project)
     rows = [_row(project, position, event) for position, event in enumerate(new, last + 1)]
     insert_rows(connection, definitions, bodies.items())
-    insert_rows(connection, events, rows)
+    insert_rows(connection, events, rows, are_new=True)
     return last + len(rows)
 
 
