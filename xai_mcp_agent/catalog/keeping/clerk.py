@@ -155,16 +155,18 @@ class Clerk:
 
     def _start(self) -> None:
         with self._starting:
-            if self._thread is None and not self._is_closing.is_set():
-                name = "xai-mcp-history"
-                self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
-                try:
-                    self._thread.start()
-                except RuntimeError as reason:  # Python is about to end
-                    logger.debug("Nothing can be written down any more: %s", reason)
-                    self._thread = None
-                    self._is_closing.set()
-                    self._end()
+            if self._thread is not None or self._is_closing.is_set():
+                return
+            name = "xai-mcp-history"
+            self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+            try:
+                self._thread.start()
+                return
+            except RuntimeError as reason:  # Python is about to end
+                logger.debug("Nothing can be written down any more: %s", reason)
+                self._thread = None
+                self._is_closing.set()
+        self._end()  # not before: it waits for who asks, who may wait to start the thread
 
     def _serve(self) -> None:
         pause = _FIRST_PAUSE_SECONDS
