@@ -25,6 +25,7 @@ _POSTGRESQL_ARGUMENTS = {
     "keepalives_idle": _SILENCE_SECONDS,
     "tcp_user_timeout": _SILENCE_SECONDS * 1000,
     "client_encoding": "utf8",  # where the database has none, texts would be bytes
+    "prepare_threshold": None,  # PgBouncer before 1.21 loses prepared statements
 }
 # Not as options of the connection, which poolers such as PgBouncer refuse.
 _POSTGRESQL_LIMITS = {
@@ -60,6 +61,9 @@ def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
 
 def for_writing(connection: Connection) -> Connection:
     """Let the next transaction of this connection keep all other writers out."""
+    if connection.dialect.name != "sqlite":
+        # Whatever is usual for this user: what the last writer wrote must be seen after the lock.
+        connection = connection.execution_options(isolation_level="READ COMMITTED")
     return connection.execution_options(**{_WRITES: True})
 
 
