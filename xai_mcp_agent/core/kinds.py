@@ -23,3 +23,13 @@ STATIC = SourceKind("tools", "tool", connects=False)
 """Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
 META = SourceKind("meta", "tool", connects=False)
 """Our own tools for the model: to search, to explain, to remember."""
+
+_KNOWN = {kind.name: kind for kind in (MCP, STATIC, META)}
+
+
+def kind_named(name: str) -> SourceKind:
+    """The kind of this name, as a history tells it. One that is not known here has the usual shape.
+
+    Every kind belongs in this file: what is read of it must come out as it was written.
+    """
+    return _KNOWN.get(name) or SourceKind(name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
-from ..core.kinds import MCP, META, STATIC, SourceKind
+from ..core.kinds import kind_named
 from ..core.tools import JsonObject
 from .bulk import insert_rows
 from .event import Change, Event, Links, tool_payload
@@ -27,7 +27,6 @@ _NO_LINKS = Links()
 _LINKS = tuple(field.name for field in fields(Links))
 # Made once: it is asked in every transaction.
 _NEWEST = select(func.max(events.c.position)).where(events.c.project == bindparam("project"))
-_KINDS = {kind.name: kind for kind in (MCP, STATIC, META)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +125,8 @@ def definitions_of(connection: Connection, digests: Iterable[str]) -> dict[str, 
 
 @lru_cache(maxsize=20_000)  # a history is long because the same things happen again and again
 def subject_of(kind: str, source: str, tool: str | None) -> Subject:
-    """The subject that these names are of; a kind that is not known any more has its shape."""
-    return Subject(_KINDS.get(kind) or SourceKind(kind), source, tool)
+    """The subject that these names are of."""
+    return Subject(kind_named(kind), source, tool)
 
 
 def _is_told_by_definition(event: Event) -> bool:
