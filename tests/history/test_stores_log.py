@@ -173,7 +173,31 @@ def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
     append(store, told("after"))
     assert [(x.position, x.subject.tool) for x in read(store)] == [(1, "before"), (2, "after")]
     with store.reading() as connection:
-        assert log.definition(connection, "d") is None
+        assert log.definitions_of(connection, ["d"]) == {}
+
+
+def test_those_that_write_at_once_see_each_other_whatever_is_usual_on_the_server(
+    postgresql: Server, tmp_path: Path
+) -> None:
+    """Whoever waited for its turn must count from what was written meanwhile."""
+    url = postgresql.new_database()
+    name = url.rpartition("/")[2]
+    usual = "SET default_transaction_isolation = 'repeatable read'"
+    postgresql.execute(f"ALTER DATABASE {name} {usual}")
+    place = place_of(url, tmp_path)
+    open_store(place).close()
+
+    def write(number: int) -> None:
+        store = open_store(place)
+        for _ in range(10):
+            append(store, told(str(number)))
+        store.close()
+
+    with ThreadPoolExecutor(4) as writers:
+        list(writers.map(write, range(4)))
+    store = open_store(place)
+    assert [x.position for x in read(store)] == list(range(1, 41))
+    store.close()
 
 
 def test_two_that_write_in_turn_share_one_count(lasting_place: Place) -> None:

@@ -105,13 +105,6 @@ def links(
         yield subject_of(kind, source, tool), _links(of_event), count
 
 
-def definition(connection: Connection, digest: str) -> JsonObject | None:
-    """What a source said of a tool, by its digest."""
-    body = select(definitions.c.body).where(definitions.c.digest == digest)
-    text = connection.execute(body).scalar()
-    return None if text is None else loaded(text)
-
-
 def definitions_of(connection: Connection, digests: Iterable[str]) -> dict[str, JsonObject]:
     """What sources said of tools, by the digests; those that were lost are left out."""
     found: dict[str, JsonObject] = {}

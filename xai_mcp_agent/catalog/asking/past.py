@@ -10,7 +10,6 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from ...core.tools import JsonObject
 from ...history import log
 from ...history.event import Change, Event
 from ...history.log import Range
@@ -147,16 +146,6 @@ def _position(connection: Connection, project: int, moment: When) -> int | None:
     if moment.time is None:
         return moment.position
     return log.position_at(connection, project, moment.time)
-
-
-def definition_of_digest(store: Store, digest: str) -> JsonObject | None:
-    """What a source said of a tool.
-
-    Raises:
-        StoreFailed: the store.
-    """
-    with store.reading() as connection:
-        return log.definition(connection, digest)
 
 
 def rebuild(store: Store) -> None:
