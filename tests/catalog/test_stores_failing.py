@@ -24,7 +24,7 @@ import pytest
 from tests.support.databases import Server, place_of
 from tests.support.processes import free_port, wait_until
 from xai_mcp_agent.catalog.asking.past import When, events_in, rebuild, records_at
-from xai_mcp_agent.catalog.keeping import clerk
+from xai_mcp_agent.catalog.keeping import waiting
 from xai_mcp_agent.catalog.keeping.memory import Memory
 from xai_mcp_agent.catalog.records.fold import Records
 from xai_mcp_agent.core.errors import StoreFailed
@@ -499,7 +499,7 @@ def test_two_that_use_the_history_while_python_ends_do_not_wait_for_each_other(
 ) -> None:
     """Python begins no thread any more then."""
     memory = Memory(place_of("", tmp_path), str)
-    waiting = memory._clerk._waiting  # pyright: ignore[reportPrivateUsage]
+    left = memory._clerk._waiting  # pyright: ignore[reportPrivateUsage]
     answers: list[Future[None]] = []
     asking = threading.Thread(target=lambda: answers.append(memory.settled()), daemon=True)
     calling = threading.Thread(target=call, args=(memory, 1), daemon=True)
@@ -508,7 +508,7 @@ def test_two_that_use_the_history_while_python_ends_do_not_wait_for_each_other(
         def __init__(self, **_: object) -> None:
             super().__init__()
             asking.start()
-            wait_until(lambda: len(waiting) == 2, "the other one begins it, too", _SECONDS)
+            wait_until(lambda: len(left) == 2, "the other one begins it, too", _SECONDS)
 
         def start(self) -> None:
             raise RuntimeError("can't create new thread at interpreter shutdown")
@@ -570,7 +570,7 @@ def test_what_waits_does_not_fill_the_memory(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The newest is kept, and it is said that the oldest is not."""
-    monkeypatch.setattr(clerk, "_MOST_WAITING", 100)
+    monkeypatch.setattr(waiting, "_MOST_WAITING", 100)
     folder = tmp_path / ".xircuits"
     folder.write_text("not a folder")
     with memory_in(place_of("", tmp_path)) as memory:
@@ -582,6 +582,46 @@ def test_what_waits_does_not_fill_the_memory(
         assert numbers(events(memory)) == list(range(150, 250))
     assert [x for x in said(caplog) if "left out" in x]
     assert said(caplog)[-1].startswith("150 things that happened could not")
+
+
+def test_what_is_kept_of_calls_counts_by_its_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of characters may be kept of each."""
+    monkeypatch.setattr(waiting, "_MOST_WAITING", 100)
+    folder = tmp_path / ".xircuits"
+    folder.write_text("not a folder")
+    with memory_in(place_of("", tmp_path)) as memory:
+        call(memory, *range(50), words="x" * 1500)  # of more, it is the beginning of a text
+        wait_for_trouble(memory)
+        folder.unlink()
+        settle(memory)
+        assert numbers(events(memory)) == list(range(36, 50))
+
+
+def test_what_waits_for_a_lock_does_not_fill_the_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That may take long, and is no failure yet."""
+    monkeypatch.setattr(waiting, "_MOST_WAITING", 100)
+    place = lasting(tmp_path)
+    assert place.file is not None
+    with (
+        memory_in(place) as memory,
+        closing(sqlite3.connect(place.file, isolation_level=None)) as other,
+    ):
+        connect(memory)
+        settle(memory)
+        other.execute("BEGIN IMMEDIATE")
+        call(memory, *range(1000, 5000))
+        answer = memory.settled()
+        other.execute("COMMIT")
+        answer.result(_SECONDS)
+        found = numbers(events(memory))
+        assert found[-100:] == list(range(4900, 5000))
+        assert len(found) < 2000
+        assert memory.trouble == ""
+    assert [x for x in said(caplog) if "left out" in x]
 
 
 def test_what_cannot_be_written_at_the_end_is_counted(

@@ -9,15 +9,14 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from ...core.errors import StoreFailed
-from .reports import Called, Listed, Report, Seeded
+from .reports import Called, Report
+from .waiting import Question, Waiting
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -31,36 +30,7 @@ _CALLS_SECONDS = 1.0
 _BEAT_SECONDS = 30.0
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 30.0
-# While the store cannot be used: hours of a busy agent, some megabytes. Listed tools count, too.
-_MOST_WAITING = 50_000
-# In one transaction: others want to write, too.
-_MOST_AT_ONCE = 1000
 _GOES_ON = "The agent goes on; what happens is written down when the history works again."
-
-
-@dataclass(frozen=True)
-class _Question:
-    """Something to be done with the store, for somebody who waits for it."""
-
-    do: Callable[[Recorder], Any]
-    answer: Future[Any] = field(default_factory=Future[Any])
-
-    def ask(self, recorder: Recorder) -> None:
-        """Answer it. A store that fails is the clerk's trouble, too."""
-        if not self.answer.set_running_or_notify_cancel():
-            return
-        try:
-            self.answer.set_result(self.do(recorder))
-        except StoreFailed as reason:
-            self.answer.set_exception(reason)
-            raise
-        except Exception as reason:  # noqa: BLE001 - raised again where it was asked
-            self.answer.set_exception(reason)
-
-    def refuse(self, reason: StoreFailed) -> None:
-        """Have whoever waits for it told why there is no answer."""
-        if self.answer.set_running_or_notify_cancel():
-            self.answer.set_exception(reason.with_traceback(None))
 
 
 class Clerk:
@@ -78,12 +48,12 @@ class Clerk:
         self._warn = warn
         self._open_recorder = open_recorder
         self._recorder: Recorder | None = None
-        self._waiting: deque[Report | _Question] = deque()
+        self._waiting = Waiting()
         self._is_work, self._is_urgent = threading.Event(), threading.Event()
         self._is_closing, self._is_wanted = threading.Event(), threading.Event()
         self._trouble: StoreFailed | None = None
         self._said: set[str] = set()
-        self._left_out = 0
+        self._has_said_left_out = False
         # Held by who begins to wait for an answer, or sees to it that nobody begins to.
         self._asking = threading.RLock()
         self._starting = threading.Lock()
@@ -109,7 +79,7 @@ class Clerk:
         The future raises `StoreFailed` when the store cannot be used, without a wait for it, and
         when this was closed. Whether it can be used now is then tried at once.
         """
-        question = _Question(do)
+        question = Question(do)
         if self._is_over():  # looked at first: in a fork the lock may be held for ever
             question.refuse(_closed())
             return question.answer
@@ -146,8 +116,8 @@ class Clerk:
         """Whether nothing is done any more: it was closed, or this is a fork without its thread."""
         return self._is_closing.is_set() or self._pid != os.getpid()
 
-    def _put(self, item: Report | _Question) -> None:
-        self._waiting.append(item)
+    def _put(self, item: Report | Question) -> None:
+        self._waiting.put(item)
         if not self._is_work.is_set():
             self._is_work.set()
         if self._thread is None:
@@ -173,7 +143,9 @@ class Clerk:
         while self._waiting or not self._is_closing.is_set():
             self._await_work()
             is_last_try = self._is_closing.is_set()
-            if (reason := self._problem_with_work()) is None:
+            reason = self._problem_with_work()
+            self._say_what_is_left_out()
+            if reason is None:
                 pause = _FIRST_PAUSE_SECONDS
                 continue
             self._refuse(reason)
@@ -212,20 +184,18 @@ class Clerk:
         if not self._waiting:
             self._recorder.beat()
         while self._waiting:
-            item = self._waiting[0]
-            if isinstance(item, _Question):
-                self._waiting.popleft()
-                item.ask(self._recorder)
+            if (question := self._waiting.take_question()) is not None:
+                question.ask(self._recorder)
             else:
                 self._record(self._recorder)
 
     def _record(self, recorder: Recorder) -> None:
         """Write down the reports before the next question; until that is done they wait."""
-        batch = self._taken()
+        batch = self._waiting.take_reports()
         try:
             recorder.record(batch)
         except StoreFailed:
-            self._waiting.extendleft(reversed(batch))
+            self._waiting.put_back(batch)
             raise
         except Exception as reason:  # noqa: BLE001 - one of them is told below
             logger.debug("A batch of reports is written one by one: %r", reason)
@@ -236,68 +206,36 @@ class Clerk:
             try:
                 recorder.record([report])
             except StoreFailed:
-                self._waiting.extendleft(reversed(batch[number:]))
+                self._waiting.put_back(batch[number:])
                 raise
             except Exception:
                 logger.exception("A report was not written into the history: %.200r", report)
 
-    def _taken(self) -> list[Report]:
-        batch: list[Report] = []
-        while self._waiting and len(batch) < _MOST_AT_ONCE:
-            item = self._waiting.popleft()
-            if isinstance(item, _Question):
-                self._waiting.appendleft(item)
-                break
-            batch.append(item)
-        return batch
-
     def _refuse(self, reason: StoreFailed) -> None:
-        """The store cannot be used: say so once, answer who asks, keep what is not too much."""
+        """The store cannot be used: say so once, and to all who ask."""
         with self._asking:
             self._trouble = reason
         if str(reason) not in self._said:
             self._said.add(str(reason))
             self._warn(f"{reason} {_GOES_ON}")
-        kept: deque[Report] = deque()
-        while self._waiting:
-            item = self._waiting.popleft()
-            if isinstance(item, _Question):
-                item.refuse(reason)
-            else:
-                kept.append(item)
-        self._leave_out(kept)
-        self._waiting.extendleft(reversed(kept))
+        for question in self._waiting.take_questions():
+            question.refuse(reason)
 
-    def _leave_out(self, kept: deque[Report]) -> None:
-        """The oldest, where so much waits that memory would run out some day."""
-        weight, before = sum(map(_weight, kept)), self._left_out
-        while weight > _MOST_WAITING and len(kept) > 1:
-            weight -= _weight(kept.popleft())
-            self._left_out += 1
-        if self._left_out and not before:
+    def _say_what_is_left_out(self) -> None:
+        if self._waiting.left_out and not self._has_said_left_out:
+            self._has_said_left_out = True
             self._warn("So much waits to be written into the history that the oldest is left out.")
 
     def _end(self) -> None:
         with self._asking:  # nobody asks any more: it is closing
-            left, self._waiting = self._waiting, deque()
-        for item in left:
-            if isinstance(item, _Question):
-                item.refuse(self._trouble or _closed())
-            else:
-                self._left_out += 1
-        if self._left_out:
-            what = "thing" if self._left_out == 1 else "things"
-            logger.warning(
-                "%d %s that happened could not be written into the history.", self._left_out, what
-            )
+            for question in self._waiting.take_questions():
+                question.refuse(self._trouble or _closed())
+        if lost := self._waiting.left_out + len(self._waiting):
+            what = "thing" if lost == 1 else "things"
+            logger.warning("%d %s that happened could not be written into the history.", lost, what)
         if self._recorder is not None:
             with suppress(StoreFailed):
                 self._recorder.close()
-
-
-def _weight(report: Report) -> int:
-    """How much room it takes while it waits, in reports without tools."""
-    return 1 + len(report.tools) if isinstance(report, (Listed, Seeded)) else 1
 
 
 def _closed() -> StoreFailed:
