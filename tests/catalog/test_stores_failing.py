@@ -481,6 +481,21 @@ def test_damage_in_the_middle_of_a_run_costs_what_cannot_be_read(tmp_path: Path)
     assert len(asides(tmp_path)) == 1
 
 
+def test_a_definition_that_was_lost_is_written_again_when_the_tool_is_listed_anew(
+    tmp_path: Path,
+) -> None:
+    """With its page; the tool is what it was, so nothing else would ever write it."""
+    place = lasting(tmp_path)
+    assert place.file is not None
+    with closing(sqlite3.connect(place.file)) as other, other:
+        other.execute(f"DELETE FROM {tables.definitions.name}")
+    with memory_in(place) as memory:
+        connect(memory)
+        settle(memory)
+        told = [x.payload for x in events(memory) if x.change in ("discovered", "confirmed")]
+    assert [x["name"] for x in told] == ["log", "show"] * 2
+
+
 # The clerk
 
 

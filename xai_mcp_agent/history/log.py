@@ -105,6 +105,17 @@ def links(
         yield subject_of(kind, source, tool), _links(of_event), count
 
 
+def kept_definitions(connection: Connection, digests: Iterable[str]) -> set[str]:
+    """Those of these digests whose definitions are there; some may be lost with a damaged file."""
+    wanted = sorted(set(digests))
+    found: set[str] = set()
+    for first in range(0, len(wanted), _DIGESTS_AT_A_TIME):
+        some = wanted[first : first + _DIGESTS_AT_A_TIME]
+        is_one = definitions.c.digest.in_(some)
+        found.update(connection.execute(select(definitions.c.digest).where(is_one)).scalars())
+    return found
+
+
 def definitions_of(connection: Connection, digests: Iterable[str]) -> dict[str, JsonObject]:
     """What sources said of tools, by the digests; those that were lost are left out."""
     found: dict[str, JsonObject] = {}

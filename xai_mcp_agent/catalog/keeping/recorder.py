@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from ...core.definitions import definition_text, digest_of
 from ...core.tools import Tool
+from ...history import log
 from ...history.runs import Runs
 from ...history.store import Store
 from ...history.subject import Subject
@@ -153,7 +154,7 @@ class Recorder:
         known = projection.known(report.source)
         renames = self._renames(projection, known.vanished(seen), known.came(seen))
         events = self._changes.of_listing(report, seen, known, renames)
-        projection.add(events, self._bodies(seen, known))
+        projection.add(events, self._bodies(projection, seen, known))
 
     def _renames(
         self, projection: Projection, vanished: list[ToolRecord], came: list[Tool]
@@ -169,9 +170,11 @@ class Recorder:
         new = [{**json.loads(self._body(tool)), "name": tool.name} for tool in came]
         return likely_renames(gone, new)
 
-    def _bodies(self, seen: Seen, known: Known) -> dict[str, str]:
-        """The definitions that the store may not have yet."""
-        new = {d: x for x, d in seen.digests.items() if not _has(known, x, d)}
+    def _bodies(self, projection: Projection, seen: Seen, known: Known) -> dict[str, str]:
+        """The definitions that the store may not have: the new ones, and those that were lost."""
+        told = (d for x, d in seen.digests.items() if _has(known, x, d))
+        kept = log.kept_definitions(projection.connection, told)
+        new = {d: x for x, d in seen.digests.items() if d not in kept}
         texts = {d: seen.texts.get(d) or definition_text(seen.tools[x]) for d, x in new.items()}
         return {digest: masked_text(text, self._mask) for digest, text in texts.items()}
 
