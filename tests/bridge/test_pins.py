@@ -26,7 +26,7 @@ from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, use_server
-from xai_mcp_agent.core.errors import DefinitionChanged
+from xai_mcp_agent.core.errors import AcceptanceUnknown, DefinitionChanged
 from xai_mcp_agent.core.tools import Tool, ToolKey
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
@@ -299,11 +299,25 @@ def test_all_that_has_changed_can_be_accepted_at_once(use_settings: UseSettings)
         assert bridge.call_tool("grow", "extra").text == "I am extra."
 
 
-def test_a_pin_holds_in_a_process_whose_store_cannot_be_used(
-    use_settings: UseSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_pinned_tool_is_not_called_while_nobody_can_say_what_was_accepted(
+    use_settings: UseSettings, monkeypatch: pytest.MonkeyPatch
+):
+    """What it says of itself now may be the very change that a pin is for."""
+    file = use_settings(grow=growing(pin=True), free=growing())
+    monkeypatch.setenv("XAI_MCP_STORE", str(file / "no_folder" / "history.db"))
+    with Bridge.open(file) as bridge:
+        one = {"name": "extra", "description": "Says extra."}
+        with pytest.raises(AcceptanceUnknown, match=r"Nothing was sent\. The history in .*history.db"):
+            bridge.call_tool("grow", "grow", one)
+        assert "extra" not in [x.name for x in bridge.refresh("grow")]
+        assert bridge.call_tool("free", "grow", one).text
+
+
+def test_a_pin_holds_where_the_history_is_forgotten_at_the_end(
+    use_settings: UseSettings, monkeypatch: pytest.MonkeyPatch
 ):
     file = use_settings(grow=growing(pin=True))
-    monkeypatch.setenv("XAI_MCP_STORE", str(file / "no_folder" / "history.db"))
+    monkeypatch.setenv("XAI_MCP_STORE", "memory")
     with Bridge.open(file) as bridge:
         grow(bridge, "Says extra.")
         bridge.call_tool("grow", "extra")

@@ -123,6 +123,19 @@ class DefinitionChanged(XaiMcpError):
         self.lines = tuple(lines)
 
 
+class AcceptanceUnknown(XaiMcpError):
+    """A pinned tool was not called, because the history cannot tell what was accepted of it."""
+
+    def __init__(self, server: str, tool: str, problem: str) -> None:
+        super().__init__(
+            f"{server}: {tool!r} is pinned, and it cannot be looked up which definition of it was "
+            f"accepted. Nothing was sent. {problem}\n  Next step: make the history readable "
+            "(`xai-mcp-agent history` tells whether it is), or unpin the tool."
+        )
+        self.server = server
+        self.tool = tool
+
+
 class SourceError(XaiMcpError):
     """Base for trouble with one source. `stderr_tail` is its own last words, newest last."""
 

@@ -24,7 +24,7 @@ from ...catalog.keeping.masked import masked_text
 from ...catalog.keeping.memory import Memory
 from ...catalog.keeping.reports import Decided
 from ...core.definitions import definition_text, digest_of, tool_of
-from ...core.errors import DefinitionChanged, StoreFailed
+from ...core.errors import AcceptanceUnknown, DefinitionChanged, StoreFailed
 from ...core.events import InventoryChanged, SourceEvent
 from ...core.tools import Tool, ToolKey
 from ...history.event import Teller
@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 # Enough to open a store on a busy machine. Then a run goes on; what is answered later counts.
 _READ_SECONDS = 4.0
+# A pinned call needs to know what was accepted: longer than a writer may hold a store up.
+_PINNED_READ_SECONDS = 30.0
 _NOT_KEPT = "what it was before is not in the history any more"
 _HIDDEN = "something in it that is hidden here, because it looks like a secret"
 
@@ -50,6 +52,7 @@ class Choices:
         self._mask = mask
         self._standing = Standing()
         self._known: set[str] = set()  # sources that were read at least once
+        self._trouble = "it does not answer"  # why one could not be read
         self._own = 0  # decisions of this process: an answer to what was asked before is too old
         self._digests: dict[ToolKey, tuple[Tool, str]] = {}
         self._as_listed: dict[ToolKey, Tool] = {}  # with the definition that was accepted
@@ -59,10 +62,10 @@ class Choices:
         if isinstance(event, InventoryChanged):
             self._ask(frozenset([event.source]))
 
-    async def read(self, sources: Iterable[str]) -> None:
+    async def read(self, sources: Iterable[str], seconds: float = _READ_SECONDS) -> None:
         """Know what was decided about the tools of these, by other processes too."""
         answered = self._ask(frozenset(sources))
-        with anyio.move_on_after(_READ_SECONDS):
+        with anyio.move_on_after(seconds):
             await answered.wait()
 
     def is_enabled(self, key: ToolKey) -> bool:
@@ -99,10 +102,13 @@ class Choices:
 
         Raises:
             DefinitionChanged: it is not.
+            AcceptanceUnknown: the history cannot tell what was.
         """
         key, sources = tool.key, [tool.source]
         if tool.source not in self._known:
-            await self.read(sources)
+            await self.read(sources, _PINNED_READ_SECONDS)
+        if tool.source not in self._known and key not in self._standing.accepted:
+            raise AcceptanceUnknown(tool.source, tool.name, self._trouble)
         if key not in self._standing.accepted:
             self.accept(self._memory.subject(key), self.definition(used or tool), "executor")
             await self.read(sources)  # another process may have been the first
@@ -181,7 +187,9 @@ class Choices:
             self._known |= sources
         except StoreFailed as reason:
             logger.debug("What was decided is not known anew: %s", reason)  # it was said already
-        except Exception:
+            self._trouble = str(reason)
+        except Exception as reason:
+            self._trouble = f"{type(reason).__name__}: {reason}"
             logger.exception("What was decided about tools could not be read")
         answered.set()
 
