@@ -307,7 +307,9 @@ def test_a_pinned_tool_is_not_called_while_nobody_can_say_what_was_accepted(
     monkeypatch.setenv("XAI_MCP_STORE", str(file / "no_folder" / "history.db"))
     with Bridge.open(file) as bridge:
         one = {"name": "extra", "description": "Says extra."}
-        with pytest.raises(AcceptanceUnknown, match=r"Nothing was sent\. The history in .*history.db"):
+        with pytest.raises(
+            AcceptanceUnknown, match=r"Nothing was sent\. The history in .*history.db"
+        ):
             bridge.call_tool("grow", "grow", one)
         assert "extra" not in [x.name for x in bridge.refresh("grow")]
         assert bridge.call_tool("free", "grow", one).text

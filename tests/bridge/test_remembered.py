@@ -23,6 +23,7 @@ from xai_mcp_agent.core.errors import (
 from xai_mcp_agent.core.tools import JsonObject
 
 PASSWORD = "correct-horse-battery"
+NUMBER = 4815162342
 
 
 @pytest.fixture
@@ -86,6 +87,12 @@ def test_each_way_a_call_goes_wrong_is_told(bridge: Bridge):
     assert (usage.calls, usage.errors, usage.last_error) == (2, 2, "It was cancelled.")
 
 
+def test_a_failure_without_a_word_is_one_all_the_same(bridge: Bridge):
+    bridge.call_tool("it", "result", {"content": [], "isError": True})
+    (call,) = calls_of(bridge)
+    assert call == {"status": "error", "error": "It failed, and did not say why."}
+
+
 def test_what_was_never_sent_is_no_call(bridge: Bridge):
     with pytest.raises(InvalidArguments):
         bridge.call_tool("it", "echo", {"text": 3})
@@ -96,7 +103,7 @@ def test_what_was_never_sent_is_no_call(bridge: Bridge):
 
 def recording(*what: str) -> Bridge:
     """A bridge that keeps this of calls."""
-    env = {"API_PASSWORD": PASSWORD}
+    env = {"API_PASSWORD": PASSWORD, "API_KEY": str(NUMBER)}
     return Bridge({"mcpServers": {"it": entry() | {"env": env}}, "record": [*what]})
 
 
@@ -117,6 +124,7 @@ def test_secrets_are_left_out_of_what_is_kept(monkeypatch: pytest.MonkeyPatch):
     arguments = {
         "text": f"log in with {PASSWORD} and from-the-environment, sk-abcdefghijklmnop",
         "password": "short", "credentials": {"api_key": 12}, "max_tokens": 12,
+        "number": NUMBER, "half": NUMBER / 2,
         "url": "https://me:open-sesame@example.org/", "header": "Authorization: Bearer abcdefgh",
     }  # fmt: skip
     with recording("arguments", "results") as bridge:
@@ -125,8 +133,16 @@ def test_secrets_are_left_out_of_what_is_kept(monkeypatch: pytest.MonkeyPatch):
         (call,) = calls_of(bridge)
     kept = call["arguments"]
     assert (kept["password"], kept["max_tokens"]) == ("***", 12)
+    assert (kept["number"], kept["half"]) == ("***", NUMBER / 2)
     told = str(call)
-    for secret in (PASSWORD, "from-the-environment", "sk-abc", "open-sesame", "abcdefgh"):
+    for secret in (
+        PASSWORD,
+        str(NUMBER),
+        "from-the-environment",
+        "sk-abc",
+        "open-sesame",
+        "abcdefgh",
+    ):
         assert secret not in told
 
 

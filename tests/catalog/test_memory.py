@@ -115,6 +115,7 @@ def test_nothing_secret_is_kept_of_the_words_of_strangers():
     titled = SourceConnected("reviewer", "stdio", "1", ACP, f"By {SECRET}")
     with memory(titled, inventory(tool)) as made:
         made.called(tool.key, 0.5, "x" * 295 + SECRET)
+        made.called(tool.key, 0.5, SECRET * 2000)
         made.notice(SourceLost("reviewer", f"It said {SECRET}."))
         made.notice(SourceUnreachable("reviewer", f"It said {SECRET}.", ACP))
         told = str([x.as_json() for x in events_of(made)])

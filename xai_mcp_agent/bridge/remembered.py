@@ -13,6 +13,7 @@ from ..core.results import ToolResult
 from ..core.tools import JsonObject, ToolKey
 
 _CANCELLED = "It was cancelled."
+_NO_WORDS = "It failed, and did not say why."
 
 
 class Call:
@@ -30,12 +31,13 @@ def remembered(
     error: str | None = _CANCELLED
     try:
         yield call
-        error = call.result.text if call.result and call.result.is_error else ""
+        error = (call.result.text or _NO_WORDS) if call.result and call.result.is_error else ""
     except DefinitionChanged:
         error = None  # it was not called at all
         raise
     except Exception as cause:
-        error = cause.problem if isinstance(cause, SourceError) else str(cause)
+        said = cause.problem if isinstance(cause, SourceError) else str(cause)
+        error = said or type(cause).__name__
         raise
     finally:
         if error is not None:

@@ -32,8 +32,12 @@ class Cleaning:
         match value:
             case str():
                 return MASK if is_secret(name, value) else self._clean_text(value)
-            case None | bool() | int() | float():
-                return MASK if value and is_secret(name, str(value)) else value
+            case None | bool():
+                return value
+            case int() | float():
+                text = str(value)
+                is_hidden = is_secret(name, text) or self._clean_text(text) != text
+                return MASK if value and is_hidden else value
             case Mapping() if depth < _DEEPEST:
                 items = cast(Mapping[Any, Any], value).items()
                 return {
@@ -46,7 +50,8 @@ class Cleaning:
 
     def _clean_text(self, text: str) -> str:
         shown = text[:_SEARCHED_CHARS]
-        for known in (*self._secrets, Secrets(secrets_in_text(shown))):
+        # What is told by what stands around it comes first, before any of that is masked.
+        for known in (Secrets(secrets_in_text(shown)), *self._secrets):
             shown = known.mask(shown)
         if len(text) > _SEARCHED_CHARS:  # the end may hold half a secret, wherever masks moved it
             shown = shown[: _MOST_CHARS - _SEARCHED_CHARS]

@@ -40,6 +40,8 @@ _NAME_AND_MARK = re.compile(
     r"(?:^|(?<=[\s;,&?'\"{=]))-{0,2}([A-Za-z][\w.-]{0,80})['\"]?\s?[=:](?!//)\s*"
 )
 _END_OF_VALUE = re.compile(r"[;,&\s'\"}]")
+# In "Authorization: Bearer abc" the secret is the second word.
+_AFTER_SCHEME = re.compile(r"(?i:bearer|basic|token) [^;,&\s'\"}]+")
 # The scheme is bounded, or a long text without any URL would take time by its square.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
 _KNOWN_TOKEN = re.compile(
@@ -206,6 +208,8 @@ def _secrets_after_names(text: str) -> Iterator[str]:
         value = text[position : end.start() if end else None]
         if is_secret(found[1], value or MASK):
             yield value
+            if scheme := _AFTER_SCHEME.match(text, position):
+                yield from _with_credentials(scheme[0])
             yield from () if found_any else _with_credentials(text[position:])
             # Names within the value are part of it.
             position, found_any = position + len(value), True

@@ -41,8 +41,11 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-# Of what went wrong with a call; the rest of a long text is looked at for secrets only.
-ERROR_CHARS, _READ_CHARS = 300, 2000
+ERROR_CHARS = 300  # of what went wrong with a call
+# The rest of a long text is looked at for secrets only: no secret that begins in what is kept is
+# longer than this.
+_SECRET_CHARS = 16_000
+_HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
 
 
 class Memory:
@@ -119,8 +122,7 @@ class Memory:
     ) -> None:
         """A call is over. `error` is empty when it went well."""
         subject = self.subject(key, kind)
-        if error:  # masked before it is cut: half a secret shows
-            error = self._mask(error[:_READ_CHARS])[:ERROR_CHARS]
+        error = self._short_error(error) if error else ""
         given = self._cleaning.short(arguments) if ARGUMENTS in self._record else None
         text = self._cleaning.short(result.text) if result and RESULTS in self._record else None
         self._clerk.report(Called(subject, _now(), seconds, error, given, text))
@@ -162,6 +164,13 @@ class Memory:
                 is_forced=is_forced,
             )
         )  # fmt: skip
+
+    def _short_error(self, error: str) -> str:
+        """Masked before it is cut: half a secret shows."""
+        shown = self._mask(error[: ERROR_CHARS + _SECRET_CHARS])
+        if len(error) > ERROR_CHARS + _SECRET_CHARS:  # the end may hold a half, wherever it is now
+            shown = shown[:-_SECRET_CHARS]
+        return shown[:ERROR_CHARS] or _HIDDEN
 
     def _kind_here(self, tool: str) -> SourceKind:
         return META if Subject(META, "", tool) in self._seeded else STATIC
