@@ -76,6 +76,12 @@ def test_two_points_can_be_compared(store: Path, capsys: Any):
     assert "Nothing changed." in out
 
 
+def test_the_last_change_before_a_time_can_be_told(store: Path, capsys: Any):
+    """What the server's tools were later does not count."""
+    _, out, _ = command(capsys, store, "web", "--to", "6")
+    assert out.splitlines()[1:] == ["added: web.help"]
+
+
 def test_programs_get_json(store: Path, capsys: Any):
     _, out, _ = command(capsys, store, "web", "--json")
     assert {x["tool"]: x["how"] for x in json.loads(out)} == {
@@ -92,6 +98,10 @@ def test_programs_get_json(store: Path, capsys: Any):
     [
         (["wbe"], 1, "Did you mean 'web'?"),
         (["web", "serch"], 1, "Did you mean 'search'?"),
+        (["web", "--from", "5", "--to", "3"], 2, "--from (event 5) is later than --to (event 3)."),
+        (["web", "--from", "0", "--to", "9" * 25], 0, "added: web.lend_book, web.search"),
+        (["web", "--to", "0"], 0, "web was not listed by event 0:"),
+        (["web", "--from", "9" * 5000], 2, "Write 2h or 3d"),
         (["web", "--from", "soon"], 2, "Write 2h or 3d"),
         (["bad"], 0, "bad was never listed:"),
     ],

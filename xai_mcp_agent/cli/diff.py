@@ -59,13 +59,23 @@ def _tell_changes(
 
     since, header = before, f"{server}, from {_shown(before)} to {_shown(after)}:"
     if before is None:
-        since, at = last_change(store, server) or (0, None)
-        header = f"{server}, last changed {time_text(at)}:" if at else f"{server} was never listed:"
+        since, at = last_change(store, server, when(after)) or (0, None)
+        never = "was never listed" if after is None else f"was not listed by {_shown(after)}"
+        header = f"{server}, last changed {time_text(at)}:" if at else f"{server} {never}:"
+    elif _is_later(store, before, after):
+        raise typer.BadParameter(f"--from ({_shown(before)}) is later than --to ({_shown(after)}).")
     changes = changes_between(store, server, tool, when(since), when(after))
     if as_json:
         echo_json([x.as_json() for x in changes])
     else:
         say(f"{header}\n{changes_text(changes, text_width())}")
+
+
+def _is_later(store: Store, before: At, after: At) -> bool:
+    from ..catalog.asking.past import position_of
+
+    first, last = (position_of(store, when(x)) for x in (before, after))
+    return first is not None and last is not None and first > last
 
 
 def _shown(at: At) -> str:

@@ -28,6 +28,9 @@ _LINKS = tuple(field.name for field in fields(Links))
 # Made once: it is asked in every transaction.
 _NEWEST = select(func.max(events.c.position)).where(events.c.project == bindparam("project"))
 
+LARGEST_POSITION = 2**63 - 1
+"""Databases compare with no larger number."""
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -100,7 +103,7 @@ def links(
     query = select(*names, events.c.links, func.count()).group_by(*names, events.c.links)
     query = query.where(events.c.project == project, events.c.event_kind == "fact")
     if until is not None:
-        query = query.where(events.c.position <= until)
+        query = query.where(events.c.position <= min(until, LARGEST_POSITION))
     for kind, source, tool, of_event, count in connection.execute(query):
         yield subject_of(kind, source, tool), _links(of_event), count
 
@@ -180,19 +183,20 @@ def _brief(project: int) -> Select[Any]:
 
 
 def _query(wanted: Range, query: Select[Any]) -> Select[Any]:
-    query = query.where(events.c.position > wanted.after)
+    query = query.where(events.c.position > min(wanted.after, LARGEST_POSITION))
     if wanted.subject is not None:
         query = query.where(events.c.subject == wanted.subject.digest)
     if wanted.anchor is not None:
         query = query.where(events.c.anchor == wanted.anchor.digest)
     if wanted.until is not None:
-        query = query.where(events.c.position <= wanted.until)
+        query = query.where(events.c.position <= min(wanted.until, LARGEST_POSITION))
     if wanted.changes:
         query = query.where(events.c.change.in_(wanted.changes))
     if wanted.since is not None:
         query = query.where(events.c.time >= wanted.since)
     order = events.c.position.desc() if wanted.newest_first else events.c.position
-    return query.order_by(order).limit(wanted.limit)
+    most = None if wanted.limit is None else min(wanted.limit, LARGEST_POSITION)
+    return query.order_by(order).limit(most)
 
 
 def _brief_event(row: Any) -> Event:

@@ -10,6 +10,8 @@ HOW_TO_WRITE = "Write 2h or 3d for so long ago, a day as 2026-11-20, or a time a
 _AGO = re.compile(r"(\d{1,6}) ?(s|min|m|h|d|w)", re.IGNORECASE)
 _UNITS = {"s": "seconds", "m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _MINUTE, _HOUR = 60, 3600
+# A position may be as large as people like, but Python does not read numbers without end.
+_MOST_DIGITS = 30
 
 
 class BadTime(ValueError):
@@ -44,7 +46,8 @@ def position_or_moment(text: str, now: datetime, *, is_end: bool = True) -> date
         BadTime: it is none of these.
     """
     try:
-        return int(text) if text.strip().isdecimal() else moment(text, now, is_end=is_end)
+        is_position = text.strip().isdecimal() and len(text.strip()) <= _MOST_DIGITS
+        return int(text) if is_position else moment(text, now, is_end=is_end)
     except BadTime as reason:
         raise BadTime(f"{reason} Or the position of an event, such as 120.") from reason
 

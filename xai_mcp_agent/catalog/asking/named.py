@@ -1,6 +1,6 @@
 """From the names that people know to what the history has of them.
 
-Like `past`, each is done by the clerk, within one view of the store.
+Like `past`, each is done in the clerk's thread, or in that of a command.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...history.store import Store
 from ...history.subject import Subject
 from ...history.tables import sources, tools
 from ..comparing.compared import ToolChanged, Version
-from .past import When, tools_changed, versions_of
+from .past import When, position_of, tools_changed, versions_of
 
 _OF_TOOLS: tuple[Change, ...] = ("seeded", "discovered", "changed", "returned", "unavailable")
 _OF_SOURCES: tuple[Change, ...] = ("connected", "reconnected", "refreshed", "disconnected")
@@ -75,18 +75,22 @@ def changes_between(
     return [x for subject in found for x in tools_changed(store, before, after, subject)]
 
 
-def last_change(store: Store, source: str) -> tuple[int, datetime] | None:
-    """The position before the tools of a source changed last, and when that was.
+def last_change(
+    store: Store, source: str, until: When | None = None
+) -> tuple[int, datetime] | None:
+    """The position before the tools of a source changed last until then, and when that was.
 
-    None where nothing was ever listed.
+    None where nothing was listed by then.
 
     Raises:
         UnknownServer: there never was one.
         StoreFailed: the store.
     """
     found = list[tuple[int, datetime]]()
+    position = position_of(store, until or When())
     for subject in subjects_named(store, source):
-        wanted = Range(anchor=subject, changes=_OF_TOOLS + _OF_SOURCES, newest_first=True)
+        changes = _OF_TOOLS + _OF_SOURCES
+        wanted = Range(anchor=subject, changes=changes, until=position, newest_first=True)
         with store.reading() as connection:
             events = log.read(connection, store.project_id, wanted)
             for _, group in groupby(events, lambda x: (x.time, x.run)):

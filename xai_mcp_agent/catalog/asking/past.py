@@ -1,6 +1,6 @@
 """What is asked of the history: its events, the records now and then, definitions, differences.
 
-Each is done by the clerk, within one view of the store.
+Each is done in the clerk's thread, or in that of a command.
 """
 
 from __future__ import annotations
@@ -142,9 +142,22 @@ def _offered(records: Records) -> dict[Subject, str]:
     }
 
 
+def position_of(store: Store, moment: When) -> int | None:
+    """The position of the newest event of a time; None for now.
+
+    Events stand in the order in which they were written. Where a store was away for a while, or the
+    clocks of two machines differ, that of their times is another.
+
+    Raises:
+        StoreFailed: the store.
+    """
+    with store.reading() as connection:
+        return _position(connection, store.project_id, moment)
+
+
 def _position(connection: Connection, project: int, moment: When) -> int | None:
     if moment.time is None:
-        return moment.position
+        return moment.position and min(moment.position, log.LARGEST_POSITION)
     return log.position_at(connection, project, moment.time)
 
 
