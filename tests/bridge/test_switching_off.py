@@ -129,11 +129,13 @@ def test_our_own_tools_can_be_switched_off_too(settings: Path):
     """A long result is shown as far as it goes, and nothing is said of a tool to read the rest."""
     ctx: dict[str, Any] = {}
     define_tool(ctx, None, "talk", "Talks.", lambda _c, _text, _a: "word " * 10_000)
-    with agent(ctx, calls(("talk", {}))) as endpoint:
+    with agent(ctx, calls(("talk", {})), calls(("read_result", {}))) as endpoint:
         run(ctx)
     assert list(offered(endpoint, 1)) == ["talk", "read_result"]
+    own = ctx["mcp_bridge"].bridge
+    assert own.tool_record("built-in", "read_result").usage.calls == 1
     with Bridge.open(settings) as bridge:
-        bridge.disable("canvas", "read_result")
+        bridge.disable("built-in", "read_result")
     with agent(ctx, calls(("talk", {})), calls(("read_result", {}))) as endpoint:
         run(ctx)
     assert list(offered(endpoint, 1)) == ["talk"]

@@ -19,9 +19,11 @@ QUOTED = [x for x in blocks_of(PAGE) if x.language == "text"]
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Everything that was provoked."""
+    """Everything that was provoked, in a folder of its own, which gets the history of it."""
+    folder = tmp_path_factory.mktemp("wrong")
     with pytest.MonkeyPatch.context() as monkeypatch:
-        return list(everything(tmp_path_factory.mktemp("wrong"), monkeypatch))
+        monkeypatch.chdir(folder)
+        return list(everything(folder, monkeypatch))
 
 
 def says(text: str, block: Block) -> bool:

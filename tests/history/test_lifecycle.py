@@ -9,7 +9,7 @@ import pytest
 from tests.support.bridges import bridge_with, wait_for_tool
 from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
-from tests.support.histories import changes_of, memory_of, records_of, told_by
+from tests.support.histories import changes_of, records_of, told_by
 from tests.support.living_server import SET_TOOLS, living_server, tool
 from tests.support.mcp_servers import gallery_entry
 from tests.support.spec_events import SERVER, TOOLS, Spec
@@ -106,11 +106,12 @@ def test_an_unchanged_refresh_is_one_reinforcement_and_a_forced_one_tells_every_
     with living_server("stdio", "modern", tmp_path) as peer:
         peer.offer(A, B)
         with bridge_with(it=peer.entry()) as bridge:
-            spec, tools = Spec(bridge), bridge.list_tools("it")
+            spec = Spec(bridge)
+            bridge.list_tools("it")
             bridge.refresh("it")
             expected = [spec.again("refreshed", 3)]
             assert told_by(bridge)[4:] == expected
-            memory_of(bridge).relisted("it", tools)
+            bridge.refresh("it", force=True)
             expected += [spec.again("refreshed", 3)]
             expected += [spec.tool("confirmed", x) for x in (A, B, SET_TOOLS)]
             assert told_by(bridge)[4:] == expected

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,6 +26,10 @@ from .text_protocol import parse_arguments
 logger = logging.getLogger(__name__)
 
 
+Answer = Callable[[JsonObject], ToolResult]
+"""Answers a call with these arguments."""
+
+
 class Toolbox(Protocol):
     """What the loop is handed by the bridge: the tools of one agent, whatever their source."""
 
@@ -35,6 +39,10 @@ class Toolbox(Protocol):
 
     async def call(self, tool: Tool, arguments: JsonObject, on_progress: OnProgress) -> ToolResult:
         """Check the arguments and call a tool. Raises `XaiMcpError` kinds."""
+        ...
+
+    def answered_here(self, tool: Tool, arguments: JsonObject, answer: Answer) -> ToolResult:
+        """Have a tool of the loop's own answered, as a call of that tool."""
         ...
 
     def why_unknown(self, shown_name: str, offer: Offer) -> str:
@@ -128,7 +136,7 @@ class CallRunner:
 
     async def _run(self, call_id: str, tool: Tool, name: str, arguments: JsonObject) -> ToolResult:
         if tool is READ_RESULT:
-            return self.kept.read(arguments)
+            return self._toolbox.answered_here(tool, arguments, self.kept.read)
 
         async def on_progress(done: float, total: float | None, message: str) -> None:
             await self._emit(ToolProgressed(call_id, name, done, total, message))

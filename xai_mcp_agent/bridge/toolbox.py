@@ -11,6 +11,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
+from ..agent.calls import Answer
 from ..agent.memory import MEMORY_TOOLS, Memory, answer_memory_call
 from ..agent.results import READ_RESULT
 from ..catalog.toolbelt import Offer, OfferedTool, Toolbelt
@@ -141,6 +142,12 @@ class AgentToolbox:
                 call.result = result = await anyio.to_thread.run_sync(ask)
             else:
                 call.result = result = await self._call_drawn(tool.name, arguments)
+        return result
+
+    def answered_here(self, tool: Tool, arguments: JsonObject, answer: Answer) -> ToolResult:
+        """Have a tool of the loop's own answered, and remember that as a call of it."""
+        with remembered(self._engine.memory, tool.key, arguments, META) as call:
+            call.result = result = answer(arguments)
         return result
 
     def why_unknown(self, shown_name: str, offer: Offer) -> str:

@@ -123,7 +123,12 @@ def test_a_forced_refresh_writes_every_tool_down():
         assert [x.change for x in made.history() if x.position > before] == ["refreshed"]
         made.refresh("it", force=True)
         written = [x.change for x in made.history() if x.position > before + 1]
-        assert written.count("confirmed") == count
+        assert written == ["refreshed"] + ["confirmed"] * count
+        made.disconnect("it")
+        before = made.history()[-1].position
+        made.refresh("it", force=True)
+        written = [x.change for x in made.history() if x.position > before]
+        assert written == ["reconnected"] + ["confirmed"] * count + ["refreshed"]
 
 
 def test_the_same_can_be_awaited(bridge: Bridge):

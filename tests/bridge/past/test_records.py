@@ -52,6 +52,22 @@ def test_a_connected_server_is_shown_with_the_calls_of_its_tools():
     ]
 
 
+def test_a_connected_server_that_could_not_be_listed_anew_says_so():
+    assert shown(*LISTED, event("failed", None, 5, reason="It did not answer."))[0] == (
+        "web (Web 1.2): connected, 2 tools. Last error: It did not answer."
+    )
+
+
+def test_a_tool_was_seen_whenever_its_whole_server_was():
+    """An unchanged inventory is told of the server alone; what is gone was not seen again."""
+    gone = event("unavailable", "fetch", 5, reason="It is not listed any more.")
+    again = event("refreshed", None, 60, tool_count=1)
+    _, tools = records_as_dicts(Records().fold([*LISTED, gone, again]))
+    seen = {x["name"]: datetime.fromisoformat(x["last_seen"]) - NOON for x in tools}
+    assert seen["search"].seconds == 60
+    assert seen["fetch"].seconds <= 5
+
+
 def test_a_tool_that_is_gone_says_since_when_and_why_and_comes_last():
     gone = event("unavailable", "fetch", 5, reason="It is not listed any more.")
     assert shown(*LISTED, gone, *CLOSED) == [

@@ -23,6 +23,7 @@ from .choices import changes_between
 
 CANVAS_NAME = "canvas"
 """What people call the canvas as a source, unless a server is called so."""
+_WITHOUT_SERVER = (CANVAS_NAME, "built-in")  # the latter are our own tools; names are never twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +120,8 @@ async def _switch(
 async def _known(
     engine: Engine, server: str, tools: Sequence[str], drawn: Collection[str] = ()
 ) -> _Known:
-    is_canvas = server == CANVAS_NAME and server not in engine.settings.names
-    source = CANVAS if is_canvas else server
+    is_here = server in _WITHOUT_SERVER and server not in engine.settings.names
+    source = CANVAS if is_here else server
     await engine.choices.read([source])
     try:
         kept = await answer(engine, partial(kept_tools, source=source, wanted=tools))

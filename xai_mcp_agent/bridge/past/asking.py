@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -110,10 +111,8 @@ async def versions(engine: Engine, server: str, tool: str) -> list[Version]:
 
 async def refresh(engine: Engine, server: str, force: bool = False) -> list[Tool]:
     """See `Bridge.refresh`."""
-    tools = await engine.refresh(server)
-    if force:
-        engine.memory.relisted(server, tools)
-    return tools
+    with engine.memory.writing_all(server) if force else nullcontext():
+        return await engine.refresh(server)
 
 
 def zoned(moment: datetime | None) -> datetime | None:
@@ -146,9 +145,12 @@ def _records(at: At, store: Store) -> Records:
 
 def _tool_record(server: str, tool: str, store: Store) -> ToolRecord:
     from ...catalog.asking.named import subjects_named
+    from ...catalog.records.record import last_seen
 
     subject, *_ = subjects_named(store, server, tool)
-    return _records(None, store).tools[subject]
+    records = _records(None, store)
+    record = records.tools[subject]
+    return replace(record, last_seen=last_seen(record, records.sources.get(subject.anchor)))
 
 
 def _difference(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from ...catalog.records.fold import Records
-from ...catalog.records.record import SourceRecord, ToolRecord, Usage, state_of
+from ...catalog.records.record import SourceRecord, ToolRecord, Usage, last_seen, state_of
 from ...core.kinds import META, STATIC
 from ...core.tools import JsonObject
 from ...history.subject import Subject
@@ -81,7 +81,8 @@ def _source_line(subject: Subject, source: SourceRecord | None, tools: list[Tool
         return f"{subject.shown_source}{_KINDS.get(subject.kind, '')}: {offered}"
     name = source.name if source.title in ("", source.name) else f"{source.name} ({source.title})"
     if source.is_connected:
-        return f"{name}: connected, {offered}"
+        error = f". Last error: {_short(source.last_error)}" if source.last_error else ""
+        return f"{name}: connected, {offered}{error}"
     if source.last_sync is None:
         return f"{name}: never connected: {_short(source.last_error)}"
     since = f" since {time_text(x)}" if (x := source.disconnected_since) else ""
@@ -131,7 +132,7 @@ def _tool_as_dict(record: ToolRecord, source: SourceRecord | None) -> JsonObject
         "is_enabled": record.is_enabled,
         "created": _utc(record.created),
         "updated": _utc(record.updated),
-        "last_seen": _utc(record.last_seen),
+        "last_seen": _utc(last_seen(record, source)),
         "definition": record.definition,
         "accepted": record.accepted,
         "calls": usage.calls,

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Generator, Iterable
 from concurrent.futures import Future
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
@@ -71,6 +72,7 @@ class Memory:
         self._sessions: dict[str, SourceConnected] = {}
         # Sources that have just connected; their first listing is what is written down of it.
         self._just_connected: set[str] = set()
+        self._forced: set[str] = set()
         self._seeded: dict[Subject, Tool] = {}
         self._mask = mask
         self._record = record
@@ -97,9 +99,14 @@ class Memory:
                 self._kinds[source] = kind
                 self._clerk.report(Failed(self._subject(source), _now(), self._mask(problem)))
 
-    def relisted(self, source: str, tools: Iterable[Tool]) -> None:
-        """A person had this source listed anew, and every tool of it written down."""
-        self._listed(source, tuple(tools), is_forced=True)
+    @contextmanager
+    def writing_all(self, source: str) -> Generator[None]:
+        """When this source is listed within the block, write every tool down, as before or not."""
+        self._forced.add(source)
+        try:
+            yield
+        finally:
+            self._forced.discard(source)
 
     def seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
         """These tools are there from the start. Said again, only what changed is written down."""
@@ -152,9 +159,10 @@ class Memory:
         """Write what is left, within so long."""
         self._clerk.close(seconds)
 
-    def _listed(self, source: str, tools: tuple[Tool, ...], *, is_forced: bool = False) -> None:
-        just_connected = source in self._just_connected
+    def _listed(self, source: str, tools: tuple[Tool, ...]) -> None:
+        just_connected, is_forced = source in self._just_connected, source in self._forced
         self._just_connected.discard(source)
+        self._forced.discard(source)
         session = self._sessions.get(source)
         self._clerk.report(
             Listed(

@@ -80,7 +80,7 @@ class ToolRecord:
 
     `reason` says why it is not `available`, and `unavailable_since` since when. `accepted` is the
     digest of the definition that pinned calls are held to. `updated` is when the definition was
-    changed last.
+    changed last, `last_seen` when it was told of last: see `last_seen` for a whole source.
     """
 
     subject: Subject
@@ -144,6 +144,13 @@ def state_of(tool: ToolRecord, source: SourceRecord | None) -> ToolState:
         return "gone"
     # It went at the same moment if it went with its source, and else before.
     return "at rest" if tool.unavailable_since == source.disconnected_since else "gone"
+
+
+def last_seen(tool: ToolRecord, source: SourceRecord | None) -> datetime:
+    """When it was there last. That an inventory is as before is told of its source alone."""
+    if source is None or source.last_sync is None or state_of(tool, source) == "gone":
+        return tool.last_seen
+    return max(tool.last_seen, source.last_sync)
 
 
 def is_offered(tool: ToolRecord, source: SourceRecord | None) -> bool:
