@@ -481,6 +481,27 @@ def test_damage_in_the_middle_of_a_run_costs_what_cannot_be_read(tmp_path: Path)
     assert len(asides(tmp_path)) == 1
 
 
+def test_a_damaged_file_whose_rows_seem_to_be_without_number_is_soon_mended(tmp_path: Path) -> None:
+    """What is damaged is left behind then, with all that comes after it."""
+    place = lasting(tmp_path)
+    assert place.file is not None
+    change = f"UPDATE {tables.events.name} SET rowid = ?, reason = ? WHERE position = ?"
+    with closing(sqlite3.connect(place.file)) as other, other:
+        (last,) = other.execute(f"SELECT max(position) FROM {tables.events.name}").fetchone()
+        other.execute(change, (2**62, "y" * 3000, last))  # each on a page of its own
+        other.execute(change, (2**61, "marked" + "z" * 3000, last - 1))
+    page = place.file.read_bytes().index(b"marked") // 4096 * 4096
+    spoil(place.file, page, page + 4096)
+    with memory_in(place) as memory:
+        answer = memory.ask(lambda store: events_in(store, Range()))
+        assert isinstance(answer.exception(_SECONDS), StoreFailed)
+        call(memory, 1000)
+        settle(memory)
+        kept = numbers(events(memory))
+    assert len(kept) > 300
+    assert kept[-1] == 1000
+
+
 def test_a_definition_that_was_lost_is_written_again_when_the_tool_is_listed_anew(
     tmp_path: Path,
 ) -> None:

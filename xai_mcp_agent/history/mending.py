@@ -25,8 +25,10 @@ logger = logging.getLogger(__name__)
 _HEAD = b"SQLite format 3\0"
 _LOCK_SECONDS = 20.0
 _ROWS_AT_A_TIME = 500
-# How many rows in a row may be unreadable where even the last one's number is.
-_HOLE = 20_000
+# So many unreadable ones in a row, some megabytes, are looked at in seconds; then it is the end.
+# The number of the last row may be unreadable as well, or be anything.
+_HOLE = 200_000
+_LAST_ROW = 2**63 - 1
 _MADE_OF_JSON = frozenset(("payload", "links", "record", "body"))
 _BESIDE = ("-wal", "-shm")
 
@@ -122,7 +124,7 @@ def _rows(damaged: sqlite3.Connection, table: str) -> Iterator[list[tuple[Any, .
     """The rows that can be read, some at a time."""
     last, end = 0, _last_row(damaged, table)
     unread = 0
-    while end is None or last < end:
+    while last < end and unread < _HOLE:
         try:
             query = f'SELECT rowid, * FROM "{table}" WHERE rowid > ? ORDER BY rowid LIMIT ?'
             found = damaged.execute(query, (last, _ROWS_AT_A_TIME)).fetchall()
@@ -133,24 +135,22 @@ def _rows(damaged: sqlite3.Connection, table: str) -> Iterator[list[tuple[Any, .
             found = list(_one_by_one(damaged, table, last))
             last += _ROWS_AT_A_TIME
         unread = 0 if found else unread + _ROWS_AT_A_TIME
-        if end is None and unread >= _HOLE:
-            return
         yield [row[1:] for row in found]
 
 
 def _one_by_one(damaged: sqlite3.Connection, table: str, last: int) -> Iterator[tuple[Any, ...]]:
-    for number in range(last + 1, last + 1 + _ROWS_AT_A_TIME):
+    for number in range(last + 1, min(last + _ROWS_AT_A_TIME, _LAST_ROW) + 1):
         with suppress(sqlite3.Error):
             query = f'SELECT rowid, * FROM "{table}" WHERE rowid = ?'
             yield from damaged.execute(query, (number,)).fetchall()
 
 
-def _last_row(damaged: sqlite3.Connection, table: str) -> int | None:
-    """Its number; None if that cannot be read."""
+def _last_row(damaged: sqlite3.Connection, table: str) -> int:
+    """Its number; the greatest there can be if that cannot be read."""
     try:
         return damaged.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()[0] or 0
     except sqlite3.Error:
-        return None
+        return _LAST_ROW
 
 
 def _is_sound(row: Sequence[Any], columns: Sequence[tuple[str, str]]) -> bool:
