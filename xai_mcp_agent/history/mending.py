@@ -17,6 +17,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from .migrations import NEWEST, VERSION
 from .place import Place
 from .tables import RECORDS, STALE, facts
 
@@ -105,8 +106,10 @@ def _copy(damaged: sqlite3.Connection, new: Path) -> int:
         for table in (name for name, kind, _ in own if kind == "table"):
             kept += _copy_table(damaged, copy, table)
         with suppress(sqlite3.Error):  # not a history
-            row = "INSERT OR REPLACE INTO xai_mcp_facts VALUES (?, ?)"
-            copy.execute(row.replace("xai_mcp_facts", facts.name), (RECORDS, STALE))
+            values = f"INTO {facts.name} VALUES (?, ?)"
+            copy.execute(f"INSERT OR REPLACE {values}", (RECORDS, STALE))
+            # Nobody could use it without; one of an older version, damaged just there, is rare.
+            copy.execute(f"INSERT OR IGNORE {values}", (VERSION, str(NEWEST)))
     return kept
 
 

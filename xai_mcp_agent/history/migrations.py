@@ -13,7 +13,8 @@ Step = Callable[[Connection], None]
 STEPS: tuple[Step, ...] = ()
 """What leads from version 1 to 2, from 2 to 3, and so on. A step is never changed or removed."""
 
-_VERSION = "version"
+VERSION, NEWEST = "version", len(STEPS) + 1
+"""A fact of a store, and what it is in one that is up to date."""
 
 
 class NewerStore(Exception):
@@ -40,11 +41,11 @@ def bring_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> N
         return
     if not has_tables(connection):
         metadata.create_all(connection)
-        connection.execute(insert(facts).values(name=_VERSION, value=str(newest)))
+        connection.execute(insert(facts).values(name=VERSION, value=str(newest)))
         return
     for step in steps[version_of(connection) - 1 :]:
         step(connection)
-    is_version = facts.c.name == _VERSION
+    is_version = facts.c.name == VERSION
     connection.execute(update(facts).where(is_version).values(value=str(newest)))
 
 
@@ -73,5 +74,5 @@ def has_tables(connection: Connection) -> bool:
 def version_of(connection: Connection) -> int:
     """The version of the tables that are there."""
     return int(
-        connection.execute(select(facts.c.value).where(facts.c.name == _VERSION)).scalar_one()
+        connection.execute(select(facts.c.value).where(facts.c.name == VERSION)).scalar_one()
     )
