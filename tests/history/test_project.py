@@ -22,16 +22,17 @@ CONFIG = '[core]\n\tbare = false\n[remote "origin"]\n\turl = {}\n\tfetch = +refs
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
 
-def git(folder: Path, *words: str) -> None:
-    """Run git there, whatever this machine's own settings are."""
+def git(folder: Path, *words: str) -> str:
+    """Run git there, whatever this machine's own settings are; what it says."""
     options = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
     for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
         environment.pop(name, None)
     command = ("git", *options, *words)
-    subprocess.run(
+    done = subprocess.run(
         command, cwd=folder, env=environment, check=True, timeout=GIT_SECONDS, capture_output=True
     )
+    return done.stdout.decode().strip()
 
 
 def repository(folder: Path, origin: str = ORIGIN) -> Path:
@@ -110,6 +111,39 @@ def test_every_way_to_reach_a_repository_is_the_same_project(url: str, tmp_path:
 )
 def test_a_repository_that_comes_from_nowhere_is_known_by_its_path(config: str, tmp_path: Path):
     assert with_config(tmp_path, config) == by_path(tmp_path)
+
+
+@needs_git
+@pytest.mark.parametrize(
+    "config",
+    [
+        '[remote "origin"]\nurl = {}\n  fetch = +refs/*:refs/*\n',
+        '[remote "origin"]\n\turl = {} # of the team\n',
+        '[remote "origin"]\n\turl={};old\n',
+        '[Remote "origin"]\n\tURL = {}\r\n',
+        '[remote "origin"] url = {}\n',
+        "[remote.origin]\n\turl = {}\n",
+        '# [remote "origin"]\n[branch "a]b"]\n[remote "origin"]\n; url = x\n\turl = "{}"\n',
+        '[remote "up"]\n\turl = x\n[remote "origin"]\n\turl = {}\n[remote "Origin"]\n\turl = y\n',
+        '[remote "origin"]\n\tfetch = a\n[core]\n\turl = x\n[remote "origin"]\n\turl = {}\n',
+    ],
+)
+def test_the_settings_of_a_repository_are_read_as_git_reads_them(config: str, tmp_path: Path):
+    """However people and programs write them, a team has one history."""
+    expected = with_config(tmp_path, CONFIG.format(ORIGIN))
+    other = tmp_path / "other"
+    other.mkdir()
+    assert with_config(other, config.format(ORIGIN)) == expected
+    file = str(other / ".git" / "config")
+    assert git(other, "config", "--file", file, "remote.origin.url") == ORIGIN
+
+
+def test_of_several_addresses_the_first_one_counts(tmp_path: Path):
+    """Git fetches from it."""
+    (tmp_path / "other").mkdir()
+    expected = with_config(tmp_path, CONFIG.format(ORIGIN))
+    more = CONFIG.format(ORIGIN) + "\turl = https://mirror.example.org/x.git\n"
+    assert with_config(tmp_path / "other", more) == expected
 
 
 def test_a_folder_without_a_repository_is_known_by_its_path(tmp_path: Path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import hashlib
 import os
 import re
@@ -11,8 +10,12 @@ from pathlib import Path
 from .subject import Project
 
 _HASH_CHARS = 12
-_ORIGIN = 'remote "origin"'
 _NO_NAME = "project"
+# As git reads its settings: names of sections and keys in any case, and comments to the end.
+_QUOTED = r'"(?:\\.|[^"\\])*"'
+_SECTION = re.compile(rf'\s*\[[^\]"]*(?:{_QUOTED})?\s*\]')
+_ORIGIN = re.compile(r'\s*\[\s*(?i:remote)(?:\s+"origin"|\.(?i:origin))\s*\]')
+_KEY = re.compile(rf"\s*(?i:url)\s*=(?P<value>(?:{_QUOTED}|\\.|[^\"\\#;])*)")
 # https://user:password@host:8443/group/name, and git@host:group/name.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<authority>[^/]*)/*(?P<path>.*)")
 _SCP = re.compile(r"(?P<authority>[^/:]{2,}):(?P<path>.*)")  # C:\ is a disk of Windows
@@ -59,12 +62,20 @@ def _git_folder(mark: Path) -> Path:
 
 
 def _url_in(config: Path) -> str:
-    parser = configparser.ConfigParser(strict=False, interpolation=None, allow_no_value=True)
-    try:
-        parser.read_string(_text_of(config))
-    except configparser.Error:
-        return ""
-    return (parser.get(_ORIGIN, "url", fallback="") or "").strip().strip('"')
+    """The first one, which git fetches from; it may be on the line of the section."""
+    is_origin = False
+    for line in _text_of(config).split("\n"):
+        rest = line
+        if (head := _SECTION.match(line)) is not None:
+            is_origin, rest = _ORIGIN.match(line) is not None, line[head.end() :]
+        if is_origin and (key := _KEY.match(rest)) is not None:
+            return _plain(key["value"])
+    return ""
+
+
+def _plain(value: str) -> str:
+    """Without its quotes, and without the backslashes before what is meant as it is."""
+    return re.sub(r'\\(.)|"', lambda found: found[1] or "", value).strip()
 
 
 def _text_of(file: Path) -> str:
