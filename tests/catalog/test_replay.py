@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xai_mcp_agent.catalog.asking.past import When, rebuild, records_at
+from tests.support.histories import rebuild
+from xai_mcp_agent.catalog.asking.past import When, records_at
 from xai_mcp_agent.catalog.catalog import Catalog
 from xai_mcp_agent.catalog.keeping.memory import Memory
 from xai_mcp_agent.catalog.keeping.recorder import Recorder

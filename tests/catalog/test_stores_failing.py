@@ -22,8 +22,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import Server, place_of
+from tests.support.histories import rebuild
 from tests.support.processes import free_port, wait_until
-from xai_mcp_agent.catalog.asking.past import When, events_in, rebuild, records_at
+from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
 from xai_mcp_agent.catalog.keeping import waiting
 from xai_mcp_agent.catalog.keeping.memory import Memory
 from xai_mcp_agent.catalog.records.fold import Records

@@ -13,7 +13,8 @@ from sqlalchemy import func, select
 
 from tests.history.test_stores_log import ODD_NAMES
 from tests.support.databases import Server, place_of
-from xai_mcp_agent.catalog.asking.past import When, events_in, rebuild, records_at
+from tests.support.histories import rebuild
+from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
 from xai_mcp_agent.catalog.keeping.recorder import Recorder
 from xai_mcp_agent.catalog.keeping.reports import (
     Called,

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.histories import rebuild
 from tests.support.history_writer import NAMES
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.catalog.asking.past import When, events_in, rebuild, records_at
+from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
 from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place

@@ -12,6 +12,7 @@ from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
 from xai_mcp_agent.catalog.keeping.memory import Memory
 from xai_mcp_agent.catalog.records.fold import Records
+from xai_mcp_agent.catalog.records.renewal import renew
 from xai_mcp_agent.core.tools import JsonObject
 from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.log import Range
@@ -28,6 +29,12 @@ def asked(bridge: Bridge, question: Callable[[Store], T]) -> T:
     """What the bridge's own store answers, once all is written down that happened before."""
 
     return memory_of(bridge).ask(question).result(_ANSWER_SECONDS)
+
+
+def rebuild(store: Store) -> None:
+    """Make all records anew from the log."""
+    with store.writing() as connection:
+        renew(connection, store.project_id)
 
 
 def memory_of(bridge: Bridge) -> Memory:

@@ -20,7 +20,7 @@ from ..drawing.graph import Graph, graph_of
 from ..records.fold import Records
 from ..records.projection import Projection
 from ..records.record import is_offered
-from ..records.renewal import is_stale, renew
+from ..records.renewal import is_stale
 from ..records.snapshots import records_until
 
 # By which a definition may be another one than before.
@@ -159,13 +159,3 @@ def _position(connection: Connection, project: int, moment: When) -> int | None:
     if moment.time is None:
         return moment.position and min(moment.position, log.LARGEST_POSITION)
     return log.position_at(connection, project, moment.time)
-
-
-def rebuild(store: Store) -> None:
-    """Make all records anew from the log.
-
-    Raises:
-        StoreFailed: the store; the records are as they were.
-    """
-    with store.writing() as connection:
-        renew(connection, store.project_id)

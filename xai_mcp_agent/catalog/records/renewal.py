@@ -1,4 +1,4 @@
-"""Records made anew from the log: when somebody asks for it, and where a file was mended."""
+"""Records made anew from the log, where a file was mended."""
 
 from __future__ import annotations
 
