@@ -165,10 +165,15 @@ def _row(project: int, position: int, event: Event) -> tuple[Any, ...]:
         event.event_kind,
         event.source,
         None if _is_told_by_definition(event) else kept_json(event.payload),
-        kept_json({name: getattr(links, name) for name in _LINKS if getattr(links, name)}),
+        _kept_links(links),
         event.definition,
         kept_words(event.reason),
     )
+
+
+@lru_cache(maxsize=1000)  # the calls of a tool all have the same
+def _kept_links(links: Links) -> str:
+    return kept_json({name: getattr(links, name) for name in _LINKS if getattr(links, name)})
 
 
 def _whole(project: int) -> Select[Any]:

@@ -142,7 +142,7 @@ class Memory:
         """What is told of a tool is about this. Without a source it is drawn, or our own."""
         if kind is None:
             kind = self._kinds.get(key.source, MCP) if key.source else self._kind_here(key.name)
-        return Subject(kind, key.source, key.name)
+        return _subject(kind, key.source, key.name)
 
     def ask(self, do: Callable[[Store], T]) -> Future[T]:
         """Ask the store something, after all that was told before; see `past`.
@@ -220,3 +220,8 @@ def _nothing(_: Recorder) -> None:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+@lru_cache(maxsize=1000)  # one for all calls of a tool: it remembers its digest
+def _subject(kind: SourceKind, source: str, name: str) -> Subject:
+    return Subject(kind, source, name)
