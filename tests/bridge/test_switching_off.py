@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, use_server
 from xai_mcp_agent.core.errors import StoreFailed, UnknownServer, UnknownTool
+from xai_mcp_agent.history import database, store
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 
@@ -177,4 +180,23 @@ def test_a_store_that_cannot_be_used_stops_no_run_and_what_is_decided_counts_her
         with pytest.raises(StoreFailed):
             ctx["mcp_bridge"].bridge.disable("shop", "pay")
         run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]
+
+
+def test_it_stays_off_where_the_history_can_be_read_and_not_written(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A folder that nobody may write, or a program that keeps the file locked, as here."""
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
+    with Bridge.open(settings) as bridge:
+        bridge.disable("shop", "pay")
+        file = Path(bridge.store().place)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ctx: dict[str, Any] = {}
+        use_server(ctx, "shop", None)
+        with agent(ctx) as endpoint:
+            run(ctx)
     assert list(offered(endpoint)) == ["shop_ask"]

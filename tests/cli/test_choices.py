@@ -128,6 +128,15 @@ def test_what_cannot_be_kept_is_an_error(
     assert "error: The history in " in err
 
 
+def test_what_would_be_forgotten_at_once_is_an_error(
+    project: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XAI_MCP_STORE", "memory")
+    status, out, err = command(capsys, "disable", "shop", "pay")
+    assert (status, out) == (1, "")
+    assert "what is decided there is forgotten at once. Name a file or a database" in err
+
+
 def test_lists_of_tools_tell_of_it(project: Path, capsys: Any):
     command(capsys, "disable", "shop", "ask")
     status, out, _ = command(capsys, "tools", "shop")

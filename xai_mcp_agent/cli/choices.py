@@ -12,10 +12,13 @@ import typer
 from ..bridge.bridge import Bridge
 from ..bridge.deciding.making import Choice
 from ..bridge.nodes.decisions import choice_text
+from ..core.errors import StoreFailed
+from ..history.place import IN_MEMORY
 from .options import AsJson, SettingsFile, StoreOption
 from .output import echo_json, say
 from .past import absolute
 
+_LASTING = "Name a file or a database, with XAI_MCP_STORE, `store` in the settings, or --store."
 _NOTHING = "Nothing has changed since it was accepted."
 
 Server = Annotated[
@@ -85,6 +88,8 @@ def _decide(
     as_json: bool,
 ) -> None:
     with Bridge.open(settings, store=absolute(store)) as bridge:
+        if (place := bridge.store().place) == IN_MEMORY:
+            raise StoreFailed(place, "what is decided there is forgotten at once.", _LASTING)
         choices = do(bridge)
     if as_json:
         echo_json([asdict(x) for x in choices])

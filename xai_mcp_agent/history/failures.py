@@ -22,7 +22,7 @@ from .tables import Unreadable
 
 _ELSEWHERE = f"or name another place with {ENVIRONMENT_VARIABLE} (a file, a URL, or memory)"
 _CHECK_URL = f"Correct the URL in {ENVIRONMENT_VARIABLE} or under `store` in the settings file."
-_DRIVER = 'pip install "xai-mcp-agent[postgres]"'
+_DRIVER = '`pip install "xai-mcp-agent[postgres]"`'
 
 _FULL = ("The disk is full.", f"Make room there, {_ELSEWHERE}.")
 _READ_ONLY = ("It may not be written.", f"Make the file and its folder writable, {_ELSEWHERE}.")
@@ -146,7 +146,7 @@ def _is_taken(original: Any) -> bool:
 
 def _told(place: Place, cause: Exception) -> tuple[str, str]:
     if isinstance(cause, ImportError):
-        return "The driver for PostgreSQL is not installed.", f"Install it: {_DRIVER}"
+        return "The driver for PostgreSQL is not installed.", f"Install it: {_DRIVER}."
     if isinstance(cause, (ArgumentError, ValueError)):  # whose text may have the password in it
         return "This is no address of a database.", (
             f"Write postgresql://user:password@host:5432/database. {_CHECK_URL}"

@@ -65,6 +65,11 @@ class Store:
         self.project, self.project_id = known
 
     @property
+    def is_damaged(self) -> bool:
+        """Whether damage was found in it; the one that is opened next is mended."""
+        return self._is_damaged
+
+    @property
     def is_usable(self) -> bool:
         """Whether it may work again by itself; if not, it has to be opened anew."""
         return not self._is_damaged and self._file == identity_of(self.place.file)
@@ -178,6 +183,8 @@ def _keep_to_its_owner(place: Place) -> None:
 def _opened(place: Place, is_to_read: bool) -> Store:
     if place.problem:
         raise StoreFailed(place.shown, place.problem, KINDS)
+    if place.file is not None and place.file.is_dir():
+        raise StoreFailed(place.shown, "That is a folder.", "Name a file in it.")
     found = identity_of(place.file)
     try:
         if place.file is not None and not is_to_read:

@@ -173,7 +173,7 @@ class Choices:
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(take, answer)
 
-        self._memory.ask(partial(standing_of, sources=sources)).add_done_callback(hand_over)
+        self._memory.read(partial(standing_of, sources=sources)).add_done_callback(hand_over)
         return answered
 
     def _take(

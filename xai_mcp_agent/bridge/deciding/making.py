@@ -124,7 +124,8 @@ async def _known(
     source = CANVAS if is_here else server
     await engine.choices.read([source])
     try:
-        kept = await answer(engine, partial(kept_tools, source=source, wanted=tools))
+        ask = partial(kept_tools, source=source, wanted=tools)
+        kept = await answer(engine, ask, from_any_file=True)
     except StoreFailed:  # `written` tells it: what is decided counts in this process all the same
         kept = []
     if source != CANVAS and not kept:

@@ -44,8 +44,12 @@ class StoreStatus:
 _ANSWER_SECONDS = 120.0
 
 
-async def answer(engine: Engine, question: Callable[[Store], T]) -> T:
+async def answer(
+    engine: Engine, question: Callable[[Store], T], *, from_any_file: bool = False
+) -> T:
     """What the history says, after all that happened before.
+
+    `from_any_file`: also from one that can be read and not written, as it was before.
 
     Raises:
         StoreFailed: it cannot be used, or says nothing in time. And what the question raises.
@@ -53,7 +57,8 @@ async def answer(engine: Engine, question: Callable[[Store], T]) -> T:
     memory = engine.memory
     try:
         with anyio.fail_after(_ANSWER_SECONDS):
-            return await asyncio.wrap_future(memory.ask(question))
+            ask = memory.read if from_any_file else memory.ask
+            return await asyncio.wrap_future(ask(question))
     except TimeoutError:
         raise StoreFailed(
             memory.place.shown,

@@ -15,7 +15,7 @@ NO_CHANGE = "Nothing changed."
 # Of tools that only came or went; the first listing of a server may have thousands.
 _MOST_NAMES = 50
 _MOST_LINES = 200  # of one tool; it may have thousands of parameters
-_MOST_LINE_CHARS = 2000
+_MOST_LINE_CHARS = 5000  # more than a text in full
 
 
 def changes_text(changes: Sequence[ToolChanged], width: int) -> str:

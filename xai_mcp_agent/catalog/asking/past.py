@@ -89,8 +89,9 @@ def versions_of(store: Store, tool: Subject) -> list[Version]:
     for event in events:
         digest = event.definition or ""
         if not found or found[-1].digest != digest:
-            lines = differences(known.get(found[-1].digest), known.get(digest)) if found else ()
-            version = Version(digest, event.time, event.position, known.get(digest), lines)
+            now, before = known.get(digest), known.get(found[-1].digest) if found else None
+            lines = differences(before, now, in_full=True) if found else ()
+            version = Version(digest, event.time, event.position, now, lines)
             found.append(version)
     return found
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from ...core.tools import JsonObject
 from ...history.subject import Subject
 from .diff import difference
+from .in_full import difference_in_full
 from .renames import as_if_named, likely_renames
 
 _LOST = "What it was is not in the history any more, so what changed cannot be told"
@@ -73,11 +74,16 @@ class ToolChanged:
         }
 
 
-def differences(old: JsonObject | None, new: JsonObject | None) -> tuple[str, ...]:
-    """As `diff.difference`, of definitions that have different digests; never without a line."""
+def differences(
+    old: JsonObject | None, new: JsonObject | None, *, in_full: bool = False
+) -> tuple[str, ...]:
+    """As `diff.difference`, of definitions that have different digests; never without a line.
+
+    With `in_full` as `difference_in_full`, for who looks at one tool.
+    """
     if old is None or new is None:
         return (_LOST,)
-    return difference(old, new) or (_HIDDEN,)
+    return (difference_in_full if in_full else difference)(old, new) or (_HIDDEN,)
 
 
 def compared(old: _Tools, new: _Tools, last: _Tools) -> list[ToolChanged]:

@@ -166,7 +166,12 @@ class Clerk:
     def _problem_with_work(self) -> StoreFailed | None:
         """Do all that waits; what prevents it, if anything does."""
         try:
-            self._work_off()
+            try:
+                self._work_off()
+            except StoreFailed:
+                if not self._is_damaged():
+                    raise
+                self._work_off()  # in the one that is opened now, and mended
         except StoreFailed as reason:
             return reason
         except Exception as reason:
@@ -177,9 +182,12 @@ class Clerk:
             self._trouble = None
         return None
 
+    def _is_damaged(self) -> bool:
+        return self._recorder is not None and self._recorder.store.is_damaged
+
     def _work_off(self) -> None:
         """Do all that waits; without any, say that this run is still there."""
-        if self._recorder is None or self._trouble is not None:
+        if self._recorder is None or self._trouble is not None or self._is_damaged():
             self._recorder = self._open_recorder(self._recorder)
         if not self._waiting:
             self._recorder.beat()

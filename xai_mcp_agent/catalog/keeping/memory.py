@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Container, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
+from ...core.errors import StoreFailed
 from ...core.events import (
     InventoryChanged,
     SourceConnected,
@@ -151,6 +153,24 @@ class Memory:
         """
         return self._clerk.ask(lambda recorder: do(recorder.store))
 
+    def read(self, do: Callable[[Store], T]) -> Future[T]:
+        """As `ask`, for what only reads: also from a file that can be read but not written."""
+        answer: Future[T] = Future()
+        answer.set_running_or_notify_cancel()  # nobody can take the question back
+
+        def take(asked: Future[T]) -> None:
+            reason = asked.exception()
+            if isinstance(reason, StoreFailed) and self.place.file is not None:
+                look = partial(_look, self.place, do, answer, reason)
+                threading.Thread(target=look, name="xai-mcp-reading", daemon=True).start()
+            elif reason is not None:
+                answer.set_exception(reason)
+            else:
+                answer.set_result(asked.result())
+
+        self.ask(do).add_done_callback(take)
+        return answer
+
     def settled(self) -> Future[None]:
         """Done when all is written down that was told before. May raise `StoreFailed`."""
         return self._clerk.ask(_nothing)
@@ -185,6 +205,21 @@ class Memory:
 
     def _subject(self, source: str) -> Subject:
         return Subject(self._kinds.get(source, MCP), source)
+
+
+def _look(place: Place, do: Callable[[Store], T], answer: Future[T], reason: StoreFailed) -> None:
+    """Answer from the file as it is; if that fails too, with why it cannot be written."""
+    from ...history.store import open_to_read
+
+    try:
+        store = open_to_read(place)
+        try:
+            answer.set_result(do(store))
+        finally:
+            store.close()
+    except Exception as cause:  # noqa: BLE001 - whoever asked is told why nothing can be written
+        logger.debug("The history cannot be read either: %s", cause)
+        answer.set_exception(reason)
 
 
 def _open(
