@@ -13,8 +13,11 @@ from tests.support.histories import changes_of, records_of, told_by
 from tests.support.living_server import SET_TOOLS, living_server, tool
 from tests.support.mcp_servers import gallery_entry
 from tests.support.spec_events import SERVER, TOOLS, Spec
+from xai_mcp_agent import Bridge
 from xai_mcp_agent.core.errors import SourceError
+from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.core.tools import JsonObject
+from xai_mcp_agent.history.subject import Subject
 
 A, B, C = tool("a"), tool("b"), tool("c")
 A2 = tool("a", description="better")
@@ -115,6 +118,17 @@ def test_an_unchanged_refresh_is_one_reinforcement_and_a_forced_one_tells_every_
             expected += [spec.again("refreshed", 3)]
             expected += [spec.tool("confirmed", x) for x in (A, B, SET_TOOLS)]
             assert told_by(bridge)[4:] == expected
+
+
+def test_a_tool_that_the_settings_leave_out_from_now_on_is_told_as_such(tmp_path: Path):
+    """It is no change of the server's."""
+    for disabled in ([], ["echo"]):
+        servers = {"mcpServers": {"it": {**entry(), "disabledTools": disabled}}}
+        with Bridge(servers, store=tmp_path / "history.db") as bridge:
+            bridge.list_tools("it")
+            last = records_of(bridge).tools[Subject(MCP, "it", "echo")]
+    assert not last.is_available
+    assert last.reason == "`disabledTools` of its server's entry in the settings leaves it out."
 
 
 def test_a_burst_of_notices_is_told_once(tmp_path: Path):

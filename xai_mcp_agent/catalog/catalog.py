@@ -11,6 +11,9 @@ from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
 from ..core.names import did_you_mean
 from ..core.tools import Tool, ToolKey
 
+DISABLED = "{}: {!r} is left out by `disabledTools` of its entry in the settings."
+"""Why a tool that its source has does not exist here, for a person."""
+
 
 class Catalog:
     """Every tool of every source, by key. An `Observer`; used on the bridge's event loop.
@@ -56,6 +59,8 @@ class Catalog:
         """
         tool = self._tools.get(key)
         if tool is None:
+            if (known := self._inventories.get(key.source)) and key.name in known.disabled:
+                raise UnknownTool(DISABLED.format(key.source, key.name))
             names = [x.name for x in self.tools(key.source)]
             hint = did_you_mean(key.name, names) or f"It offers: {', '.join(names) or 'no tools'}."
             raise UnknownTool(f"{key.source} has no tool {key.name!r}. {hint}")

@@ -41,12 +41,16 @@ class SourceStatus:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a source offers right now. `notes` tell what was left out or repaired, and why."""
+    """What a source offers right now. `notes` tell what was left out or repaired, and why.
+
+    `disabled` are the names of tools that it has and the settings leave out.
+    """
 
     source: str
     tools: tuple[Tool, ...]
     instructions: str = ""
     notes: tuple[str, ...] = ()
+    disabled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from tests.support.bridges import bridge_with, names_of, status_of
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import PNG
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import ServerError
+from xai_mcp_agent.core.errors import ServerError, UnknownTool
 from xai_mcp_agent.core.results import ResourcePart, TextPart
 from xai_mcp_agent.core.tools import Tool, ToolKey
 
@@ -182,6 +182,8 @@ def test_tools_that_the_settings_switch_off_are_not_listed():
         names = names_of(bridge.list_tools("it"))
         assert "echo" in names
         assert "die" not in names
+        with pytest.raises(UnknownTool, match="'die' is left out by `disabledTools`"):
+            bridge.call_tool("it", "die")
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

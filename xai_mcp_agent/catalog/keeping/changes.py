@@ -21,6 +21,7 @@ _CONNECTED, _DISCONNECTED, _UNAVAILABLE = (
     {"status": status} for status in ("connected", "disconnected", "unavailable")
 )
 NOT_LISTED = "It is not listed any more."
+DISABLED = "`disabledTools` of its server's entry in the settings leaves it out."
 _NAME_CHARS = 200  # of a name in a reason; servers may send longer ones
 
 
@@ -70,7 +71,9 @@ class Changes:
                 reason = _was_renamed(was_called.get(name))
                 yield self._of_tool(report, tool, digest, record, known.source, reason)
         for record in known.vanished(seen):
-            yield self._unavailable(record, report, _not_listed(renames.get(record.name)))
+            is_disabled = record.name in report.disabled
+            reason = DISABLED if is_disabled else _not_listed(renames.get(record.name))
+            yield self._unavailable(record, report, reason)
 
     def of_source(self, report: Listed, seen: Seen, known: SourceRecord | None) -> Event:
         """The source itself is there. All there is to say when it lists what it listed before."""

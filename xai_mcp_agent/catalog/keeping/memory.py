@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ...core.errors import StoreFailed
 from ...core.events import (
+    Inventory,
     InventoryChanged,
     SourceConnected,
     SourceEvent,
@@ -94,7 +95,7 @@ class Memory:
                 self._sessions[source] = event
                 self._just_connected.add(source)
             case InventoryChanged(source, inventory):
-                self._listed(source, inventory.tools)
+                self._listed(source, inventory)
             case SourceLost(source, reason):
                 self._clerk.report(Lost(self._subject(source), _now(), self._mask(reason)))
             case SourceUnreachable(source, problem, kind):
@@ -179,17 +180,18 @@ class Memory:
         """Write what is left, within so long."""
         self._clerk.close(seconds)
 
-    def _listed(self, source: str, tools: tuple[Tool, ...]) -> None:
+    def _listed(self, source: str, inventory: Inventory) -> None:
         just_connected, is_forced = source in self._just_connected, source in self._forced
         self._just_connected.discard(source)
         self._forced.discard(source)
         session = self._sessions.get(source)
         self._clerk.report(
             Listed(
-                self._subject(source), _now(), tools, just_connected,
+                self._subject(source), _now(), inventory.tools, just_connected,
                 transport=session.transport if session else "",
                 title=self._mask(session.title) if session else "",
                 is_forced=is_forced,
+                disabled=inventory.disabled,
             )
         )  # fmt: skip
 

@@ -16,7 +16,8 @@ from ...history.subject import Subject
 class Listed:
     """A source listed its tools: right after it `connected`, or again.
 
-    With `is_forced` every tool is written down, though nothing may have changed.
+    With `is_forced` every tool is written down, though nothing may have changed. `disabled` are
+    names that the settings leave out.
     """
 
     source: Subject
@@ -26,6 +27,7 @@ class Listed:
     transport: str = ""
     title: str = ""
     is_forced: bool = False
+    disabled: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

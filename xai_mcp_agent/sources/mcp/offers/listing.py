@@ -94,7 +94,8 @@ class Listing:
     def inventory(self, instructions: str) -> Inventory:
         """What the server offers, for those who hear of it."""
         name = self._link.settings.name
-        return Inventory(name, tuple(self.tools.values()), instructions, self._notes)
+        disabled = tuple(x for x in self._made if x not in self.tools)
+        return Inventory(name, tuple(self.tools.values()), instructions, self._notes, disabled)
 
     async def fetch(self, client: Client) -> None:
         """List all tools; what was known before is replaced when that is done."""
