@@ -47,7 +47,7 @@ def graph(
     if text is None:
         say_nothing_yet(store, settings)
     elif out is None:
-        say(text)
+        say(text.rstrip("\n"))
     else:
         _write(out, text)
 

@@ -30,6 +30,7 @@ _OF_TOOLS: dict[Change, str] = {
     "disabled": "switched off, so offered to no agent",
     "accepted": "accepted with this definition",
 }
+_BY_FIRST_USE = "used for the first time, and so accepted with this definition"
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def _likeness(event: Event) -> tuple[object, ...]:
     about = (subject, payload.get("tool_count"))
     if subject.tool is not None:
         about = (subject.anchor, event.time)
-    return (*about, day_text(event.time), event.change, event.reason)
+    return (*about, day_text(event.time), event.change, event.reason, event.source)
 
 
 def _call(event: Event) -> tuple[object, ...]:
@@ -132,7 +133,10 @@ def _text(line: _Line) -> str:
 
 
 def _of_tools(line: _Line) -> str:
-    first, what = line.first, _OF_TOOLS.get(line.first.change, line.first.change)
+    first = line.first
+    what = _OF_TOOLS.get(first.change, first.change)
+    if first.change == "accepted" and first.source == "executor":
+        what = _BY_FIRST_USE
     why = f": {_short(first.reason)}" if first.reason else ""
     if len(line.events) == 1:
         return f"{subject_text(first.subject)}: {what}{why}"
