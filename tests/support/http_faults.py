@@ -185,13 +185,13 @@ class ClosesIdle:
     """Answers well, and closes each connection with the next request on it, before reading it."""
 
     def __init__(self) -> None:
-        self._used: set[int] = set()
+        self._used: set[Any] = set()  # themselves: the number of one that is gone may come again
         self._lock = threading.Lock()
 
     def __call__(self, handler: Any, message: dict[str, Any]) -> None:
         with self._lock:
-            is_used = id(handler) in self._used
-            self._used.add(id(handler))
+            is_used = handler in self._used
+            self._used.add(handler)
         if is_used:
             drop(handler, message)
         else:
