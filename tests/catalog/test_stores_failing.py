@@ -350,12 +350,9 @@ def test_a_server_that_is_started_again_gets_what_it_missed(
     assert not any("s3cret" in x for x in said(caplog))
 
 
-def test_a_file_that_another_program_keeps_locked_is_waited_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
-    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
-    place = lasting(tmp_path)
+@contextmanager
+def locked_by_another_program(place: Place) -> Iterator[tuple[Memory, sqlite3.Connection]]:
+    """A memory that was in use before; the other one ends its transaction when it likes."""
     assert place.file is not None
     with (
         memory_in(place) as memory,
@@ -364,6 +361,15 @@ def test_a_file_that_another_program_keeps_locked_is_waited_for(
         connect(memory)
         settle(memory)
         other.execute("BEGIN IMMEDIATE")
+        yield memory, other
+
+
+def test_a_file_that_another_program_keeps_locked_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
+    with locked_by_another_program(lasting(tmp_path)) as (memory, other):
         call(memory, 1000)
         assert "locked" in wait_for_trouble(memory)
         other.execute("COMMIT")
@@ -641,15 +647,7 @@ def test_what_waits_for_a_lock_does_not_fill_the_memory(
 ) -> None:
     """That may take long, and is no failure yet."""
     monkeypatch.setattr(waiting, "_MOST_WAITING", 100)
-    place = lasting(tmp_path)
-    assert place.file is not None
-    with (
-        memory_in(place) as memory,
-        closing(sqlite3.connect(place.file, isolation_level=None)) as other,
-    ):
-        connect(memory)
-        settle(memory)
-        other.execute("BEGIN IMMEDIATE")
+    with locked_by_another_program(lasting(tmp_path)) as (memory, other):
         call(memory, *range(1000, 5000))
         answer = memory.settled()
         other.execute("COMMIT")

@@ -9,7 +9,8 @@ from functools import lru_cache
 from ..core.kinds import META, STATIC, SourceKind
 
 _DIGEST_CHARS = 32
-_NAMELESS = {STATIC: "canvas", META: "built-in"}
+NAMELESS = {STATIC: "canvas", META: "built-in"}
+"""What people call the sources that have no name of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Subject:
     @property
     def shown_source(self) -> str:
         """What people call its source; `canvas` has the tools that are drawn, which have none."""
-        return self.source or _NAMELESS.get(self.kind, self.kind.name)
+        return self.source or NAMELESS.get(self.kind, self.kind.name)
 
     @property
     def digest(self) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from .secret_rules import is_secret, secrets_in_text
 from .secrets import MASK, Secrets
 
 _MOST_CHARS = 4_000  # of one value: what a person reads, not a copy of a book
-# What is cut off is not searched for secrets, but one that begins before the cut is whole in here.
-_SEARCHED_CHARS = _MOST_CHARS + 16_000
+# What is cut off is not searched for secrets, but one that begins before the cut is no longer.
+_SECRET_CHARS = 16_000
 _DEEPEST = 20  # guards against hostile nesting
 
 
@@ -49,13 +49,24 @@ class Cleaning:
                 return f"<{type(value).__name__}>"
 
     def _clean_text(self, text: str) -> str:
-        shown = text[:_SEARCHED_CHARS]
+        return _cut(masked_beginning(text, self._mask, _MOST_CHARS), len(text))
+
+    def _mask(self, text: str) -> str:
         # What is told by what stands around it comes first, before any of that is masked.
-        for known in (Secrets(secrets_in_text(shown)), *self._secrets):
-            shown = known.mask(shown)
-        if len(text) > _SEARCHED_CHARS:  # the end may hold half a secret, wherever masks moved it
-            shown = shown[: _MOST_CHARS - _SEARCHED_CHARS]
-        return _cut(shown, len(text))
+        for known in (Secrets(secrets_in_text(text)), *self._secrets):
+            text = known.mask(text)
+        return text
+
+
+def masked_beginning(text: str, mask: Callable[[str], str], chars: int) -> str:
+    """The masked text, or of a longer one than so many characters at least what they hold.
+
+    Masked before it is cut: half a secret shows.
+    """
+    searched = chars + _SECRET_CHARS
+    shown = mask(text[:searched])
+    # The end may hold half a secret, wherever masks moved it.
+    return shown[:-_SECRET_CHARS] if len(text) > searched else shown
 
 
 def _cut(text: str, length: int) -> str:

@@ -13,17 +13,17 @@ from typing import Literal, TypeAlias
 
 from ...catalog.asking.standing import Accepted, Kept, kept_tools
 from ...core.errors import StoreFailed, UnknownTool, XaiMcpError
+from ...core.kinds import STATIC
 from ...core.names import did_you_mean
 from ...core.tools import ToolKey
-from ...history.subject import Subject
+from ...history.subject import NAMELESS, Subject
 from ...sources.canvas import CANVAS
 from ..engine import Engine
-from ..past.asking import answer
+from ..past.asking import answer, written
 from .choices import changes_between
 
-CANVAS_NAME = "canvas"
+CANVAS_NAME = NAMELESS[STATIC]
 """What people call the canvas as a source, unless a server is called so."""
-_WITHOUT_SERVER = (CANVAS_NAME, "built-in")  # the latter are our own tools; names are never twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +95,6 @@ async def for_good(
     return choices
 
 
-async def written(engine: Engine) -> None:
-    """Wait until all that was decided is written down.
-
-    Raises:
-        StoreFailed: it cannot be, and counts in this process only.
-    """
-    await answer(engine, _nothing)
-
-
-def _nothing(_: object) -> None:
-    """A question that is answered when all is written down that was told before."""
-
-
 async def _switch(
     engine: Engine, server: str, tools: Sequence[str], drawn: Collection[str], *, is_enabled: bool
 ) -> list[Choice]:
@@ -120,7 +107,7 @@ async def _switch(
 async def _known(
     engine: Engine, server: str, tools: Sequence[str], drawn: Collection[str] = ()
 ) -> _Known:
-    is_here = server in _WITHOUT_SERVER and server not in engine.settings.names
+    is_here = server in NAMELESS.values() and server not in engine.settings.names
     source = CANVAS if is_here else server
     await engine.choices.read([source])
     try:

@@ -7,8 +7,9 @@ from typing import Any
 
 from ...core.errors import StoreFailed
 from ..bridge import Bridge
-from ..deciding.making import Choice, accept, disable, enable, written
+from ..deciding.making import Choice, accept, disable, enable
 from ..engine import Engine
+from ..past.asking import written
 from ..ports import required
 from ..seeding import drawn_in
 from ..transcript import used

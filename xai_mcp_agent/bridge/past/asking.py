@@ -67,10 +67,19 @@ async def answer(
         ) from None
 
 
+async def written(engine: Engine) -> None:
+    """Wait until all is written down that happened before, also what was decided.
+
+    Raises:
+        StoreFailed: it cannot be, and counts in this process only.
+    """
+    await answer(engine, _nothing)
+
+
 async def store(engine: Engine) -> StoreStatus:
     """See `Bridge.store`."""
     try:
-        await answer(engine, _nothing)
+        await written(engine)
     except StoreFailed as reason:
         return StoreStatus(engine.memory.place.shown, str(reason))
     return StoreStatus(engine.memory.place.shown)

@@ -57,10 +57,8 @@ def records_at(store: Store, moment: When) -> Records:
         StoreFailed: the store.
     """
     with store.reading() as connection:
-        if moment == When() and not is_stale(connection):
-            return Projection(connection, store.project_id).everything()
         until = _position(connection, store.project_id, moment)
-        return records_until(connection, store.project_id, until)
+        return _records(connection, store.project_id, until)
 
 
 def graph_at(store: Store, moment: When) -> Graph:
@@ -69,9 +67,9 @@ def graph_at(store: Store, moment: When) -> Graph:
     Raises:
         StoreFailed: the store.
     """
-    records = records_at(store, moment)
     with store.reading() as connection:
         until = _position(connection, store.project_id, moment)
+        records = _records(connection, store.project_id, until)
         return graph_of(store.project, records, log.links(connection, store.project_id, until))
 
 
@@ -154,6 +152,12 @@ def position_of(store: Store, moment: When) -> int | None:
     """
     with store.reading() as connection:
         return _position(connection, store.project_id, moment)
+
+
+def _records(connection: Connection, project: int, until: int | None) -> Records:
+    if until is None and not is_stale(connection):
+        return Projection(connection, project).everything()
+    return records_until(connection, project, until)
 
 
 def _position(connection: Connection, project: int, moment: When) -> int | None:

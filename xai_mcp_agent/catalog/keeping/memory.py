@@ -30,7 +30,7 @@ from ...core.tools import JsonObject, Tool, ToolKey
 from ...history.forks import importing
 from ...history.place import Place
 from ...history.subject import Subject
-from ...settings.cleaning import Cleaning
+from ...settings.cleaning import Cleaning, masked_beginning
 from ...settings.recording import ARGUMENTS, RESULTS
 from ...settings.secret_rules import secrets_in_env
 from ...settings.secrets import Secrets
@@ -46,9 +46,6 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ERROR_CHARS = 300  # of what went wrong with a call
-# The rest of a long text is looked at for secrets only: no secret that begins in what is kept is
-# longer than this.
-_SECRET_CHARS = 16_000
 _HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
 
 
@@ -132,7 +129,8 @@ class Memory:
     ) -> None:
         """A call is over. `error` is empty when it went well."""
         subject = self.subject(key, kind)
-        error = self._short_error(error) if error else ""
+        if error:
+            error = masked_beginning(error, self._mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
         given = self._cleaning.short(arguments) if ARGUMENTS in self._record else None
         text = self._cleaning.short(result.text) if result and RESULTS in self._record else None
         self._clerk.report(Called(subject, _now(), seconds, error, given, text))
@@ -194,13 +192,6 @@ class Memory:
                 disabled=inventory.disabled,
             )
         )  # fmt: skip
-
-    def _short_error(self, error: str) -> str:
-        """Masked before it is cut: half a secret shows."""
-        shown = self._mask(error[: ERROR_CHARS + _SECRET_CHARS])
-        if len(error) > ERROR_CHARS + _SECRET_CHARS:  # the end may hold a half, wherever it is now
-            shown = shown[:-_SECRET_CHARS]
-        return shown[:ERROR_CHARS] or _HIDDEN
 
     def _kind_here(self, tool: str) -> SourceKind:
         return META if Subject(META, "", tool) in self._seeded else STATIC
