@@ -20,13 +20,14 @@ PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench soak bench-peers performance conformance lab clean
+.PHONY: help demo test check walk bench soak bench-peers performance conformance lab clean
 
 help:
 	@echo "make demo    compile and run the first example: a tool call without any key"
 	@echo "make lab     open the canvas (JupyterLab) in ./lab"
 	@echo "make test    run all tests                 (ARGS are passed on to pytest)"
 	@echo "make check   formatting, lint, types, and the rules of the house"
+	@echo "make walk    count the files that one call enters (ARGS=--verbose names them)"
 	@echo "make bench   measure and print the figures (ARGS are passed on)"
 	@echo "make conformance   run the public conformance suite of MCP against the bridge (needs npm)"
 	@echo "make bench-peers  the same calls with other MCP clients (ARGS: --help tells)"
@@ -80,6 +81,9 @@ check: $(TOOLS)
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@echo "==> the rules of the house"
 	@$(BIN)/python -m pytest --quiet tests/test_house.py tests/test_component_rules.py
+
+walk: $(TOOLS)
+	@$(BIN)/python -m tools.walk $(ARGS)
 
 bench: $(TOOLS)
 	@$(BIN)/python -m benchmarks $(ARGS)

@@ -17,17 +17,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
-from xai_mcp_agent.catalog.keeping.recorder import Recorder
-from xai_mcp_agent.catalog.keeping.reports import Called, Listed, Report
+from xai_mcp_agent import Bridge, Settings, Subject, Tool, ToolKey
 from xai_mcp_agent.core.kinds import MCP
-from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place, find_place
+from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.recording.report_writer import ReportWriter
+from xai_mcp_agent.history.recording.reports import Called, Listed, Report
 from xai_mcp_agent.history.store import open_store
-from xai_mcp_agent.history.subject import Subject
-from xai_mcp_agent.settings.models import Settings
 
 from .calls import http_server, stdio_server
 from .rows import Row, ratio, seconds
@@ -78,7 +75,7 @@ def _bridge(entry: dict[str, Any]) -> Iterator[Bridge]:
 
 def _forget(bridge: Bridge) -> None:
     async def drop(engine: Any) -> None:
-        engine.memory.called = lambda *_, **__: None
+        engine.recorder.called = lambda *_, **__: None
 
     bridge.run(drop)
 
@@ -92,7 +89,7 @@ def _calls_of(bridge: Bridge) -> Callable[[], None]:
 
 
 def _listings(place: Place) -> Iterator[Row]:
-    recorder = Recorder(open_store(place), str)
+    recorder = ReportWriter(open_store(place), str)
     tools = tuple(map(_tool, range(_TOOLS)))
     first = seconds(lambda: recorder.record([_listed(tools, connected=True)]))
     what = f"writing down a connect with {_TOOLS} tools"
@@ -107,7 +104,7 @@ def _tool(number: int) -> Tool:
     parameter = {"type": "string", "description": "What is to be looked for, in plain words."}
     schema = {"type": "object", "properties": {f"p{n}": {**parameter} for n in range(6)}}
     words = f"Tool {number} looks for something, and gives back what it has found. "
-    return Tool(ToolKey("big", f"tool_{number}"), words * 3, schema)
+    return Tool(ToolKey("mcp", "big", f"tool_{number}"), words * 3, schema)
 
 
 def _anew(tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
@@ -143,7 +140,7 @@ def _long(place: Place) -> Iterator[Row]:
 
 def _write(place: Place) -> datetime:
     """Write a long history; a time in its middle."""
-    recorder = Recorder(open_store(place), str)
+    recorder = ReportWriter(open_store(place), str)
     began = datetime.now(UTC) - timedelta(seconds=_EVENTS)
     tools = tuple(map(_tool, range(1000)))
     recorder.record([Listed(_BIG, began, tools, True, "stdio", "Big")])

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 
 from tests.support.model_endpoint import model_endpoint, says
-from xai_mcp_agent.bridge.nodes.agents import init_agent
-from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
+from xai_mcp_agent.canvas.agents import init_agent
 
 from .rows import Row, ratio
 

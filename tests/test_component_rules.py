@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 from tinycss2.color4 import parse_color
 
-from xai_mcp_agent.bridge.freshness import COMPONENT_FILES, installed_components_folder
+from tools.build_docs import COMMAND, NODES_PAGE, README, nodes_page, readme_text
+from tools.component_rules import findings
+from tools.docstrings import read_docstring
+from xai_mcp_agent.canvas.installation import COMPONENT_FILES, installed_components_folder
 from xai_mcp_agent.cli.component_files import (
     ComponentClass,
     PortSpec,
@@ -24,9 +27,6 @@ from xai_mcp_agent.cli.component_files import (
 )
 from xai_mcp_agent.cli.init import init_folder
 
-from .support.build_docs import COMMAND, NODES_PAGE, README, nodes_page, readme_text
-from .support.component_rules import findings
-from .support.docstrings import read_docstring
 from .support.palette import our_palette, palette, ports_at_run_time
 
 # Names that xai-agent's workflows use; it cannot be installed beside this library (README).

@@ -1,22 +1,136 @@
 """Xircuits components for LLM agents, and the engine behind them.
 
-`from xai_mcp_agent import Bridge` is the Python face (see docs/python.md).
-Importing this package alone imports nothing heavy: `Bridge` is found on first use.
+Everything public is here (see docs/python.md); the names of inner modules may change at any time.
+Importing this package alone imports nothing heavy: each name is looked up on first use.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__all__ = [
+    "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
+    "BadSetting", "Bridge", "Choice", "Completion", "DefinitionChanged", "Event", "Graph", "Icon",
+    "ImagePart", "InvalidArguments", "JsonObject", "LinkPart", "ModelAuthenticationError",
+    "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow", "ModelError",
+    "ModelRateLimited", "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
+    "PromptMessage", "Question", "Records", "Resource", "ResourcePart", "ResultPart", "Secret",
+    "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
+    "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
+    "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
+    "ToolChanged", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult", "ToolState",
+    "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool", "Usage",
+    "Version", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings", "settings_from",
+    "state_of",
+]  # fmt: skip
+
+# Where each name is, relative to this package.
+_HOMES = {
+    "bridge.aio": "AioBridge",
+    "bridge.bridge": "Bridge",
+    "bridge.subscription": "AioSubscription OnChange Subscription",
+    "core.elicitation": "Answer Answerer Question answer_with_defaults",
+    "core.errors": (
+        "AcceptanceUnknown BadSetting DefinitionChanged InvalidArguments ModelAuthenticationError "
+        "ModelCannotCallFunctions ModelContentFiltered ModelContextOverflow ModelError "
+        "ModelRateLimited ModelTimeout ModelUnreachable ServerError SettingsError SourceClosed "
+        "SourceError SourceFailed StoreFailed ToolDisabled ToolTimeout UnknownAgent UnknownServer "
+        "UnknownTool XaiMcpError"
+    ),
+    "core.events": "SourceState SourceStatus",
+    "core.resources": "Completion Prompt PromptArgument PromptMessage Resource",
+    "core.results": (
+        "AudioPart ImagePart LinkPart ResourcePart ResultPart TextPart ToolResult UnknownPart "
+        "bytes_of"
+    ),
+    "core.sign_in": "SignIn SignInRequest",
+    "core.tools": "Icon JsonObject Tool ToolAnnotations ToolKey",
+    "history.diff.changes": "ToolChanged Version",
+    "history.event": "Event Subject",
+    "history.graph": "Graph",
+    "history.place": "StoreStatus",
+    "history.records": "Records SourceRecord ToolRecord ToolState Usage state_of",
+    "policy.decisions": "Choice",
+    "secrets.secrets": "Secret",
+    "settings.load": "load_settings settings_from",
+    "settings.models": "Settings",
+    "settings.server": "ServerSettings",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
 if TYPE_CHECKING:
-    from .bridge.bridge import AioBridge, Answer, Bridge, Question, answer_with_defaults
+    from .bridge.aio import AioBridge
+    from .bridge.bridge import Bridge
+    from .bridge.subscription import AioSubscription, OnChange, Subscription
+    from .core.elicitation import Answer, Answerer, Question, answer_with_defaults
+    from .core.errors import (
+        AcceptanceUnknown,
+        BadSetting,
+        DefinitionChanged,
+        InvalidArguments,
+        ModelAuthenticationError,
+        ModelCannotCallFunctions,
+        ModelContentFiltered,
+        ModelContextOverflow,
+        ModelError,
+        ModelRateLimited,
+        ModelTimeout,
+        ModelUnreachable,
+        ServerError,
+        SettingsError,
+        SourceClosed,
+        SourceError,
+        SourceFailed,
+        StoreFailed,
+        ToolDisabled,
+        ToolTimeout,
+        UnknownAgent,
+        UnknownServer,
+        UnknownTool,
+        XaiMcpError,
+    )
+    from .core.events import SourceState, SourceStatus
+    from .core.resources import Completion, Prompt, PromptArgument, PromptMessage, Resource
+    from .core.results import (
+        AudioPart,
+        ImagePart,
+        LinkPart,
+        ResourcePart,
+        ResultPart,
+        TextPart,
+        ToolResult,
+        UnknownPart,
+        bytes_of,
+    )
+    from .core.sign_in import SignIn, SignInRequest
+    from .core.tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
+    from .history.diff.changes import ToolChanged, Version
+    from .history.event import Event, Subject
+    from .history.graph import Graph
+    from .history.place import StoreStatus
+    from .history.records import (
+        Records,
+        SourceRecord,
+        ToolRecord,
+        ToolState,
+        Usage,
+        state_of,
+    )
+    from .policy.decisions import Choice
+    from .secrets.secrets import Secret
+    from .settings.load import load_settings, settings_from
+    from .settings.models import Settings
+    from .settings.server import ServerSettings
+else:  # for type checkers a name that is not there is a mistake
 
-__all__ = ["AioBridge", "Answer", "Bridge", "Question", "answer_with_defaults"]
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+        globals()[name] = value  # found without this function from now on
+        return value
 
 
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        from .bridge import bridge
-
-        return getattr(bridge, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

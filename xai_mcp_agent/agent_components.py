@@ -10,7 +10,7 @@ from xai_components.base import (
     xai_component,
 )
 
-from xai_mcp_agent import bridge
+from xai_mcp_agent import canvas
 
 
 @xai_component(color="rgb(0, 105, 180)")
@@ -35,14 +35,16 @@ class AgentInit(Component):
       without it), or `auto`. Default: `auto`.
     - base_url (str): Where the model's service is, such as `http://localhost:11434/v1` for
       Ollama. Default: the provider's own.
-    - api_key (secret): The key. Default: what the environment variable OPENAI_API_KEY holds;
-      that is the better place, because a key on the canvas is saved in the workflow's file.
+    - api_key (secret): The key, or the name of an environment variable that holds it, such as
+      `${ACME_API_KEY}`; that is the better place, because a key on the canvas is saved in the
+      workflow's file. Default: for OpenAI what the environment variable OPENAI_API_KEY holds.
     - temperature (float): 0 is steady, 1 is lively. Default: the service's.
     - max_output_tokens (int): The longest answer, in tokens. Default: the service's.
     - reasoning_effort (str): For models that reason: `low`, `medium`, `high`.
       Default: the service's.
     - extra_body (dict): Further fields for the service's request, as they are. Default: none.
-    - timeout_seconds (int): The longest wait for one turn of the model. Default: 120.
+    - timeout_seconds (int): The longest silence of the model's service. Default: 120.
+    - turn_timeout_seconds (int): The longest time for one turn of the model. Default: 600.
 
     ##### Example:
     agent_name `helper`, system_prompt `You are a friendly librarian.`, toolbelt_spec from
@@ -64,9 +66,10 @@ class AgentInit(Component):
     reasoning_effort: InArg[str]
     extra_body: InArg[dict]
     timeout_seconds: InArg[int]
+    turn_timeout_seconds: InArg[int]
 
     def execute(self, ctx) -> None:
-        bridge.init_agent(
+        canvas.init_agent(
             ctx,
             self.agent_name.value,
             provider=self.agent_provider.value,
@@ -83,6 +86,7 @@ class AgentInit(Component):
             reasoning_effort=self.reasoning_effort.value,
             extra_body=self.extra_body.value,
             timeout_seconds=self.timeout_seconds.value,
+            turn_timeout_seconds=self.turn_timeout_seconds.value,
         )
 
 
@@ -117,7 +121,7 @@ class AgentUpdate(Component):
     new_api_key: InArg[secret]
 
     def execute(self, ctx) -> None:
-        bridge.update_agent(
+        canvas.update_agent(
             ctx,
             self.agent_name.value,
             provider=self.new_agent_provider.value,
@@ -169,7 +173,7 @@ class AgentRun(Component):
     thought: OutArg[str]
 
     def execute(self, ctx) -> None:
-        bridge.run_node(self, ctx, bridge.run_agent)
+        canvas.run_node(self, ctx, canvas.run_agent)
 
 
 @xai_component(color="rgb(0, 105, 180)")
@@ -202,7 +206,7 @@ class AgentRunTool(Component):
     updated_conversation: OutArg[list]
 
     def execute(self, ctx) -> None:
-        outcome = bridge.run_tool(
+        outcome = canvas.run_tool(
             ctx,
             self.agent_name.value,
             self.tool_name.value,
@@ -247,7 +251,7 @@ class AgentLearn(Component):
     thought: OutArg[str]
 
     def execute(self, ctx) -> None:
-        bridge.run_node(self, ctx, bridge.learn)
+        canvas.run_node(self, ctx, canvas.learn)
 
 
 @xai_component(color="rgb(0, 105, 180)")
@@ -271,7 +275,7 @@ class AgentMergeSystem(Component):
     out_conversation: OutArg[list]
 
     def execute(self, ctx) -> None:
-        self.out_conversation.value = bridge.merge_system(
+        self.out_conversation.value = canvas.merge_system(
             self.new_system_prompt.value, self.conversation.value
         )
 
@@ -295,4 +299,4 @@ class AgentStreamStringResponse(Component):
     result_stream: OutArg[any]
 
     def execute(self, ctx) -> None:
-        self.result_stream.value = bridge.words_of(self.input_str.value)
+        self.result_stream.value = canvas.words_of(self.input_str.value)

@@ -2,7 +2,7 @@
 
 from xai_components.base import Component, InArg, InCompArg, OutArg, xai_component
 
-from xai_mcp_agent import bridge
+from xai_mcp_agent import canvas
 
 
 @xai_component(color="rgb(0, 96, 128)")
@@ -31,7 +31,7 @@ class MCPEnableTool(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        self.summary.value = bridge.decisions.enable_tool(
+        self.summary.value = canvas.decisions.enable_tool(
             ctx, self.server_name.value, self.tool_name.value, self.enabled.value
         )
 
@@ -62,7 +62,7 @@ class MCPAcceptTool(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        accepted = bridge.decisions.accept_tool(ctx, self.server_name.value, self.tool_name.value)
+        accepted = canvas.decisions.accept_tool(ctx, self.server_name.value, self.tool_name.value)
         self.changes.value, self.summary.value = accepted
 
 
@@ -98,7 +98,7 @@ class MCPToolHistory(Component):
     text: OutArg[str]
 
     def execute(self, ctx) -> None:
-        self.events.value, self.text.value = bridge.histories.tool_history(
+        self.events.value, self.text.value = canvas.history.tool_history(
             ctx, self.server_name.value, self.tool_name.value, self.since.value, self.limit.value
         )
 
@@ -129,7 +129,7 @@ class MCPToolStatus(Component):
     text: OutArg[str]
 
     def execute(self, ctx) -> None:
-        found = bridge.histories.tool_status(ctx, self.server_name.value)
+        found = canvas.history.tool_status(ctx, self.server_name.value)
         self.tools.value, self.text.value = found
 
 
@@ -163,5 +163,5 @@ class MCPRefreshTools(Component):
     text: OutArg[str]
 
     def execute(self, ctx) -> None:
-        found = bridge.histories.refresh_tools(ctx, self.server_name.value, self.force.value)
+        found = canvas.history.refresh_tools(ctx, self.server_name.value, self.force.value)
         self.tools.value, self.changes.value, self.text.value = found

@@ -2,7 +2,8 @@
 
 from xai_components.base import Component, InArg, InCompArg, OutArg, xai_component
 
-from xai_mcp_agent import bridge
+from xai_mcp_agent import canvas
+from xai_mcp_agent.views.servers import parts_json
 
 
 @xai_component(color="rgb(0, 128, 96)")
@@ -28,7 +29,7 @@ class MCPListTools(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        listed = bridge.servers.list_tools(ctx, self.server_name.value)
+        listed = canvas.servers.list_tools(ctx, self.server_name.value)
         self.tools.value, self.summary.value = listed
 
 
@@ -64,7 +65,7 @@ class MCPCallTool(Component):
     is_error: OutArg[bool]
 
     def execute(self, ctx) -> None:
-        result = bridge.servers.call_tool(
+        result = canvas.servers.call_tool(
             ctx,
             self.server_name.value,
             self.tool_name.value,
@@ -73,7 +74,7 @@ class MCPCallTool(Component):
         )
         self.text.value = result.text
         self.structured.value = result.structured
-        self.parts.value = bridge.servers.parts_as_dicts(result)
+        self.parts.value = parts_json(result)
         self.is_error.value = result.is_error
 
 
@@ -96,7 +97,7 @@ class MCPListResources(Component):
     resources: OutArg[list]
 
     def execute(self, ctx) -> None:
-        self.resources.value = bridge.servers.list_resources(ctx, self.server_name.value)
+        self.resources.value = canvas.servers.list_resources(ctx, self.server_name.value)
 
 
 @xai_component(color="rgb(0, 128, 96)")
@@ -129,7 +130,7 @@ class MCPReadResource(Component):
     files: OutArg[list]
 
     def execute(self, ctx) -> None:
-        read = bridge.servers.read_resource(
+        read = canvas.servers.read_resource(
             ctx, self.server_name.value, self.uri.value, self.values.value, self.save_as.value
         )
         self.text.value, self.contents.value, self.files.value = read
@@ -154,7 +155,7 @@ class MCPListPrompts(Component):
     prompts: OutArg[list]
 
     def execute(self, ctx) -> None:
-        self.prompts.value = bridge.servers.list_prompts(ctx, self.server_name.value)
+        self.prompts.value = canvas.servers.list_prompts(ctx, self.server_name.value)
 
 
 @xai_component(color="rgb(0, 128, 96)")
@@ -183,7 +184,7 @@ class MCPGetPrompt(Component):
     text: OutArg[str]
 
     def execute(self, ctx) -> None:
-        prompt = bridge.servers.get_prompt(
+        prompt = canvas.servers.get_prompt(
             ctx, self.server_name.value, self.prompt_name.value, self.arguments.value
         )
         self.conversation.value, self.text.value = prompt
@@ -215,7 +216,7 @@ class MCPServerStatus(Component):
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        found = bridge.servers.status(ctx, self.server_name.value)
+        found = canvas.servers.status(ctx, self.server_name.value)
         self.status.value, self.summary.value = found
 
 
@@ -233,4 +234,4 @@ class MCPCloseServer(Component):
     server_name: InArg[str]
 
     def execute(self, ctx) -> None:
-        bridge.servers.close(ctx, self.server_name.value)
+        canvas.servers.close(ctx, self.server_name.value)

@@ -2,7 +2,7 @@
 
 from xai_components.base import Component, InArg, InCompArg, OutArg, secret, xai_component
 
-from xai_mcp_agent import bridge
+from xai_mcp_agent import canvas
 
 
 @xai_component(color="rgb(120, 60, 160)")
@@ -18,8 +18,8 @@ class AgentNumpyMemory(Component):
     - embedding_model (str): A model of an embeddings endpoint. Default: none.
     - base_url (str): Where the endpoint is, such as `http://localhost:11434/v1`.
       Default: OpenAI's.
-    - api_key (secret): Its key. Default: what the environment variable OPENAI_API_KEY holds;
-      that is the better place.
+    - api_key (secret): Its key, or the name of an environment variable that holds it, such as
+      `${ACME_API_KEY}`. Default: for OpenAI what the environment variable OPENAI_API_KEY holds.
 
     ##### outPorts:
     - memory (any): Wire it to `agent_memory` of AgentInit.
@@ -36,7 +36,7 @@ class AgentNumpyMemory(Component):
     memory: OutArg[any]
 
     def execute(self, ctx) -> None:
-        self.memory.value = bridge.local_memory(
+        self.memory.value = canvas.local_memory(
             self.file.value, self.embedding_model.value, self.base_url.value, self.api_key.value
         )
 
@@ -67,6 +67,6 @@ class AgentVectoMemory(Component):
     memory: OutArg[any]
 
     def execute(self, ctx) -> None:
-        self.memory.value = bridge.remote_memory(
+        self.memory.value = canvas.remote_memory(
             self.vector_space.value, self.api_key.value, self.initialize.value
         )

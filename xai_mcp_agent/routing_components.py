@@ -9,7 +9,7 @@ from xai_components.base import (
     xai_component,
 )
 
-from xai_mcp_agent import bridge
+from xai_mcp_agent import canvas
 
 
 @xai_component(type="Start", color="rgb(150, 110, 0)")
@@ -36,7 +36,7 @@ class AgentDefineRoute(Component):
     conversation: OutArg[any]
 
     def init(self, ctx):
-        bridge.define_route(
+        canvas.define_route(
             ctx, self.agent_flow_name.value, self.description.value, self.run_route_nodes
         )
 
@@ -79,7 +79,7 @@ class AgentRouter(Component):
     chosen_flow_name: OutArg[str]
 
     def execute(self, ctx) -> None:
-        chosen = bridge.follow_route(
+        chosen = canvas.follow_route(
             ctx, self.agent_name.value, self.conversation.value, self.final_context_key.value
         )
         self.chosen_flow_name.value, self.result.value = chosen

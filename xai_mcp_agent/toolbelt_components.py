@@ -1,4 +1,4 @@
-"""Nodes that collect tools for an agent: drawn on the canvas, or offered by MCP servers."""
+"""Nodes that collect tools for an agent: drawn on the canvas, of MCP servers, of Python files."""
 
 from xai_components.base import (
     Component,
@@ -10,7 +10,7 @@ from xai_components.base import (
     xai_component,
 )
 
-from xai_mcp_agent import bridge
+from xai_mcp_agent import canvas
 
 
 @xai_component(type="Start", color="rgb(204, 85, 0)")
@@ -46,7 +46,7 @@ class AgentDefineTool(Component):
     tool_args: OutArg[dict]
 
     def init(self, ctx):
-        bridge.define_tool(
+        canvas.define_tool(
             ctx,
             self.for_toolbelt.value,
             self.tool_name.value,
@@ -61,7 +61,7 @@ class AgentDefineTool(Component):
         self.tool_args.value = arguments
         if self.next is None:
             return None
-        return bridge.collect_output(ctx, lambda: SubGraphExecutor(self.next).do(ctx))
+        return canvas.collect_output(ctx, lambda: SubGraphExecutor(self.next).do(ctx))
 
     def execute(self, ctx) -> None:
         pass
@@ -83,7 +83,7 @@ class AgentToolOutput(Component):
     results: InArg[dynalist]
 
     def execute(self, ctx) -> None:
-        bridge.give_output(ctx, self.results.value or [])
+        canvas.give_output(ctx, self.results.value or [])
 
 
 @xai_component(color="rgb(204, 85, 0)")
@@ -106,14 +106,37 @@ class AgentUseMCPTools(Component):
     toolbelt_name: InArg[str]
 
     def execute(self, ctx) -> None:
-        bridge.use_server(ctx, self.server_name.value, self.toolbelt_name.value)
+        canvas.use_server(ctx, self.server_name.value, self.toolbelt_name.value)
+
+
+@xai_component(color="rgb(204, 85, 0)")
+class AgentUseFunctions(Component):
+    """Gives an agent the functions of a Python file as tools.
+
+    The file is imported in the background while the workflow goes on. If that fails, the
+    agent works without it and says so. When you change the file, the agent has the new
+    functions at its next step. Use one node for each file.
+
+    ##### inPorts:
+    - functions_name (str): The file's name under `functions` in `mcp_settings.json`.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+
+    ##### Example:
+    functions_name `shopping`, before AgentMakeToolbelt.
+    """
+
+    functions_name: InCompArg[str]
+    toolbelt_name: InArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.use_functions(ctx, self.functions_name.value, self.toolbelt_name.value)
 
 
 @xai_component(color="rgb(204, 85, 0)")
 class AgentMakeToolbelt(Component):
     """Puts a toolbelt together: all tools drawn for it and all servers declared for it so far.
 
-    Place every AgentUseMCPTools for it before this node.
+    Place every AgentUseMCPTools and AgentUseFunctions for it before this node.
 
     ##### inPorts:
     - name (str): The toolbelt's name. Default: `default`.
@@ -134,5 +157,5 @@ class AgentMakeToolbelt(Component):
     toolbelt_spec: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        made = bridge.make_toolbelt(ctx, self.name.value, self.pin_tools.value)
+        made = canvas.make_toolbelt(ctx, self.name.value, self.pin_tools.value)
         self.toolbelt_spec.value = made

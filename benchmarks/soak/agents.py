@@ -8,9 +8,9 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from xai_mcp_agent.bridge.nodes.agents import init_agent
-from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
-from xai_mcp_agent.bridge.nodes.toolbelts import make_toolbelt, use_server
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
+from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.toolbelts import make_toolbelt, use_server
 
 from .tally import Tally
 

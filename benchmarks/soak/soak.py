@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.census import Census, take_census
-from xai_mcp_agent.bridge.runs import bridge_of
+from xai_mcp_agent.canvas.lease import bridge_of
 
 from . import complaints, memory
 from .agents import Agents

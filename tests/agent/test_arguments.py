@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.arguments import parse_arguments
-from xai_mcp_agent.core.errors import InvalidArguments
+from xai_mcp_agent import InvalidArguments
+from xai_mcp_agent.agent.protocols.arguments import parse_arguments
 
 MANY: dict[str, Any] = {
     "type": "object",

@@ -18,7 +18,7 @@ MESSAGE = st.one_of(
     st.builds(lambda t: {"role": "user", "content": t}, st.text(max_size=5)),
     st.builds(lambda t: {"role": "system", "content": t}, st.text(max_size=5)),
     st.builds(
-        lambda t, c: {"role": "assistant", "content": t, "tool_calls": c},
+        lambda t, c: {"role": "assistant", "content": t, "tool_calls": c, "_added": {"x": t}},
         st.text(max_size=5),
         st.lists(CALL, min_size=1, max_size=2, unique_by=lambda x: x["id"]),
     ),

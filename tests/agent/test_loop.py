@@ -11,19 +11,37 @@ from typing import Any
 
 import pytest
 
-from tests.support.model_endpoint import Script, calls, fails, hangs, model_endpoint, says
-from xai_mcp_agent.agent.conversation import BadConversation
-from xai_mcp_agent.bridge.nodes.agents import init_agent, update_agent
-from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent, run_tool
-from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, make_toolbelt
-from xai_mcp_agent.core.errors import (
+from tests.support.model_endpoint import (
+    Script,
+    breaks_off,
+    calls,
+    fails,
+    hangs,
+    model_endpoint,
+    says,
+)
+from tests.support.model_services import (
+    DEEPSEEK,
+    GEMINI,
+    KIMI,
+    OPENROUTER,
+    STRICT,
+    Rules,
+    minding,
+)
+from xai_mcp_agent import (
     ModelAuthenticationError,
     ModelContentFiltered,
     ModelContextOverflow,
     ModelRateLimited,
     ModelTimeout,
+    ModelUnreachable,
     UnknownAgent,
 )
+from xai_mcp_agent.agent.conversation import BadConversation
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
+from xai_mcp_agent.canvas.agents import init_agent, update_agent
+from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 
 ADD = {"a": "integer", "b": "integer"}
 
@@ -460,3 +478,125 @@ def test_calls_with_ids_used_twice_are_each_answered():
 def test_calls_in_a_given_conversation_that_are_none_are_refused_in_words(odd: list[Any]):
     given = [{"role": "assistant", "content": "", "tool_calls": odd}]
     assert isinstance(play([], given).error, BadConversation)
+
+
+# What breaks off
+
+
+@pytest.mark.parametrize("cleanly", [True, False])
+def test_no_call_of_a_reply_that_broke_off_is_made(cleanly: bool):
+    half = breaks_off(calls(("add", {"a": 1, "b": 2}), text="I add."), cleanly=cleanly)
+    run = play([half] * 3)
+    assert isinstance(run.error, ModelUnreachable)
+    assert [x["role"] for x in run.outcome.conversation] == ["user"]
+    assert run.outcome.answer == ""
+
+
+@pytest.mark.parametrize("cleanly", [True, False])
+def test_a_reply_that_begins_anew_is_told_and_only_the_whole_one_counts(
+    cleanly: bool, capsys: pytest.CaptureFixture[str]
+):
+    half = breaks_off(says("Half of an answer, and"), cleanly=cleanly)
+    run = play([half, says("The whole answer.")])
+    assert run.outcome.conversation[1:] == [{"role": "assistant", "content": "The whole answer."}]
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Half of an answer, and" in printed
+    assert "dropped the connection: asked again in" in printed
+    assert "the reply begins anew" in printed
+    assert printed.index("begins anew") < printed.index("The whole answer.")
+
+
+# What a service adds to its messages
+
+SERVICES = pytest.mark.parametrize(
+    "rules", [GEMINI, DEEPSEEK, KIMI, OPENROUTER], ids=["gemini", "deepseek", "kimi", "openrouter"]
+)
+SUMS = (("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4}))
+NO_STREAM = fails(400, {"message": "This model cannot stream", "param": "stream"})
+
+
+@SERVICES
+@pytest.mark.parametrize("before", [[], [NO_STREAM]], ids=["streamed", "whole"])
+def test_what_a_service_adds_goes_back_to_it(rules: Rules, before: list[Any]):
+    """Each of them answers 400 where a field of its own is missing or changed."""
+    steps = [*before, rules.calls(*SUMS, text="Two sums."), rules.calls(SUMS[0]), says("3, 7, 3.")]
+    run = play(minding(rules, steps))
+    assert run.error is None
+    assert run.outcome.answer == "3, 7, 3."
+
+
+@SERVICES
+def test_what_a_service_added_goes_back_in_the_next_run_too(rules: Rules):
+    answered = says("3.") if rules.in_calls else rules.adding(says("3."))
+    script = minding(rules, [rules.calls(SUMS[0]), answered, says("Yes.")])
+    ctx = new_ctx()
+    with model_endpoint(script) as endpoint:
+        init_agent(
+            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
+            toolbelt_spec=make_toolbelt(ctx, ""),
+        )  # fmt: skip
+        first, second = CanvasRun(), CanvasRun()
+        run_agent(ctx, "a", "1 + 2?", outcome=first)
+        written = json.loads(json.dumps(first.conversation))
+        run_agent(ctx, "a", [*written, "Sure?"], outcome=second)
+    assert second.answer == "Yes."
+
+
+@SERVICES
+def test_what_a_service_added_is_not_sent_to_another(rules: Rules):
+    first = play(minding(rules, [rules.calls(SUMS[0]), says("3.")]), "1 + 2?")
+    assert rules.field in json.dumps(first.outcome.conversation)
+    again = [*first.outcome.conversation, "Sure?"]
+    second = play(minding(STRICT, [says("Yes.")]), again)
+    assert (second.error, second.outcome.answer) == (None, "Yes.")
+    assert rules.field in json.dumps(first.sent(1))
+    assert rules.field not in json.dumps(second.sent(0))
+    # Its own service has them again when the conversation comes back.
+    assert second.outcome.conversation[: len(again) - 1] == first.outcome.conversation
+
+
+def test_another_family_of_models_at_the_same_address_is_another_service():
+    """Behind one address stand models of many makers."""
+    ctx = new_ctx()
+    script = [DEEPSEEK.calls(SUMS[0]), says("3."), says("Yes."), says("Still.")]
+    with model_endpoint(script) as endpoint:
+        init_agent(
+            ctx, "a", provider="openai", model="deepseek/deepseek-chat",
+            base_url=endpoint.base_url, toolbelt_spec=make_toolbelt(ctx, ""),
+        )  # fmt: skip
+        outcome = CanvasRun()
+        run_agent(ctx, "a", "1 + 2?", outcome=outcome)
+        for model in ("deepseek/deepseek-reasoner", "moonshot/kimi-k2"):
+            update_agent(ctx, "a", model=model)
+            run_agent(ctx, "a", outcome.conversation, outcome=CanvasRun())
+        sent = [["reasoning_content" in x for x in r.body["messages"]] for r in endpoint.requests]
+    assert [any(x) for x in sent] == [False, True, True, False]
+
+
+@SERVICES
+def test_what_people_and_the_text_protocol_see_stays_as_it_is(rules: Rules):
+    first = play(minding(rules, [rules.calls(SUMS[0]), says("3.")]), "1 + 2?")
+    plain = [{k: x for k, x in m.items() if k != "_added"} for m in first.outcome.conversation]
+    call_id = plain[2]["tool_call_id"]
+    function = {"name": "add", "arguments": json.dumps(SUMS[0][1])}
+    assert plain == [
+        {"role": "user", "content": "1 + 2?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": call_id, "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": call_id, "content": "3"},
+        {"role": "assistant", "content": "3."},
+    ]
+    run = play([says("Yes.")], [*first.outcome.conversation, "Sure?"], tool_protocol="text")
+    assert all(set(x) == {"role", "content"} for x in run.sent(0))
+
+
+@SERVICES
+def test_a_service_that_refuses_what_it_added_itself_is_asked_without_it(rules: Rules):
+    """DeepSeek's first models that reason did."""
+    refusal = fails(400, {"message": f"Unknown field: {rules.field}"})
+    run = play([rules.calls(SUMS[0]), refusal, says("3."), says("x")])
+    assert run.outcome.answer == "3."
+    assert [rules.field in json.dumps(x["messages"]) for x in run.bodies] == [False, True, False]

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.support.offline_talk import ask, first_calls, talk, text, tool
-from xai_mcp_agent.agent.models.base import FunctionSpec, Message
+from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.offline.guide import example_request
 from xai_mcp_agent.agent.models.offline.matching import ToolMatcher
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
+from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 pytestmark = pytest.mark.anyio
 

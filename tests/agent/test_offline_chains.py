@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.offline_talk import Talk, ask, talk, text, tool
-from xai_mcp_agent.agent.models.base import Message
+from xai_mcp_agent.agent.messages import Message
 
 pytestmark = pytest.mark.anyio
 

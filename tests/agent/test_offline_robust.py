@@ -12,9 +12,11 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tests.support.offline_talk import TODAY, ask, read_reply, talk, tool
-from xai_mcp_agent.agent.models.base import FunctionSpec, Message, ModelReply, ModelRequest
+from xai_mcp_agent.agent.messages import Message
+from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
 from xai_mcp_agent.agent.models.offline.mentions import find_mentions
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
+from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 LEAST_SECONDS = 0.002  # Below that the clock tells little.
 

@@ -16,7 +16,8 @@ from mcp import Client
 
 from tests.support.offline_talk import MOST_TURNS, Call, ask, read_reply
 from xai_mcp_agent.agent.conversation import call_message, result_messages
-from xai_mcp_agent.agent.models.base import FunctionSpec, Message
+from xai_mcp_agent.agent.messages import Message
+from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 pytestmark = pytest.mark.anyio
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import gc
 import json
 import os
 import socket
 import sys
-import time
+import traceback
+import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -19,8 +23,11 @@ import pytest
 from tests.support.model_endpoint import (
     ModelEndpoint,
     Script,
+    Step,
+    breaks_off,
     calls,
     delta,
+    drips,
     drops_midway,
     fails,
     hangs,
@@ -29,18 +36,10 @@ from tests.support.model_endpoint import (
     raw_chunks,
     raw_json,
     says,
+    stalls,
 )
-from xai_mcp_agent.agent.models.base import (
-    FunctionSpec,
-    Message,
-    ModelReply,
-    ModelRequest,
-    ModelSettings,
-    ToolCall,
-    Usage,
-)
-from xai_mcp_agent.agent.models.openai import OpenAIModel
-from xai_mcp_agent.core.errors import (
+from tests.support.watchdog import ends_within
+from xai_mcp_agent import (
     ModelAuthenticationError,
     ModelCannotCallFunctions,
     ModelContentFiltered,
@@ -49,12 +48,24 @@ from xai_mcp_agent.core.errors import (
     ModelRateLimited,
     ModelTimeout,
     ModelUnreachable,
+    Secret,
 )
-from xai_mcp_agent.settings.secrets import Secret
+from xai_mcp_agent.agent.messages import Message, ToolCall
+from xai_mcp_agent.agent.models.base import (
+    AskedAgain,
+    ModelReply,
+    ModelRequest,
+    ModelSettings,
+    Usage,
+)
+from xai_mcp_agent.agent.models.openai import OpenAIModel
+from xai_mcp_agent.agent.models.openai_access import Access, OpenAIProvider, is_home
+from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 pytestmark = pytest.mark.anyio
 
 KEY = "sk-very-secret-key"
+PASSWORD = "password-in-the-address"
 ADD = FunctionSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}})
 ASK: tuple[Message, ...] = ({"role": "user", "content": "go"},)
 
@@ -374,8 +385,85 @@ async def test_a_stream_with_gaps_and_vendor_fields_is_read():
         {"choices": [{"delta": {"content": "B"}}], "usage": None},
         {"choices": [{"delta": None, "finish_reason": None}]},
     ]
-    async with model_of([raw_chunks(chunks, done=False)]) as (subject, _):
-        assert await ask(subject) == ModelReply("AB")
+    async with model_of([raw_chunks(chunks)]) as (subject, _):
+        reply = await ask(subject)
+    assert reply.text == "AB"
+    assert reply.added["message"] == {"reasoning_content": "hm"}
+
+
+def detail(**fields: Any) -> dict[str, Any]:
+    return delta({"reasoning_details": [fields]})
+
+
+ADDED: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "a text in pieces": (
+        [delta({"reasoning_content": "Let "}), delta({"reasoning_content": "me"})],
+        {"reasoning_content": "Let me"},
+    ),
+    "a text that is empty, as DeepSeek wants it back": (
+        [delta({"reasoning_content": ""}), delta({"reasoning_content": None})],
+        {"reasoning_content": ""},
+    ),
+    "parts in pieces": (
+        [
+            detail(type="reasoning.text", index=0, text="Let "),
+            detail(type="reasoning.text", index=0, text="me"),
+            detail(type="reasoning.text", index=0, signature="s", text=None),
+            detail(type="reasoning.encrypted", index=0, id="r1", data="AAAA"),
+            detail(type="reasoning.encrypted", index=0, id="r2", data="BBBB"),
+            detail(type="reasoning.summary", index=1, summary="So"),
+            detail(type="reasoning.summary", index=1, summary="!"),
+        ],
+        {
+            "reasoning_details": [
+                {"type": "reasoning.text", "index": 0, "text": "Let me", "signature": "s"},
+                {"type": "reasoning.encrypted", "index": 0, "id": "r1", "data": "AAAA"},
+                {"type": "reasoning.encrypted", "index": 0, "id": "r2", "data": "BBBB"},
+                {"type": "reasoning.summary", "index": 1, "summary": "So!"},
+            ]
+        },
+    ),
+    "an object that is told twice": (
+        [
+            delta({"extra_content": {"google": {"thought_signature": "AA"}}}),
+            delta({"extra_content": {"google": {"thought_signature": "", "thought": True}}}),
+        ],
+        {"extra_content": {"google": {"thought_signature": "AA", "thought": True}}},
+    ),
+    "nothing": ([delta({"content": "Hm.", "annotations": [], "refusal": None})], {}),
+}
+
+
+@pytest.mark.parametrize("case", ADDED)
+async def test_what_a_service_adds_is_put_together_as_it_was_meant(case: str):
+    chunks, expected = ADDED[case]
+    async with model_of([raw_chunks([*chunks, delta({}, finish="stop")])]) as (subject, _):
+        assert (await ask(subject)).added.get("message", {}) == expected
+
+
+async def test_what_is_added_to_calls_is_kept_by_their_ids():
+    google = {"google": {"thought_signature": "AA"}}
+    chunks = [
+        piece(index=0, id="a", name="x", arguments='{"n":', extra_content=google),
+        piece(index=0, id="a", arguments="1}", extra_content=google),
+        delta({"tool_calls": [{"index": 1, "function": {"name": "y", "thought": "z"}}]}),
+    ]
+    async with model_of([raw_chunks([*chunks, delta({}, finish="stop")])]) as (subject, _):
+        reply = await ask(subject, ADD)
+    assert reply.added["calls"] == {
+        "a": {"extra_content": google},
+        "call_1": {"function": {"thought": "z"}},
+    }
+
+
+async def test_neither_key_nor_password_stands_in_what_is_kept_of_a_service():
+    with model_endpoint([raw_chunks([delta({"content": "A", "x": "y"}, finish="stop")])]) as here:
+        url = here.base_url.replace("://", f"://ada:{KEY}@")
+        subject = OpenAIModel("gemini-3-pro", base_url=url, api_key=Secret(KEY))
+        reply = await ask(subject)
+        await subject.aclose()
+    assert KEY not in json.dumps(reply.added)
+    assert reply.added["service"].startswith(f"openai gemini at {here.base_url} (")
 
 
 @pytest.mark.parametrize(
@@ -558,13 +646,12 @@ async def test_a_busy_service_is_asked_again():
 
 
 async def test_a_service_that_wants_a_long_pause_is_not_waited_for():
-    """The pause would outlast the limit, so the error comes now, with the time to wait."""
-    settings = ModelSettings(timeout_seconds=35)
-    started = time.monotonic()
-    error = await error_of([fails(429, {}, {"retry-after": "40"})], settings=settings)
-    assert isinstance(error, ModelRateLimited)
-    assert "Wait 40 seconds" in str(error)
-    assert time.monotonic() - started < 30
+    """The pause would outlast the turn, so the error comes now, with the time to wait."""
+    settings = ModelSettings(turn_timeout_seconds=35)
+    with ends_within(30):
+        error = await error_of([fails(429, {}, {"retry-after": "40"})], settings=settings)
+        assert isinstance(error, ModelRateLimited)
+        assert "Wait 40 seconds" in str(error)
 
 
 async def test_a_pause_may_be_given_as_a_date():
@@ -580,11 +667,10 @@ async def test_a_service_that_keeps_failing_is_given_up():
 
 
 async def test_no_answer_in_time_is_an_error():
-    started = time.monotonic()
-    error = await error_of([hangs()], settings=ModelSettings(timeout_seconds=0.5))
-    assert isinstance(error, ModelTimeout)
-    assert "did not answer within 0.5 seconds" in str(error)
-    assert time.monotonic() - started < 20
+    with ends_within(20):
+        error = await error_of([hangs()], settings=ModelSettings(timeout_seconds=0.5))
+        assert isinstance(error, ModelTimeout)
+        assert "did not answer within 0.5 seconds" in str(error)
 
 
 async def test_a_run_can_be_cancelled_while_the_model_thinks():
@@ -597,9 +683,101 @@ async def test_a_run_can_be_cancelled_while_the_model_thinks():
 
 
 async def test_a_connection_dropped_midway_is_an_error():
-    error = await error_of([drops_midway()])
+    error = await error_of([drops_midway()] * 3)
     assert isinstance(error, ModelUnreachable)
     assert "dropped the connection" in str(error)
+
+
+HALVES = {"words": says("Half an answer"), "a call": calls(("add", {"a": 1}))}
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("cleanly", [True, False])
+async def test_a_stream_that_just_stops_is_no_answer(half: str, cleanly: bool):
+    """Without a reason to finish and without `[DONE]`, however the connection was closed."""
+    script = [breaks_off(HALVES[half], cleanly=cleanly)] * 3
+    error = await error_of(script)
+    assert isinstance(error, ModelUnreachable)
+    assert "dropped the connection" in str(error)
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("cleanly", [True, False])
+async def test_a_reply_that_breaks_off_is_asked_for_anew(half: str, cleanly: bool):
+    told: list[AskedAgain] = []
+
+    async def on_again(again: AskedAgain) -> None:
+        told.append(again)
+
+    script = [breaks_off(HALVES[half], cleanly=cleanly), says("The whole.")]
+    async with model_of(script) as (subject, endpoint):
+        reply = await subject.reply(ModelRequest(ASK, (ADD,)), _hear, on_again)
+    assert (reply.text, reply.calls) == ("The whole.", ())
+    assert [x.reason for x in told] == [
+        f"openai small at {endpoint.base_url} dropped the connection"
+    ]
+
+
+WHOLE_ENDS: dict[str, Any] = {
+    "finished, no [DONE]": raw_chunks([delta({"content": "A"}, finish="stop")], done=False),
+    "no reason, but [DONE]": raw_chunks([delta({"content": "A"})]),
+    "finished, then dropped": replace(
+        raw_chunks([delta({"content": "A"}, finish="stop")], done=False), kind="drops events"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE_ENDS)
+async def test_a_stream_that_said_how_it_ends_is_whole(case: str):
+    async with model_of([WHOLE_ENDS[case]]) as (subject, endpoint):
+        assert (await ask(subject)).text == "A"
+    assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize("body", ['{"choices": [{"message": {"content": "Half', "data: {}\n\n"])
+async def test_a_body_that_was_cut_off_is_no_answer(body: str):
+    step = Step("raw", body=body)
+    assert "dropped the connection" in str(await error_of([step] * 3))
+
+
+async def test_a_limit_of_requests_is_waited_for_as_long_as_the_turn_may_take():
+    """More often than a failing service is asked: it answers when others have had their turn."""
+    busy = [fails(429, {}, {"retry-after-ms": "10"})] * 4
+    async with model_of([*busy, says("ok")]) as (subject, endpoint):
+        assert (await ask(subject)).text == "ok"
+    assert len(endpoint.requests) == 5
+
+
+async def test_silence_is_limited_not_the_length_of_an_answer():
+    settings = ModelSettings(timeout_seconds=2)
+    async with model_of([drips("x" * 7 * 10, 0.25)], settings=settings) as (subject, _):
+        assert (await ask(subject)).text == "x" * 70
+
+
+async def test_a_silence_in_the_middle_of_an_answer_is_an_error():
+    with ends_within(20):
+        error = await error_of([stalls()], settings=ModelSettings(timeout_seconds=0.5))
+    assert isinstance(error, ModelTimeout)
+    assert "did not answer within 0.5 seconds" in str(error)
+
+
+async def test_a_turn_that_goes_on_and_on_is_an_error():
+    settings = ModelSettings(turn_timeout_seconds=1)
+    with ends_within(20):
+        error = await error_of([drips("x" * 7 * 1000, 0.1)], settings=settings)
+    assert isinstance(error, ModelTimeout)
+    assert "did not end its turn within 1 seconds" in str(error)
+    assert "`turn_timeout_seconds`" in str(error)
+
+
+def test_the_limit_of_a_turn_is_never_shorter_than_one_silence():
+    assert ModelSettings().turn_limit_seconds == 600
+    assert ModelSettings(timeout_seconds=1800).turn_limit_seconds == 1800
+    assert ModelSettings(timeout_seconds=1800, turn_timeout_seconds=60).turn_limit_seconds == 60
+
+
+async def _hear(_text: str) -> None:
+    """Nobody reads along."""
 
 
 async def test_an_error_inside_the_stream_is_understood():
@@ -611,8 +789,17 @@ async def test_an_error_inside_the_stream_is_understood():
 
 
 async def test_an_error_sent_with_status_200_is_understood():
-    error = await error_of([raw_json({"error": {"message": "Slow down", "code": 429}})])
+    step = raw_json({"error": {"message": "Slow down", "code": 429}})
+    settings = ModelSettings(turn_timeout_seconds=1)
+    error = await error_of(lambda _: step, settings=settings)
     assert isinstance(error, ModelRateLimited)
+
+
+async def test_a_failure_inside_the_stream_that_passes_is_tried_again():
+    """As OpenRouter says that the service behind it broke off."""
+    broken = raw_chunks([delta({"content": "A"}), {"error": {"message": "x", "code": 502}}])
+    async with model_of([broken, broken, says("ok")]) as (subject, _):
+        assert (await ask(subject)).text == "ok"
 
 
 @pytest.mark.parametrize("status", [200, 400, 404])
@@ -639,12 +826,18 @@ async def test_an_answer_that_is_not_json_is_an_error():
 # Where it is, and who asks
 
 
-async def test_a_dead_local_server_is_reported_at_once():
+async def test_a_dead_local_server_is_asked_three_times_and_reported():
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
     subject = OpenAIModel("m", base_url=f"http://user:{KEY}@127.0.0.1:{port}/v1")
-    with anyio.fail_after(10), pytest.raises(ModelUnreachable) as caught:
-        await ask(subject)
+    told: list[AskedAgain] = []
+
+    async def on_again(again: AskedAgain) -> None:
+        told.append(again)
+
+    with anyio.fail_after(20), pytest.raises(ModelUnreachable) as caught:
+        await subject.reply(ModelRequest(ASK), _hear, on_again)
+    assert len(told) == 2
     message = str(caught.value)
     assert f"openai m at http://127.0.0.1:{port}/v1 cannot be reached" in message
     assert "Is the server running" in message
@@ -663,6 +856,180 @@ async def test_address_and_key_come_from_the_environment(monkeypatch: pytest.Mon
         monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment\n")
         assert (await ask(subject)).text == "ok"
     assert endpoint.requests[0].headers["authorization"] == "Bearer sk-of-the-environment"
+
+
+@pytest.mark.parametrize("ending", ["", "/"])
+async def test_the_key_of_the_environment_goes_to_the_address_beside_it(
+    ending: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Also where `base_url` says the same address."""
+    async with model_of([says("ok")], api_key=None) as (subject, endpoint):
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{endpoint.base_url}{ending}")
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_ORG_ID", "org-a")
+        assert (await ask(subject)).text == "ok"
+    assert endpoint.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert endpoint.requests[0].headers["openai-organization"] == "org-a"
+
+
+@pytest.mark.parametrize("beside", ["", "https://elsewhere.example.com/v1"])
+@pytest.mark.parametrize("own", [None, Secret("sk-of-this-service")])
+async def test_nothing_of_the_environment_is_sent_to_another_address(
+    beside: str, own: Secret | None, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "WEBHOOK_SECRET"):
+        monkeypatch.setenv(f"OPENAI_{name}", KEY)
+    custom = f"X-Gateway: {KEY}\nAuthorization: Bearer {KEY}"
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", custom)
+    monkeypatch.setenv("OPENAI_BASE_URL", beside)
+    async with model_of([says("ok")], api_key=own) as (subject, endpoint):
+        assert (await ask(subject)).text == "ok"
+    (asked,) = endpoint.requests
+    assert KEY not in json.dumps([asked.headers, asked.body])
+    sent = own.reveal() if own else "unused"
+    assert asked.headers["authorization"] == f"Bearer {sent}"
+
+
+HOMES: list[tuple[OpenAIProvider, str, str, bool]] = [
+    ("openai", "", "https://api.openai.com/v1", True),
+    ("openai", "", "https://API.openai.com:443/v1/", True),
+    ("openai", "", "https://eu.api.openai.com/v1", True),
+    ("openai", "", "http://api.openai.com/v1", False),
+    ("openai", "", "https://api.openai.com.example.com/v1", False),
+    ("openai", "", "https://notapi.openai.com/v1", False),
+    ("openai", "", "https://api.openai.com@example.com/v1", False),
+    ("openai", "", "https://mine.openai.azure.com/openai/v1", False),
+    ("openai", "https://a.example.com/v1", "https://a.example.com/v1/", True),
+    ("openai", "https://a.example.com/v1", "https://user:pw@a.example.com/v1", True),
+    ("openai", "https://a.example.com/v1", "http://a.example.com/v1", False),
+    ("openai", "https://a.example.com/v1", "https://a.example.com:8443/v1", False),
+    ("openai", "https://a.example.com/one/v1", "https://a.example.com/two/v1", False),
+    ("openai", "https://a.example.com/v1", "https://api.openai.com/v1", False),
+    ("openai", "https://eu.api.openai.com/v1", "https://api.openai.com/v1", True),
+    ("bedrock", "", "https://bedrock-mantle.us-west-2.api.aws/v1", True),
+    ("bedrock", "", "https://bedrock-runtime.us-west-2.amazonaws.com/openai/v1", True),
+    ("bedrock", "", "https://amazonaws.com.example.com/v1", False),
+    ("vertexai", "", "https://europe-west4-aiplatform.googleapis.com/v1", True),
+    ("vertexai", "", "https://example.com/v1", False),
+]
+
+
+@pytest.mark.parametrize(("provider", "beside", "url", "is_for_it"), HOMES)
+def test_the_address_that_the_environments_key_is_for(
+    provider: OpenAIProvider,
+    beside: str,
+    url: str,
+    is_for_it: bool,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", beside)
+    assert is_home(provider, url) is is_for_it
+
+
+@pytest.mark.parametrize("provider", ["openai", "bedrock", "vertexai"])
+async def test_another_address_wants_a_key_of_its_own(
+    provider: Any, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("OPENAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, KEY)
+    subject = OpenAIModel("m", provider=provider, base_url="https://models.example.com/v1")
+    with pytest.raises(ModelAuthenticationError) as caught:
+        await ask(subject)
+    message = str(caught.value)
+    assert "there is no API key for this address" in message
+    assert "Set `api_key` of AgentInit, such as ${ACME_API_KEY}." in message
+    assert KEY not in message
+
+
+async def test_a_local_service_that_wants_a_key_after_all_says_where_to_put_one(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    error = await error_of([fails(401, {"message": "no key"})], api_key=None)
+    assert "Set `api_key` of AgentInit, such as ${ACME_API_KEY}." in str(error)
+
+
+# No error shows a key
+
+REVEALING: dict[str, Any] = {
+    "quoted": [fails(401, {"message": f"Incorrect API key provided: {KEY}"})],
+    "quoted in a stream": [raw_chunks([{"error": {"message": f"bad key {KEY}"}}])],
+    "quoted in what is not JSON": [raw_chunks([KEY])],
+    "failing": [fails(503, {"message": KEY}, {"retry-after-ms": "1"})] * 3,
+    "dropped": [drops_midway(KEY)] * 3,
+    "silent": [hangs()],
+    "stalled": [stalls(KEY)],
+}
+
+
+@pytest.mark.parametrize("case", REVEALING)
+async def test_no_error_chained_error_traceback_or_line_of_a_log_holds_a_key(
+    case: str, caplog: pytest.LogCaptureFixture
+):
+    """The errors of the client library hold the request, whose headers hold the key."""
+    caplog.set_level("DEBUG")
+    with model_endpoint(REVEALING[case]) as endpoint:
+        url = endpoint.base_url.replace("://", f"://ada:{PASSWORD}@")
+        settings = ModelSettings(timeout_seconds=0.5)
+        subject = OpenAIModel("small", base_url=url, api_key=Secret(KEY), settings=settings)
+        with pytest.raises(ModelError) as caught:
+            await ask(subject)
+        await subject.aclose()
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert_hidden(f"{caught.value!r} {vars(caught.value)} {subject!r} {vars(subject)}")
+    assert_hidden(told_by(caught.value))
+    ours = [x.getMessage() for x in caplog.records if not x.name.startswith("tests")]
+    assert_hidden("\n".join(ours))
+
+
+@pytest.mark.parametrize("key", ["sk-a b-very-secret", "sk-clé-very-secret"])
+async def test_a_key_that_cannot_be_one_is_in_no_traceback(key: str):
+    with pytest.raises(ModelAuthenticationError) as caught:
+        await ask(OpenAIModel("m", api_key=Secret(key)))
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert key not in told_by(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "nonsense", "https://a.example.com/v1"])
+async def test_nothing_holds_an_error_when_nobody_does(url: str):
+    """A traceback holds the run and its servers: they must not wait for the garbage collector."""
+
+    class Run:
+        pass
+
+    async def fail(_: Run) -> None:
+        with contextlib.suppress(ModelError):
+            await ask(OpenAIModel("m", base_url=url))
+
+    gc.collect()
+    gc.disable()
+    try:
+        run = Run()
+        left = weakref.ref(run)
+        await fail(run)
+        del run
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+def test_an_address_with_a_password_is_not_shown_when_it_is_printed():
+    url = f"https://ada:{PASSWORD}@models.example.com/v1"
+    access = Access("openai", "m", url, Secret(KEY))
+    assert_hidden(f"{access!r} {access.service(None, 1.0)!r}")
+
+
+def told_by(error: BaseException) -> str:
+    """The traceback with the values of our variables, as tools for errors show it."""
+    told = traceback.TracebackException.from_exception(error, capture_locals=True)
+    ours = [x for x in told.stack if "xai_mcp_agent/" in x.filename and "/tests/" not in x.filename]
+    assert ours
+    return "\n".join(f"{x.name}: {x.locals}" for x in ours)
+
+
+def assert_hidden(text: str) -> None:
+    basic = base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
+    assert [x for x in (KEY, PASSWORD, basic) if x in text] == []
 
 
 async def test_without_a_key_it_says_where_to_put_one():

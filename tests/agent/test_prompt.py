@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.models.base import FunctionSpec
 from xai_mcp_agent.agent.prompt import (
     PLACEHOLDERS,
     build_system_prompt,
     fill_prompt,
     uses,
 )
-from xai_mcp_agent.agent.text_protocol import INSTRUCTION, describe_tools, read_tools
+from xai_mcp_agent.agent.protocols.text import INSTRUCTION, describe_tools, read_tools
+from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 ADD = FunctionSpec("add", "Adds.", {"type": "object", "properties": {}})
 LOOKUP = FunctionSpec("lookup_memory", "Finds a memory.", {"type": "object", "properties": {}})

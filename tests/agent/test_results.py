@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from xai_mcp_agent.agent.results import KeptResults
-from xai_mcp_agent.core.results import ImagePart, TextPart, ToolResult
+from xai_mcp_agent import ImagePart, TextPart, ToolResult
+from xai_mcp_agent.agent.results import ResultPages
+
+
+def pages() -> ResultPages:
+    """The pages of a run whose model calls every tool by its own name."""
+    return ResultPages(lambda key: key.name)
 
 
 @pytest.mark.parametrize(
@@ -23,10 +28,10 @@ from xai_mcp_agent.core.results import ImagePart, TextPart, ToolResult
     ],
 )  # fmt: skip
 def test_nothing_a_tool_said_is_lost(result: ToolResult, shown: str):
-    assert KeptResults().shown("c1", result) == shown
+    assert pages().shown("c1", result) == shown
 
 
 def test_a_picture_is_named_and_its_data_stands_beside_it():
     result = ToolResult((ImagePart("AAAA", "image/png"),), structured={"kind": "cat"})
-    shown = KeptResults().shown("c1", result)
+    shown = pages().shown("c1", result)
     assert shown == '[image image/png, 3 bytes, not shown as text]\n{"kind": "cat"}'

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from xai_mcp_agent.agent.routing import NoRoute
-from xai_mcp_agent.bridge.nodes.agents import init_agent
-from xai_mcp_agent.bridge.nodes.routes import define_route, follow_route
+from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.routing import define_route, follow_route
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,7 @@ def route(script: Any, conversation: Any = "Hi.") -> tuple[str, Any, ModelEndpoi
         ("billing refunds", "billing_refunds"),
         ("`billing_refunds`", "billing_refunds"),
         ("TOOL: repairs {}", "Repairs"),
+        ("<think>Is it billing or repairs?</think>\nRepairs", "Repairs"),
     ],
 )
 def test_quotes_case_and_punctuation_round_a_name_do_not_matter(reply: str, name: str):

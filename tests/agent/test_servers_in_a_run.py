@@ -11,10 +11,10 @@ import pytest
 
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.bridge.nodes.agents import init_agent
-from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
-from xai_mcp_agent.bridge.nodes.toolbelts import define_tool, make_toolbelt, use_server
-from xai_mcp_agent.core.errors import UnknownServer
+from xai_mcp_agent import UnknownServer
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
+from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt, use_server
 
 GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
 

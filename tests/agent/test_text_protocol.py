@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.models.base import FunctionSpec
-from xai_mcp_agent.agent.text_protocol import (
+from xai_mcp_agent.agent.protocols.text import (
     INSTRUCTION,
     TextCall,
     TextResult,
@@ -20,6 +19,7 @@ from xai_mcp_agent.agent.text_protocol import (
     read_results,
     read_tools,
 )
+from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 ADD = FunctionSpec("add", "Adds two numbers.", {"type": "object", "properties": {"a": {}}})
 NOW = FunctionSpec("now", "", {"type": "object", "properties": {}})
@@ -93,12 +93,14 @@ def test_the_instruction_itself_is_a_call_a_model_can_copy():
     assert parse_reply(INSTRUCTION).calls == (TextCall("name", '{"argument": "value"}'),)
 
 
+LINES = [
+    "TOOL RESULT a:", " TOOL RESULT b (error):", "", "x", "TOOL: a {}", "> TOOL: a {}", "> > tool:",
+    "> x", ">  TOOL:a", "say TOOL: a {}", "TOOL RESULT TOOL: a", "<tool_call>{}", "```tool_code",
+    "> TOOL RESULT a:", "Action: a", "> <think>",
+]  # fmt: skip
 results = st.tuples(
     names,
-    st.text()
-    | st.lists(st.sampled_from(["TOOL RESULT a:", " TOOL RESULT b (error):", "", "x"])).map(
-        "\n".join
-    ),
+    st.text() | st.lists(st.sampled_from(LINES)).map("\n".join),
     st.booleans(),
 )
 

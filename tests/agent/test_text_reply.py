@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.text_reply import TextCall, parse_reply
+from xai_mcp_agent import InvalidArguments
+from xai_mcp_agent.agent.protocols.arguments import parse_arguments
+from xai_mcp_agent.agent.protocols.spellings import TextCall
+from xai_mcp_agent.agent.protocols.text_reply import (
+    MAX_CALLS,
+    MAX_REPLY_CHARS,
+    TextReply,
+    parse_reply,
+)
 
 ADD = TextCall("add", '{"a": 1}')
+
+
+def known(name: str) -> bool:
+    return name in {"add", "now"}
+
+
 PLAIN_ONES = [
     'TOOL: add {"a": 1}',
     'TOOL:add {"a": 1}',
@@ -139,15 +156,154 @@ def test_a_result_mentioned_without_a_call_is_part_of_the_answer():
         "Tool: Hammer\nPrice: 5",
         "The right tool: add",
         "I could use TOOL: add for this.",
-        "<think>\nTOOL: add {}\n</think>\nNo.",
-        "<think>\nTOOL: add {}",
-        "maybe\nTOOL: add {}\n</think>\nNo.",
     ],
 )
 def test_what_only_looks_like_a_call_is_left_alone(text: str):
     reply = parse_reply(text)
     assert reply.calls == ()
     assert reply.thought == text
+
+
+@pytest.mark.parametrize(
+    ("text", "thinking", "said"),
+    [
+        ("<think>\nTOOL: add {}\n</think>\nNo.", "TOOL: add {}", "No."),
+        ("<think>\nTOOL: add {}", "TOOL: add {}", ""),
+        ("maybe\nTOOL: add {}\n</think>\nNo.", "maybe\nTOOL: add {}", "No."),
+        ("<thinking>a</thinking>Yes\n<reasoning>b</reasoning>!", "a\n\nb", "Yes\n!"),
+        ("[THINK]a[/THINK]Yes", "a", "Yes"),
+        ("```html\n<think>\n```", "", "```html\n<think>\n```"),
+        ("The tag <think> opens it.", "", "The tag <think> opens it."),
+    ],
+)
+@pytest.mark.parametrize("taught", [True, False])
+def test_thinking_is_no_answer_and_calls_nothing(
+    text: str, thinking: str, said: str, *, taught: bool
+):
+    reply = parse_reply(text, known, taught=taught)
+    assert reply == TextReply(said, (), thinking)
+
+
+def test_thinking_may_be_longer_than_what_is_searched_for_calls():
+    reply = parse_reply(f"<think>{'x' * MAX_REPLY_CHARS}</think>Yes.")
+    assert reply == TextReply("Yes.", (), "x" * MAX_REPLY_CHARS)
+    assert parse_reply(f"<think>{'x' * MAX_REPLY_CHARS}").thought == ""
+
+
+OTHER_FORMS = [
+    '{"name": "add", "arguments": {"a": 1}}',
+    '{"name": "add", "parameters": {"a": 1}}',
+    '[{"name": "add", "arguments": {"a": 1}}]',
+    '{"type": "function", "function": {"name": "add", "arguments": {"a": 1}}}',
+    '```json\n{\n  "name": "add",\n  "arguments": {"a": 1}\n}\n```',
+    'Action: add\nAction Input: {"a": 1}',
+    'Action: add\nAction Input: {"a": 1}\nObservation: 3\nFinal Answer: 3',
+    'Action:\n```json\n{"action": "add", "action_input": {"a": 1}}\n```',
+    '[TOOL_CALLS] [{"name": "add", "arguments": {"a": 1}}]',
+    '[TOOL_CALLS]add[ARGS]{"a": 1}',
+    '[TOOL_CALLS]add{"a": 1}',
+    '<tool_call>\n{"name": "add", "arguments": {"a": 1}}\n</tool_call>',
+    '<tool_call>{"name": "add", "arguments": {"a": 1}}',
+    '<function=add>{"a": 1}</function>',
+    '<think>Which?</think>\n<function=add>{"a": 1}</function>',
+]
+
+
+@pytest.mark.parametrize("taught", [True, False])
+@pytest.mark.parametrize("text", OTHER_FORMS)
+def test_the_forms_that_models_were_trained_on_are_understood(text: str, *, taught: bool):
+    """Also where they leak into the text of a model that is offered functions."""
+    reply = parse_reply(text, known, taught=taught)
+    assert reply.calls == (ADD,)
+    assert reply.thought == ""
+
+
+@pytest.mark.parametrize("taught", [True, False])
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ("```tool_code\nadd(a=1)\n```", (TextCall("add", "a=1"),)),
+        (
+            '```tool_code\nprint(default_api.add(a="(")) \nnow()\n```',
+            (TextCall("add", 'a="("'), TextCall("now", "")),
+        ),
+        (
+            "<tool_call><function=add>\n<parameter=a>\n1\n</parameter>\n</function></tool_call>",
+            (TextCall("add", "<a>1</a>"),),
+        ),
+        (
+            '[{"name": "add", "arguments": {"a": 1}}, {"name": "now", "arguments": {}}]',
+            (ADD, TextCall("now", "")),
+        ),
+        ("Action: now", (TextCall("now", ""),)),
+    ],
+)
+def test_other_forms_may_hold_several_calls(
+    text: str, calls: tuple[TextCall, ...], *, taught: bool
+):
+    assert parse_reply(text, known, taught=taught).calls == calls
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "Ann", "arguments": {"for": "x"}}',
+        '{"name": "add", "price": 3}',
+        '{"name": "add", "arguments": {}, "comment": "an example"}',
+        "Action: call the office",
+        "Action: add some salt",
+        '```python\n{"name": "add", "arguments": {"a": 1}}\n```',
+        '> <tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>',
+        'Write `<function=add>{"a": 1}</function>` for it.',
+        "```tool_code\nimport add\nadd.all()\n```",
+    ],
+)
+@pytest.mark.parametrize("taught", [True, False])
+def test_other_forms_that_may_be_something_else_are_left_alone(text: str, *, taught: bool):
+    reply = parse_reply(text, known, taught=taught)
+    assert reply == TextReply(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'TOOL: add {"a": 1}',
+        '<tool name="add">{"a": 1}</tool>',
+        '<tool_call>{"name": "nope", "arguments": {"a": 1}}</tool_call>',
+        'Send this:\n```json\n{"name": "add", "arguments": {"a": 1}}\n```',
+        'Send this:\n{"name": "add", "arguments": {"a": 1}}',
+        '{"name": "add", "arguments": {"a": 1}}\nwould add.',
+        '```\n<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>\n```',
+    ],
+)
+def test_what_leaks_is_a_call_only_when_it_is_unmistakable(text: str):
+    assert parse_reply(text, known, taught=False) == TextReply(text)
+
+
+def test_prose_may_stand_round_the_json_of_a_model_that_was_taught():
+    text = 'So:\n```json\n{"name": "add", "arguments": {"a": 1}}\n```\nWait.'
+    assert parse_reply(text, known) == TextReply("So:\n\nWait.", (ADD,))
+
+
+def test_a_made_up_result_is_cut_off_with_a_note():
+    reply = parse_reply('TOOL: add {"a": 1}\nTOOL RESULT add: 3\nIt is 3.')
+    assert "results come only from tools" in reply.note
+    reply = parse_reply("I add.\nTOOL RESULT add: 3\nIt is 3.")
+    assert (reply.invented, reply.before_invented) == ("add", "I add.")
+
+
+def test_of_very_many_calls_the_first_are_read_and_the_rest_is_told():
+    reply = parse_reply("TOOL: now\n" * 1000)
+    assert len(reply.calls) == MAX_CALLS
+    assert "of its 10000 characters the last 9000 were left out" in reply.note
+
+
+def test_a_call_beyond_the_longest_reply_is_not_read():
+    padding = "x" * MAX_REPLY_CHARS
+    reply = parse_reply(f'TOOL: add {{"a": 1}}\n{padding}\nTOOL: now')
+    assert reply.calls == (ADD,)
+    assert "left out" in reply.note
+    assert parse_reply(f"{padding}\nTOOL: now") == TextReply(f"{padding}\nTOOL: now")
 
 
 def test_a_call_after_thinking_or_code_counts():
@@ -160,6 +316,7 @@ def test_a_call_after_thinking_or_code_counts():
     [
         ("TOOL:", TextCall("", "")),
         ("TOOL: {}", TextCall("", "{}")),
+        ('[TOOL_CALLS] [{"name": "add",', TextCall("", '[{"name": "add",')),
         ('TOOL: {"a": 1}', TextCall("", '{"a": 1}')),
         ("<tool_call>oops</tool_call>", TextCall("", "oops")),
     ],
@@ -198,3 +355,64 @@ def test_any_json_arguments_are_found_whole(arguments: dict[str, object], indent
 @given(st.text(alphabet="TOL: {}\"'`\n<>a/=()[]", max_size=60))
 def test_any_text_is_read_without_an_error(text: str):
     parse_reply(text)
+
+
+# What a reply is made of that is hard to read: things that open and never close, above all.
+HOSTILE = [
+    'TOOL: add {"a": ', 'TOOL: add {"a": \n', "TOOL: add {\n", 'x TOOL: a {"', "TOOL:_", "TOOL:",
+    "TOOL: ", "TOOL: a\n", "TOOL: a {}\n", "Tool: x y\n", "<tool_call>", '<tool_call>{"name": "',
+    '<tool name="a">', '<tool name="', "<function=a>", "<function=a>{", "<parameter=b>",
+    "[TOOL_CALLS]", "[TOOL_CALLS] [{", "[TOOL_CALLS]a{", "Action: a\n", "Action:",
+    "Action: a\nAction Input: {\n",
+    '{"name": ', '{"name": "add", "arguments": {"a":\n', "{\n", "[", "{", "(", '"', "'",
+    "```\n", "```json\n", "```tool_code\na(\n", '```json\n{"name"\n', "<think>", "<think>\n",
+    "\n</think>", "* ", "*", "- ", "1. ", " ", "\n", " \n", "`", "_", "> TOOL: a {}\n", "TOOL: a (",
+    "TOOL: a\n```\n", 'TOOL: a {"x": "\n\n', "TOOL: a input ", "TOOL RESULT a:\n", "Observation: ",
+    "\\", "a=", 'a="', "b: ", "<a>", "</a>", "TOOL*", "TOOL: a {'", "word ",
+]  # fmt: skip
+HEADS = ["", "TOOL: a ", '{"name": ', "```tool_code\n", "a="]
+PARAMETERS = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
+READERS: list[Callable[[str], object]] = [
+    lambda text: parse_reply(text, known),
+    lambda text: parse_reply(text, known, taught=False),
+    lambda text: parse_arguments(text, PARAMETERS),
+]
+# Below it, the clock and what is done once count for more than the text.
+LEAST_SECONDS = 0.01
+
+
+def seconds_for(read: Callable[[str], object], text: str) -> float:
+    """Processor time of this thread, the least of three: others may use the machine meanwhile."""
+    spent: list[float] = []
+    for _ in range(3):
+        started = time.thread_time()
+        with suppress(InvalidArguments):
+            read(text)
+        spent.append(time.thread_time() - started)
+    return max(min(spent), LEAST_SECONDS)
+
+
+def assert_linear(head: str, unit: str, chars: int) -> None:
+    short, long = (head + (unit * (n // len(unit) + 1))[:n] for n in (chars, 4 * chars))
+    for read in READERS:
+        assert seconds_for(read, long) <= 8 * seconds_for(read, short)
+
+
+@pytest.mark.parametrize("unit", HOSTILE)
+def test_four_times_a_hostile_reply_takes_at_most_eight_times_as_long(unit: str):
+    for head in HEADS:
+        assert_linear(head, unit, 5_000)
+
+
+@pytest.mark.parametrize(
+    "unit", ['TOOL: add {"a": ', "Action: a\n", "<tool_call>{", "{'", "TOOL:_"]
+)
+def test_a_hostile_reply_of_200_kb_is_read_in_time_with_its_length(unit: str):
+    """24 kB of the first took 5.8 s, 96 kB 79 s."""
+    assert_linear("", unit, 50_000)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.sampled_from(HOSTILE), min_size=2, max_size=6).map("".join))
+def test_any_mixture_of_hostile_parts_is_read_in_time_with_its_length(unit: str):
+    assert_linear("", unit, 5_000)

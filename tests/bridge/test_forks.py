@@ -88,7 +88,7 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
     """Another thread may hold any of our locks at that moment; the child has no such thread."""
     body = """
         import json, tempfile
-        from xai_mcp_agent.bridge import runs
+        from xai_mcp_agent.canvas import lease
         from xai_mcp_agent.sources.mcp.stdio import guard
 
         file = os.path.join(os.path.dirname(journal), "mcp_settings.json")
@@ -98,7 +98,7 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
         held, forked = threading.Event(), threading.Event()
 
         def hold_locks():
-            with runs._lock, guard._guard._lock:
+            with lease._lock, guard._guard._lock:
                 held.set()
                 forked.wait()
 
@@ -108,7 +108,7 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
         forked.set()
         if not child:
             ctx = {}
-            say(len(runs.bridge_of(ctx).list_tools("it")) > 1)
+            say(len(lease.bridge_of(ctx).list_tools("it")) > 1)
             ctx.clear()
             os._exit(0)
         os.wait()

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.canvas_file import links_of, load
 from tests.support.model_endpoint import ModelAsked, calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
 from tests.support.xai_agent_workflow import install, xai_agent_workflow
+from tools.canvas_file import links_of, load
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 
 KEY = "sk-dummy-0123456789"

@@ -9,10 +9,9 @@ import pytest
 
 from tests.support.canvas import make, play
 from tests.support.fault_server import entry
-from xai_mcp_agent.bridge.nodes.toolbelts import define_tool
-from xai_mcp_agent.bridge.ports import BadSetting
+from xai_mcp_agent import BadSetting, DefinitionChanged, UnknownServer, UnknownTool
+from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.catalog_components import MCPAcceptTool, MCPEnableTool
-from xai_mcp_agent.core.errors import DefinitionChanged, UnknownServer, UnknownTool
 from xai_mcp_agent.mcp_components import MCPCallTool, MCPCloseServer, MCPListTools
 
 from .conftest import UseServers

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.build_examples import all_examples
-from tests.support.example_agents import BASE_URL, MODEL, QUESTION, openai_compatible
 from tests.support.model_endpoint import ModelAsked, calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
-from tests.support.workflows import Workflow
+from tools.build_examples import all_examples
+from tools.example_agents import BASE_URL, MODEL, QUESTION, openai_compatible
+from tools.workflows import Workflow
 
 DUMMY_KEY = "sk-dummy-0123456789"
 
@@ -121,7 +121,9 @@ def edited(working_folder: Path) -> WithModel:
         text = openai_compatible().text().replace(BASE_URL, endpoint.base_url)
         file = working_folder / "openai_compatible.xircuits"
         file.write_text(text, encoding="utf-8")
-        done = run_script(compile_workflow(file), OPENAI_API_KEY=DUMMY_KEY)
+        # The key of the environment goes to the address that is named beside it.
+        environment = {"OPENAI_API_KEY": DUMMY_KEY, "OPENAI_BASE_URL": endpoint.base_url}
+        done = run_script(compile_workflow(file), **environment)
     return WithModel(done, endpoint.requests)
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.build_examples import EXAMPLES, all_examples
-from tests.support.canvas_file import Document, load, nodes_of, problems
-from tests.support.workflows import Workflow, faults
+from tools.build_examples import EXAMPLES, all_examples
+from tools.canvas_file import Document, load, nodes_of, problems
+from tools.workflows import Workflow, faults
 
-REBUILD = "Rebuild them with: python -m tests.support.build_examples"
+REBUILD = "Rebuild them with: python -m tools.build_examples"
 
 each_example = pytest.mark.parametrize("flow", all_examples(), ids=lambda flow: flow.name)
 

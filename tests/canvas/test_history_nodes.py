@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import make, play
-from xai_mcp_agent.bridge.ports import BadSetting
+from xai_mcp_agent import BadSetting, UnknownServer, UnknownTool
 from xai_mcp_agent.catalog_components import MCPRefreshTools, MCPToolHistory, MCPToolStatus
-from xai_mcp_agent.core.errors import UnknownServer, UnknownTool
 from xai_mcp_agent.mcp_components import MCPCallTool, MCPCloseServer
 
 from .conftest import UseServers

@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import make, play
-from xai_mcp_agent.bridge.ports import BadSetting
-from xai_mcp_agent.bridge.saving import CannotSave, save
-from xai_mcp_agent.core.errors import InvalidArguments, SettingsError, UnknownServer, UnknownTool
-from xai_mcp_agent.core.results import ResourcePart
+from xai_mcp_agent import (
+    BadSetting,
+    InvalidArguments,
+    ResourcePart,
+    SettingsError,
+    UnknownServer,
+    UnknownTool,
+)
+from xai_mcp_agent.canvas.saving import CannotSave, save
 from xai_mcp_agent.mcp_components import (
     MCPCallTool,
     MCPCloseServer,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import chain, make
-from xai_mcp_agent.agent.memory import MemoryFailed
+from xai_mcp_agent import XaiMcpError
+from xai_mcp_agent.agent.memory.notes import MemoryFailed
 from xai_mcp_agent.agent_components import (
     AgentInit,
     AgentLearn,
@@ -16,7 +17,6 @@ from xai_mcp_agent.agent_components import (
     AgentRun,
     AgentStreamStringResponse,
 )
-from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.memory_components import AgentNumpyMemory, AgentVectoMemory
 from xai_mcp_agent.routing_components import AgentDefineRoute, AgentRouter
 from xai_mcp_agent.toolbelt_components import AgentToolOutput

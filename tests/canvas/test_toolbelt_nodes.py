@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.canvas import Call, call, make, play
+from xai_mcp_agent import BadSetting, UnknownServer, XaiMcpError
 from xai_mcp_agent.agent_components import AgentInit, AgentRunTool, AgentUpdate
-from xai_mcp_agent.bridge.ports import BadSetting
-from xai_mcp_agent.core.errors import UnknownServer, XaiMcpError
 from xai_mcp_agent.toolbelt_components import (
     AgentDefineTool,
     AgentMakeToolbelt,
     AgentToolOutput,
+    AgentUseFunctions,
     AgentUseMCPTools,
 )
 
@@ -245,6 +247,48 @@ def test_a_server_that_cannot_be_used_does_not_stop_the_workflow(name: str) -> N
     belt = make(AgentMakeToolbelt)
     play({}, make(AgentUseMCPTools, server_name=name), belt)
     assert belt.toolbelt_spec.value["mcp_servers"] == [name]
+
+
+# Files of functions
+
+
+@pytest.fixture
+def functions(tmp_path: Path, use_servers: UseServers) -> None:
+    file = use_servers(off={"command": "a", "disabled": True})
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    settings["functions"] = {"mine": {"file": "mine.py"}, "broken": {}}
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    text = "def double(x: int) -> int:\n    return 2 * x\n"
+    (tmp_path / "mine.py").write_text(text, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("functions")
+def test_an_agent_uses_a_function_of_a_file() -> None:
+    ctx: dict[str, Any] = {}
+    belt = make(AgentMakeToolbelt)
+    node = make(AgentRunTool, agent_name="a", tool_name="mine_double", tool_args={"x": 21})
+    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
+    names = ["mine", "mine", "broken"]
+    play(ctx, *(make(AgentUseFunctions, functions_name=x) for x in names), belt, agent, node)
+    assert node.tool_output.value == "42"
+    assert ctx["function_sources_default"] == ["mine", "broken"]
+    assert belt.toolbelt_spec.value["function_sources"] == ["mine", "broken"]
+    assert belt.toolbelt_spec.value["mcp_servers"] == []
+
+
+@pytest.mark.usefixtures("functions")
+def test_the_nodes_of_servers_and_of_functions_name_each_other() -> None:
+    with pytest.raises(UnknownServer, match="node for what stands there is AgentUseFunctions"):
+        play({}, make(AgentUseMCPTools, server_name="mine"))
+    with pytest.raises(UnknownServer, match="node for what stands there is AgentUseMCPTools"):
+        play({}, make(AgentUseFunctions, functions_name="off"))
+    with pytest.raises(BadSetting, match="`functions_name`"):
+        play({}, make(AgentUseFunctions))
+
+
+def test_function_sources_that_are_no_list_are_told_with_what_to_wire() -> None:
+    with pytest.raises(BadSetting, match="`function_sources` in `toolbelt_spec`"):
+        play({}, make(AgentInit, agent_name="a", toolbelt_spec={"function_sources": "mine"}))
 
 
 def test_the_flow_itself_runs_through_a_definition_without_doing_anything() -> None:

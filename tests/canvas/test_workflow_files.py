@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.canvas_file import Document, fits, links_of, load, nodes_of, problems
-from tests.support.components import component
-from tests.support.example_agents import two_servers_and_a_drawn_tool
-from tests.support.nodes import FLOW, VALUE
 from tests.support.palette import our_palette
-from tests.support.workflows import Argument, Shown, Workflow, WorkflowError, faults
+from tools.canvas_file import Document, fits, links_of, load, nodes_of, problems
+from tools.components import component
+from tools.example_agents import two_servers_and_a_drawn_tool
+from tools.nodes import FLOW, VALUE
+from tools.workflows import Argument, Shown, Workflow, WorkflowError, faults
 from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
 

@@ -7,17 +7,16 @@ from typing import Any
 import anyio
 import pytest
 
+from xai_mcp_agent import Tool, ToolKey, UnknownTool
 from xai_mcp_agent.catalog.catalog import Catalog
-from xai_mcp_agent.core.errors import UnknownTool
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
-from xai_mcp_agent.core.tools import Tool, ToolKey
 
 pytestmark = pytest.mark.anyio
 
 
 def tool(source: str, name: str, description: str = "") -> Tool:
     """A tool without parameters."""
-    return Tool(ToolKey(source, name), description, {"type": "object"})
+    return Tool(ToolKey("mcp", source, name), description, {"type": "object"})
 
 
 def lists(catalog: Catalog, source: str, *names: str, instructions: str = "") -> None:
@@ -34,8 +33,8 @@ async def test_what_a_source_lists_is_there_in_its_order():
     assert [x.name for x in catalog.tools("a")] == ["z", "y"]
     assert catalog.instructions("a") == "Be kind."
     assert catalog.instructions("nobody") == ""
-    assert catalog.get(ToolKey("a", "y")) == tool("a", "y")
-    assert catalog.get(ToolKey("b", "y")) is None
+    assert catalog.get(ToolKey("mcp", "a", "y")) == tool("a", "y")
+    assert catalog.get(ToolKey("mcp", "b", "y")) is None
 
 
 async def test_a_new_listing_replaces_the_old_one():
@@ -44,8 +43,8 @@ async def test_a_new_listing_replaces_the_old_one():
     lists(catalog, "b", "old")
     lists(catalog, "a", "kept", "new")
     assert [x.name for x in catalog.tools("a")] == ["kept", "new"]
-    assert catalog.get(ToolKey("a", "old")) is None
-    assert catalog.get(ToolKey("b", "old")) is not None
+    assert catalog.get(ToolKey("mcp", "a", "old")) is None
+    assert catalog.get(ToolKey("mcp", "b", "old")) is not None
 
 
 async def test_tools_stay_known_when_a_connection_is_lost_and_go_when_it_is_closed():
@@ -56,27 +55,27 @@ async def test_tools_stay_known_when_a_connection_is_lost_and_go_when_it_is_clos
     assert len(catalog.tools("a")) == 1
     catalog.notice(SourceLost("a", "closed", on_purpose=True))
     assert catalog.tools("a") == ()
-    assert catalog.get(ToolKey("a", "t")) is None
+    assert catalog.get(ToolKey("mcp", "a", "t")) is None
 
 
 async def test_a_missing_tool_is_answered_with_the_nearest_ones_or_all():
     catalog = Catalog()
     lists(catalog, "a", "search_books", "borrow_book")
     with pytest.raises(UnknownTool, match=r"a has no tool 'search_book'\. Did you mean"):
-        catalog.require(ToolKey("a", "search_book"))
+        catalog.require("a", "search_book")
     with pytest.raises(UnknownTool, match=r"It offers: search_books, borrow_book\."):
-        catalog.require(ToolKey("a", "zzz"))
+        catalog.require("a", "zzz")
     with pytest.raises(UnknownTool, match=r"It offers: no tools\."):
-        catalog.require(ToolKey("b", "zzz"))
-    assert catalog.require(ToolKey("a", "borrow_book")).name == "borrow_book"
+        catalog.require("b", "zzz")
+    assert catalog.require("a", "borrow_book").name == "borrow_book"
 
 
 async def test_the_first_source_that_offers_a_tool_is_found():
     catalog = Catalog()
     lists(catalog, "a", "one")
     lists(catalog, "b", "one", "two")
-    assert catalog.find("one", ["b", "a"]) == ToolKey("b", "one")
-    assert catalog.find("two", ["a", "b"]) == ToolKey("b", "two")
+    assert catalog.find("one", ["b", "a"]) == ToolKey("mcp", "b", "one")
+    assert catalog.find("two", ["a", "b"]) == ToolKey("mcp", "b", "two")
     assert catalog.find("two", ["a"]) is None
 
 

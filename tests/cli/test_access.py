@@ -13,8 +13,8 @@ import pytest
 
 from tests.support.authorization_server import Protected, browse, protected_server
 from tests.support.mcp_servers import gallery, serving
-from xai_mcp_agent.bridge.people import terminal
 from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.console import terminal_questions
 
 _SECONDS = 20.0
 
@@ -47,9 +47,9 @@ class Watcher:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.page = ""
         self._thread: threading.Thread | None = None
-        from xai_mcp_agent.cli import access
+        from xai_mcp_agent.cli import servers
 
-        real = access.say
+        real = servers.say
 
         def say(text: str, **options: Any) -> None:
             real(text, **options)
@@ -57,7 +57,7 @@ class Watcher:
                 self._thread = threading.Thread(target=self._follow, args=(found[0],))
                 self._thread.start()
 
-        monkeypatch.setattr(access, "say", say)
+        monkeypatch.setattr(servers, "say", say)
 
     def _follow(self, url: str) -> None:
         self.page = browse(url)
@@ -118,5 +118,5 @@ def test_a_program_on_this_machine_is_none_to_sign_in_to(protected: Protected, c
 def test_no_page_opens_where_there_is_no_desktop(monkeypatch: pytest.MonkeyPatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(terminal.sys, "platform", "linux")
-    assert not terminal.open_page("https://example.org/")
+    monkeypatch.setattr(terminal_questions.sys, "platform", "linux")
+    assert not terminal_questions.open_page("https://example.org/")

@@ -11,8 +11,7 @@ import pytest
 
 from tests.support.palette import palette
 from tests.support.xai_agent_workflow import install, xai_agent_workflow
-from xai_mcp_agent.cli.clashes import Clash, clash_lines, find_clashes
-from xai_mcp_agent.cli.component_files import our_components
+from xai_mcp_agent.cli.component_files import Clash, clash_lines, find_clashes, our_components
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.main import run
 

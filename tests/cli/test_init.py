@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.palette import our_palette
-from xai_mcp_agent.bridge.freshness import COMPONENT_FILES, installed_components_folder
+from xai_mcp_agent.canvas.installation import COMPONENT_FILES, installed_components_folder
 from xai_mcp_agent.cli.init import InitError, InitReport, init_folder
 from xai_mcp_agent.cli.main import run
 

@@ -13,10 +13,9 @@ import pytest
 from tests.support import fault_server
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
+from xai_mcp_agent import InvalidArguments, Tool, ToolKey
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.cli.servers import read_arguments
-from xai_mcp_agent.core.errors import InvalidArguments
-from xai_mcp_agent.core.tools import Tool, ToolKey
 
 FAULT_SERVER = Path(fault_server.__file__)
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
@@ -157,7 +156,7 @@ def test_wrong_usage_has_exit_status_2(capsys: Any):
 
 KINDS = {"n": "integer", "tags": "array", "s": "string"}
 SCHEMA = {"type": "object", "properties": {name: {"type": kind} for name, kind in KINDS.items()}}
-TOOL = Tool(ToolKey("s", "t"), "", SCHEMA)
+TOOL = Tool(ToolKey("mcp", "s", "t"), "", SCHEMA)
 
 
 def test_words_become_values():

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.catalog.test_runs import listed, recorder
+from tests.history.test_runs import listed, recorder
 from xai_mcp_agent.cli.main import run
 
 _NOBODY = 65534

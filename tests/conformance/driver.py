@@ -16,9 +16,7 @@ from typing import Any
 
 import httpx2
 
-from xai_mcp_agent import Answer, Bridge, Question
-from xai_mcp_agent.core.sign_in import SignInRequest
-from xai_mcp_agent.core.tools import JsonObject, Tool
+from xai_mcp_agent import Answer, Bridge, JsonObject, Question, SignInRequest, Tool
 
 SERVER = "under-test"
 # Below the suite's own limit, so that what hung says so.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.core.errors import (
+from xai_mcp_agent import (
     DefinitionChanged,
     InvalidArguments,
     ServerError,

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from xai_mcp_agent import ToolKey
 from xai_mcp_agent.core.names import MAX_SHOWN_NAME, ShownNames, did_you_mean, nearest
-from xai_mcp_agent.core.tools import ToolKey
 
 PROVIDER_SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -37,30 +37,30 @@ def test_names_given_in_the_same_order_are_the_same_in_the_next_run(shown: list[
 
 def test_a_plain_name_is_shown_as_it_is():
     names = ShownNames()
-    assert names.show(ToolKey("time", "get_current_time")) == "time_get_current_time"
-    assert names.show(ToolKey("", "shout")) == "shout"
+    assert names.show(ToolKey("mcp", "time", "get_current_time")) == "time_get_current_time"
+    assert names.show(ToolKey("tools", "", "shout")) == "shout"
 
 
 def test_a_name_that_cannot_be_shown_is_made_readable_and_ends_in_a_digest():
     names = ShownNames()
-    shown = names.show(ToolKey("my server", "get book: Ünïcode?"))
+    shown = names.show(ToolKey("mcp", "my server", "get book: Ünïcode?"))
     assert re.fullmatch(r"my_server_get_book_n_code_[0-9a-f]{8}", shown)
-    long = names.show(ToolKey("s", "x" * 200))
+    long = names.show(ToolKey("mcp", "s", "x" * 200))
     assert len(long) == MAX_SHOWN_NAME
-    assert re.fullmatch(r"tool_[0-9a-f]{8}", names.show(ToolKey("", "漢字")))
+    assert re.fullmatch(r"tool_[0-9a-f]{8}", names.show(ToolKey("tools", "", "漢字")))
 
 
 def test_two_tools_that_would_be_shown_alike_are_told_apart():
     names = ShownNames()
-    assert names.show(ToolKey("a", "b_c")) == "a_b_c"
-    assert re.fullmatch(r"a_b_c_[0-9a-f]{8}", names.show(ToolKey("a_b", "c")))
+    assert names.show(ToolKey("mcp", "a", "b_c")) == "a_b_c"
+    assert re.fullmatch(r"a_b_c_[0-9a-f]{8}", names.show(ToolKey("mcp", "a_b", "c")))
 
 
 def test_a_tool_named_like_the_digest_name_of_another_takes_nothing_from_it():
     """Digests can be computed by anybody: a server must not be able to shadow a tool."""
-    victim = ToolKey("bank", "transfer money")
+    victim = ToolKey("mcp", "bank", "transfer money")
     digest_name = ShownNames().show(victim)
-    intruder = ToolKey("", digest_name)
+    intruder = ToolKey("tools", "", digest_name)
     for order in ((victim, intruder), (intruder, victim)):
         names = ShownNames()
         shown = [names.show(key) for key in order]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.core.results import (
+from xai_mcp_agent import (
     AudioPart,
     ImagePart,
     LinkPart,
@@ -17,8 +17,8 @@ from xai_mcp_agent.core.results import (
     TextPart,
     ToolResult,
     UnknownPart,
-    describe,
 )
+from xai_mcp_agent.core.results import describe
 
 
 def test_parts_are_read_in_their_order_and_pictures_are_named_not_shown():

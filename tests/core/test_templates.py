@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.core.errors import InvalidArguments
+from xai_mcp_agent import InvalidArguments
 from xai_mcp_agent.core.templates import fill_template
 
 

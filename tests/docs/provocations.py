@@ -27,25 +27,32 @@ from tests.support.canvas import make, play
 from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
-from tests.support.model_endpoint import Step, fails, hangs, html, model_endpoint
+from tests.support.model_endpoint import Step, breaks_off, fails, hangs, html, model_endpoint, says
 from tests.support.processes import free_port
 from tests.support.warm_python import warm_python
 from tests.support.xai_agent_workflow import xai_agent_workflow
-from xai_mcp_agent import Answer, Bridge, Question, bridge
-from xai_mcp_agent.agent.models.base import FunctionSpec, ModelRequest, ModelSettings
+from xai_mcp_agent import (
+    Answer,
+    Bridge,
+    Question,
+    Settings,
+    XaiMcpError,
+    canvas,
+    load_settings,
+    settings_from,
+)
+from xai_mcp_agent.agent.models.base import ModelRequest, ModelSettings
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
 from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent_components import AgentInit
-from xai_mcp_agent.bridge.freshness import warn_if_stale
-from xai_mcp_agent.bridge.nodes.asking import call_here
-from xai_mcp_agent.bridge.nodes.canvas import CanvasRun
-from xai_mcp_agent.cli.clashes import find_clashes
+from xai_mcp_agent.canvas.agent_run import CanvasRun
+from xai_mcp_agent.canvas.installation import warn_if_stale
+from xai_mcp_agent.canvas.waits import call_here
+from xai_mcp_agent.cli.component_files import find_clashes
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.migration.adopt import adopt_file
-from xai_mcp_agent.core.errors import XaiMcpError
-from xai_mcp_agent.settings.load import load_settings, settings_from
-from xai_mcp_agent.settings.models import Settings
+from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 _CHILD_SECONDS = 30
 _ANSWER_SECONDS = 30.0
@@ -205,9 +212,9 @@ def left_out(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
     ctx: dict[str, Any] = {}
     spec = {"standard_tools": {}, "mcp_servers": ["files"]}
-    bridge.init_agent(ctx, "helper", toolbelt_spec=spec)
+    canvas.init_agent(ctx, "helper", toolbelt_spec=spec)
     with redirect_stdout(io.StringIO()) as screen:
-        bridge.run_agent(ctx, "helper", "Hello", outcome=CanvasRun())
+        canvas.run_agent(ctx, "helper", "Hello", outcome=CanvasRun())
     return screen.getvalue()
 
 
@@ -263,22 +270,22 @@ def asked() -> Iterator[str]:
 def nodes(folder: Path) -> Iterator[str]:
     """Ports that are empty or wrong, and names that nothing has."""
     ctx: dict[str, Any] = {}
-    bridge.init_agent(ctx, "helper")
+    canvas.init_agent(ctx, "helper")
     outcome = CanvasRun()
-    run = bridge.run_agent
+    run = canvas.run_agent
     yield _shown_in_the_lab(make(AgentInit, agent_name="helper", agent_provider="opnai"))
     yield _said_by(lambda: run(ctx, "helpr", "Hello", outcome=outcome))
     yield _said_by(lambda: run(ctx, "", "Hello", outcome=outcome))
     yield _said_by(lambda: run(ctx, "helper", 5, outcome=outcome))
-    yield _said_by(lambda: bridge.init_agent(ctx, "other", provider="opnai"))
-    yield _said_by(lambda: bridge.init_agent(ctx, "other", max_thoughts="many"))
+    yield _said_by(lambda: canvas.init_agent(ctx, "other", provider="opnai"))
+    yield _said_by(lambda: canvas.init_agent(ctx, "other", max_thoughts="many"))
     yield _said_by(lambda: run(ctx, "helper", "Hello", outcome=outcome, show="loud"))
-    yield _said_by(lambda: bridge.init_agent(ctx, "other", memory="notes.jsonl"))
-    yield _said_by(lambda: bridge.init_agent(ctx, "other", toolbelt_spec="default"))
-    bridge.define_tool(ctx, None, "shout", "Says it loudly.", print)
-    yield _said_by(lambda: bridge.define_tool(ctx, None, "shout", "Says it loudly.", repr))
-    yield _said_by(lambda: bridge.follow_route(ctx, "helper", "My invoice is wrong.", None))
-    yield _said_by(lambda: bridge.local_memory(str(folder), None, None, None))
+    yield _said_by(lambda: canvas.init_agent(ctx, "other", memory="notes.jsonl"))
+    yield _said_by(lambda: canvas.init_agent(ctx, "other", toolbelt_spec="default"))
+    canvas.define_tool(ctx, None, "shout", "Says it loudly.", print)
+    yield _said_by(lambda: canvas.define_tool(ctx, None, "shout", "Says it loudly.", repr))
+    yield _said_by(lambda: canvas.follow_route(ctx, "helper", "My invoice is wrong.", None))
+    yield _said_by(lambda: canvas.local_memory(str(folder), None, None, None))
 
 
 def _shown_in_the_lab(node: Any) -> str:
@@ -296,11 +303,17 @@ def models() -> Iterator[str]:
     yield _asked(OpenAIModel("gpt-5-mini"))
     yield _asked(OpenAIModel("qwen3", base_url=f"http://127.0.0.1:{free_port()}/v1"))
     yield _asked(OpenAIModel("qwen3", base_url="localhost:11434"))
+    yield _asked(OpenAIModel("qwen3", base_url="https://models.example.com/v1"))
+    yield _said_by(lambda: canvas.init_agent({}, "other", api_key="${ACME_API_KEY}"))
     yield _asked(OpenAIModel("qwen3", provider="vertexai"))
-    with model_endpoint(_REFUSALS) as endpoint:
+    stopping = breaks_off(says("Half"), cleanly=True)
+    with model_endpoint([*_REFUSALS, hangs(), *[stopping] * 3]) as endpoint:
         for step in _REFUSALS:
             limit = ModelSettings(timeout_seconds=0.5) if step.kind == "hangs" else None
             yield _asked(OpenAIModel("qwen3", base_url=endpoint.base_url, settings=limit))
+        limit = ModelSettings(turn_timeout_seconds=0.5)
+        yield _asked(OpenAIModel("qwen3", base_url=endpoint.base_url, settings=limit))
+        yield _asked(OpenAIModel("qwen3", base_url=endpoint.base_url))
 
 
 _RETRY_NEVER = {"x-should-retry": "false"}

@@ -23,7 +23,7 @@ import pytest
 from tests.support.environments import Environment, make_environment
 from tests.support.pages import PAGES, ROOT, Block, blocks_of, codes_of
 from tests.support.processes import free_port, wait_until
-from tests.support.workflows import Workflow
+from tools.workflows import Workflow
 from xai_mcp_agent.cli.main import app, run
 
 LANGUAGES = {"sh", "json", "jsonl", "python", "text", "plan"}
@@ -31,8 +31,8 @@ LANGUAGES = {"sh", "json", "jsonl", "python", "text", "plan"}
 FOREIGN = ("XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "XIRCUITS_COMPONENTS_DIR")
 # The parts of a checkout that its commands need.
 PARTS = (
-    "xai_mcp_agent", "packaging", "examples", "tests", "docs", "Makefile", "pyproject.toml",
-    "README.md", "CHANGELOG.md", "LICENSE", "mcp_settings.json.example",
+    "xai_mcp_agent", "packaging", "examples", "tests", "tools", "docs", "Makefile",
+    "pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "mcp_settings.json.example",
 )  # fmt: skip
 _START_SECONDS = 60.0  # JupyterLab on a busy machine
 _END_SECONDS = 30.0
@@ -170,10 +170,11 @@ COMMANDS = [
     Known(r"make demo", in_the_checkout, "Finished Executing"),
     Known(r"make test", one_fast_file, " passed"),
     Known(
-        r"make (check|performance|lab|(bench|bench-peers|soak|conformance)( ARGS=.*)?)", look_only
+        r"make (check|performance|lab|walk|(bench|bench-peers|soak|conformance)( ARGS=.*)?)",
+        look_only,
     ),
-    Known(r"python -m tests\.support\.build_(docs|examples)", in_the_checkout),
-    Known(r"python -m tests\.support\.take_pictures", load_only),
+    Known(r"python -m tools\.build_(docs|examples)", in_the_checkout),
+    Known(r"python -m tools\.take_pictures", load_only),
     Known(r"python -m hatchling build", in_the_checkout),
     Known(r"pip install xai-mcp-agent xircuits", as_it_stands, "Successfully installed"),
     Known(r"xai-mcp-agent init --workshop learner", as_it_stands, "workshop/README.md"),
@@ -232,7 +233,8 @@ def reader(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     for part in PARTS:
         source = ROOT / part
         if source.is_dir():
-            shutil.copytree(source, checkout / part, ignore=shutil.ignore_patterns("__pycache__"))
+            # With what is compiled already: compiling all of it again takes seconds.
+            shutil.copytree(source, checkout / part)
         else:
             shutil.copyfile(source, checkout / part)
     own = make_environment(checkout / ".venv")

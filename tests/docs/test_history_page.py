@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import get_args
 
 from tests.support.pages import ROOT, codes_of, rows_of, text_of
-from xai_mcp_agent.catalog.keeping.memory import ERROR_CHARS
+from xai_mcp_agent import Event, Subject
 from xai_mcp_agent.core.kinds import MCP
-from xai_mcp_agent.history.event import Change, Event, EventKind, Teller
-from xai_mcp_agent.history.subject import Subject
+from xai_mcp_agent.history.event import Change, EventKind, Teller
+from xai_mcp_agent.history.recording.recorder import ERROR_CHARS
+from xai_mcp_agent.views.history import event_json
 
 PAGE = ROOT / "docs" / "history.md"
 
@@ -18,7 +19,7 @@ PAGE = ROOT / "docs" / "history.md"
 def test_every_field_of_an_event_is_on_the_page() -> None:
     said = [x for row in rows_of(PAGE) if "field" in row.cells for x in row.codes("field")]
     event = Event(Subject(MCP, "library"), "connected", datetime.now().astimezone())
-    assert sorted(said) == sorted(event.as_json())
+    assert sorted(said) == sorted(event_json(event))
 
 
 def test_every_change_kind_and_teller_is_on_the_page() -> None:

@@ -11,7 +11,6 @@ from typing import get_args
 import pytest
 
 import xai_mcp_agent
-from tests.support.components import our_components
 from tests.support.pages import (
     PAGES,
     ROOT,
@@ -24,13 +23,14 @@ from tests.support.pages import (
     text_of,
 )
 from tests.test_house import ARROWS, may_import
+from tools.components import our_components
+from xai_mcp_agent import ModelError
 from xai_mcp_agent.agent.loop import ProtocolChoice
 from xai_mcp_agent.agent.models.base import ModelSettings
 from xai_mcp_agent.agent.models.openai_access import Access
 from xai_mcp_agent.agent.models.registry import PROVIDERS
 from xai_mcp_agent.agent.prompt import PLACEHOLDERS
-from xai_mcp_agent.core.errors import ModelError
-from xai_mcp_agent.settings.models import CLOSE_TIMEOUT_SECONDS
+from xai_mcp_agent.settings.server import CLOSE_TIMEOUT_SECONDS
 from xai_mcp_agent.sources.mcp import source
 from xai_mcp_agent.sources.mcp.stdio import process
 
@@ -100,10 +100,9 @@ def test_the_plan_of_the_house_has_every_package() -> None:
 def test_the_arrows_on_the_page_are_those_that_are_tested() -> None:
     """tests/test_house.py has them as design decides them, also for parts that are yet to come."""
     (drawn,) = (x.text for x in blocks_of(HOUSE) if "->" in x.text)
-    chain, *more = re.split(r"\n|\s{4,}", drawn.strip())
-    steps = [re.split(r", ", step) for step in chain.split(" -> ")]
-    pairs = {(a, b) for left, right in itertools.pairwise(steps) for a in left for b in right}
-    pairs |= {(a, b) for arrow in more for a, b in [arrow.split(" -> ")]}
+    chains = [x.split(" -> ") for x in re.split(r"\n|\s{4,}", drawn.strip())]
+    steps = [pair for chain in chains for pair in itertools.pairwise(chain)]
+    pairs = {(a, b) for left, right in steps for a in left.split(", ") for b in right.split(", ")}
     assert {(a, b) for a, b in pairs if b not in may_import(a)} == set()
     there = {*_plan(), "components"}
     direct = {(a, b) for a, bs in ARROWS.items() for b in bs if {a, b} <= there}
@@ -154,10 +153,11 @@ def test_a_recipe_that_names_no_key_needs_none(row: Row, monkeypatch: pytest.Mon
     address = next((x for x in row.codes("`base_url`") if x.startswith("http")), None)
     access = Access("openai", "any", address, None)
     if row.cells["key"].startswith("none"):
+        access.check(1.0)
         access.open(1.0)
     else:
         with pytest.raises(ModelError, match="no API key"):
-            access.open(1.0)
+            access.check(1.0)
 
 
 # The README

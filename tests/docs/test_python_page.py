@@ -13,20 +13,37 @@ import pytest
 
 from tests.support.pages import ROOT, Block, blocks_of, codes_of, text_of
 from tests.support.scripts import run_script
-from xai_mcp_agent import AioBridge, Bridge
+from xai_mcp_agent import (
+    AioBridge,
+    Bridge,
+    InvalidArguments,
+    ResultPart,
+    ServerError,
+    SettingsError,
+    SourceClosed,
+    SourceFailed,
+    SourceRecord,
+    SourceState,
+    SourceStatus,
+    StoreFailed,
+    Tool,
+    ToolChanged,
+    ToolRecord,
+    ToolResult,
+    ToolTimeout,
+    UnknownServer,
+    UnknownTool,
+    Usage,
+    Version,
+)
 from xai_mcp_agent.agent.events import RunEvent
-from xai_mcp_agent.catalog.comparing.compared import ToolChanged, Version
-from xai_mcp_agent.catalog.records.record import SourceRecord, ToolRecord, Usage
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.core import errors, results
-from xai_mcp_agent.core.events import SourceState, SourceStatus
-from xai_mcp_agent.core.tools import Tool
 
 PAGE = ROOT / "docs" / "python.md"
 EXAMPLES = [x for x in blocks_of(PAGE) if x.language == "python"]
 CODES = codes_of(PAGE)
 # For our own parts of the package, which have the bridge's event loop to run things on.
-FOR_US = {"run", "submit", "do", "is_own_loop"}
+FOR_US = {"run", "submit"}
 
 
 @pytest.fixture(scope="module")
@@ -82,8 +99,8 @@ def test_the_coroutines_have_the_names_and_parameters_of_the_methods() -> None:
         [x.name for x in fields(SourceStatus)],
         [x.name for x in fields(Tool)],
         list(get_args(SourceState)),
-        [x.name for x in fields(results.ToolResult)],
-        [x.__name__ for x in get_args(results.ResultPart)],
+        [x.name for x in fields(ToolResult)],
+        [x.__name__ for x in get_args(ResultPart)],
         [x.name for x in fields(ToolChanged)],
         [x.name for x in fields(Version)],
         [x.name for x in fields(ToolRecord)],
@@ -110,15 +127,15 @@ def test_every_field_of_what_comes_back_is_on_the_page(names: list[str]) -> None
 def test_every_error_of_a_bridge_is_on_the_page_with_its_facts() -> None:
     """Those of agents and models cannot happen here."""
     raised = [
-        errors.SettingsError,
-        errors.UnknownServer,
-        errors.UnknownTool,
-        errors.InvalidArguments,
-        errors.SourceFailed,
-        errors.SourceClosed,
-        errors.ToolTimeout,
-        errors.ServerError,
-        errors.StoreFailed,
+        SettingsError,
+        UnknownServer,
+        UnknownTool,
+        InvalidArguments,
+        SourceFailed,
+        SourceClosed,
+        ToolTimeout,
+        ServerError,
+        StoreFailed,
     ]
     assert [x.__name__ for x in raised if x.__name__ not in CODES] == []
     assert {

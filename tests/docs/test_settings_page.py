@@ -6,25 +6,38 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import MISSING, Field, fields
 from pathlib import Path
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
-from pydantic import BaseModel
 
 import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, Block, blocks_of, rows_of, text_of
+from xai_mcp_agent import ServerSettings, settings_from
+from xai_mcp_agent.settings.auth import AuthSettings
 from xai_mcp_agent.settings.document import Place
-from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.settings.written import Written, notes_on
-from xai_mcp_agent.settings.written_auth import WrittenAuth
+from xai_mcp_agent.settings.entry import keys_by_field
+from xai_mcp_agent.settings.functions import FunctionSettings
+from xai_mcp_agent.settings.server import ServerEntry
 
 PAGE = ROOT / "docs" / "settings.md"
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 KINDS = {
-    "string": "text", "array": "list of texts", "object": "object of texts",
-    "number": "seconds", "boolean": "true or false", "integer": "whole number",
+    str: "text", tuple: "list of texts", dict: "object of texts", float: "seconds",
+    bool: "true or false", int: "whole number",
+    AuthSettings: "object, true or false",
 }  # fmt: skip
+# What a field holds says little of what is written for it.
+WRITTEN = {
+    "command": ("text", "none"),
+    "transport": ("text", "none"),
+    "type": ("text", "none"),
+    **dict.fromkeys(("clientSecret", "client_secret", "CLIENT_SECRET"), ("text", '`""`')),
+    **dict.fromkeys(("privateKey", "private_key"), ("text", '`""`')),
+    "enabled": ("true or false", "`true`"),
+}
 # These are put together from parts where they are read.
 JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"}
 BY_ITSELF = "by itself"
@@ -43,24 +56,31 @@ def documented_auth() -> dict[str, tuple[str, str]]:
     return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
 
 
-def accepted(model: type[BaseModel] = Written) -> dict[str, tuple[str, str]]:
+def documented_functions() -> dict[str, tuple[str, str]]:
+    """The same for the keys of a file of functions."""
+    column = "of functions"
+    rows = [row for row in rows_of(PAGE) if column in row.cells]
+    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
+
+
+def accepted(cls: type) -> dict[str, tuple[str, str]]:
     """The type and the default of every key that is read."""
-    shapes = model.model_json_schema(by_alias=False)["properties"]
-    found: dict[str, tuple[str, str]] = {}
-    for name, field in model.model_fields.items():
-        alias = field.validation_alias
-        keys = [str(x) for x in alias.choices] if hasattr(alias, "choices") else [alias or name]
-        found |= {str(key): (_kind(shapes[name]), _default(field.default)) for key in keys}
-    return found
+    hints, found = get_type_hints(cls), {x.name: x for x in fields(cls)}
+    return {
+        key: WRITTEN.get(key) or (_kind(hints[name]), _default(found[name]))
+        for name, keys in keys_by_field(cls).items()
+        for key in keys
+    }
 
 
-def _kind(shape: dict[str, Any]) -> str:
-    shapes = [x for x in shape.get("anyOf", [shape]) if x.get("type") != "null"]
-    return KINDS[shapes[0]["type"]] if "type" in shapes[0] else "object, true or false"
+def _kind(hint: Any) -> str:
+    kind = get_args(hint)[0] if get_origin(hint) in (Union, UnionType) else hint
+    return KINDS[str if get_origin(kind) is Literal else get_origin(kind) or kind]
 
 
-def _default(value: Any) -> str:
-    if value is None:
+def _default(field: Field[Any]) -> str:
+    value = field.default if field.default_factory is MISSING else field.default_factory()
+    if value in (None, MISSING) or isinstance(value, AuthSettings):
         return "none"
     return f"`{json.dumps(int(value) if isinstance(value, float) else value)}`"
 
@@ -69,12 +89,19 @@ def test_every_key_of_a_server_is_on_the_page_with_its_type_and_default() -> Non
     said = {key: (kind, default) for key, (kind, default) in documented().items()}
     by_itself = {key for key, (_, default) in said.items() if default == BY_ITSELF}
     assert by_itself == {"type", "transport"}
-    wanted = {k: (kind, BY_ITSELF if k in by_itself else d) for k, (kind, d) in accepted().items()}
+    wanted = {
+        key: (kind, BY_ITSELF if key in by_itself else default)
+        for key, (kind, default) in accepted(ServerEntry).items()
+    }
     assert said == wanted
 
 
 def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None:
-    assert documented_auth() == accepted(WrittenAuth)
+    assert documented_auth() == accepted(AuthSettings)
+
+
+def test_every_key_of_functions_is_on_the_page_with_its_type_and_default() -> None:
+    assert documented_functions() == accepted(FunctionSettings)
 
 
 def test_the_keys_for_people_are_those_that_cause_no_note() -> None:
@@ -82,8 +109,8 @@ def test_the_keys_for_people_are_those_that_cause_no_note() -> None:
     assert said is not None
     keys = re.findall(r"`([^`]+)`", said[1])
     entry = {"command": "x", **dict.fromkeys(keys, "y")}
-    assert notes_on(entry, Place("file")) == []
-    assert notes_on({**entry, "unheard_of": 1}, Place("file")) != []
+    assert ServerSettings.notes(entry, Place("file")) == []
+    assert ServerSettings.notes({**entry, "unheard_of": 1}, Place("file")) != []
 
 
 def _environment_names() -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -148,7 +147,7 @@ async def test_a_catalogue_in_a_file_keeps_the_loans_for_the_next_start(tmp_path
 def test_a_file_that_is_no_catalogue_is_named_on_standard_error() -> None:
     server = SERVERS / "library.py"
     ended = subprocess.run(
-        [sys.executable, server, "--db", __file__],
+        [warm_python(), server, "--db", __file__],
         capture_output=True,
         text=True,
         timeout=START_SECONDS,
@@ -179,7 +178,7 @@ async def test_standard_output_carries_the_protocol_and_nothing_else(name: str) 
     ]
     wire = "".join(json.dumps(message) + "\n" for message in messages).encode()
     with anyio.fail_after(START_SECONDS):
-        async with await anyio.open_process([sys.executable, SERVERS / f"{name}.py"]) as process:
+        async with await anyio.open_process([warm_python(), SERVERS / f"{name}.py"]) as process:
             assert process.stdin
             assert process.stdout
             assert process.stderr

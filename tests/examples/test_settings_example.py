@@ -6,7 +6,6 @@ import importlib.util
 import json
 import re
 import shutil
-import sys
 import tempfile
 from typing import Any
 
@@ -14,6 +13,9 @@ import anyio
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
+
+from tests.support.warm_python import warm_python
+from xai_mcp_agent import Bridge
 
 from .servers import ROOT
 
@@ -73,7 +75,7 @@ async def test_every_entry_is_a_server_that_starts_and_offers_tools(name: str) -
     entry = entries()[name]
     skip_without_runner(name, entry)
     parameters = StdioServerParameters(
-        command=entry["command"].replace("${python}", sys.executable),
+        command=entry["command"].replace("${python}", warm_python()),
         args=entry["args"],
         env={"npm_config_fetch_retries": "0"},  # an unreachable registry is known at once
         cwd=str(ROOT),
@@ -96,3 +98,15 @@ async def start_and_list(parameters: StdioServerParameters) -> tuple[BaseExcepti
             problem = group
         errors.seek(0)
         return problem, errors.read()
+
+
+def test_the_file_of_functions_is_bundled_and_can_be_used() -> None:
+    with Bridge.open(FILE, store="memory") as bridge:
+        assert [x.name for x in bridge.list_tools("shopping")] == ["add_item", "show_list", "cost"]
+        bridge.call_tool("shopping", "add_item", {"item": "bread", "count": 2})
+        listed = bridge.call_tool("shopping", "show_list", {"order": "by name"})
+        total = bridge.call_tool("shopping", "cost", {"prices": {"bread": 2.5}})
+        wrong = bridge.call_tool("shopping", "cost", {"prices": {}})
+    assert (listed.structured, total.structured) == ({"bread": 2}, 5.0)
+    assert wrong.is_error
+    assert "ValueError: no price for bread (in shopping.py, line" in wrong.text

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from xai_mcp_agent.core.errors import SourceError, XaiMcpError
-from xai_mcp_agent.settings.models import START_TIMEOUT_SECONDS
+from xai_mcp_agent import SourceError, XaiMcpError
+from xai_mcp_agent.settings.entry import START_TIMEOUT_SECONDS
 
 Entry: TypeAlias = dict[str, Any]
 Server: TypeAlias = Entry | Callable[[Path], AbstractContextManager[Entry]]

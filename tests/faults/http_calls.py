@@ -16,7 +16,7 @@ from tests.support.http_faults import (
     reset,
     with_length,
 )
-from xai_mcp_agent.core.errors import ServerError, SourceClosed, ToolTimeout
+from xai_mcp_agent import ServerError, SourceClosed, ToolTimeout
 
 from .fault import Call, Fault, Works
 from .http_servers import FaultHttp, Setup, fails, in_both_eras, mend, of_calls

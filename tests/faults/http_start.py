@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.fault_http import Hang, drop, first, refuse
-from xai_mcp_agent.core.errors import SourceFailed
+from xai_mcp_agent import SourceFailed
 
 from .fault import Call, Fault
 from .http_servers import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from xai_mcp_agent.core.errors import ServerError, SourceClosed, ToolTimeout, UnknownTool
+from xai_mcp_agent import ServerError, SourceClosed, ToolTimeout, UnknownTool
 
 from .fault import LONG_SECONDS, Call, Entry, Expected, Fails, Fault, Works
 from .stdio_start import speaking

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from xai_mcp_agent.core.errors import UnknownTool
+from xai_mcp_agent import UnknownTool
 
 from .fault import Call, Entry, Fails, Fault, Server, Works
 from .stdio_start import speaking

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.support.fault_server import entry
-from xai_mcp_agent.core.errors import SourceFailed
+from xai_mcp_agent import SourceFailed
 
 from .fault import LAST_WORDS, Entry, Fails, Fault
 

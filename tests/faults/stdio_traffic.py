@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xai_mcp_agent.core.errors import ServerError
+from xai_mcp_agent import ServerError
 
 from .fault import Call, Fails, Fault, Works
 from .stdio_start import speaking

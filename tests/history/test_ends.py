@@ -11,8 +11,7 @@ import pytest
 from tests.support.bridge_scripts import END_SECONDS, next_line, script
 from tests.support.fault_server import entry
 from tests.support.histories import events_of, records_of, short
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.history.event import Event
+from xai_mcp_agent import Bridge, Event
 
 SERVER, TOOL = "mcp:it", "mcp_tool:it_tool"
 LISTED = {"tools": [{"name": "tool", "inputSchema": {"type": "object"}}]}
@@ -25,7 +24,7 @@ HOLDS_IT = f"""
     bridge.list_tools("it")
 
     async def settle(engine):
-        engine.memory.settled().result(20)
+        engine.recorder.settled().result(20)
 
     bridge.run(settle)
     say(os.getpid())
@@ -137,7 +136,7 @@ def test_a_fork_while_the_history_is_being_opened_has_a_history_of_its_own(tmp_p
     body = """
     def settling():
         async def settle(engine):
-            return engine.memory.settled()
+            return engine.recorder.settled()
 
         return Bridge({"mcpServers": {}}), settle
 

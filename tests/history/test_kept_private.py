@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from xai_mcp_agent import load_settings, settings_from
 from xai_mcp_agent.history.place import find_place
 from xai_mcp_agent.history.store import open_store
-from xai_mcp_agent.settings.load import load_settings, settings_from
 
 
 def test_a_new_history_of_a_project_is_left_alone_by_git(tmp_path: Path):

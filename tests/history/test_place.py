@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from xai_mcp_agent.core.errors import SettingsError, StoreFailed
+from xai_mcp_agent import Settings, SettingsError, StoreFailed, load_settings, settings_from
 from xai_mcp_agent.history import place as places
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.store import open_store
-from xai_mcp_agent.settings.load import load_settings, settings_from
-from xai_mcp_agent.settings.models import Settings
 
 OWN = Path(".xircuits") / "history.db"
 PASSWORD = "correct-horse"

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import place_of
-from xai_mcp_agent.history.project import project_of
+from xai_mcp_agent.history.event import Project
+from xai_mcp_agent.history.place import project_of
 from xai_mcp_agent.history.store import open_store
-from xai_mcp_agent.history.subject import Project
 
 GIT_SECONDS = 30
 ORIGIN = "https://git.example.org/group/tools.git"

@@ -7,8 +7,7 @@ from pathlib import Path
 from tests.support.bridges import bridge_with, wait_for_tool
 from tests.support.histories import events_of, told_by
 from tests.support.living_server import SET_TOOLS, OverStdio, tool
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.tools import JsonObject
+from xai_mcp_agent import Bridge, JsonObject
 
 PAIR: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}}
 ADD, PLUS = tool("add", inputSchema=PAIR), tool("plus", inputSchema=PAIR)

@@ -12,13 +12,13 @@ import pytest
 from sqlalchemy import Connection
 
 from tests.support.databases import Server, place_of
+from xai_mcp_agent import Event, Subject
 from xai_mcp_agent.core.kinds import MCP, STATIC, SourceKind
 from xai_mcp_agent.history import log
-from xai_mcp_agent.history.event import Event, Links
+from xai_mcp_agent.history.event import Links
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.store import Store, open_store
-from xai_mcp_agent.history.subject import Subject
 
 GIT = Subject(MCP, "git")
 BODY = '{"description":"Looks.","input_schema":{"type":"object"},"name":"log"}'

@@ -7,9 +7,9 @@ import threading
 import pytest
 from sqlalchemy import Connection, inspect, text
 
-from xai_mcp_agent.history.migrations import Step, bring_up_to_date, is_up_to_date, version_of
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.store import Store, open_store
+from xai_mcp_agent.history.tables import Step, bring_up_to_date, is_up_to_date, version_of
 
 _SECONDS = 30.0
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.core.errors import SettingsError
+from xai_mcp_agent import SettingsError
 from xai_mcp_agent.settings.document import Place, read_document
 
 

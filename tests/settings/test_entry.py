@@ -10,10 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.core.errors import SettingsError
-from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.settings.models import ServerSettings
-from xai_mcp_agent.settings.secrets import Secret
+from xai_mcp_agent import Secret, ServerSettings, SettingsError, settings_from
 
 ENVIRON = {"NAME": "ada", "GITHUB_TOKEN": "tok-123456", "NEWLINE": "a\nb"}
 FOLDER = Path("/srv/project")
@@ -213,7 +210,7 @@ def test_settings_given_in_python_may_hold_paths_tuples_and_secrets() -> None:
         ("a",),
         {"A": "hush-hush"},
     )
-    assert server.secrets.mask("hush-hush") == "***"
+    assert server.secrets.redact("hush-hush") == "***"
 
 
 HIDDEN = "Hidden-Value-42"

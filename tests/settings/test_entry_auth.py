@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.core.errors import SettingsError
-from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.settings.models import Settings
+from xai_mcp_agent import Settings, SettingsError, settings_from
 
 FILE = "https://example.com/client.json"
 

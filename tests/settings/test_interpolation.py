@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.core.errors import SettingsError
+from xai_mcp_agent import SettingsError
 from xai_mcp_agent.settings.document import Place
 from xai_mcp_agent.settings.interpolation import Variables
 
@@ -94,7 +94,7 @@ def test_a_secret_that_happens_to_hold_the_mark_is_not_quoted() -> None:
 def test_the_values_of_secret_variables_are_remembered() -> None:
     variables = Variables({**ENVIRON, "AUTH": "Bearer abc-123"}, "/srv")
     variables.expand("${NAME} ${MY_TOKEN} ${AUTH} ${API_KEY:-written-here}", HERE)
-    assert variables.secrets.mask("tok-123456 abc-123 written-here ada") == "*** *** *** ada"
+    assert variables.secrets.redact("tok-123456 abc-123 written-here ada") == "*** *** *** ada"
 
 
 @given(text=st.text().filter(lambda text: "${" not in text))

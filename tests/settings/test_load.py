@@ -14,13 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.core.errors import SettingsError
-from xai_mcp_agent.settings.load import (
-    find_settings,
-    load_settings,
-    settings_from,
-    user_settings_path,
-)
+from xai_mcp_agent import SettingsError, load_settings, settings_from
+from xai_mcp_agent.settings.load import find_settings, user_settings_path
 
 ENTRY = {"command": "a"}
 
@@ -257,7 +252,7 @@ def test_all_secrets_of_a_file_are_known_afterwards() -> None:
         environ={"MY_PASSWORD": "secret-5"},
     )
     text = " ".join(f"secret-{i}" for i in range(1, 7))
-    assert settings.secrets.mask(text) == "*** *** *** *** *** ***"
+    assert settings.secrets.redact(text) == "*** *** *** *** *** ***"
     assert "secret-" not in repr(settings)
 
 

@@ -7,11 +7,9 @@ import dataclasses
 
 import pytest
 
-from xai_mcp_agent.core.errors import SettingsError, UnknownServer
+from xai_mcp_agent import ServerSettings, Settings, SettingsError, UnknownServer, settings_from
 from xai_mcp_agent.core.shell import shown_command
-from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.settings.models import ServerSettings, Settings
-from xai_mcp_agent.settings.secrets import Secrets
+from xai_mcp_agent.secrets.secrets import Secrets
 
 SERVER = ServerSettings(
     name="x",
@@ -55,7 +53,7 @@ def test_secrets_of_the_file_are_hidden_wherever_they_ended_up() -> None:
         environ={"MY_TOKEN": "plain-looking"},
     )
     assert "plain-looking" not in repr(settings)
-    assert settings.secrets.mask("plain-looking") == "***"
+    assert settings.secrets.redact("plain-looking") == "***"
 
 
 def test_servers_can_be_compared_hashed_and_copied() -> None:

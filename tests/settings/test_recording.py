@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.settings.load import load_settings, settings_from
+from xai_mcp_agent import load_settings, settings_from
 
 WRONG: list[tuple[Any, str, set[str], str]] = [
     ("arguments", "", set(), "record: must be a list, but is a text."),

@@ -5,15 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 
-from xai_mcp_agent.core.errors import SourceFailed
-from xai_mcp_agent.core.events import Inventory, Observer, SourceEvent, SourceState, SourceStatus
-from xai_mcp_agent.core.results import ToolResult
+from xai_mcp_agent import SourceFailed, SourceState, SourceStatus, ToolResult
+from xai_mcp_agent.core.events import Inventory, Observer, SourceEvent
+from xai_mcp_agent.core.invocation import PROGRAM, Caller, ToolInvocation
 from xai_mcp_agent.sources.pool import SourcePool
 
 pytestmark = pytest.mark.anyio
@@ -46,16 +45,19 @@ class Small:
     def stop(self) -> None:
         self._stop.set()
 
-    async def ready(self) -> Inventory:
+    async def ready(self, caller: Caller = PROGRAM) -> Inventory:
         if self.name == "failing":
             raise SourceFailed(self.name, "it cannot.")
         return Inventory(self.name, ())
 
-    async def refresh(self) -> Inventory:
+    async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
         return await self.ready()
 
-    async def call(self, tool: str, arguments: dict[str, Any], **_: Any) -> ToolResult:
-        return ToolResult.of_text(tool)
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        return ToolResult.of_text(invocation.tool.name)
+
+    def features(self, caller: Caller) -> None:
+        return None
 
 
 class Nobody:

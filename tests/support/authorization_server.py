@@ -39,9 +39,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from tests.support.mcp_servers import serving
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import SourceFailed
-from xai_mcp_agent.core.sign_in import SignIn, SignInRequest
+from xai_mcp_agent import Bridge, SignIn, SignInRequest, SourceFailed
 
 _BROWSER_SECONDS = 20.0
 SCOPE = "tools"

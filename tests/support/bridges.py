@@ -9,10 +9,8 @@ from typing import Any
 import anyio
 
 from tests.support.processes import wait_until
-from xai_mcp_agent import Bridge
+from xai_mcp_agent import Bridge, SourceStatus, Tool
 from xai_mcp_agent.bridge.engine import Engine
-from xai_mcp_agent.core.events import SourceStatus
-from xai_mcp_agent.core.tools import Tool
 
 _TOOL_SECONDS = 30.0
 

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.processes import free_port, wait_until
+from xai_mcp_agent import Settings
 from xai_mcp_agent.history.place import Place, find_place
-from xai_mcp_agent.settings.models import Settings
 
 MEMORY, FILE, POSTGRESQL = "memory", "file", "postgresql"
 NO_SERVER = "no PostgreSQL here (Debian: apt-get install postgresql)"

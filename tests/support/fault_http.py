@@ -14,6 +14,7 @@ import queue
 import socket
 import ssl
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -288,6 +289,21 @@ def first(times: int, fault: Fault) -> Fault:
     def answer(handler: Any, message: dict[str, Any]) -> None:
         seen[handler.owner] += 1
         (fault if seen[handler.owner] <= times else _healthy)(handler, message)
+
+    return answer
+
+
+def during(seconds: float, fault: Fault) -> Fault:
+    """A server goes wrong for so long from its first request on, by its own clock; then it is well.
+
+    Who comes back earlier than that meets the fault once more.
+    """
+    began: list[float] = []
+
+    def answer(handler: Any, message: dict[str, Any]) -> None:
+        began.append(time.monotonic())
+        is_over = began[-1] >= began[0] + seconds
+        (_healthy if is_over else fault)(handler, message)
 
     return answer
 

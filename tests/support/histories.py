@@ -7,17 +7,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.support.processes import wait_until
-from xai_mcp_agent import Bridge
+from xai_mcp_agent import Bridge, Event, JsonObject, Records
 from xai_mcp_agent.bridge.engine import Engine
-from xai_mcp_agent.catalog.asking.past import When, events_in, records_at
-from xai_mcp_agent.catalog.keeping.memory import Memory
-from xai_mcp_agent.catalog.records.fold import Records
-from xai_mcp_agent.catalog.records.renewal import renew
-from xai_mcp_agent.core.tools import JsonObject
-from xai_mcp_agent.history.event import Event
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.projection import rebuild as rebuild_records
+from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.store import Store, open_store
+from xai_mcp_agent.views.history import event_json
 
 T = TypeVar("T")
 
@@ -34,14 +32,14 @@ def asked(bridge: Bridge, question: Callable[[Store], T]) -> T:
 def rebuild(store: Store) -> None:
     """Make all records anew from the log."""
     with store.writing() as connection:
-        renew(connection, store.project_id)
+        rebuild_records(connection, store.project_id)
 
 
-def memory_of(bridge: Bridge) -> Memory:
+def memory_of(bridge: Bridge) -> HistoryRecorder:
     """What writes everything down for this bridge."""
 
-    async def memory(engine: Engine) -> Memory:
-        return engine.memory
+    async def memory(engine: Engine) -> HistoryRecorder:
+        return engine.recorder
 
     return bridge.run(memory)
 
@@ -64,7 +62,7 @@ def told_by(bridge: Bridge) -> list[JsonObject]:
 def told(events: list[Event]) -> list[JsonObject]:
     """These events without what is by chance; they are all there, in their order."""
     assert [x.position for x in events] == list(range(1, len(events) + 1))
-    return [{k: x for k, x in e.as_json().items() if k not in _BY_CHANCE} for e in events]
+    return [{k: x for k, x in event_json(e).items() if k not in _BY_CHANCE} for e in events]
 
 
 def changes_of(bridge: Bridge) -> list[tuple[str, str]]:

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 from tests.support.databases import place_of
-from xai_mcp_agent.catalog.keeping.memory import Memory
+from xai_mcp_agent import Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
-from xai_mcp_agent.core.tools import Tool, ToolKey
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 
 _SECONDS = 60.0
 NAMES = ("look", "listen")
@@ -23,12 +23,12 @@ NAMES = ("look", "listen")
 def main(store: str, folder: str, source: str, *counts: str) -> None:
     """Write them all, or until it is killed."""
     first, count, each = map(int, counts)
-    memory = Memory(place_of(store, Path(folder)), str, {"arguments"})
-    tools = tuple(Tool(ToolKey(source, name), name, {"type": "object"}) for name in NAMES)
+    memory = HistoryRecorder(place_of(store, Path(folder)), str, {"arguments"})
+    tools = tuple(Tool(ToolKey("mcp", source, name), name, {"type": "object"}) for name in NAMES)
     memory.notice(SourceConnected(source, "stdio", "2026-07-28"))
     memory.notice(InventoryChanged(source, Inventory(source, tools)))
     for number in range(first, first + count):
-        key = ToolKey(source, NAMES[number % len(NAMES)])
+        key = ToolKey("mcp", source, NAMES[number % len(NAMES)])
         memory.called(key, 0.001, "", {"number": number})
         if (number + 1 - first) % each == 0:
             memory.settled().result(_SECONDS)

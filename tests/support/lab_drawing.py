@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tools.layout import Box
+from tools.sizes import Point
+
 from .lab_canvas import FRONT, Canvas
-from .layout import Box
-from .sizes import Point
 
 _PIXELS = 1.0  # edges of a scaled picture fall between pixels
 # Boxes and lines as they are on the page. The first path of a link is the one to be seen.

@@ -16,8 +16,7 @@ from tests.support.fault_http import FaultHttp, fault_http
 from tests.support.histories import wait_for_change
 from tests.support.journals import pids_in
 from tests.support.processes import wait_until
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.tools import JsonObject
+from xai_mcp_agent import Bridge, JsonObject
 
 SET_TOOLS: JsonObject = {"name": "set_tools", "inputSchema": {"type": "object"}}
 
@@ -46,8 +45,9 @@ class OverStdio:
         options = {"era": self._era, "tools": [*tools, SET_TOOLS], "journal": str(self._journal)}
         self._options.write_text(json.dumps(options), encoding="utf-8")
 
-    def kill(self, bridge: Bridge) -> None:
-        """As somebody else may; a new one is started at once."""
+    def kill(self, bridge: Bridge, *tools: JsonObject) -> None:
+        """As somebody else may; a new one, which offers these, is started at once."""
+        self.offer(*tools)
         os.kill(pids_in(self._journal)[-1], signal.SIGKILL)
         wait_for_change(bridge, "disconnected", times=2)  # it was stopped on purpose before
 
@@ -68,11 +68,12 @@ class OverHttp:
         """What it has when it is asked next."""
         self._peer.peer.tools = [*tools, SET_TOOLS]
 
-    def kill(self, bridge: Bridge) -> None:
-        """As somebody else may; and have it start again when it was missed."""
+    def kill(self, bridge: Bridge, *tools: JsonObject) -> None:
+        """As somebody else may; and have it start again, with these, when it was missed."""
         wait_until(lambda: bool(self._peer.streams), "the standing stream is open")
         self._peer.stop()
         wait_for_change(bridge, "failed")
+        self.offer(*tools)  # not before: it may be asked once more until it is gone
         self._peer.start()
 
 

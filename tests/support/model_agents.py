@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from tests.support.model_endpoint import ModelEndpoint, Step, model_endpoint, says
-from xai_mcp_agent.bridge.nodes.agents import init_agent
-from xai_mcp_agent.bridge.nodes.canvas import CanvasRun, run_agent
-from xai_mcp_agent.bridge.nodes.toolbelts import make_toolbelt
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
+from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 
 _AGENT = "a"
 

@@ -19,7 +19,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import uvicorn
@@ -30,6 +30,8 @@ from starlette.routing import Route
 
 _START_SECONDS = 30.0  # bounds the wait for uvicorn; it takes a tenth of a second
 _STOP_SECONDS = 30.0
+# What of a message is streamed in its own way; all else is what a service adds.
+_IN_PIECES = {"role", "content", "refusal", "tool_calls"}
 _PIECE_CHARS = 7  # short enough that names, numbers and escapes are cut in the middle
 
 USAGE = {
@@ -60,6 +62,7 @@ class Step:
     body: str = ""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     events: Sequence[str] = ()
+    pause_seconds: float = 0.0
 
 
 Script: TypeAlias = Sequence[Step] | Callable[[dict[str, Any]], Step]
@@ -133,6 +136,21 @@ def drops_midway(text: str = "Hello, ") -> Step:
     return Step("drops", {"role": "assistant", "content": text})
 
 
+def breaks_off(step: Step, *, cleanly: bool) -> Step:
+    """Streams what the step says or calls, then just stops: no reason to finish, no `[DONE]`."""
+    return replace(step, kind="stops" if cleanly else "drops")
+
+
+def stalls(text: str = "Hello, ") -> Step:
+    """Streams some text, then nothing more, until the endpoint is closed."""
+    return Step("stalls", {"role": "assistant", "content": text})
+
+
+def drips(text: str, pause_seconds: float) -> Step:
+    """Streams text with a pause before each piece."""
+    return replace(says(text), pause_seconds=pause_seconds)
+
+
 class ModelEndpoint:
     """The running endpoint. `requests` has what was asked so far, in order; `asked`: something."""
 
@@ -154,14 +172,15 @@ class ModelEndpoint:
         if step.kind == "raw":
             headers = {"content-type": "application/json", **step.headers}
             return Response(step.body, step.status, headers)
-        if step.kind == "events":
-            return _stream((_event(x) for x in step.events), headers=step.headers)
+        if step.kind.endswith("events"):
+            return _stream([_event(x) for x in step.events], step, self._closing)
         if step.kind == "reply" and not body.get("stream"):
             return JSONResponse(_whole(step, body.get("model")))
         options: dict[str, Any] = body.get("stream_options") or {}
         wants_usage = bool(options.get("include_usage"))
         events = [_event(json.dumps(x)) for x in _chunks(step, wants_usage)]
-        return _stream(events if step.kind == "drops" else [*events, _event("[DONE]")], step.kind)
+        done = [_event("[DONE]")] if step.kind == "reply" else []
+        return _stream([*events, *done], step, self._closing)
 
     def close(self) -> None:
         """Let the hanging requests go; called on the endpoint's own loop."""
@@ -235,6 +254,8 @@ def _whole(step: Step, model: Any) -> dict[str, Any]:
 def _chunks(step: Step, wants_usage: bool) -> Iterator[dict[str, Any]]:
     message = step.message
     yield delta({"role": "assistant", "content": ""})
+    for name in message.keys() - _IN_PIECES:
+        yield from (delta({name: x}) for x in _pieces_of(message[name]))
     for piece in _pieces(message.get("content") or ""):
         yield delta({"content": piece})
     for piece in _pieces(message.get("refusal") or ""):
@@ -260,19 +281,36 @@ def _pieces(text: str) -> list[str]:
     return [text[at : at + _PIECE_CHARS] for at in range(0, len(text), _PIECE_CHARS)]
 
 
+def _pieces_of(value: Any) -> list[Any]:
+    """What a service adds, as it streams: texts in pieces, the parts of a list one by one."""
+    if isinstance(value, str):
+        return _pieces(value)
+    if isinstance(value, list):
+        return [[piece] for part in value for piece in _pieces_of_part(part)]
+    return [value]
+
+
+def _pieces_of_part(part: dict[str, Any]) -> list[dict[str, Any]]:
+    """The text of a part in pieces, then what else there is of it."""
+    kind = {name: part[name] for name in ("type", "index") if name in part}
+    rest = {name: x for name, x in part.items() if name != "text"}
+    texts = [{**kind, "text": x} for x in _pieces(part.get("text") or "")]
+    return [*texts, rest]
+
+
 def _event(data: str) -> str:
     return f"data: {data}\n\n"
 
 
-def _stream(
-    events: Iterator[str] | Sequence[str], kind: str = "", headers: Mapping[str, str] | None = None
-) -> Response:
+def _stream(events: Sequence[str], step: Step, closing: asyncio.Event) -> Response:
     async def body() -> AsyncIterator[str]:
         for event in events:
+            if step.pause_seconds and not closing.is_set():
+                await asyncio.sleep(step.pause_seconds)
             yield event
-        if kind == "drops":
+        if step.kind == "stalls":
+            await closing.wait()
+        if step.kind.startswith("drops"):
             raise ConnectionAbortedError("dropped, as the script wants it")
 
-    return StreamingResponse(
-        body(), headers={"content-type": "text/event-stream", **(headers or {})}
-    )
+    return StreamingResponse(body(), headers={"content-type": "text/event-stream", **step.headers})

@@ -8,16 +8,12 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from xai_mcp_agent.agent import text_protocol
 from xai_mcp_agent.agent.conversation import call_message, result_messages
-from xai_mcp_agent.agent.models.base import (
-    FunctionSpec,
-    Message,
-    ModelReply,
-    ModelRequest,
-    ToolCall,
-)
+from xai_mcp_agent.agent.messages import Message, ToolCall
+from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
+from xai_mcp_agent.agent.protocols import text as text_protocol
+from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 TODAY = date(2026, 3, 12)  # A Thursday.
 MOST_TURNS = 8

@@ -8,13 +8,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from xai_mcp_agent.catalog.keeping.recorder import Recorder
-from xai_mcp_agent.catalog.keeping.reports import Decided, Failed, Listed, Lost, Report, Seeded
+from xai_mcp_agent import Subject, Tool, ToolKey
 from xai_mcp_agent.core.kinds import MCP, STATIC, SourceKind
-from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.recording.report_writer import ReportWriter
+from xai_mcp_agent.history.recording.reports import Decided, Failed, Listed, Lost, Report, Seeded
 from xai_mcp_agent.history.store import Store, open_store
-from xai_mcp_agent.history.subject import Subject
 
 NOON = datetime(2026, 7, 28, 12, tzinfo=UTC)
 IN_MEMORY = Place("sqlite://", "memory", Path("/projects/shop"))
@@ -23,7 +22,7 @@ IN_MEMORY = Place("sqlite://", "memory", Path("/projects/shop"))
 def a_tool(name: str, description: str = "", **parameters: Any) -> Tool:
     """A tool with these parameters; its source does not matter."""
     schema = {"type": "object", "properties": parameters} if parameters else {"type": "object"}
-    return Tool(ToolKey("", name), description, schema)
+    return Tool(ToolKey("tools", "", name), description, schema)
 
 
 class History:
@@ -31,7 +30,7 @@ class History:
 
     def __init__(self, place: Place) -> None:
         self.now = NOON
-        self._recorder = Recorder(open_store(place), str)
+        self._recorder = ReportWriter(open_store(place), str)
 
     @property
     def store(self) -> Store:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from xai_mcp_agent.agent.events import RunEvent, RunStarted
-from xai_mcp_agent.bridge.screen.console import Console
-from xai_mcp_agent.bridge.screen.screen import Screen
-from xai_mcp_agent.bridge.screen.surface import Kind, Surface
+from xai_mcp_agent.console.console import Console
+from xai_mcp_agent.console.screen import Screen
+from xai_mcp_agent.console.surface import Kind, Surface
 
 TICK_SECONDS = 0.5
 STARTED = RunStarted("helper", "offline rules", "native", ("add",))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tests.support.histories import asked
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.tools import JsonObject
-from xai_mcp_agent.history.subject import Project
+from xai_mcp_agent import Bridge, JsonObject
+from xai_mcp_agent.history.event import Project
 
 SERVER, TOOLS = "mcp:it", "mcp_tool:it_"
 

@@ -9,10 +9,9 @@ import shutil
 from functools import cache
 from pathlib import Path
 
+from tools.components import all_components
+from tools.workflows import Argument, Shown, Workflow
 from xai_mcp_agent.cli.component_files import ComponentClass, read_component_file
-
-from .components import all_components
-from .workflows import Argument, Shown, Workflow
 
 OTHER_LIBRARIES = Path(__file__).parent / "other_libraries"
 QUESTION = [{"role": "user", "content": "What time is it?"}]

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
-from . import text_protocol
-from .models.base import Message, ToolCall
-from .text_protocol import text_of
+from ..core.tools import JsonObject
+from .messages import ADDED, Message, ToolCall
+from .protocols.text import format_call, format_result, text_of
 
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 _SYSTEM_ROLES = {"system", "developer"}
@@ -27,11 +27,14 @@ class BadConversation(XaiMcpError):
 
 
 class Conversation:
-    """Starts from what a person or a node gave: messages, one message, or plain text."""
+    """A value that starts from what a person or a node gave: messages, one message, or plain text.
 
-    def __init__(self, given: Any) -> None:
+    `said` are the messages since.
+    """
+
+    def __init__(self, given: Any, said: Sequence[Message] = ()) -> None:
         self._given = [_checked(x, n) for n, x in enumerate(_as_list(given))]
-        self._said: list[Message] = []
+        self._said = tuple(said)
 
     @property
     def messages(self) -> list[Message]:
@@ -48,9 +51,21 @@ class Conversation:
         """The text of the last message."""
         return next((text_of(x) for x in reversed([*self._given, *self._said])), "")
 
-    def add(self, *messages: Message) -> None:
-        """Note what was said."""
-        self._said += messages
+    @property
+    def given(self) -> list[Message]:
+        """The messages it started from."""
+        return copy.deepcopy(self._given)
+
+    @property
+    def said(self) -> list[Message]:
+        """The messages since."""
+        return copy.deepcopy(list(self._said))
+
+    def with_said(self, *messages: Message) -> Conversation:
+        """The same with these at its end."""
+        longer = copy.copy(self)
+        longer._said = (*self._said, *messages)
+        return longer
 
     def for_model(
         self, system_prompt: str, *, in_text: bool, keep_provided: bool
@@ -74,12 +89,16 @@ class Conversation:
         return roles.index(False) if False in roles else len(roles)
 
 
-def call_message(text: str, calls: Sequence[ToolCall], *, in_text: bool) -> Message:
-    """What the assistant said, with the tools it called."""
+def call_message(
+    text: str, calls: Sequence[ToolCall], *, in_text: bool, added: JsonObject | None = None
+) -> Message:
+    """What the assistant said, with the tools it called and what its service added."""
     if in_text:
-        lines = [text_protocol.format_call(x.name, x.arguments) for x in calls]
+        lines = [format_call(x.name, x.arguments) for x in calls]
         return {"role": "assistant", "content": "\n".join([text, *lines]).strip()}
     message: Message = {"role": "assistant", "content": text or None}
+    if added:
+        message[ADDED] = dict(added)
     if calls:
         message["tool_calls"] = [
             {
@@ -101,10 +120,7 @@ def result_messages(
         return [
             {"role": "tool", "tool_call_id": call.id, "content": text} for call, text, _ in answers
         ]
-    texts = [
-        text_protocol.format_result(call.name, text, is_error=is_error)
-        for call, text, is_error in answers
-    ]
+    texts = [format_result(call.name, text, is_error=is_error) for call, text, is_error in answers]
     return [{"role": "user", "content": "\n\n".join(texts)}]
 
 
@@ -199,7 +215,7 @@ def _in_text(messages: list[Message]) -> list[Message]:
             shown.append(call_message(text_of(message), calls, in_text=True))
         elif message["role"] == "tool":
             name = names.get(message.get("tool_call_id"), "tool")
-            text = text_protocol.format_result(name, text_of(message))
+            text = format_result(name, text_of(message))
             if before == "tool":
                 # One message for all results of a turn: strict chat templates want roles in turn.
                 text = f"{shown.pop()['content']}\n\n{text}"

@@ -55,6 +55,18 @@ class ModelAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelAskedAgain:
+    """The service failed in a way that passes; the same turn is asked for anew after a pause.
+
+    The text that arrived of this turn so far does not count.
+    """
+
+    step: int
+    reason: str
+    pause_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class TextArrived:
     """A piece of the model's text, as it streams."""
 
@@ -139,6 +151,7 @@ RunEvent: TypeAlias = (
     | ProtocolChanged
     | ToolsChanged
     | ModelAsked
+    | ModelAskedAgain
     | TextArrived
     | ThoughtFinished
     | ToolStarted

@@ -1,22 +1,32 @@
-"""The agent loop: ask the model, run the tools it wants, ask again, until it answers."""
+"""The agent loop: ask the model, run the tools it wants, ask again, until it answers.
+
+Whatever a model asks for is answered into the conversation: an unknown name, broken arguments, a
+failed server. Nothing a tool does ends the run.
+"""
 
 from __future__ import annotations
 
-import sys
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from ..catalog.toolbelt import Offer, OfferedTool
-from ..core.errors import ModelCannotCallFunctions, ModelContentFiltered
-from ..core.offered import function_description, function_parameters
+import anyio
+
+from ..catalog.definitions import ToolDefinition
+from ..core.errors import ModelCannotCallFunctions, ModelContentFiltered, UnknownTool, XaiMcpError
+from ..core.invocation import PROGRAM, Caller, ToolInvocation
+from ..core.provider_schema import FunctionSpec
 from ..core.results import ToolResult
-from .calls import Answered, CallRunner, Toolbox
+from ..core.tools import JsonObject
+from ..search.selector import Selector, ShowEverything
 from .conversation import Conversation, call_message, result_messages
 from .events import (
     Emit,
     ModelAsked,
+    ModelAskedAgain,
     ProtocolChanged,
     RunFailed,
     RunFinished,
@@ -24,13 +34,23 @@ from .events import (
     TextArrived,
     ThoughtFinished,
     ToolFinished,
+    ToolProgressed,
     ToolProtocol,
+    ToolReturned,
     ToolsChanged,
+    ToolStarted,
 )
-from .models.base import FunctionSpec, Message, Model, ModelReply, ModelRequest, ToolCall, Usage
+from .messages import ADDED, Message, ToolCall
+from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
 from .prompt import build_system_prompt, uses
-from .results import READ_RESULT
-from .text_protocol import parse_reply
+from .protocols.arguments import parse_arguments
+from .protocols.reading import ReadReply, beside_loop, read_reply
+from .protocols.text import text_of
+from .results import ResultPages
+from .state import RunState
+from .toolsets import AgentTools, Available
+
+logger = logging.getLogger(__name__)
 
 ProtocolChoice: TypeAlias = Literal["auto", "native", "text"]
 Stopped: TypeAlias = Literal["answered", "max_thoughts", "length", "refused"]
@@ -42,8 +62,6 @@ _OUT_OF_THOUGHTS = (
     "The limit of thoughts is reached and no tool can be used any more. "
     "Answer now from what you know."
 )
-# The name of READ_RESULT where a tool of a person or a server is called that already.
-_OTHER_READ_RESULT = "read_whole_result"
 _NO_ANSWER = "(The model ended without an answer.)"
 _CUT_OFF = (
     "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
@@ -63,113 +81,131 @@ class AgentSpec:
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-class AgentRun:
-    """One run of one agent. `conversation` can be read at any time, also after a failure.
+class CallNotMade(XaiMcpError):
+    """A model wrote a call that it did not mean as one, or not yet; the message tells it so."""
 
-    Raises:
-        BadConversation: what was given is no conversation.
+
+class AgentRun:
+    """One run of one agent, as steps from one `state` to the next.
+
+    `state` can be read at any time, also after a failure; a run that goes on is made with the state
+    of the former one.
     """
 
-    _toolbox: Toolbox
+    _tools: AgentTools
     _calls: CallRunner
 
-    def __init__(self, spec: AgentSpec, given: Any, emit: Emit) -> None:
-        self.conversation = Conversation(given)
+    def __init__(
+        self,
+        spec: AgentSpec,
+        start: RunState | Conversation,
+        emit: Emit,
+        caller: Caller = PROGRAM,
+        selector: Selector | None = None,
+    ) -> None:
         self._spec = spec
         self._emit = emit
-        self._usage = Usage()
-        self._failures = 0
-        self._offer = Offer(())
-        self._read_result_at = sys.maxsize
-        native = spec.protocol == "native" or (
-            spec.protocol == "auto" and spec.model.calls_functions
-        )
-        self._protocol: ToolProtocol = "native" if native else "text"
+        self._caller = caller
+        self._selector = selector or ShowEverything()
+        self._available = Available()
+        self.state = start if isinstance(start, RunState) else self._first_state(start)
 
     def count(self, usage: Usage) -> None:
         """Tokens that were used because of this run, beside those of its own turns."""
-        self._usage += usage
+        self.state = replace(self.state, usage=self.state.usage + usage)
 
-    async def go(self, toolbox: Toolbox, left_out: tuple[str, ...] = ()) -> RunFinished:
+    async def go(
+        self, tools: AgentTools, pages: ResultPages, left_out: tuple[str, ...] = ()
+    ) -> RunFinished:
         """Run to the answer, once. `left_out` tells what could not be used, for the record.
 
+        `pages` is the one toolset of `tools` that the run itself fills.
+
         Raises:
-            ModelError: one of its kinds; `conversation` holds what was said so far.
+            ModelError: one of its kinds; `state` holds what was said so far.
         """
         started = time.monotonic()
-        self._toolbox, self._calls = toolbox, CallRunner(toolbox, self._emit)
+        self._tools, self._pages = tools, pages
+        self._calls = CallRunner(tools, pages, self._emit, self._caller)
         try:
             await self._begin(left_out)
-            answer, stopped, steps = await self._steps()
+            while (ended := await self._step()) is None:
+                pass
         except Exception as error:
             await self._emit(RunFailed(str(error) or type(error).__name__))
             raise
+        (answer, stopped), state = ended, self.state
         seconds = time.monotonic() - started
-        finished = RunFinished(answer, stopped, steps, self._calls.count, seconds, self._usage)
+        finished = RunFinished(answer, stopped, state.step, state.calls, seconds, state.usage)
         await self._emit(finished)
         return finished
 
     async def _begin(self, left_out: tuple[str, ...]) -> None:
-        await self._ask_for_offer()
-        names = tuple(self._offer.names())
-        if self._calls.kept.tool_name in names:
-            self._calls.kept.tool_name = _OTHER_READ_RESULT
-        model, asked = self._spec.model.name, self.conversation.last_text
-        await self._emit(RunStarted(self._spec.name, model, self._protocol, names, left_out, asked))
+        self._available = await self._tools.available()
+        self.state = replace(self.state, names=self._tools.names)
+        model, asked = self._spec.model.name, self.state.conversation.last_text
+        names, protocol = self._available.names, self.state.protocol
+        await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, asked))
 
-    async def _steps(self) -> tuple[str, Stopped, int]:
-        for step in range(1, max(self._spec.max_thoughts, 1) + 1):
-            is_last = step == max(self._spec.max_thoughts, 1)
-            if step > 1:
-                await self._notice_changes()
-            reply = await self._think(step, is_last=is_last)
-            if reply.calls and not is_last:
-                await self._use_tools(reply)
-            else:
-                return (*self._conclude(reply, is_last=is_last), step)
-        raise AssertionError("the last step always concludes")
+    async def _step(self) -> tuple[str, Stopped] | None:
+        """One step of the run; what it came to, if that was the last."""
+        if self.state.pending:
+            await self._answer_calls()
+            return None
+        step, most = self.state.step + 1, max(self._spec.max_thoughts, 1)
+        if step > 1:
+            await self._notice_changes()
+        self.state = replace(self.state, step=step)
+        reply = await self._think(is_last=step >= most)
+        if reply.calls and step < most:
+            self.state = self.state.asking(reply)
+            return None
+        return self._conclude(reply, is_last=step >= most)
 
-    async def _think(self, step: int, *, is_last: bool) -> ModelReply:
+    async def _think(self, *, is_last: bool) -> ModelReply:
         """One turn of the model; an empty one is asked for once more."""
-        reply = await self._ask(step, is_last=is_last)
+        reply = await self._ask(is_last=is_last)
         if not reply.text and not reply.calls and not reply.refusal and reply.finish == "stop":
-            self._failures += 1
-            reply = await self._ask(step, is_last=is_last)
+            self.state = replace(self.state, failures=self.state.failures + 1)
+            reply = await self._ask(is_last=is_last)
         if is_last and reply.calls and not reply.text and not self._in_text:
             # It was told to call nothing and did; without functions it can only answer.
-            answer = await self._reply(step, self._request_for_words())
-            self._usage += answer.usage
+            answer = await self._reply(self._request_for_words())
+            self.count(answer.usage)
+            answer = await self._read(answer, is_last=True)
             reply = replace(answer, calls=reply.calls)
         if reply.finish == "content_filter":
             raise ModelContentFiltered(
                 f"{self._spec.model.name} was stopped by its service's content filter. "
                 "Change the request or the tool results that led to it."
             )
-        await self._emit(ThoughtFinished(step, reply.text, len(reply.calls), reply.usage))
+        step, calls = self.state.step, len(reply.calls)
+        thought = _thought(reply.thinking, reply.text)
+        await self._emit(ThoughtFinished(step, thought, calls, reply.usage))
         return reply
 
-    async def _ask(self, step: int, *, is_last: bool) -> ModelReply:
+    async def _ask(self, *, is_last: bool) -> ModelReply:
         try:
-            reply = await self._reply(step, self._request(is_last))
+            reply = await self._reply(self._request(is_last))
         except ModelCannotCallFunctions:
-            if self._spec.protocol != "auto" or self._protocol == "text":
+            if self._spec.protocol != "auto" or self._in_text:
                 raise
-            self._protocol = "text"
+            self.state = replace(self.state, protocol="text")
             await self._emit(ProtocolChanged("text"))
-            reply = await self._reply(step, self._request(is_last))
-        self._usage += reply.usage
-        speaks_of_tools = bool(self._offer.tools or self._calls.count)
-        return self._read(reply) if self._in_text and speaks_of_tools else reply
+            reply = await self._reply(self._request(is_last))
+        self.count(reply.usage)
+        return await self._read(reply, is_last=is_last)
 
-    async def _reply(self, step: int, request: ModelRequest) -> ModelReply:
-        await self._emit(ModelAsked(step, request))
-        return await self._spec.model.reply(request, self._on_text)
+    async def _reply(self, request: ModelRequest) -> ModelReply:
+        await self._emit(ModelAsked(self.state.step, request))
+        return await self._spec.model.reply(request, self._on_text, self._on_again)
 
     def _request(self, is_last: bool) -> ModelRequest:
-        functions = self._functions()
-        limit = _OUT_OF_THOUGHTS if is_last and (functions or self._calls.count) else ""
-        messages = self._messages(functions, self._protocol, limit)
-        stress = min(self._failures * _STRESS_PER_FAILURE, _MAX_STRESS)
+        shown = self._selector.select(self._available.definitions).shown
+        functions = tuple(x.function for x in shown)
+        limit = _OUT_OF_THOUGHTS if is_last and (functions or self.state.calls) else ""
+        messages = self._messages(functions, self.state.protocol, limit)
+        stress = min(self.state.failures * _STRESS_PER_FAILURE, _MAX_STRESS)
         offered = () if self._in_text else functions
         return ModelRequest(messages, offered, may_call=not is_last, extra_temperature=stress)
 
@@ -181,60 +217,66 @@ class AgentRun:
     ) -> tuple[Message, ...]:
         """All that the model is sent; `limit` is said last, or, in text, in the system message."""
         template, in_text = self._spec.system_prompt, protocol == "text"
+        conversation = self.state.conversation
         prompt = build_system_prompt(
             template,
             functions,
             protocol,
-            server_instructions=self._offer.instructions,
+            server_instructions=self._available.instructions,
             metadata=dict(self._spec.metadata) or None,
-            provided_system=self.conversation.provided_system,
+            provided_system=conversation.provided_system,
         )
         if limit and in_text:
             # Not a message of its own: strict chat templates want roles in turn.
             prompt = f"{prompt}\n\n{limit}".strip()
         keep_provided = not uses(template, "provided_system")
-        messages = self.conversation.for_model(prompt, in_text=in_text, keep_provided=keep_provided)
+        messages = conversation.for_model(prompt, in_text=in_text, keep_provided=keep_provided)
         return (
             (*messages, {"role": "user", "content": limit}) if limit and not in_text else messages
         )
 
-    def _functions(self) -> tuple[FunctionSpec, ...]:
-        tools = list(self._offer)
-        if self._calls.kept:
-            # Where it stood first: tools that come later are added at the end.
-            self._read_result_at = min(self._read_result_at, len(tools))
-            name = self._calls.kept.tool_name
-            tools.insert(self._read_result_at, OfferedTool(name, READ_RESULT))
-        return tuple(
-            FunctionSpec(
-                x.shown_name,
-                function_description(x.tool.description),
-                function_parameters(x.tool.input_schema),
-            )
-            for x in tools
-        )
-
-    def _read(self, reply: ModelReply) -> ModelReply:
-        """A reply of the text protocol with its calls taken out of the text."""
-        read = parse_reply(reply.text)
-        first = self._calls.count + 1
+    async def _read(self, reply: ModelReply, *, is_last: bool) -> ModelReply:
+        """A reply with what was thought, and the calls that were written, taken out of its text."""
+        if not reply.text or (reply.calls and not is_last):
+            # Beside native calls no other is meant; the service may want its words as they are.
+            return reply
+        read = await self._parts_of(reply, is_last=is_last)
+        first, mark = self.state.calls + 1, "call" if self._in_text else "text_call"
         calls = tuple(
-            ToolCall(f"call_{n}", x.name, x.arguments) for n, x in enumerate(read.calls, first)
+            ToolCall(f"{mark}_{n}", x.call.name, x.call.arguments, x.not_made, x.note)
+            for n, x in enumerate(read.calls, first)
         )
-        return ModelReply(read.thought, calls, reply.finish, reply.refusal, reply.usage)
+        return replace(reply, text=read.said, calls=reply.calls or calls, thinking=read.thinking)
 
-    async def _use_tools(self, reply: ModelReply) -> None:
-        """Answer every call of a turn; the conversation never holds a call without its answer."""
-        if reply.finish == "length":
-            answers = [self._cut_off(call, reply.text) for call in reply.calls]
+    async def _parts_of(self, reply: ModelReply, *, is_last: bool) -> ReadReply:
+        state, find = self.state, self._available.find
+        messages = state.conversation.for_model("", in_text=self._in_text, keep_provided=False)
+        has_tools = bool(self._available.definitions or state.calls)
+        read = partial(
+            read_reply,
+            reply.text,
+            messages,
+            lambda name: find(name) is not None,
+            taught=self._in_text and has_tools,
+            may_call=not is_last,
+            asked_before=state.hinted,
+        )
+        return await beside_loop(len(reply.text) + sum(len(text_of(x)) for x in messages), read)
+
+    async def _answer_calls(self) -> None:
+        """Answer every pending call; the conversation never holds a call without its answer."""
+        state = self.state
+        thought = _thought(state.thinking, state.thought)
+        if state.cut_off:
+            answers = [self._cut_off(call, thought) for call in state.pending]
         else:
-            answers = await self._calls.answer_all(reply.calls, self._offer, reply.text)
-        self._failures = self._failures + 1 if all(x.is_error for x in answers) else 0
-        self.conversation.add(
-            call_message(reply.text, reply.calls, in_text=self._in_text),
-            *result_messages(
-                [(x.call, x.text, x.is_error) for x in answers], in_text=self._in_text
-            ),
+            answers = await self._calls.answer_all(state.pending, self._available, thought)
+        answered = [(x.call, x.text, x.is_error) for x in answers]
+        self.state = self.state.answered(
+            call_message(state.thought, state.pending, in_text=self._in_text, added=state.added),
+            *result_messages(answered, in_text=self._in_text),
+            failed=all(x.is_error for x in answers),
+            kept=self._pages.texts,
         )
         for answer in answers:
             await self._emit(answer.event)
@@ -253,24 +295,128 @@ class AgentRun:
         else:
             answer = reply.text or _NO_ANSWER
             stopped = "max_thoughts" if is_last and reply.calls else "answered"
-        self.conversation.add({"role": "assistant", "content": answer})
+        message: Message = {"role": "assistant", "content": answer}
+        if reply.added and not self._in_text:
+            message[ADDED] = dict(reply.added)
+        said = self.state.conversation.with_said(message)
+        self.state = replace(self.state, conversation=said)
         return answer, stopped
 
     async def _notice_changes(self) -> None:
-        before = set(self._offer.names())
-        await self._ask_for_offer()
-        now = set(self._offer.names())
-        if before != now:
-            added, removed = tuple(sorted(now - before)), tuple(sorted(before - now))
-            await self._emit(ToolsChanged(added, removed))
-
-    async def _ask_for_offer(self) -> None:
-        self._offer = await self._toolbox.offer()
-        self._calls.kept.is_offered = self._offer.reads_results
+        before = self._available
+        self._available = await self._tools.available()
+        if self._available is not before:
+            self.state = replace(self.state, names=self._tools.names)
+            added, removed = self._available.changed_since(before)
+            if added or removed:
+                await self._emit(ToolsChanged(added, removed))
 
     async def _on_text(self, text: str) -> None:
         await self._emit(TextArrived(text))
 
+    async def _on_again(self, again: AskedAgain) -> None:
+        await self._emit(ModelAskedAgain(self.state.step, again.reason, again.pause_seconds))
+
+    def _first_state(self, conversation: Conversation) -> RunState:
+        wanted = self._spec.protocol
+        native = wanted == "native" or (wanted == "auto" and self._spec.model.calls_functions)
+        return RunState(conversation, "native" if native else "text")
+
     @property
     def _in_text(self) -> bool:
-        return self._protocol == "text"
+        return self.state.protocol == "text"
+
+
+def _thought(*parts: str) -> str:
+    return "\n\n".join(x for x in parts if x)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call with its answer; `text` is what the model reads, `event` what to tell of it."""
+
+    call: ToolCall
+    text: str
+    event: ToolFinished
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call failed, wherever it did."""
+        return self.event.result.is_error
+
+
+class CallRunner:
+    """Answers the calls of one run."""
+
+    def __init__(
+        self, tools: AgentTools, pages: ResultPages, emit: Emit, caller: Caller = PROGRAM
+    ) -> None:
+        self._tools = tools
+        self._pages = pages
+        self._emit = emit
+        self._caller = caller
+
+    async def answer_all(
+        self, calls: Sequence[ToolCall], available: Available, thought: str
+    ) -> list[Answered]:
+        """Run all calls at once; the answers are in their order, the events not told yet."""
+        finished: dict[int, ToolFinished] = {}
+
+        async def run(number: int, call: ToolCall) -> None:
+            finished[number] = await self._answer(call, available, thought)
+
+        async with anyio.create_task_group() as tasks:
+            for number, call in enumerate(calls):
+                tasks.start_soon(run, number, call)
+        return [self.answered(call, finished[number]) for number, call in enumerate(calls)]
+
+    def answered(self, call: ToolCall, event: ToolFinished) -> Answered:
+        """A call with its answer as the model will read it."""
+        return Answered(call, self._pages.shown(call.id, event.result), event)
+
+    async def _answer(self, call: ToolCall, available: Available, thought: str) -> ToolFinished:
+        started = time.monotonic()
+        arguments: JsonObject | None = None
+        name, source = call.name, None
+        try:
+            if call.not_made:
+                raise CallNotMade(call.not_made)
+            definition = available.find(call.name)
+            if definition is None:
+                raise UnknownTool(self._tools.why_not(call.name))
+            name, source = definition.name, definition.tool.source
+            schema = definition.tool.input_schema
+            read = partial(parse_arguments, call.arguments, schema, tool=name)
+            arguments = await beside_loop(len(call.arguments), read)
+        except XaiMcpError as problem:
+            result = ToolResult.of_text(str(problem), is_error=True)
+        else:
+            await self._emit(ToolStarted(call.id, name, arguments, source))
+            result = await self._result(call.id, definition, arguments)
+            await self._emit(ToolReturned(call.id))
+        if call.note:
+            result = replace(result, notes=(*result.notes, call.note))
+        seconds = time.monotonic() - started
+        return ToolFinished(call.id, name, arguments, result, seconds, thought, source)
+
+    async def _result(
+        self, call_id: str, definition: ToolDefinition, arguments: JsonObject
+    ) -> ToolResult:
+        """What the tool gives; whatever goes wrong is a result too, for the model to read."""
+        name = definition.name
+
+        async def on_progress(done: float, total: float | None, message: str) -> None:
+            await self._emit(ToolProgressed(call_id, name, done, total, message))
+
+        invocation = ToolInvocation(
+            definition.tool, arguments, self._caller, name, on_progress=on_progress
+        )
+        try:
+            return await self._tools.call(invocation)
+        except XaiMcpError as problem:
+            return ToolResult.of_text(str(problem), is_error=True)
+        except Exception as fault:
+            # A fault of ours or of a library must not cost the person their conversation.
+            logger.exception("The tool %r failed in a way that nobody foresaw", name)
+            text = f"{name} failed: {type(fault).__name__}: {fault}"
+            return ToolResult.of_text(text, is_error=True)

@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from ..core.provider_schema import FunctionSpec
 from ..core.tools import JsonObject
 from .events import ToolProtocol
-from .models.base import FunctionSpec
-from .text_protocol import INSTRUCTION, describe_tools
+from .protocols.text import INSTRUCTION, describe_tools
 
 PLACEHOLDERS = (
     "tools",
@@ -34,6 +34,7 @@ _PLACEHOLDER = re.compile(rf"(?<!\{{)\{{(\{{(?:{_NAMES})\}})\}}(?!\}})|\{{({_NAM
 _NATIVE_TOOLS = "Your tools are offered to you as functions."
 _NATIVE_INSTRUCTION = "To use a tool, call its function."
 _NO_TOOLS = "You have no tools."
+_MEMORY_NAMES = ("lookup_memory", "create_memory")
 
 
 def fill_prompt(template: str, values: Mapping[str, str]) -> str:
@@ -103,12 +104,11 @@ def _instruction(functions: Sequence[FunctionSpec], protocol: ToolProtocol) -> s
 
 def _placed_by_memory(template: str) -> set[str]:
     """The memory tools that the template places outside the list of tools."""
-    names = ("lookup_memory", "create_memory")
-    return {x for x in names if uses(template, "memory") or uses(template, x)}
+    return {x for x in _MEMORY_NAMES if uses(template, "memory") or uses(template, x)}
 
 
 def _memory_values(functions: Sequence[FunctionSpec], protocol: ToolProtocol) -> dict[str, str]:
-    found = {x.name: _described(x, protocol) for x in functions}
+    found = {x.name: _described(x, protocol) for x in functions if x.name in _MEMORY_NAMES}
     lookup, create = found.get("lookup_memory", ""), found.get("create_memory", "")
     both = "\n".join(x for x in (lookup, create) if x)
     return {"lookup_memory": lookup, "create_memory": create, "memory": both}

@@ -1,13 +1,15 @@
-"""Tool results as the model reads them: honest, short enough, and nothing of them lost."""
+"""Tool results as the model reads them, and pages of those that were shown in part."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 
-from ..core.errors import InvalidArguments
+from ..core.invocation import ToolInvocation
+from ..core.kinds import META
 from ..core.results import TextPart, ToolResult
-from ..core.schemas import SchemaCheck, signature
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import Tool, ToolKey
+from .toolsets import Toolset
 
 # About 8,000 tokens: room for several such results in the smallest current context windows.
 MAX_RESULT_CHARS = 32_000
@@ -17,7 +19,7 @@ _PAGE_CHARS = 24_000
 _NOTHING = "The tool ran and gave back nothing."
 
 READ_RESULT = Tool(
-    key=ToolKey("", "read_result"),
+    key=ToolKey(META.name, "", "read_result"),
     description=(
         "Reads more of a tool result that was too long to be shown whole. "
         "`result_id` and the positions stand where the text was left out."
@@ -31,61 +33,60 @@ READ_RESULT = Tool(
         "required": ["result_id", "start"],
     },
 )
-"""Offered to the model once there is something for it to read."""
+_READERS = (READ_RESULT,)
 
 
-class KeptResults:
-    """The whole texts of results that were shown in part, for the length of one run.
+class ResultPages(Toolset):
+    """Whole texts of results that were shown in part, and the tool to read them with.
 
-    `tool_name` is what the model calls `READ_RESULT` by; set it to another name where a tool
-    of a person or a server has that one. `is_offered` is False where a person switched it off.
+    The tool is there once there is something to read. `usable_name` gives what the model calls
+    it by; empty where it may not be called. `texts` are those of a run that goes on, by call.
     """
 
-    def __init__(self) -> None:
-        self.tool_name = READ_RESULT.name
-        self.is_offered = True
-        self._texts: dict[str, str] = {}
-        self._check = SchemaCheck(READ_RESULT.input_schema)
+    def __init__(
+        self, usable_name: Callable[[ToolKey], str], texts: Mapping[str, str] | None = None
+    ) -> None:
+        self.texts: Mapping[str, str] = dict(texts or {})
+        self._usable_name = usable_name
 
-    def __bool__(self) -> bool:
-        return bool(self._texts) and self.is_offered
+    async def tools(self) -> Sequence[Tool]:
+        """The one to read with, once there is something for it to read."""
+        return _READERS if self.texts else ()
+
+    def known(self) -> Sequence[Tool]:
+        """The one to read with."""
+        return _READERS
 
     def shown(self, call_id: str, result: ToolResult) -> str:
         """The text for the model: whole, or its head and tail and how to read the rest."""
         text = _text_for_model(result)
         if len(text) <= MAX_RESULT_CHARS:
             return text
-        self._texts[call_id] = text
+        self.texts = {**self.texts, call_id: text}
         head = int(MAX_RESULT_CHARS * _HEAD_SHARE)
         tail = len(text) - (MAX_RESULT_CHARS - head)
-        how = f'. Read them with {self.tool_name}: {{"result_id": "{call_id}", "start": {head}}}'
+        name = self._usable_name(READ_RESULT.key)
+        how = f'. Read them with {name}: {{"result_id": "{call_id}", "start": {head}}}'
         gap = (
             f"\n[... characters {head} to {tail} of {len(text)} are left out here"
-            f"{how if self.is_offered else ''} ...]\n"
+            f"{how if name else ''} ...]\n"
         )
         return text[:head] + gap + text[tail:]
 
-    def read(self, arguments: JsonObject) -> ToolResult:
-        """Answer a call of `READ_RESULT`.
-
-        Raises:
-            InvalidArguments: they do not fit; the model should read why.
-        """
-        schema = READ_RESULT.input_schema
-        if problems := self._check.problems(arguments):
-            raise InvalidArguments(self.tool_name, problems, signature(schema))
-        text, start = self._texts.get(arguments["result_id"]), int(arguments["start"])
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """A page of a text."""
+        wanted, start = invocation.arguments["result_id"], int(invocation.arguments["start"])
+        text = self.texts.get(wanted)
         if text is None:
-            kept = ", ".join(self._texts)
+            kept = ", ".join(self.texts)
             return ToolResult.of_text(f"No such result. There are: {kept}.", is_error=True)
         if start >= len(text):
             words = f"The result has only {len(text)} characters."
             return ToolResult.of_text(words, is_error=True)
-        page = text[start : start + _PAGE_CHARS]
-        left = max(len(text) - start - len(page), 0)
-        end = start + len(page)
+        end = min(start + _PAGE_CHARS, len(text))
+        left = len(text) - end
         more = f"\n[... {left} more characters from {end} on ...]" if left else ""
-        return ToolResult.of_text(page + more)
+        return ToolResult.of_text(text[start:end] + more)
 
 
 def _text_for_model(result: ToolResult) -> str:

@@ -1,18 +1,23 @@
-"""Choosing one of several routes for a conversation, by asking a model once or twice."""
+"""Routing: a model chooses one of several routes for a conversation."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from ..core.errors import XaiMcpError
+from ..core.kinds import META
 from ..core.names import ShownNames
+from ..core.provider_schema import FunctionSpec
 from ..core.tools import ToolKey
 from .conversation import Conversation
-from .models.base import FunctionSpec, Message, Model, ModelReply, ModelRequest
-from .text_protocol import parse_reply
+from .messages import Message
+from .models.base import Model, ModelReply, ModelRequest
+from .protocols.reading import beside_loop
+from .protocols.text_reply import TextReply, parse_reply
 
 _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 _PROMPT = """\
@@ -55,7 +60,8 @@ async def choose_route(model: Model, routes: Sequence[Route], conversation: Any)
     reply = ModelReply("")
     for _ in range(2):
         reply = await model.reply(ModelRequest(messages, tuple(functions.values())), _hear)
-        chosen = _chosen(reply, names, functions)
+        read = await beside_loop(len(reply.text), partial(parse_reply, reply.text))
+        chosen = _chosen(reply, read, names, functions)
         if chosen is not None:
             return chosen
         said: Message = {"role": "assistant", "content": reply.text or "(nothing)"}
@@ -78,19 +84,21 @@ def _functions(routes: Sequence[Route]) -> dict[str, FunctionSpec]:
     """A function without parameters for each route, by the route's name."""
     shown = ShownNames()
     return {
-        x.name: FunctionSpec(shown.show(ToolKey("", x.name)), x.description, _NO_PARAMETERS)
+        x.name: FunctionSpec(
+            shown.show(ToolKey(META.name, "", x.name)), x.description, _NO_PARAMETERS
+        )
         for x in routes
     }
 
 
 def _chosen(
-    reply: ModelReply, names: Sequence[str], functions: Mapping[str, FunctionSpec]
+    reply: ModelReply, read: TextReply, names: Sequence[str], functions: Mapping[str, FunctionSpec]
 ) -> str | None:
-    called = [x.name for x in reply.calls] or [x.name for x in parse_reply(reply.text).calls]
+    called = [x.name for x in reply.calls] or [x.name for x in read.calls]
     for name, function in functions.items():
         if function.name in called:
             return name
-    return _named(" ".join(called), names) or _named(reply.text, names)
+    return _named(" ".join(called), names) or _named(read.thought, names)
 
 
 def _named(text: str, names: Sequence[str]) -> str | None:

@@ -1,81 +1,141 @@
-"""The methods of `Bridge` as coroutines, for programs that own an asyncio loop.
+"""The Python face of the library as coroutines: everything the nodes can do, without a canvas.
 
-See docs/python.md. Kept stable.
+See docs/python.md. Kept stable. `Bridge` has the same methods for callers that wait.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from contextlib import suppress
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import XaiMcpError
 from ..core.events import SourceStatus
-from ..core.results import OnProgress, ToolResult
+from ..core.resources import Completion, Prompt, PromptMessage, Resource
+from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.sign_in import SignIn
 from ..core.tools import JsonObject, Tool
-from . import access
-from .awaiting import outcome_of
-from .content import AioContent
-from .deciding.face import AioDeciding
+from ..history.place import StoreStatus
+from ..policy.decisions import Choice
+from ..settings.models import Settings
+from ..sources.base import LISTS, Completed, OnUpdate
+from . import auth, decisions, history
 from .engine import Engine
-from .past.face import AioPast
+from .history import At
+from .portal import Portal
+from .subscription import AioNews, AioSubscription, OnChange
+
+if TYPE_CHECKING:
+    from ..history.diff.changes import ToolChanged, Version
+    from ..history.event import Event
+    from ..history.graph import Graph
+    from ..history.records import Records, ToolRecord
 
 T = TypeVar("T")
 
 
-class Owner(Protocol):
-    """What is needed of the bridge whose methods these are."""
-
-    @property
-    def is_own_loop(self) -> bool:
-        """Whether the caller runs on the bridge's loop."""
-        ...
-
-    def usable_servers(self) -> tuple[str, ...]:
-        """See `Bridge.usable_servers`."""
-        ...
-
-    def do(
-        self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
-    ) -> Coroutine[Any, Any, T]:
-        """An engine's coroutine method, to be awaited on the bridge's own loop."""
-        ...
-
-    def submit(
-        self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
-    ) -> Future[T]:
-        """Start an engine's coroutine method on the bridge's loop."""
-        ...
-
-
-class AioBridge(AioContent, AioPast, AioDeciding):
+class AioBridge:
     """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
 
     The servers still live on the bridge's own loop: yours is never blocked.
     Cancelling a call cancels it on the server.
     """
 
-    def __init__(self, bridge: Owner) -> None:
-        self._bridge = bridge
+    def __init__(self, portal: Portal, engine: Engine) -> None:
+        self.portal = portal
+        self.engine = engine
+        # One that was forgotten ends its servers all the same.
+        weakref.finalize(self, portal.begin_to_close).atexit = False
+
+    # Servers
 
     async def servers(self) -> list[SourceStatus]:
-        """See `Bridge.servers`."""
+        """How every configured server is doing; the disabled ones say why. Connects nothing."""
         return await self.run(Engine.servers)
 
     async def connect(self, *names: str, wait: bool = False) -> None:
-        """See `Bridge.connect`."""
-        wanted = names or self._bridge.usable_servers()
-        raise_first(await self.run(Engine.start, wanted))
+        """Start these servers in the background, or all usable ones if none is named.
+
+        With `wait`, return when each is ready or has failed within its own
+        limit; `servers()` then tells which. Calling a tool connects what it needs by itself.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used; the others are started.
+        """
+        wanted = names or usable_servers(self.engine.settings)
+        _raise_first(await self.run(Engine.start, wanted))
         if wait:
             await self.run(Engine.connect, wanted)
 
+    async def disconnect(self, server: str) -> None:
+        """Close one server; the next use connects it again.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used.
+        """
+        await self.run(Engine.disconnect, server)
+
+    async def instructions(self, server: str) -> str:
+        """How the server says it wants to be used; empty where it says nothing.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+        """
+        return await self.run(Engine.instructions, server)
+
+    async def ping(self, server: str) -> float:
+        """How many seconds the server needs to answer anything at all, once it is connected.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
+        return await self.run(Engine.ping, server)
+
+    async def refresh(self, server: str, force: bool = False) -> list[Tool]:
+        """Ask the server anew for its tools. With `force` each is written into the history.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
+        return await self.run(history.refresh, server, force)
+
+    async def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:
+        """Forget the access to a server behind a URL and sign in to it anew; its tools.
+
+        `sign_in` gets somebody to do it; without it, the one that the bridge was given.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be had; the message says why.
+        """
+        return await self.run(auth.sign_in, server, sign_in)
+
+    async def sign_out(self, server: str) -> bool:
+        """Forget the access to a server behind a URL; whether there was any.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it is none that one signs in to.
+        """
+        return await self.run(auth.sign_out, server)
+
+    # Tools
+
     async def list_tools(self, server: str) -> list[Tool]:
-        """See `Bridge.list_tools`."""
+        """The tools of one server.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+        """
         return await self.run(Engine.list_tools, server)
 
     async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
-        """See `Bridge.find_server`."""
+        """The first of these servers that offers a tool of that name, or None.
+
+        Servers that cannot be used offer nothing, and are not an error here.
+        """
         return await self.run(Engine.find_server, tool, servers)
 
     async def call_tool(
@@ -88,37 +148,201 @@ class AioBridge(AioContent, AioPast, AioDeciding):
         on_progress: Callable[[float, float | None, str], None] | None = None,
         meta: JsonObject | None = None,
     ) -> ToolResult:
-        """See `Bridge.call_tool`."""
+        """Call a tool and wait for its result. `timeout_seconds` covers connecting too.
+
+        `on_progress(done, total, message)` is called on the bridge's own
+        thread: it should return at once. `meta` goes along for programs at the far side. A result
+        with `is_error` is returned, not raised.
+
+        Raises:
+            UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
+            DefinitionChanged: the same; the tool is pinned and is not what was accepted.
+            SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
+        """
         return await self.run(
             Engine.call_tool,
             server,
             tool,
             arguments,
             timeout_seconds=timeout_seconds,
-            on_progress=as_async(on_progress),
+            on_progress=_as_async(on_progress),
             meta=meta,
         )
 
-    async def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:
-        """See `Bridge.sign_in`."""
-        return await self.run(access.sign_in, server, sign_in)
+    async def disable(self, server: str, *tools: str) -> list[Choice]:
+        """Let no agent use these tools; calls of a person or a program still work.
 
-    async def sign_out(self, server: str) -> bool:
-        """See `Bridge.sign_out`."""
-        return await self.run(access.sign_out, server)
+        It is kept in the history, whatever becomes of the tools and of their server. `canvas` is
+        the server of the tools that are drawn. Other processes know it at their next run.
 
-    async def disconnect(self, server: str) -> None:
-        """See `Bridge.disconnect`."""
-        await self.run(Engine.disconnect, server)
+        Raises:
+            UnknownServer, SettingsError, UnknownTool: there is none, and there was none.
+            SourceFailed: only the server would know, and it cannot be used.
+            StoreFailed: it counts in this process, but cannot be kept.
+        """
+        return await self.run(decisions.for_good, decisions.disable, server, tools)
+
+    async def enable(self, server: str, *tools: str) -> list[Choice]:
+        """Let agents use these tools again. Raises what `disable` does."""
+        return await self.run(decisions.for_good, decisions.enable, server, tools)
+
+    async def accept(self, server: str, *tools: str) -> list[Choice]:
+        """Accept the definitions that these tools have now; without any, all that have changed.
+
+        Calls of a pinned tool are held to what was accepted. Raises what `disable` does.
+        """
+        return await self.run(decisions.for_good, decisions.accept, server, tools)
+
+    # The history. All but `store` raise StoreFailed when it cannot be used.
+
+    async def history(
+        self,
+        server: str | None = None,
+        tool: str | None = None,
+        *,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> list[Event]:
+        """What happened, oldest first: to all, to one server and its tools, or to one tool.
+
+        `limit` is for the newest so many. A time without a zone is one of this machine's.
+
+        Raises:
+            UnknownServer, UnknownTool: the history knows none of that name.
+            StoreFailed: it cannot be used; the message says why and what to do.
+        """
+        return await self.run(history.events, server, tool, since, limit)
+
+    async def records(self, at: At = None) -> Records:
+        """Every server and tool there ever was: now, or as it was known at a time or position.
+
+        Raises:
+            StoreFailed: the history cannot be used; the message says why and what to do.
+        """
+        return await self.run(history.records, at)
+
+    async def tool_record(self, server: str, tool: str) -> ToolRecord:
+        """What is known of one tool: since when it is there, how often it was called and failed.
+
+        Raises:
+            UnknownServer, UnknownTool, StoreFailed: as `history`.
+        """
+        return await self.run(history.tool_record, server, tool)
+
+    async def difference(
+        self, server: str | None = None, tool: str | None = None, *, before: At, after: At = None
+    ) -> list[ToolChanged]:
+        """What is different between two times or positions: of all, of a server, or of a tool.
+
+        A tool whose server is merely not connected has not gone.
+
+        Raises:
+            UnknownServer, UnknownTool, StoreFailed: as `history`.
+        """
+        return await self.run(history.difference, server, tool, before, after)
+
+    async def versions(self, server: str, tool: str) -> list[Version]:
+        """Every definition that a tool had, the first one first, each with how it differs.
+
+        Raises:
+            UnknownServer, UnknownTool, StoreFailed: as `history`.
+        """
+        return await self.run(history.versions, server, tool)
+
+    async def graph(self, at: At = None) -> Graph:
+        """All there ever was and what hangs on what: `as_json()`, `as_mermaid()`.
+
+        Raises:
+            StoreFailed: the history cannot be used; the message says why and what to do.
+        """
+        return await self.run(history.graph, at)
+
+    async def store(self) -> StoreStatus:
+        """Where the history is kept, and what is wrong with that. Does not raise."""
+        return await self.run(history.store)
+
+    # Resources and prompts. All raise what `list_resources` does.
+
+    async def list_resources(self, server: str) -> list[Resource]:
+        """Every resource and resource template of one server.
+
+        Raises:
+            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            SourceClosed, ToolTimeout, ServerError: the far side.
+        """
+        return await self.run(Engine.list_resources, server)
+
+    async def read_resource(
+        self, server: str, uri: str, values: Mapping[str, Any] | None = None
+    ) -> list[ResourcePart]:
+        """The contents of one resource. With `values`, `uri` is a template to be filled in.
+
+        Raises:
+            InvalidArguments: the template needs other values; nothing was sent.
+        """
+        return await self.run(Engine.read_resource, server, uri, values)
+
+    async def list_prompts(self, server: str) -> list[Prompt]:
+        """Every prompt of one server."""
+        return await self.run(Engine.list_prompts, server)
+
+    async def get_prompt(
+        self, server: str, name: str, arguments: Mapping[str, str] | None = None
+    ) -> list[PromptMessage]:
+        """One prompt of one server, filled in with these arguments."""
+        return await self.run(Engine.get_prompt, server, name, arguments)
+
+    async def complete(
+        self,
+        server: str,
+        of: str | Prompt | Resource,
+        argument: str,
+        value: str = "",
+        given: Mapping[str, str] | None = None,
+    ) -> Completion:
+        """How the value of an argument may go on, as the server says; nothing if it cannot tell.
+
+        `of` is a prompt or a resource template, or the name of the one or the URI of the other.
+        `given` are the arguments that are known already.
+        """
+        return await self.run(Engine.complete, server, *_completed(of), argument, value, given)
+
+    async def subscribe(
+        self, server: str, uri: str, on_updated: OnChange | None = None
+    ) -> AioSubscription:
+        """See `Bridge.subscribe`; `on_updated` is called on your loop."""
+        news = AioNews(on_updated)
+        return AioSubscription(news, await listen(self, news.tell, server, uri))
+
+    async def watch(self, server: str, on_changed: OnChange | None = None) -> AioSubscription:
+        """See `Bridge.watch`; `on_changed` is called on your loop."""
+        news = AioNews(on_changed)
+        return AioSubscription(news, await listen(self, news.tell, server, *LISTS))
 
     async def run(self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
-        """Run an engine's coroutine method on the bridge's loop and await it here."""
-        if self._bridge.is_own_loop:
-            return await self._bridge.do(do, *args, **options)
-        return await outcome_of(self._bridge.submit(do, *args, **options))
+        """For our own parts: an engine's coroutine method, run on the bridge's loop."""
+        return await self.portal.awaited(do, self.engine, *args, **options)
 
 
-def as_async(on_progress: Callable[[float, float | None, str], None] | None) -> OnProgress | None:
+async def listen(
+    bridge: AioBridge, tell: OnUpdate, server: str, *whats: str
+) -> Callable[[], Coroutine[Any, Any, None]]:
+    """Have `tell` called on the bridge's loop when these change; what is given ends that."""
+    await bridge.run(Engine.subscribe, server, whats, tell)
+
+    async def leave() -> None:
+        with suppress(RuntimeError):  # the bridge is closed, and with it all of this
+            await bridge.run(Engine.unsubscribe, server, whats, tell)
+
+    return leave
+
+
+def usable_servers(settings: Settings) -> tuple[str, ...]:
+    """See `Bridge.usable_servers`."""
+    return tuple(name for name, server in settings.sources.items() if not server.disabled)
+
+
+def _as_async(on_progress: Callable[[float, float | None, str], None] | None) -> OnProgress | None:
     """The listener of a program as the sources want it."""
     if on_progress is None:
         return None
@@ -129,7 +353,7 @@ def as_async(on_progress: Callable[[float, float | None, str], None] | None) -> 
     return tell
 
 
-def raise_first(refused: Mapping[str, XaiMcpError]) -> None:
+def _raise_first(refused: Mapping[str, XaiMcpError]) -> None:
     """Raise the first of the errors, if there is one."""
     first = next(iter(refused.values()), None)
     try:
@@ -137,3 +361,14 @@ def raise_first(refused: Mapping[str, XaiMcpError]) -> None:
             raise first
     finally:
         del first, refused  # as in `Portal.call`: an error must not hold itself
+
+
+def _completed(of: str | Prompt | Resource) -> tuple[Completed, str]:
+    match of:
+        case Prompt(name):
+            return "prompt", name
+        case Resource(uri):
+            return "template", uri
+        case str(text):
+            # Only a template has anything to fill in, and no prompt is called like that.
+            return ("template" if "{" in text else "prompt"), text

@@ -1,45 +1,54 @@
-"""The Python face of the library: everything the nodes can do, without a canvas.
+"""The Python face of the library for callers that wait: `AioBridge`, from any thread.
 
 See docs/python.md. Kept stable.
 """
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+import logging
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import anyio
 
-from ..catalog.keeping.memory import Memory
-from ..core.events import SourceStatus
-from ..core.questions import Answer, Answerer, Question, answer_with_defaults
-from ..core.results import ToolResult
+from ..core.elicitation import Answerer
 from ..core.sign_in import SignIn
-from ..core.tools import JsonObject, Tool
 from ..history.place import find_place
+from ..history.recording.recorder import HistoryRecorder
+from ..secrets.redactor import Redactor
 from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
-from ..sources.mcp.auth.store import Access, TokenStore
-from . import access
-from .aio import AioBridge, as_async, raise_first
-from .content import Content
-from .deciding.face import Deciding
+from ..sources.base import LISTS
+from ..sources.mcp.auth.token_store import Access, TokenStore
+from .aio import AioBridge, listen, usable_servers
+from .callback_host import host_for
 from .engine import Engine
-from .masking import mask_of
-from .past.face import Past
-from .people.program import host_for
 from .portal import Portal
-from .screen.aside import warn_beside_runs
+from .subscription import News, OnChange, Subscription
 
+logger = logging.getLogger(__name__)
+
+P = ParamSpec("P")
 T = TypeVar("T")
 
-__all__ = ["AioBridge", "Answer", "Bridge", "Question", "answer_with_defaults"]
+
+def waits(
+    method: Callable[Concatenate[AioBridge, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[Bridge, P], T]:
+    """The same method for a thread, which waits for it: it runs on the bridge's loop."""
+
+    @wraps(method)
+    def wait(self: Bridge, *args: P.args, **options: P.kwargs) -> T:
+        return self.aio.portal.call(method, self.aio, *args, **options)
+
+    wait.__qualname__ = f"Bridge.{method.__name__}"
+    return wait
 
 
-class Bridge(Content, Past, Deciding):
+class Bridge:
     """Connects to the configured servers and calls their tools, from any thread.
 
     Servers are started when they are first needed, kept, healed when they
@@ -68,18 +77,17 @@ class Bridge(Content, Past, Deciding):
         token_folder: str | Path | None = None,
         store: str | Path | None = None,
         loaded: Settings | None = None,
+        warn: Callable[[str], None] = logger.warning,
     ) -> None:
         if loaded is None:
             loaded = load_settings() if settings is None else settings_from(settings)
         self.settings = loaded
         folder = Path(token_folder) if token_folder else user_token_folder()
-        place, mask = find_place(loaded, store), mask_of([loaded.secrets])
-        memory = Memory(place, mask, loaded.record, loaded.secrets, warn_beside_runs)
-        room = _EngineRoom(loaded, answer, Access(TokenStore(folder), sign_in), memory)
-        self._portal = Portal(room.serve)
-        self._engine = room.engine
-        # One that was forgotten ends its servers all the same.
-        weakref.finalize(self, self._portal.begin_to_close).atexit = False
+        place, mask = find_place(loaded, store), Redactor([loaded.secrets])
+        recorder = HistoryRecorder(place, mask, loaded.record, loaded.secrets, warn)
+        access = Access(TokenStore(folder), sign_in)
+        self.aio = _opened(lambda: Engine(loaded, host_for(answer), access, recorder))
+        """The same methods as coroutines, for callers that own a loop."""
 
     @classmethod
     def open(
@@ -102,112 +110,61 @@ class Bridge(Content, Past, Deciding):
         )
 
     @property
-    def aio(self) -> AioBridge:
-        """The same methods as coroutines, for callers that own a loop."""
-        return AioBridge(self)  # not kept: they would hold each other
-
-    @property
     def is_open(self) -> bool:
         """False once it was closed."""
-        return self._portal.is_open
-
-    def servers(self) -> list[SourceStatus]:
-        """How every configured server is doing; the disabled ones say why. Connects nothing."""
-        return self.run(Engine.servers)
-
-    def connect(self, *names: str, wait: bool = False) -> None:
-        """Start these servers in the background, or all usable ones if none is named.
-
-        With `wait`, return when each is ready or has failed within its own
-        limit; `servers()` then tells which. Calling a tool connects what it needs by itself.
-
-        Raises:
-            UnknownServer, SettingsError: a name that cannot be used; the others are started.
-        """
-        wanted = names or self.usable_servers()
-        raise_first(self.run(Engine.start, wanted))
-        if wait:
-            self.run(Engine.connect, wanted)
+        return self.aio.portal.is_open
 
     def usable_servers(self) -> tuple[str, ...]:
         """The names of the servers that are neither disabled nor wrong in the settings."""
-        return tuple(n for n, s in self.settings.servers.items() if not s.disabled)
+        return usable_servers(self.settings)
 
-    def list_tools(self, server: str) -> list[Tool]:
-        """The tools of one server.
+    servers = waits(AioBridge.servers)
+    connect = waits(AioBridge.connect)
+    disconnect = waits(AioBridge.disconnect)
+    instructions = waits(AioBridge.instructions)
+    ping = waits(AioBridge.ping)
+    refresh = waits(AioBridge.refresh)
+    sign_in = waits(AioBridge.sign_in)
+    sign_out = waits(AioBridge.sign_out)
 
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+    list_tools = waits(AioBridge.list_tools)
+    find_server = waits(AioBridge.find_server)
+    call_tool = waits(AioBridge.call_tool)
+    disable = waits(AioBridge.disable)
+    enable = waits(AioBridge.enable)
+    accept = waits(AioBridge.accept)
+
+    history = waits(AioBridge.history)
+    records = waits(AioBridge.records)
+    tool_record = waits(AioBridge.tool_record)
+    difference = waits(AioBridge.difference)
+    versions = waits(AioBridge.versions)
+    graph = waits(AioBridge.graph)
+    store = waits(AioBridge.store)
+
+    list_resources = waits(AioBridge.list_resources)
+    read_resource = waits(AioBridge.read_resource)
+    list_prompts = waits(AioBridge.list_prompts)
+    get_prompt = waits(AioBridge.get_prompt)
+    complete = waits(AioBridge.complete)
+
+    def subscribe(self, server: str, uri: str, on_updated: OnChange | None = None) -> Subscription:
+        """Hear when a resource changes: `on_updated(uri)`, or `wait` for it. See `Subscription`.
+
+        `on_updated` is called on the bridge's own thread: it should return at once.
         """
-        return self.run(Engine.list_tools, server)
+        return self._subscription(News(on_updated), server, uri)
 
-    def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
-        """The first of these servers that offers a tool of that name, or None.
+    def watch(self, server: str, on_changed: OnChange | None = None) -> Subscription:
+        """Hear when the server's list of `tools`, `prompts` or `resources` changes, by that name.
 
-        Servers that cannot be used offer nothing, and are not an error here.
+        `on_changed` is called on the bridge's own thread: it should return at once.
         """
-        return self.run(Engine.find_server, tool, servers)
-
-    def call_tool(
-        self,
-        server: str,
-        tool: str,
-        arguments: JsonObject | None = None,
-        *,
-        timeout_seconds: float | None = None,
-        on_progress: Callable[[float, float | None, str], None] | None = None,
-        meta: JsonObject | None = None,
-    ) -> ToolResult:
-        """Call a tool and wait for its result. `timeout_seconds` covers connecting too.
-
-        `on_progress(done, total, message)` is called on the bridge's own
-        thread: it should return at once. `meta` goes along for programs at the far side. A result
-        with `is_error` is returned, not raised.
-
-        Raises:
-            UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
-            DefinitionChanged: the same; the tool is pinned and is not what was accepted.
-            SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
-        """
-        return self.run(
-            Engine.call_tool,
-            server,
-            tool,
-            arguments,
-            timeout_seconds=timeout_seconds,
-            on_progress=as_async(on_progress),
-            meta=meta,
-        )
-
-    def disconnect(self, server: str) -> None:
-        """Close one server; the next use connects it again.
-
-        Raises:
-            UnknownServer, SettingsError: a name that cannot be used.
-        """
-        self.run(Engine.disconnect, server)
-
-    def sign_in(self, server: str, sign_in: SignIn | None = None) -> list[Tool]:
-        """Forget the access to a server behind a URL and sign in to it anew; its tools.
-
-        `sign_in` gets somebody to do it; without it, the one that the bridge was given.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it cannot be had; the message says why.
-        """
-        return self.run(access.sign_in, server, sign_in)
-
-    def sign_out(self, server: str) -> bool:
-        """Forget the access to a server behind a URL; whether there was any.
-
-        Raises:
-            UnknownServer, SettingsError, SourceFailed: it is none that one signs in to.
-        """
-        return self.run(access.sign_out, server)
+        return self._subscription(News(on_changed), server, *LISTS)
 
     def close(self) -> None:
         """End all servers and the bridge's thread, within seconds. May be called more than once."""
-        self._portal.close()
+        self.aio.portal.close()
 
     def __enter__(self) -> Bridge:
         return self
@@ -215,42 +172,36 @@ class Bridge(Content, Past, Deciding):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    # For our own parts of the package
+
     def run(self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
         """Run an engine's coroutine method on the bridge's loop and wait for it."""
-        return self._portal.call(do, self._engine, *args, **options)
-
-    @property
-    def is_own_loop(self) -> bool:
-        """Whether the caller runs on the bridge's loop, as a progress listener does."""
-        return self._portal.is_here
-
-    def do(
-        self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
-    ) -> Coroutine[Any, Any, T]:
-        """An engine's coroutine method, to be awaited on the bridge's own loop."""
-        return do(self._engine, *args, **options)
+        return self.aio.portal.call(do, self.aio.engine, *args, **options)
 
     def submit(
         self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
     ) -> Future[T]:
         """Start an engine's coroutine method on the bridge's loop."""
-        return self._portal.submit(do, self._engine, *args, **options)
+        return self.aio.portal.submit(do, self.aio.engine, *args, **options)
+
+    def _subscription(self, news: News, server: str, *whats: str) -> Subscription:
+        portal = self.aio.portal
+        end = portal.call(listen, self.aio, news.tell, server, *whats)
+
+        def leave() -> None:
+            if portal.is_open:
+                portal.call(end)
+
+        return Subscription(news, leave)
 
 
-class _EngineRoom:
-    """Where the engine is made and runs. Does not know the bridge, so that one can be forgotten."""
+def _opened(make: Callable[[], Engine]) -> AioBridge:
+    """An engine on a loop of its own. Neither knows the bridge, so that one can be forgotten."""
+    made: list[Engine] = []
 
-    engine: Engine
+    async def serve(ready: Callable[[], None], stop: anyio.Event) -> None:
+        made.append(make())
+        await made[0].serve(ready, stop)
 
-    def __init__(
-        self, settings: Settings, answer: Answerer | None, access: Access, memory: Memory
-    ) -> None:
-        self._settings = settings
-        self._answer = answer
-        self._access = access
-        self._memory = memory
-
-    async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
-        host = host_for(self._answer)
-        self.engine = Engine(self._settings, host, self._access, self._memory)
-        await self.engine.serve(ready, stop)
+    portal = Portal(serve)
+    return AioBridge(portal, made[0])

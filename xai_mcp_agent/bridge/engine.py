@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import replace
-from functools import partial
+from itertools import groupby
 from typing import Any
 
 import anyio
 
 from ..catalog.catalog import Catalog
-from ..catalog.keeping.memory import Memory
+from ..catalog.definitions import Definitions
 from ..core.errors import (
-    InvalidArguments,
     SettingsError,
     SourceFailed,
     UnknownServer,
@@ -22,27 +21,27 @@ from ..core.errors import (
     XaiMcpError,
 )
 from ..core.events import Observer, SourceEvent, SourceStatus
-from ..core.kinds import STATIC
+from ..core.host import Host
+from ..core.invocation import PROGRAM, Caller, ToolInvocation
+from ..core.kinds import MCP, kind_named
 from ..core.names import nearest
 from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
-from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool, ToolKey
+from ..history.recording.recorder import HistoryRecorder
+from ..policy.decisions import Decisions
 from ..settings.models import Settings
-from ..sources.base import Completed, OnUpdate, ResourceSource, Source, unchecked
-from ..sources.host import Host
-from ..sources.mcp.auth.store import Access
-from ..sources.mcp.offers.updates import Updates
-from ..sources.mcp.source import McpSource
+from ..sources.base import Completed, OnUpdate, Source, SourceFeatures
+from ..sources.mcp.auth.token_store import Access
+from ..sources.mcp.server_features.subscriptions import UpdateListeners
 from ..sources.pool import SourcePool
-from .deciding.choices import Choices
-from .remembered import remembered
-from .settling import Settling
+from ..sources.registry import SourceContext, make_source
+from .calls import CallPipeline
+from .flush import HistoryFlush
 
 # At the end, for what is not yet in the history.
 _WRITE_SECONDS = 3.0
-# What is left of a call's limit after connecting; at least enough to ask at all.
 _SHORTEST_CALL_SECONDS = 0.1
 
 
@@ -50,25 +49,33 @@ class Engine:
     """Made and used on the bridge's event loop only.
 
     `host` answers what servers ask where whoever makes the call does not; `access` is how we get
-    access where servers want authorization; `memory` is told of all that happens.
+    access where servers want authorization; `recorder` is told of all that happens.
     """
 
     def __init__(
-        self, settings: Settings, host: Host, access: Access | None, memory: Memory
+        self, settings: Settings, host: Host, access: Access | None, recorder: HistoryRecorder
     ) -> None:
+        self.caller = PROGRAM
         self.settings = settings
-        self.memory = memory
-        self.settling = Settling(memory)
+        self.recorder = recorder
+        self.flush = HistoryFlush(recorder)
         self._host = host
         self.access = access
         self.signing_in: dict[str, Access] = {}  # while somebody does, by server
         self.one_sign_in = defaultdict[str, anyio.Lock](anyio.Lock)  # at a time, by server
-        self.catalog = Catalog()
-        self.choices = Choices(memory, self.catalog, settings.secrets.mask)
-        self.pool = SourcePool(self._make_source, _Observers(self.catalog, memory, self.choices))
-        self._checks = ArgumentChecks()
+        self.catalog = Catalog(recorder)
+        self.decisions = Decisions(recorder, self.catalog, settings.secrets.redact)
+        self.pool = SourcePool(self._make_source, _Observers(recorder, self.catalog))
+        self.definitions = Definitions()
+        self.calls = CallPipeline(self.decisions, recorder, self._current, self.is_pinned)
         # By server: who listens for changes goes on doing so when it was closed and is used again.
-        self._updates: dict[str, Updates] = {}
+        self._updates: dict[str, UpdateListeners] = {}
+
+    def for_caller(self, caller: Caller) -> Engine:
+        """The same engine, for what this caller does."""
+        engine = copy(self)
+        engine.caller = caller
+        return engine
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
         """Say `ready`, keep the sources until `stop` is set, then close them all."""
@@ -76,35 +83,35 @@ class Engine:
             await self.pool.serve(ready, stop)
         finally:
             # Nobody else is on the loop any more, and Python may refuse new threads by now.
-            self.memory.close(_WRITE_SECONDS)
+            self.recorder.close(_WRITE_SECONDS)
 
     async def servers(self) -> list[SourceStatus]:
-        """How every server in the settings is doing, the disabled and the broken included."""
+        """How every source in the settings is doing, the disabled and the broken included."""
         live = self.pool.statuses()
         configured = {
             name: live.get(name)
             or SourceStatus(
                 name=name,
-                kind="mcp",
-                state="disabled" if server.disabled else "idle",
-                transport=server.transport,
+                kind=source.kind.name,
+                state="disabled" if source.disabled else "idle",
+                transport=source.transport,
             )
-            for name, server in self.settings.servers.items()
+            for name, source in self.settings.sources.items()
         }
-        broken = {
-            name: SourceStatus(
+        broken = [
+            SourceStatus(
                 name=name,
-                kind="mcp",
+                kind=self.settings.problem_kinds.get(name, MCP).name,
                 state="disabled",
                 error=f"{problem.file}, at {problem.key_path}: {problem.problem}",
                 next_step=problem.fix,
             )
             for name, problem in self.settings.problems.items()
-        }
+        ]
         known = self.settings.servers.values()
         signed_in = await self.access.store.where_signed_in(known) if self.access else {}
         found = [replace(x, signed_in=signed_in.get(x.name, "")) for x in configured.values()]
-        return [*found, *broken.values()]
+        return [*found, *broken]
 
     async def start(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
         """Begin to connect these, without waiting; those that cannot be, with the reason."""
@@ -121,12 +128,12 @@ class Engine:
         """Wait for all of these at once, each to its own limit; the failed ones with the reason."""
         wanted = list(names)
         refused = await self.start(wanted)
-        verdicts = await self.pool.ready(x for x in wanted if x not in refused)
+        verdicts = await self.pool.ready((x for x in wanted if x not in refused), self.caller)
         return refused | {name: error for name, error in verdicts.items() if error}
 
     async def list_tools(self, server: str) -> list[Tool]:
         """The server's tools, connecting it first if needed."""
-        inventory = await self.pool.start(server).ready()
+        inventory = await self.pool.start(server).ready(self.caller)
         return list(inventory.tools)
 
     async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
@@ -145,66 +152,60 @@ class Engine:
         timeout_seconds: float | None = None,
         on_progress: OnProgress | None = None,
         meta: JsonObject | None = None,
-        shown_name: str = "",
-        pinned_as: Tool | None = None,
     ) -> ToolResult:
-        """Check the arguments against the tool's schema, then call it; see `Source.call`.
-
-        `shown_name` is what the caller calls the tool, if it is not `tool`. `pinned_as` is the tool
-        as an agent knows it that wants its tools pinned.
+        """Call a tool by its name; see `CallPipeline`.
 
         Raises:
             UnknownTool: the server does not offer it.
-            DefinitionChanged: it is pinned, and not what was accepted; nothing was sent.
-            InvalidArguments: they do not fit; nothing was sent.
         """
-        source, arguments = self.pool.start(server), arguments or {}
-        listed = self.catalog.get(ToolKey(server, tool)) if source.state == "ready" else None
-        is_pinned = pinned_as is not None or self.is_pinned(server)
-        if listed is None or is_pinned:  # of a pinned one no older listing will do
+        source, arguments, started = self.pool.start(server), arguments or {}, anyio.current_time()
+        listed = self.catalog.named(server, tool) if source.state == "ready" else None
+        if listed is None:
+            listed = await self._listed(source, tool, timeout_seconds, self.caller)
+            timeout_seconds = _left(timeout_seconds, started)
+        call = ToolInvocation(
+            listed, arguments, self.caller, "", timeout_seconds, on_progress, meta
+        )
+        return await self.call(call)
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Make a call of a source's tool; see `CallPipeline`."""
+        return await self.calls.run(invocation, self.perform)
+
+    async def perform(self, invocation: ToolInvocation) -> ToolResult:
+        """Have its source make a call that may be made; see `Source.call`."""
+        return await self.pool.start(invocation.tool.source).call(invocation)
+
+    def is_pinned(self, key: ToolKey, caller: Caller) -> bool:
+        """Whether the settings, or the caller, want the tool held to what was accepted of it."""
+        if not key.source:
+            return False  # drawn, or our own
+        entry = self.settings.sources.get(key.source)
+        return caller.pins or (entry is not None and entry.pin)
+
+    async def _current(self, invocation: ToolInvocation) -> ToolInvocation:
+        """With the tool as its source lists it now; of a pinned one no older listing will do."""
+        tool = invocation.tool
+        if not tool.source:
+            return invocation
+        source, limit = self.pool.start(tool.source), invocation.timeout_seconds
+        listed = self.catalog.named(tool.source, tool.name) if source.state == "ready" else None
+        if listed is None or self.is_pinned(tool.key, invocation.caller):
             started = anyio.current_time()
-            listed = await self._listed(source, tool, timeout_seconds)
-            if timeout_seconds is not None:
-                left = timeout_seconds - (anyio.current_time() - started)
-                timeout_seconds = max(left, _SHORTEST_CALL_SECONDS)
-        if is_pinned:
-            await self.choices.hold(listed, pinned_as)
-        arguments = self.fitting_arguments(listed, arguments, shown_name)
-        if meta and (problems := _not_json(meta)):
-            raise InvalidArguments("meta", problems, "values that JSON can hold")
-        with remembered(self.memory, listed.key, arguments) as call:
-            call.result = result = await source.call(
-                tool, arguments, timeout_seconds=timeout_seconds, on_progress=on_progress,
-                meta=meta, check=partial(self.choices.check, listed) if is_pinned else unchecked,
-            )  # fmt: skip
-        return result
+            listed = await self._listed(source, tool.name, limit, invocation.caller)
+            limit = _left(limit, started)
+        if listed is tool and limit == invocation.timeout_seconds:
+            return invocation
+        return replace(invocation, tool=listed, timeout_seconds=limit)
 
-    def is_pinned(self, server: str) -> bool:
-        """Whether the settings want the server's tools held to what was accepted."""
-        entry = self.settings.servers.get(server)
-        return entry is not None and entry.pin
+    async def seed(self, tools: Iterable[Tool]) -> None:
+        """Write down that these tools are there from the start."""
+        self.record_static(tools)
 
-    def fitting_arguments(
-        self, tool: Tool, arguments: JsonObject, shown_name: str = ""
-    ) -> JsonObject:
-        """The arguments as they are sent: as given, or without nulls that mean "not given".
-
-        Raises:
-            InvalidArguments: they do not fit; this saves a round trip to the server.
-        """
-        problems = _not_json(arguments) or self._problems(tool, arguments)
-        if problems and None in arguments.values():
-            given = without_idle_nulls(arguments, tool.input_schema)
-            if not self._problems(tool, given):
-                return given
-        if problems:
-            name = shown_name or tool.name
-            raise InvalidArguments(name, problems, signature(tool.input_schema))
-        return arguments
-
-    async def seed(self, drawn: Iterable[Tool]) -> None:
-        """Write down that these tools are drawn on the canvas."""
-        self.memory.seeded(STATIC, drawn)
+    def record_static(self, tools: Iterable[Tool]) -> None:
+        """The same, where there is nothing to wait for."""
+        for kind, found in groupby(sorted(tools, key=_kind), key=_kind):
+            self.recorder.seeded(kind_named(kind), found)
 
     async def tool(self, server: str, name: str) -> Tool:
         """One tool of one server, connecting it first if needed.
@@ -212,11 +213,11 @@ class Engine:
         Raises:
             UnknownTool: the server does not offer it; the message names the nearest it does.
         """
-        return await self._listed(self.pool.start(server), name, None)
+        return await self._listed(self.pool.start(server), name, None, self.caller)
 
     async def refresh(self, server: str) -> list[Tool]:
         """List the server's tools anew."""
-        inventory = await self.pool.start(server).refresh()
+        inventory = await self.pool.start(server).refresh(self.caller)
         return list(inventory.tools)
 
     async def disconnect(self, server: str) -> None:
@@ -226,7 +227,7 @@ class Engine:
             UnknownServer: a name the settings do not have.
         """
         if server not in self.pool.running():
-            self.settings.server(server)
+            self.settings.source(server)
         await self.pool.stop(server)
 
     async def list_resources(self, server: str) -> list[Resource]:
@@ -260,7 +261,7 @@ class Engine:
         value: str,
         given: Mapping[str, str] | None = None,
     ) -> Completion:
-        """How an argument of a prompt or a template may go on; see `ResourceSource.complete`."""
+        """How an argument of a prompt or a template may go on; see `SourceFeatures.complete`."""
         return await self._resources(server).complete(kind, of, argument, value, given or {})
 
     async def subscribe(self, server: str, whats: Iterable[str], tell: OnUpdate) -> None:
@@ -271,29 +272,31 @@ class Engine:
     async def unsubscribe(self, server: str, whats: Iterable[str], tell: OnUpdate) -> None:
         """Do not tell it any more. Connects nothing."""
         source = self.pool.running().get(server)
+        features = None if source is None else source.features(self.caller)
         for what in whats:
-            if isinstance(source, ResourceSource):
-                await source.unsubscribe(what, tell)
+            if features is not None:
+                await features.unsubscribe(what, tell)
             else:
                 self._updates[server].remove(what, tell)
 
     async def instructions(self, server: str) -> str:
         """How the server says it wants to be used; empty where it says nothing."""
-        return (await self.pool.start(server).ready()).instructions
+        return (await self.pool.start(server).ready(self.caller)).instructions
 
     async def ping(self, server: str) -> float:
         """How many seconds the server needs to answer anything at all."""
         return await self._resources(server).ping()
 
-    async def _listed(self, source: Source, tool: str, timeout_seconds: float | None) -> Tool:
+    async def _listed(
+        self, source: Source, tool: str, timeout_seconds: float | None, caller: Caller
+    ) -> Tool:
         """The tool as it is now: connected first if needed, listed again if it may be new."""
         try:
             with anyio.fail_after(timeout_seconds):
-                await source.ready()
-                key = ToolKey(source.name, tool)
-                if self.catalog.get(key) is None:
-                    await source.refresh()
-                return self.catalog.require(key)
+                await source.ready(caller)
+                if self.catalog.named(source.name, tool) is None:
+                    await source.refresh(caller)
+                return self.catalog.require(source.name, tool)
         except TimeoutError as cause:
             raise SourceFailed(
                 source.name,
@@ -302,27 +305,25 @@ class Engine:
                 source.status().stderr_tail,
             ) from cause
 
-    def _problems(self, tool: Tool, arguments: JsonObject) -> list[str]:
-        return self._checks.problems(tool.key, tool.input_schema, arguments)
-
-    def _resources(self, server: str) -> ResourceSource:
-        source = self.pool.start(server)
-        if not isinstance(source, ResourceSource):
+    def _resources(self, server: str) -> SourceFeatures:
+        features = self.pool.start(server).features(self.caller)
+        if features is None:
             raise UnknownTool(f"{server} is a source without resources and prompts.")
-        return source
+        return features
 
     def _make_source(self, name: str) -> Source:
-        server = self.settings.server(name)
-        if server.disabled:
+        settings = self.settings.source(name)
+        if settings.disabled:
             raise UnknownServer(
-                f"Server {name!r} is disabled in {self.settings.file}. "
+                f"{settings.kind.noun.capitalize()} {name!r} is disabled in {self.settings.file}. "
                 'Remove `"disabled": true` there to use it.',
                 name,
-                nearest(name, self.settings.servers),
+                nearest(name, self.settings.sources),
             )
-        updates = self._updates.setdefault(name, Updates())
+        updates = self._updates.setdefault(name, UpdateListeners())
         access = self.signing_in.get(name, self.access)
-        return McpSource(server, self.settings.secrets.mask, self._host, updates, access)
+        context = SourceContext(self.settings.secrets.redact, self._host, updates, access)
+        return make_source(settings, context)
 
 
 class _Observers:
@@ -336,10 +337,10 @@ class _Observers:
             observer.notice(event)
 
 
-def _not_json(arguments: JsonObject) -> list[str]:
-    """Why they cannot be sent at all. The checks look only at what a schema mentions."""
-    try:
-        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as cause:
-        return [f"not JSON: {cause}"]
-    return []
+def _left(limit: float | None, started: float) -> float | None:
+    """What is left of a call's limit; at least enough to ask at all."""
+    return limit and max(limit - (anyio.current_time() - started), _SHORTEST_CALL_SECONDS)
+
+
+def _kind(tool: Tool) -> str:
+    return tool.key.kind

@@ -1,4 +1,4 @@
-"""The door between ordinary threads and the bridge's one event loop."""
+"""One event loop in a thread of its own, and the ways to call into it: from threads and loops."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import asyncio
 import atexit
 import concurrent.futures
 import os
+import selectors
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import anyio
 
 from ..core.errors import SourceError
-from .forks import new_loop
 
 T = TypeVar("T")
 Main: TypeAlias = Callable[[Callable[[], None], anyio.Event], Awaitable[None]]
@@ -25,8 +25,12 @@ _START_SECONDS = 30.0
 _STEP_SECONDS = 1.0
 # Sources are ended within eight seconds; a little more for the loop itself.
 _CLOSE_SECONDS = 12.0
+# In a notebook an interrupt only marks the cell as cancelled: a loop that sleeps sees it when
+# something wakes it up.
+_BEAT_SECONDS = 1.0
 
 _open_portals: weakref.WeakSet[Portal] = weakref.WeakSet()
+_selectors: weakref.WeakSet[selectors.BaseSelector] = weakref.WeakSet()
 
 
 class Portal:
@@ -86,6 +90,29 @@ class Portal:
             # and with them the run of a workflow, until garbage is collected.
             del call
 
+    async def awaited(
+        self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
+    ) -> T:
+        """As `call`, for a caller on a loop, which it does not block. It may be this loop.
+
+        Cancelling it cancels what was called.
+
+        Raises:
+            RuntimeError: as `submit`, or the portal was closed meanwhile.
+        """
+        if self.is_here:
+            return await make(*args, **options)
+        pulse = _Pulse(asyncio.get_running_loop())
+        try:
+            return await asyncio.wrap_future(self.submit(make, *args, **options))
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise  # it is the caller who was cancelled, not the call
+            raise closed_meanwhile() from None
+        finally:
+            pulse.stop()
+
     def submit(
         self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any
     ) -> concurrent.futures.Future[T]:
@@ -101,8 +128,9 @@ class Portal:
     def close(self) -> None:
         """End `main` and the thread. Bounded in time; may be called more than once."""
         self.begin_to_close()
-        # In its own thread, and in a fork of the process, there is nothing to wait for.
-        if not self.is_here and self._pid == os.getpid():
+        # In its own thread, and in a fork of the process, there is nothing to wait for; nor where
+        # an interrupt came before the thread began.
+        if self._thread.is_alive() and not self.is_here and self._pid == os.getpid():
             self._thread.join(_CLOSE_SECONDS)
 
     def begin_to_close(self) -> None:
@@ -148,7 +176,7 @@ class Portal:
             call.cancel()
 
     def _run(self) -> None:
-        anyio.run(self._park, backend="asyncio", backend_options={"loop_factory": new_loop})
+        anyio.run(self._park, backend="asyncio", backend_options={"loop_factory": _new_loop})
 
     async def _park(self) -> None:
         self._stop = anyio.Event()
@@ -213,6 +241,20 @@ class _Call(Generic[T]):
             self._not_done.release()
 
 
+class _Pulse:
+    """Wakes a loop now and then."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._beat()
+
+    def stop(self) -> None:
+        self._next.cancel()
+
+    def _beat(self) -> None:
+        self._next = self._loop.call_later(_BEAT_SECONDS, self._beat)
+
+
 def closed_meanwhile() -> RuntimeError:
     """What a call gets that was under way when its bridge was closed."""
     return RuntimeError("The bridge was closed before the call was done.")
@@ -226,3 +268,43 @@ def _close_all() -> None:
         portal.begin_to_close()
     for portal in portals:
         portal.close()
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """A loop of the kind that somebody has chosen for this process, else Python's own."""
+    loop = asyncio.new_event_loop()
+    if os.name != "posix" or type(loop) is not asyncio.SelectorEventLoop:
+        return loop
+    loop.close()
+    selector = selectors.DefaultSelector()
+    _selectors.add(selector)
+    return asyncio.SelectorEventLoop(selector)
+
+
+# A fork inherits the parent's ends of everything the loop watches: pipes to servers, connections,
+# and the loop's own selector. Kept open there, a server would not see its stdin close when the
+# parent ends; and what the child collects as garbage would unregister the parent's pipes, because
+# both share one selector. So the child replaces its copies by ones that lead nowhere.
+
+
+def _let_go_of_the_parents() -> None:
+    """In a child that was just forked; the numbers stay taken, so that nothing else gets them."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for selector in list(_selectors):
+        for number in _numbers_in(selector):
+            os.dup2(nowhere, number, inheritable=False)
+    os.close(nowhere)
+    _selectors.clear()
+
+
+def _numbers_in(selector: selectors.BaseSelector) -> list[int]:
+    """Every file number that the selector watches, and its own where it has one."""
+    watched = cast("Mapping[Any, selectors.SelectorKey] | None", selector.get_map())
+    if watched is None:
+        return []  # it was closed
+    own = getattr(selector, "fileno", None)
+    return [key.fd for key in watched.values()] + ([own()] if own else [])
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go_of_the_parents)

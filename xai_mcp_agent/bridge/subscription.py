@@ -1,4 +1,4 @@
-"""What a program holds while it hears of changes: how to wait for them, and how to stop."""
+"""Subscriptions to changes of resources and lists: wait for the next change, or be called."""
 
 from __future__ import annotations
 

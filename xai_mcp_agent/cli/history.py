@@ -1,16 +1,51 @@
-"""`xai-mcp-agent history`: what happened to servers and tools, when, and why."""
+"""`xai-mcp-agent history`, `diff` and `graph`: what the history tells; no server is started."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import os
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
-from ..bridge.past.events import events_text
-from .options import AsJson, SettingsFile, Since, StoreOption
-from .output import echo_json, say
-from .past import opened, say_nothing_yet, text_width
+from ..bridge.history import At, when
+from ..console.text import as_it_is, count
+from ..core.errors import StoreFailed, XaiMcpError
+from ..history.place import Place, find_place
+from ..settings.load import load_settings
+from ..views.history import (
+    change_json,
+    changes_text,
+    event_json,
+    events_text,
+    version_json,
+    versions_text,
+)
+from ..views.times import time_text
+from .output import (
+    AsJson,
+    AtTime,
+    FromTime,
+    SettingsFile,
+    Since,
+    StoreOption,
+    ToTime,
+    echo_json,
+    say,
+    text_width,
+)
 
+if TYPE_CHECKING:
+    from ..history.store import Store
+
+Format: TypeAlias = Literal["mermaid", "json", "html"]
+
+_BY_SUFFIX: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json"}
 # What a person looks through, and a program reads in a moment; nobody asks for a million by chance.
 _USUAL_LIMIT = 1000
 
@@ -33,14 +68,14 @@ def history(
             echo_json([]) if as_json else say_nothing_yet(store, settings)
             return
         # Loads SQLAlchemy, as opening it did.
-        from ..catalog.asking.named import events_about
         from ..history.log import Range
+        from ..history.queries import events_about
 
         # One more tells whether there is more.
         events = events_about(found, server, tool, Range(since=since, limit=limit + 1))
     shown = events[-limit:]
     if as_json:
-        echo_json([x.as_json() for x in shown])
+        echo_json([event_json(x) for x in shown])
         return
     if len(events) > limit:
         newest = f"{limit:,} events" if limit > 1 else "event"
@@ -49,3 +84,200 @@ def history(
         say("Nothing happened that is remembered and fits these options.")
         return
     say(events_text(shown, text_width()))
+
+
+def diff(
+    server: Annotated[str, typer.Argument(help="The server; `canvas` has the tools you drew.")],
+    tool: Annotated[str | None, typer.Argument(help="Only this tool.")] = None,
+    before: FromTime = None,
+    after: ToTime = None,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what changed in the tools of a server. Starts no server.
+
+    Without times: of a server the last change, of one tool all its changes.
+    """
+    with opened(store, settings) as found:
+        if found is None:
+            echo_json([]) if as_json else say_nothing_yet(store, settings)
+        elif tool is not None and before is None and after is None:
+            _tell_versions(found, server, tool, as_json=as_json)
+        else:
+            _tell_changes(found, server, tool, before, after, as_json=as_json)
+
+
+def graph(
+    at: AtTime = None,
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", help="Default: what the name of FILE says, else mermaid."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write it there. Default: print it."),
+    ] = None,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Give the graph of all servers and tools there ever were, and what is dead. Starts no server.
+
+    mermaid is text that GitHub, GitLab and notebooks draw; html is a page for a browser.
+    """
+    wanted = format_ or _BY_SUFFIX.get(out.suffix.lower() if out else "", "mermaid")
+    with opened(store, settings) as found:
+        text = None if found is None else _drawn(found, at, wanted)
+    if text is None:
+        say_nothing_yet(store, settings)
+    elif out is None:
+        say(text.rstrip("\n"))
+    else:
+        _write(out, text)
+
+
+@contextmanager
+def opened(store: str | None, settings: Path | None) -> Generator[Store | None]:
+    """The history, to read: no server is started for it. None where nothing was ever kept.
+
+    Raises:
+        StoreFailed: it cannot be used, or is not where somebody said that it is.
+        SettingsError: the settings file cannot be read.
+    """
+    found = _found(_place(store, settings), is_named=bool(store))
+    if found is None:
+        yield None
+        return
+    try:
+        _note_ends(found)
+        yield found
+    finally:
+        found.close()
+
+
+def say_nothing_yet(store: str | None, settings: Path | None) -> None:
+    """Tell a person that there is no history."""
+    say(
+        f"Nothing is remembered yet in {_place(store, settings).shown}. It begins when a workflow "
+        "or a command uses a server."
+    )
+
+
+def shown_at(at: At) -> str:
+    """A point of the history, to read."""
+    if at is None:
+        return "now"
+    return time_text(at) if isinstance(at, datetime) else f"event {at}"
+
+
+def _found(place: Place, *, is_named: bool) -> Store | None:
+    if place.file is not None and not place.file.exists():
+        if is_named:
+            raise StoreFailed(place.shown, "there is no such file.", "Name another one.")
+        return None
+    # Here: no other command should wait for SQLAlchemy.
+    from ..history.store import NoHistory, open_to_read
+
+    try:
+        return open_to_read(place)
+    except NoHistory:
+        if is_named:
+            raise
+        return None
+
+
+def _place(store: str | None, settings: Path | None) -> Place:
+    place = find_place(load_settings(settings), store)
+    # Whoever names a file wants to see what is in it, whichever project's it is.
+    return replace(place, any_project=True) if store and place.file else place
+
+
+def _note_ends(store: Store) -> None:
+    """Write down the end of processes that had no time to: what they had is not there any more."""
+    from ..history.recording.report_writer import ReportWriter  # loads SQLAlchemy
+    from ..history.runs import Runs
+    from ..history.store import open_store
+
+    file = store.place.file
+    if file is not None and not os.access(file, os.W_OK):
+        return
+    with suppress(StoreFailed):  # it can be read all the same
+        with store.reading() as connection:
+            ended = Runs(store.project_id).ended_silently(connection)
+        if ended:
+            ReportWriter(open_store(store.place), as_it_is).close()
+
+
+def _tell_versions(store: Store, server: str, tool: str, *, as_json: bool) -> None:
+    from ..history.queries import versions_named  # loads SQLAlchemy
+
+    versions = versions_named(store, server, tool)
+    if as_json:
+        echo_json([version_json(x) for x in versions])
+    else:
+        say(f"{server}.{tool}, {count(len(versions), 'version')}:")
+        say(versions_text(versions, text_width()))
+
+
+def _tell_changes(
+    store: Store, server: str, tool: str | None, before: At, after: At, *, as_json: bool
+) -> None:
+    from ..history.queries import changes_between, last_change
+
+    since, header = before, f"{server}, from {shown_at(before)} to {shown_at(after)}:"
+    if before is None:
+        since, at = last_change(store, server, when(after)) or (0, None)
+        never = "was never listed" if after is None else f"was not listed by {shown_at(after)}"
+        header = f"{server}, last changed {time_text(at)}:" if at else f"{server} {never}:"
+    elif _is_later(store, before, after):
+        raise typer.BadParameter(
+            f"--from ({shown_at(before)}) is later than --to ({shown_at(after)})."
+        )
+    changes = changes_between(store, server, tool, when(since), when(after))
+    if as_json:
+        echo_json([change_json(x) for x in changes])
+    else:
+        say(f"{header}\n{changes_text(changes, text_width())}")
+
+
+def _is_later(store: Store, before: At, after: At) -> bool:
+    from ..history.queries import position_of
+
+    first, last = (position_of(store, when(x)) for x in (before, after))
+    return first is not None and last is not None and first > last
+
+
+def _drawn(store: Store, at: At, wanted: Format) -> str:
+    from ..history.queries import graph_at  # loads SQLAlchemy
+
+    found = graph_at(store, when(at))
+    match wanted:
+        case "mermaid":
+            return found.as_mermaid()
+        case "json":
+            return json.dumps(found.as_json(), indent=2)
+        case "html":
+            from ..views.graph import graph_page  # loads a library for templates
+
+            return graph_page(found, _time(store, at))
+
+
+def _time(store: Store, at: At) -> datetime | None:
+    if at is None or isinstance(at, datetime):
+        return at
+    from ..history.log import Range
+    from ..history.queries import events_in
+
+    return next((x.time for x in events_in(store, Range(after=at - 1, until=at))), None)
+
+
+def _write(file: Path, text: str) -> None:
+    if file.suffix.lower() == ".md":  # where a page of Markdown shows the drawing
+        text = f"```mermaid\n{text.rstrip()}\n```"
+    try:
+        file.write_text(f"{text.rstrip()}\n", encoding="utf-8")
+    except OSError as cause:
+        raise XaiMcpError(
+            f"{file} cannot be written: {cause.strerror}. Name another one."
+        ) from cause
+    say(f"Written: {file}")

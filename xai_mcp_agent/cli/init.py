@@ -1,9 +1,4 @@
-"""`xai-mcp-agent init`: makes any folder a ready Xircuits working folder.
-
-Xircuits imports components from the working folder's own `xai_components`, and that
-folder hides the installed one. So ours must be in there too: as a link, which follows
-every upgrade, or as copies. A user's file is never overwritten.
-"""
+"""`xai-mcp-agent init`: makes any folder a ready Xircuits working folder."""
 
 from __future__ import annotations
 
@@ -18,17 +13,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..bridge.freshness import (
-    COMPONENT_FILES,
-    COMPONENTS,
-    LIBRARY,
-    installed_components_folder,
-)
+from ..canvas.installation import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
 from ..core.errors import XaiMcpError
 from ..core.shell import shown_command
-from .clashes import Clash, clash_lines, find_clashes
-from .files import free_backup_name
-from .output import print_json, say
+from .component_files import Clash, clash_lines, find_clashes
+from .output import echo_json, free_backup_name, say
 
 Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date"]
 
@@ -294,7 +283,7 @@ def init(
     """
     report = init_folder(folder, link=not copy, workshop=workshop)
     if as_json:
-        print_json(report)
+        echo_json(report)
     else:
         say("\n".join(_lines(report, folder, workshop)))
 

@@ -1,4 +1,4 @@
-"""The `xai-mcp-agent` command: its subcommands, one file each, and how errors are shown."""
+"""The `xai-mcp-agent` command: its subcommands, and how errors are shown."""
 
 from __future__ import annotations
 
@@ -8,18 +8,14 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.freshness import installed_version
+from ..canvas.installation import installed_version
 from ..core.errors import XaiMcpError
-from .access import login, logout
-from .choices import accept, disable, enable
-from .diff import diff
-from .graph import graph
-from .history import history
+from .history import diff, graph, history
 from .init import init
 from .migration.adopt import adopt
 from .output import prepare_streams, print_error
-from .refresh import refresh
-from .servers import call, servers, tools
+from .servers import call, login, logout, servers
+from .tools import accept, disable, enable, refresh, tools
 from .workshop.commands import check_lessons, lesson_solution, reset_lesson
 
 app = typer.Typer(
@@ -31,24 +27,12 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-# One line for each command, in the order of the help text; a command lives in a file of its own.
-app.command("init")(init)
-app.command("servers")(servers)
-app.command("tools")(tools)
-app.command("call")(call)
-app.command("history")(history)
-app.command("diff")(diff)
-app.command("graph")(graph)
-app.command("refresh")(refresh)
-app.command("disable")(disable)
-app.command("enable")(enable)
-app.command("accept")(accept)
-app.command("login")(login)
-app.command("logout")(logout)
-app.command("adopt")(adopt)
-app.command("check-lessons")(check_lessons)
-app.command("reset-lesson")(reset_lesson)
-app.command("lesson-solution")(lesson_solution)
+# In the order of the help text.
+for _command in (
+    init, servers, tools, call, history, diff, graph, refresh, disable, enable, accept, login,
+    logout, adopt, check_lessons, reset_lesson, lesson_solution,
+):  # fmt: skip
+    app.command(_command.__name__.replace("_", "-"))(_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,20 +1,26 @@
-"""What all commands print alike: JSON for programs, and errors."""
+"""Options and output shared by all commands: text, JSON, errors, and files of a person."""
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import shutil
 import sys
-from dataclasses import asdict
+import textwrap
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
-from ..bridge.screen.text import clean
+from ..console.surface import surface_of
+from ..console.text import clean
+from ..history.place import IN_MEMORY
+from ..views.times import BadTime, moment, now, position_or_moment
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+_WIDTH = 80  # columns of a plain terminal
 
 
 def prepare_streams() -> None:
@@ -24,13 +30,8 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def print_json(value: DataclassInstance) -> None:
-    """Print a dataclass as JSON on stdout; paths become text."""
-    echo_json(asdict(value))
-
-
 def echo_json(value: Any) -> None:
-    """Print a value as JSON on stdout; paths become text."""
+    """Print a value as JSON on stdout; in it dataclasses become objects, and paths text."""
     typer.echo(_json_text(value))
 
 
@@ -40,6 +41,19 @@ def print_error(error: Exception, *, as_json: bool) -> None:
         echo_json({"error": str(error)})
     else:
         say(f"error: {error}", to_stderr=True)
+
+
+def folded(text: str, first: str = "", after: str = "") -> list[str]:
+    """The text in lines for a plain terminal; what is longer than one, as a path, stays whole."""
+    return textwrap.wrap(
+        clean(text), _WIDTH, initial_indent=first, subsequent_indent=after,
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+
+
+def text_width() -> int:
+    """How many columns a line for a person may have."""
+    return surface_of(sys.stdout).width
 
 
 def say(text: str, *, to_stderr: bool = False) -> None:
@@ -54,6 +68,39 @@ def say_result(text: str, *, to_stderr: bool) -> None:
     typer.echo(clean(text) if is_for_a_person else text, err=to_stderr)
 
 
+def free_backup_name(folder: Path, name: str) -> Path:
+    """Return a path in `folder` for a backup of the file `name`, where nothing is yet."""
+    backup = folder / f"{name}.bak"
+    number = 2
+    while os.path.lexists(backup):
+        backup = folder / f"{name}.{number}.bak"
+        number += 1
+    return backup
+
+
+def replace_text(file: Path, text: str) -> Path | None:
+    """Write `text` to `file`, whole or not at all; return where the old file is kept, if any.
+
+    A link is followed: the file that it leads to is replaced.
+
+    Raises:
+        OSError: it cannot be written; the old file is then untouched.
+    """
+    target = file.resolve() if file.is_symlink() else file
+    fresh = target.with_name(f".{target.name}.part")
+    backup = None
+    try:
+        fresh.write_text(text, encoding="utf-8", newline="\n")
+        if target.exists():
+            backup = free_backup_name(target.parent, target.name)
+            shutil.copy2(target, backup)
+            shutil.copymode(target, fresh)
+        fresh.replace(target)
+    finally:
+        fresh.unlink(missing_ok=True)
+    return backup
+
+
 def _json_text(value: Any) -> str:
     """JSON that a person can read, where stdout's encoding can tell it all."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
@@ -65,6 +112,70 @@ def _json_text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _since(text: str) -> datetime:
+    try:
+        return moment(text, now())
+    except BadTime as reason:
+        raise typer.BadParameter(str(reason)) from reason
+
+
+def _at(text: str, *, is_end: bool = True) -> datetime | int:
+    try:
+        return position_or_moment(text, now(), is_end=is_end)
+    except BadTime as reason:
+        raise typer.BadParameter(str(reason)) from reason
+
+
+def _from(text: str) -> datetime | int:
+    return _at(text, is_end=False)
+
+
+def _absolute(store: str) -> str:
+    """The store as somebody named it: a file of the current folder, or a URL."""
+    is_file = store and "://" not in store and store != IN_MEMORY
+    return os.path.abspath(os.path.expanduser(store)) if is_file else store
+
+
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option("--settings", help="The settings file. Default: looked for as the nodes do."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+StoreOption = Annotated[
+    str | None,
+    typer.Option(
+        "--store", parser=_absolute, metavar="<str>",
+        help="The history: a file or a URL. Default: that of the settings.",
+    ),
+]  # fmt: skip
+Since = Annotated[
+    datetime | None,
+    typer.Option(
+        "--since", parser=_since, metavar="TIME",
+        help='Only what happened since then: 2h, 3d, 2026-11-20, "2026-11-20 14:00".',
+    ),
+]  # fmt: skip
+AtTime = Annotated[
+    datetime | None,
+    typer.Option(
+        "--at", parser=_at, metavar="TIME",
+        help="As it was then: a time as for --since, the end of a day, or an event's position.",
+    ),
+]  # fmt: skip
+FromTime = Annotated[
+    datetime | None,
+    typer.Option(
+        "--from", parser=_from, metavar="TIME", help="From then on: a time or a position."
+    ),
+]
+ToTime = Annotated[
+    datetime | None,
+    typer.Option("--to", parser=_at, metavar="TIME", help="Up to then. Default: now."),
+]

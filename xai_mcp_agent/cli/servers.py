@@ -1,38 +1,35 @@
-"""`xai-mcp-agent servers`, `tools` and `call`: the configured MCP servers from the command line.
-
-Exit status: 0 all is well, 1 something failed, 2 wrong usage, 3 the tool itself answered
-with an error.
-"""
+"""`xai-mcp-agent servers`, `call`, `login` and `logout`: the configured servers, one by one."""
 
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, as_completed
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
 from ..bridge.bridge import Bridge
-from ..bridge.deciding.marks import MarkedTool, marked_tools
 from ..bridge.engine import Engine
-from ..bridge.nodes.asking import call_here
-from ..bridge.nodes.servers import parts_as_dicts, status_text, store_line, tool_as_dict, tool_line
-from ..bridge.screen.values import progress_text
+from ..canvas.waits import call_here
+from ..console.terminal_questions import Ended, open_page, read_line, why_not_here
+from ..console.text import count, progress_text
 from ..core.errors import InvalidArguments, XaiMcpError
 from ..core.events import SourceStatus
 from ..core.names import did_you_mean
 from ..core.schemas import properties, signature, value_from_text
+from ..core.sign_in import SignInRequest
 from ..core.tools import JsonObject, Tool
-from .clashes import clash_lines, find_clashes
-from .known import tell_known_at, tell_known_now
-from .options import AsJson, AtTime, SettingsFile, StoreOption
-from .output import echo_json, say, say_result
-from .past import absolute
+from ..views.servers import result_json, status_json, status_text, store_json, store_text
+from .component_files import clash_lines, find_clashes
+from .output import AsJson, SettingsFile, echo_json, say, say_result
 
-_TOOL_FAILED = 3
+_TOOL_FAILED = 3  # the exit status where the tool itself answered with an error
+
+Server = Annotated[str, typer.Argument(help="The server, as the settings name it.")]
 
 
 def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
@@ -44,47 +41,6 @@ def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
         found = _connected(bridge, quiet=as_json)
         _tell(bridge, found, as_json=as_json)
     if any(x.error for x in found):
-        raise typer.Exit(1)
-
-
-def tools(
-    server: Annotated[str | None, typer.Argument(help="Only this server's tools.")] = None,
-    everything: Annotated[
-        bool, typer.Option("--all", help="Also those that are gone, and how often each was called.")
-    ] = False,
-    at: AtTime = None,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the tools of one server, or of all of them.
-
-    With --all every tool that there ever was, with its calls and errors, since when it is gone and
-    why. With --at the same as it was known then; no server is started for that.
-    """
-    if at is not None:
-        tell_known_at(server, at, store, settings, as_json=as_json)
-        return
-    if everything:
-        tell_known_now(server, store, settings, as_json=as_json)
-        return
-    with Bridge.open(settings, store=absolute(store)) as bridge:
-        require_settings(bridge)
-        if server:
-            bridge.settings.server(server)
-        names = [server] if server else list(bridge.usable_servers())
-        bridge.connect(*names, wait=True)
-        listed, failed = _tools_of(bridge, names)
-        if not server:  # those that the settings themselves make unusable
-            failed |= {name: str(reason) for name, reason in bridge.settings.problems.items()}
-    if as_json:
-        shown = {name: [tool_as_dict(x) for x in found] for name, found in listed.items()}
-        echo_json({"tools": shown, "failed": failed})
-    else:
-        _print_tools(listed)
-        for reason in failed.values():
-            say(f"error: {reason}", to_stderr=True)
-    if failed:
         raise typer.Exit(1)
 
 
@@ -112,8 +68,7 @@ def call(
         else:
             result = call_here(bridge, server, tool, given, timeout, _print_progress)
     if as_json:
-        shown = {"is_error": result.is_error, "text": result.text, "structured": result.structured}
-        echo_json({**shown, "parts": parts_as_dicts(result), "notes": result.notes})
+        echo_json(result_json(result))
     else:
         say_result(result.text, to_stderr=result.is_error)
         for note in result.notes:
@@ -194,11 +149,10 @@ def _tell(bridge: Bridge, found: Sequence[SourceStatus], *, as_json: bool) -> No
     settings, store = bridge.settings.file, bridge.store()
     clashes = find_clashes(Path(), Path(settings).parent)
     if as_json:
-        statuses, known = [asdict(x) for x in found], [asdict(x) for x in clashes]
-        shown = {"settings": settings, "servers": statuses, "clashes": known}
-        echo_json({**shown, "store": asdict(store)})
+        shown = {"settings": settings, "servers": [status_json(x) for x in found]}
+        echo_json({**shown, "clashes": clashes, "store": store_json(store)})
         return
-    say(store_line(store))
+    say(store_text(store))
     for note in bridge.settings.notes:
         say(f"note: {note}")
     for line in clash_lines(clashes):
@@ -210,25 +164,68 @@ def _print_statuses(found: Iterable[SourceStatus]) -> None:
         say("\n".join(f"  {line}" for line in status_text(status).splitlines()))
 
 
-def _tools_of(
-    bridge: Bridge, names: Sequence[str]
-) -> tuple[dict[str, list[MarkedTool]], dict[str, str]]:
-    listed: dict[str, list[MarkedTool]] = {}
-    failed: dict[str, str] = {}
-    for name in names:
-        try:
-            listed[name] = bridge.run(marked_tools, name)
-        except XaiMcpError as reason:
-            failed[name] = str(reason)
-    return listed, failed
-
-
-def _print_tools(listed: dict[str, list[MarkedTool]]) -> None:
-    for name, found in listed.items():
-        say(f"{name}:")
-        for tool in found:
-            say(f"  {tool_line(tool)}")
-
-
 def _print_progress(done: float, total: float | None, message: str) -> None:
     say(f"... {progress_text(done, total, message)}", to_stderr=True)
+
+
+def login(
+    server: Server,
+    settings: SettingsFile = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only show the link; open it where you like.")
+    ] = False,
+) -> None:
+    """Sign in to a server that wants it; every run on this machine then has access."""
+    # Asked here, in the main thread, which is the one that may read.
+    visit = _Visit(opens=not no_browser, reads=not why_not_here())
+    with Bridge.open(settings) as bridge:
+        require_settings(bridge)
+        try:
+            tools = bridge.sign_in(server, visit.sign_in)
+        finally:
+            visit.over.set()
+    say(f"Signed in to {server}, which offers {count(len(tools), 'tool')}.")
+
+
+def logout(server: Server, settings: SettingsFile = None) -> None:
+    """Forget the access to a server that somebody signed in to."""
+    with Bridge.open(settings) as bridge:
+        require_settings(bridge)
+        had_access = bridge.sign_out(server)
+    if had_access:
+        say(f"Signed out of {server}: its token is deleted here.")
+    else:
+        say(f"Nobody was signed in to {server}.")
+
+
+class _Visit:
+    """Shows one person the page to sign in, and takes the address where the browser ended."""
+
+    def __init__(self, *, opens: bool, reads: bool) -> None:
+        self.over = threading.Event()
+        self._opens = opens
+        self._reads = reads
+
+    def sign_in(self, request: SignInRequest) -> str | None:
+        """Called in a thread of its own."""
+        say(f"{request.server} wants you to sign in at {request.host}.")
+        if self._opens and open_page(request.url):
+            say("Your browser should show the page now. If it does not, open this link:")
+        else:
+            say("Open this link in a browser:")
+        say(f"\n  {request.url}\n")
+        if not self._reads:
+            return None
+        say("If the browser ends at a page that it cannot show, copy the address of that page,")
+        say("paste it here and press Enter. Otherwise just wait. Ctrl-C gives up.")
+        return self._typed(time.monotonic() + request.limit_seconds)
+
+    def _typed(self, deadline: float) -> str | None:
+        """What the person types, if it comes to that."""
+        while True:
+            try:
+                line = read_line(deadline, self.over).strip()
+            except (Ended, TimeoutError):
+                return None
+            if line:
+                return line

@@ -77,6 +77,10 @@ class UnknownServer(XaiMcpError):
         self.known = tuple(known)
 
 
+class BadSetting(XaiMcpError):
+    """A value on a node's port that cannot be; the message names the port and says what can."""
+
+
 class UnknownAgent(XaiMcpError):
     """An agent name that no `AgentInit` has set up in this run."""
 

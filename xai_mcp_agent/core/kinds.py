@@ -19,12 +19,13 @@ class SourceKind:
 
 
 MCP = SourceKind("mcp", "server")
+FUNCTIONS = SourceKind("functions", "file")
 STATIC = SourceKind("tools", "tool", connects=False)
 """Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
 META = SourceKind("meta", "tool", connects=False)
 """Our own tools for the model: to search, to explain, to remember."""
 
-_KNOWN = {kind.name: kind for kind in (MCP, STATIC, META)}
+_KNOWN = {kind.name: kind for kind in (MCP, FUNCTIONS, STATIC, META)}
 
 
 def kind_named(name: str) -> SourceKind:

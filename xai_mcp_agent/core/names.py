@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Iterable
+from itertools import islice
 
 from .tools import ToolKey
 
@@ -13,6 +13,7 @@ from .tools import ToolKey
 MAX_SHOWN_NAME = 64
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 _DIGEST_LENGTH = 8
+_MOST_NAME_CHARS = 300  # of a name that is compared with others; models may write anything
 
 
 class ShownNames:
@@ -22,12 +23,12 @@ class ShownNames:
     name (tools drawn on the canvas). It fits every provider's rule, at most
     `MAX_SHOWN_NAME` characters. A name that had to be changed or shortened, or that is
     taken, ends in a digest of its key; so it is stable from run to run as
-    long as tools are shown in a stable order.
+    long as tools are shown in a stable order. `given` are names that were given before.
     """
 
-    def __init__(self) -> None:
-        self._name_of: dict[ToolKey, str] = {}
-        self._taken: set[str] = set()
+    def __init__(self, given: Iterable[tuple[ToolKey, str]] = ()) -> None:
+        self._name_of: dict[ToolKey, str] = dict(given)
+        self._taken = set(self._name_of.values())
 
     def show(self, key: ToolKey) -> str:
         """The shown name of `key`; given on first use, the same ever after."""
@@ -43,11 +44,15 @@ class ShownNames:
 
 def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
     """The known names most like `name`, best first; also those that contain it or end with it."""
-    names = list(known)
-    lowered = {x.lower(): x for x in names}
-    close = difflib.get_close_matches(name.lower(), lowered, n=count, cutoff=0.5)
-    holding = [low for low in lowered if name and (name.lower() in low or low in name.lower())]
-    return [lowered[low] for low in dict.fromkeys([*close, *holding])][:count]
+    # Here, because most names are right.
+    from rapidfuzz import fuzz, process
+
+    wanted = name[:_MOST_NAME_CHARS].lower()
+    lowered = {x.lower(): x for x in known}
+    close = process.extract(wanted, lowered.keys(), scorer=fuzz.ratio, limit=count, score_cutoff=50)
+    holding = (low for low in lowered if wanted and (wanted in low or low in wanted))
+    found = dict.fromkeys((*(low for low, _, _ in close), *holding))
+    return [lowered[low] for low in islice(found, count)]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -64,7 +69,7 @@ def _plain_name(key: ToolKey) -> str | None:
 
 
 def _digest_name(key: ToolKey, attempt: int) -> str:
-    text = f"{key.source}\0{key.name}" + f"\0{attempt}" * (attempt > 0)
+    text = f"{key.source}\0{key.name}" + f"\0{key.kind}\0{attempt}" * (attempt > 0)
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
     joined = f"{key.source}_{key.name}" if key.source else key.name
     readable = _NOT_ALLOWED.sub("_", joined).strip("_") or "tool"

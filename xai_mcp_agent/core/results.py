@@ -66,6 +66,7 @@ class UnknownPart:
 
 
 ResultPart: TypeAlias = TextPart | ImagePart | AudioPart | LinkPart | ResourcePart | UnknownPart
+"""One part of a result or of a prompt's message."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a server asks of the model behind a call, and what the model says (MCP: sampling)."""
+"""Sampling: a server's request to the model behind a call, and its reply (MCP)."""
 
 from __future__ import annotations
 

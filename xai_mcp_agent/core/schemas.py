@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
+from .schema_cost import SchemaCost, TooCostly, Work
 from .tools import JsonObject
 
 if TYPE_CHECKING:
@@ -19,8 +21,19 @@ if TYPE_CHECKING:
 _MAX_PROBLEMS = 5
 # It quotes the value; what is wrong stands behind that. Characters.
 _HEAD_OF_PROBLEM, _TAIL_OF_PROBLEM = 200, 100
-# To look for what is wrong in more than this would take long, and hold up everybody.
-_MAX_PARTS = 20_000
+# Whoever checks holds up everybody. So many steps take 0.05 s; as much take so many states of a
+# pattern, one for each character that it may look at.
+_MAX_STEPS = 1_000_000
+_MAX_MATCHING = 12_500_000
+# To look for what is wrong takes much longer, and each problem holds the value it was found in.
+_MAX_STEPS_TO_EXPLAIN = 25_000
+_MAX_QUOTED = 200_000
+# Before such a pattern is given up: about 0.1 milliseconds.
+_MAX_BACKTRACKING = 10_000
+# In units of about 0.2 microseconds. What takes longer to compile waits for the first call.
+_COMPILED_AT_ONCE = 2_000
+# Nobody reads so many parameters; quoted, a few of them would do for that.
+_MAX_SHOWN = 500
 # A compiled one takes some kilobytes, and tools may come and go for days.
 _MAX_CHECKS = 1000
 # Deeper than anybody writes choices and lists of lists; guards against hostile nesting.
@@ -30,42 +43,66 @@ _MAX_DEPTH = 20
 class SchemaCheck:
     """Checks values against one schema; compiled on first use.
 
-    A schema that cannot be compiled checks nothing (fail open): `broken` says why.
+    A schema that cannot be compiled checks nothing (fail open): `broken` says why. Neither does one
+    that would take too long, nor any with a value that would.
     """
 
     def __init__(self, schema: JsonObject) -> None:
         self.schema = schema
         self.broken = ""
+        self._cost: SchemaCost | None = None
         self._validator: jsonschema_rs.Validator | None = None
 
     def why_unusable(self) -> str:
-        """Why it checks nothing; empty when it checks."""
-        if self._validator is None and not self.broken:
+        """Why it checks nothing; empty when it checks, as far as is seen without much work."""
+        cost = self._counted()
+        if cost and cost.compiling <= _COMPILED_AT_ONCE:
             self._compile()
         return self.broken
 
     def problems(self, value: Any) -> list[str]:
         """What is wrong with `value`, one line each, at most a handful; empty when it fits."""
-        if self.why_unusable() or self._validator is None:
+        cost = self._counted()
+        if cost is None or not self._compile():
             return []
+        work = Work(cost, value)
+        validator = self._validator_for(work)
         try:
-            if self._validator.is_valid(value):  # several times faster than looking for errors
+            if validator is None or validator.is_valid(value):  # far faster than looking for errors
                 return []
-            if _has_many_parts(value):
+            if work.steps > _MAX_STEPS_TO_EXPLAIN or work.quoted > _MAX_QUOTED:
                 return ["it does not fit, and is too large to say where"]
-            found = self._validator.iter_errors(value)
+            found = validator.iter_errors(value)
             return [_problem(error) for error, _ in zip(found, range(_MAX_PROBLEMS), strict=False)]
         except ValueError as cause:
             return [f"not JSON: {cause}"]
 
-    def _compile(self) -> None:
-        # Here, because it is a compiled library and most runs never check a schema.
-        import jsonschema_rs
+    def _counted(self) -> SchemaCost | None:
+        """None where it is too much for any value."""
+        if self._cost is None and not self.broken:
+            try:
+                self._cost = SchemaCost(self.schema)
+            except TooCostly as cause:
+                self.broken = str(cause)
+        return self._cost
 
-        try:
-            self._validator = jsonschema_rs.validator_for(self.schema, retriever=_refuse)
-        except (ValueError, jsonschema_rs.ReferencingError) as cause:
-            self.broken = str(cause).splitlines()[0]
+    def _compile(self) -> bool:
+        if self._validator is None and not self.broken:
+            try:
+                self._validator = _compiled(self.schema)
+            except ValueError as cause:
+                self.broken = str(cause).splitlines()[0]
+        return self._validator is not None
+
+    def _validator_for(self, work: Work) -> jsonschema_rs.Validator | None:
+        """None where any would take too long."""
+        if work.steps > _MAX_STEPS:
+            return None
+        if work.matching <= _MAX_MATCHING:
+            return self._validator
+        if self._cost and self._cost.has_patterns_for_names:
+            return None
+        return _compiled(self.schema, {"pattern": _Unchecked})
 
 
 class ArgumentChecks:
@@ -90,8 +127,10 @@ class ArgumentChecks:
 
 def signature(schema: JsonObject) -> str:
     """The parameters in one line for a reader: `text: string, count?: integer = 1`."""
-    shown = [_parameter(name, spec, schema) for name, spec in properties(schema).items()]
-    return ", ".join(shown) or "no parameters"
+    needed, named = set(required(schema)), properties(schema)
+    shown = [_parameter(x, spec, x in needed) for x, spec in islice(named.items(), _MAX_SHOWN)]
+    more = [f"and {len(named) - _MAX_SHOWN:,} more"] if len(named) > _MAX_SHOWN else []
+    return ", ".join([*shown, *more]) or "no parameters"
 
 
 def properties(schema: Mapping[str, Any]) -> dict[str, JsonObject]:
@@ -116,7 +155,7 @@ def without_idle_nulls(arguments: JsonObject, schema: Mapping[str, Any]) -> Json
     Models fill optional parameters with null; where the schema allows no null
     there, the call would be refused for nothing.
     """
-    needed, specs = required(schema), properties(schema)
+    needed, specs = set(required(schema)), properties(schema)
 
     def is_idle(name: str) -> bool:
         kinds = types_of(specs.get(name, {}))
@@ -139,21 +178,38 @@ def value_from_text(text: str, spec: Mapping[str, Any]) -> Any:
     return _value_from_text(text, spec, _MAX_DEPTH)
 
 
+def _compiled(
+    schema: JsonObject, keywords: dict[str, type[jsonschema_rs.KeywordValidator]] | None = None
+) -> jsonschema_rs.Validator:
+    """A validator, without some keywords.
+
+    Raises:
+        ValueError: it is no schema.
+    """
+    # Here, because it is a compiled library and most runs never check a schema.
+    import jsonschema_rs
+
+    limits = jsonschema_rs.FancyRegexOptions(backtrack_limit=_MAX_BACKTRACKING)
+    try:
+        return jsonschema_rs.validator_for(
+            schema, retriever=_refuse, pattern_options=limits, keywords=keywords
+        )
+    except jsonschema_rs.ReferencingError as cause:
+        raise ValueError(str(cause)) from cause
+
+
+class _Unchecked:
+    """A keyword that everything fits."""
+
+    def __init__(self, parent_schema: JsonObject, value: Any, schema_path: list[str | int]) -> None:
+        pass
+
+    def validate(self, instance: Any) -> None:
+        """Anything will do."""
+
+
 def _refuse(uri: str) -> Any:
     raise ValueError(f"a schema may not refer to {uri}")
-
-
-def _has_many_parts(value: Any) -> bool:
-    left: list[Any] = [value]
-    count = 0
-    while left and count <= _MAX_PARTS:
-        part = left.pop()
-        if isinstance(part, dict):
-            left.extend(cast(JsonObject, part).values())
-        elif isinstance(part, list):
-            left.extend(cast(list[Any], part))
-        count += 1
-    return bool(left)
 
 
 def _problem(error: Any) -> str:
@@ -165,11 +221,11 @@ def _problem(error: Any) -> str:
     return f"{where}: {message}" if where else message
 
 
-def _parameter(name: str, spec: JsonObject, schema: JsonObject) -> str:
+def _parameter(name: str, spec: JsonObject, is_required: bool) -> str:
     kinds = "|".join(types_of(spec)) or "any"
     if isinstance(spec.get("enum"), list):
         kinds = "|".join(_shown(x) for x in spec["enum"])
-    mark = "" if name in required(schema) else "?"
+    mark = "" if is_required else "?"
     default = f" = {_shown(spec['default'])}" if "default" in spec else ""
     return f"{name}{mark}: {kinds}{default}"
 

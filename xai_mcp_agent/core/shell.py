@@ -1,4 +1,4 @@
-"""Commands as a person pastes them into a shell."""
+"""Quotes commands for a shell."""
 
 from __future__ import annotations
 

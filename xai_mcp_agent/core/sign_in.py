@@ -1,4 +1,4 @@
-"""A person (or a program in the place of one) who signs in where a server sends us (OAuth)."""
+"""A request to sign in, and whoever carries it out: a person, or a program (OAuth)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""URIs with `{parameters}` to fill in (RFC 6570), as resource templates have them."""
+"""Expands URI templates (RFC 6570), as resource templates have them."""
 
 from __future__ import annotations
 

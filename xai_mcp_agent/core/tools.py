@@ -11,13 +11,17 @@ JsonObject: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, order=True)
 class ToolKey:
-    """Identifies a tool: the source that offers it, and the name the source knows it by."""
+    """Identifies a tool: the kind and name of the source that offers it, and its name there.
 
+    `kind` is the name of a `SourceKind`; `source` is empty for kinds that have one source only.
+    """
+
+    kind: str
     source: str
     name: str
 
     def __str__(self) -> str:
-        return f"{self.source}/{self.name}"
+        return f"{self.source or self.kind}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

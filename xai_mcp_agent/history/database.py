@@ -1,12 +1,14 @@
-"""Connections to SQLite and PostgreSQL that behave alike: real transactions, no endless wait."""
+"""Engines for SQLite and PostgreSQL with real transactions and timeouts, and bulk inserts."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, text
 from sqlalchemy.pool import StaticPool
 
 from .place import Place
@@ -33,6 +35,9 @@ _POSTGRESQL_LIMITS = {
     "statement_timeout": _STATEMENT_SECONDS,
     "idle_in_transaction_session_timeout": _STATEMENT_SECONDS,
 }
+
+_MARKS = {"sqlite": "?"}
+_OTHER_MARK = "%s"
 
 
 def engine_for(place: Place, *, is_to_read: bool = False) -> Engine:
@@ -114,3 +119,34 @@ def _prepare(connection: Any, record: Any) -> None:
 def _begin(connection: Connection) -> None:
     is_writing = connection.get_execution_options().get(_WRITES)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")
+
+
+def insert_rows(
+    connection: Connection,
+    table: Table,
+    rows: Iterable[tuple[Any, ...]],
+    update: str = "",
+    *,
+    are_new: bool = False,
+) -> None:
+    """Add rows: for each all columns in their order, with values as the database keeps them.
+
+    One that is there already is left as it is, or only gets the new value of the column `update`;
+    where all `are_new` that is an error.
+    """
+    new = list(rows)
+    if new:
+        mark = _MARKS.get(connection.dialect.name, _OTHER_MARK)
+        connection.exec_driver_sql(_statement(table, mark, update, are_new), new)
+
+
+@cache
+def _statement(table: Table, mark: str, update: str, are_new: bool) -> str:
+    names = [column.name for column in table.columns]
+    values = ", ".join([mark] * len(names))
+    statement = f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({values})"
+    if are_new:
+        return statement
+    key = ", ".join(column.name for column in table.primary_key)
+    do = f"UPDATE SET {update} = excluded.{update}" if update else "NOTHING"
+    return f"{statement} ON CONFLICT ({key}) DO {do}"

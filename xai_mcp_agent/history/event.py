@@ -1,34 +1,27 @@
-"""One event of the history: what happened to a tool or a source, and to which it is linked."""
+"""An event of the log, its subject (a source or tool), and its links in the event graph."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
-from ..core.tools import JsonObject
-from .subject import Subject
+from ..core.kinds import META, STATIC, SourceKind
+from ..core.tools import JsonObject, ToolKey
+
+_DIGEST_CHARS = 32
+NAMELESS = {STATIC: "canvas", META: "built-in"}
+"""What people call the sources that have no name of their own."""
 
 Change: TypeAlias = Literal[
     # Of a source.
-    "connected",
-    "reconnected",
-    "refreshed",
-    "left",
-    "disconnected",
-    "failed",
+    "connected", "reconnected", "refreshed", "left", "disconnected", "failed",
     # Of a tool.
-    "seeded",
-    "discovered",
-    "confirmed",
-    "changed",
-    "returned",
-    "unavailable",
-    "called",
-    "enabled",
-    "disabled",
-    "accepted",
-]
+    "seeded", "discovered", "confirmed", "changed", "returned", "unavailable", "called",
+    "enabled", "disabled", "accepted",
+]  # fmt: skip
 """refreshed: it listed its tools again. left: one of several runs let go of it, and others have it
 still. failed: it could not be reached or listed. seeded: there from the start. confirmed: there,
 and as it was. returned: it had vanished from the listing, and is there again as it was. accepted:
@@ -37,6 +30,82 @@ the definition that pinned calls are held to, by first use or by a person's word
 EventKind: TypeAlias = Literal["fact", "action", "decision"]
 Teller: TypeAlias = Literal["validator", "executor", "user"]
 """Who says so: what was found out, what ran, and what a person decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A source (`tool` is None), or one tool of it.
+
+    Subjects that differ may have the same `context_id`: spec 2 joins names with underscores,
+    which names may have, too. So whoever follows links compares subjects.
+    """
+
+    kind: SourceKind
+    source: str
+    tool: str | None = None
+    # Asked for several times while an event is written.
+    _digest: str = field(default="", init=False, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """Quick: every event is looked up by it. Kinds that share names are few."""
+        return hash((self.source, self.tool))
+
+    @property
+    def context_id(self) -> str:
+        """Its id in the event graph: `mcp:git`, `mcp_tool:git_git_log`, `tools:bash`."""
+        if not self.kind.connects:
+            return f"{self.kind.name}:{self.tool}"
+        if self.tool is None:
+            return f"{self.kind.name}:{self.source}"
+        return f"{self.kind.name}_tool:{self.source}_{self.tool}"
+
+    @property
+    def shown_source(self) -> str:
+        """What people call its source; `canvas` has the tools that are drawn, which have none."""
+        return self.source or NAMELESS.get(self.kind, self.kind.name)
+
+    @property
+    def digest(self) -> str:
+        """What a store finds it by: names may be longer than a database can index."""
+        if not self._digest:
+            names = f"{self.kind.name}:{len(self.source)}:{self.source}"
+            names += "" if self.tool is None else f":{self.tool}"
+            data = names.encode("utf-8", "surrogatepass")
+            object.__setattr__(self, "_digest", hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS])
+        return self._digest
+
+    @property
+    def key(self) -> ToolKey:
+        """The key of the tool it is."""
+        return ToolKey(self.kind.name, self.source, self.tool or "")
+
+    @property
+    def anchor(self) -> Subject:
+        """The source it belongs to; itself, if it is one."""
+        return self if self.tool is None else _anchor(self.kind, self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Whose tools they are. `repo_hash` is the same wherever the same project is worked on."""
+
+    name: str
+    repo_hash: str
+
+    @property
+    def tools_id(self) -> str:
+        """The id under which all its tools hang."""
+        return f"{self.repo_hash}:tools"
+
+    @property
+    def knowledge_id(self) -> str:
+        """The id of all that is known of the project."""
+        return f"knowledge:{self.name}_{self.repo_hash}"
+
+
+@lru_cache(maxsize=256)
+def _anchor(kind: SourceKind, source: str) -> Subject:
+    return Subject(kind, source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +120,6 @@ class Links:
     related_to: tuple[str, ...] = ()
     reinforces: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, list[str]]:
-        """All of them, also where there are none."""
-        return {
-            "extends": list(self.extends),
-            "related_to": list(self.related_to),
-            "reinforces": list(self.reinforces),
-            "contradicts": list(self.contradicts),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +147,6 @@ class Event:
     def context_id(self) -> str:
         """The id of what it is about."""
         return self.subject.context_id
-
-    def as_json(self) -> JsonObject:
-        """Every field, the links beside them, and what it is about as names."""
-        return {
-            "position": self.position,
-            "time": self.time.astimezone(UTC).isoformat(),
-            "context_id": self.context_id,
-            "event_kind": self.event_kind,
-            "source": self.source,
-            "change": self.change,
-            "payload": self.payload,
-            **self.links.as_json(),
-            "kind": self.subject.kind.name,
-            "tool_source": self.subject.source,
-            "tool": self.subject.tool,
-            "definition": self.definition,
-            "reason": self.reason,
-            "run": self.run,
-        }
 
 
 def tool_payload(name: str, description: str, input_schema: JsonObject) -> JsonObject:

@@ -1,4 +1,4 @@
-"""What is wrong with a database, for a person: what happened and what to do; never a password."""
+"""Database errors translated into a problem and a next step for a person, without passwords."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sqlalchemy.exc import (
 )
 
 from ..core.errors import StoreFailed
-from ..settings.secrets import MASK
+from ..secrets.secrets import MASK
 from .place import ENVIRONMENT_VARIABLE, Place
 from .tables import Unreadable
 

@@ -1,4 +1,4 @@
-"""What the history's thread must not be in the middle of when the process is forked.
+"""Keeps SQLite files and imports out of forks: both are finished or closed before a fork.
 
 A file of SQLite's is not open then: a child would inherit its locks in part (How To Corrupt An
 SQLite Database File, 2.6). Nor are libraries being imported: a child has the locks on them, and

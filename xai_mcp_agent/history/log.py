@@ -1,4 +1,4 @@
-"""The log itself: events are added at its end, and read; nothing else is ever done to it."""
+"""The event log: append and read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from ..core.kinds import kind_named
 from ..core.tools import JsonObject
-from .bulk import insert_rows
-from .event import Change, Event, Links, tool_payload
-from .subject import Subject
+from .database import insert_rows
+from .event import Change, Event, Links, Subject, tool_payload
 from .tables import definitions, events, kept_json, kept_moment, kept_words, loaded
 
 _ROWS_AT_A_TIME = 2000

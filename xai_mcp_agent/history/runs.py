@@ -1,8 +1,4 @@
-"""The processes that write a history, so that those that ended without a word are noticed.
-
-One is looked for only where its number means the same: containers may share a host's name, and
-have numbers of their own. Of others, and in doubt, the silence decides.
-"""
+"""The processes that write a history, so that one that ended without a word is noticed."""
 
 from __future__ import annotations
 

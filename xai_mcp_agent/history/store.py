@@ -1,9 +1,4 @@
-"""A database with a history in it: opened, brought up to date, used one transaction at a time.
-
-A store is used by the thread that opened it. Other processes may use the same database at the
-same time. Whatever goes wrong with it is raised as `StoreFailed`, but not what it does not take:
-that is a mistake of ours, and raised as it is.
-"""
+"""A database that holds a history: opened, migrated, and used one transaction at a time."""
 
 from __future__ import annotations
 
@@ -16,14 +11,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..core.errors import StoreFailed
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
+from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, not_mended
 from .forks import ClosedInForks, importing
-from .mending import identity_of, set_aside
-from .migrations import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date
-from .place import KINDS, Place
-from .project import project_of
-from .subject import Project
-from .tables import projects
+from .place import KINDS, Place, identity_of, project_of
+from .repair import set_aside
+from .tables import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date, projects
 
 # The first ones that open a new database at the same moment are in each other's way.
 _OPENING_PAUSE_SECONDS = 0.1
@@ -38,14 +31,14 @@ class NoHistory(StoreFailed):
 
 
 class Store:
-    """An open database, and the number that this project has in it.
+    """An open database, and the number that this project has in it. Used by one thread.
 
     One that `is_to_read` is left as it is, and may be a file that nobody can write.
     """
 
     def __init__(self, place: Place, engine: Engine, *, is_to_read: bool = False) -> None:
         self.place = place
-        self._is_to_read = is_to_read
+        self.is_to_read = is_to_read
         self._engine = engine
         self._forks = ClosedInForks(self._close_file)
         self._file: tuple[int, int] | None = None
@@ -102,7 +95,7 @@ class Store:
         """Let go of the database. One that is damaged is set aside."""
         self._engine.dispose()
         if self._is_damaged:
-            _mended(self.place, self._file, self._is_to_read)
+            _mended(self.place, self._file, self.is_to_read)
 
     def _check_file(self) -> None:
         if self._file != identity_of(self.place.file):

@@ -1,275 +1,294 @@
-"""One entry of the settings: from what is written to a `ServerSettings`.
+"""What the entries of all kinds of sources have in common, and how one is read.
 
-Decides the transport, replaces `${...}`, and checks what the far side would trip over, so that
-a person hears of it with a key path instead of from a library.
+A class of settings is a frozen dataclass; its annotations say under which keys a field is written
+and how it is checked, for pydantic. Errors and notes never quote a value: it may be a secret.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any
-from urllib.parse import urlsplit
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, get_type_hints
+
+from pydantic import (
+    AliasChoices,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+)
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
 
 from ..core.errors import SettingsError
-from ..core.names import nearest
-from .auth import AuthSettings
-from .document import Place
-from .entry_auth import read_auth, secrets_in_auth
+from ..core.kinds import SourceKind
+from ..core.names import did_you_mean
+from ..secrets.secrets import Secret, Secrets
+from .document import Place, kind_of, repeated_keys
 from .interpolation import Variables
-from .models import ServerSettings, TransportName
-from .secret_rules import secrets_in_args, secrets_in_env, secrets_in_headers, secrets_in_text
-from .written import Written, read_written, unknown_keys
 
-_TRANSPORTS: dict[str, TransportName] = {
-    "stdio": "stdio",
-    "http": "http",
-    "streamablehttp": "http",
-    "sse": "sse",
-}
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
-_URL_TEXT = re.compile(r"[^\s\x00-\x1f\x7f]+")
+T = TypeVar("T")
+S = TypeVar("S", bound="SourceSettings")
 
+ALL_TOOLS = "*"
+CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
+START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
 
-def read_entry(name: str, value: Any, place: Place, variables: Variables) -> ServerSettings:
-    """The server that the entry `value` at `place` describes; its secrets are remembered.
-
-    Raises:
-        SettingsError: something in it is wrong or missing.
-    """
-    if not name:
-        raise place.error("a server needs a name.", "Put one before the colon.")
-    written = read_written(value, place, variables.secrets)
-    if not written.urls and not (written.command or "").strip():
-        raise _nothing_to_reach(written, value, place)
-    server = _Reader(written, place, variables).server(name)
-    variables.secrets.update(_secrets_of(server))
-    return server
-
-
-def ignored_parts(server: ServerSettings, place: Place) -> Iterator[str]:
-    """A note for each part of an entry that its transport has no use for."""
-    unused: dict[str, object] = {"env": server.env}
-    if server.transport == "stdio":
-        unused = {"headers": server.headers, "auth": server.auth.use == "yes"}
-    for key, value in unused.items():
-        if value:
-            yield place.at(key).note(f"ignored, a server of type {server.transport} has no {key}.")
+# An hour: nobody waits longer for one call, and a larger number is one of milliseconds.
+_MAX_SECONDS = 3600
+# Keys other hosts show to people; ignoring them changes nothing.
+_HARMLESS_KEYS = (
+    "//", "$schema", "comment", "description", "displayName", "gallery", "icon", "name", "note",
+    "notes", "tags", "title", "version",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class _Reader:
-    """Reads one entry that says how its server is reached."""
+class Reading:
+    """What validators are given: the variables, and whether the entry is switched off."""
 
-    written: Written
-    place: Place
     variables: Variables
-
-    def server(self, name: str) -> ServerSettings:
-        written = self.written
-        key, url = self._url()
-        transport = self._transport(key, url)
-        remote = transport != "stdio"
-        return ServerSettings(
-            name=name,
-            transport=transport,
-            transport_is_guess=transport == "http" and self._named_transport() is None,
-            command="" if remote else self._command(),
-            args=tuple(self._text(x, "args", i) for i, x in enumerate(written.args)),
-            env=dict(self._variable(name, x) for name, x in written.env.items()),
-            cwd=self._cwd(),
-            url=self._checked_url(key, url) if remote else "",
-            headers=dict(self._header(name, x) for name, x in written.headers.items()),
-            mode=written.mode,
-            call_timeout_seconds=float(written.timeout),
-            start_timeout_seconds=float(written.start_timeout),
-            probe_timeout_seconds=float(written.probe_timeout),
-            list_timeout_seconds=float(written.list_timeout),
-            close_timeout_seconds=float(written.close_timeout),
-            elicitation=written.elicitation,
-            elicitation_timeout_seconds=float(written.elicitation_timeout),
-            sampling=written.sampling,
-            sampling_max_tokens=written.sampling_max_tokens,
-            sampling_max_calls=written.sampling_max_calls,
-            roots=self._roots(),
-            log_level=written.log_level,
-            disabled=written.off,
-            auto_approve=tuple(dict.fromkeys([*written.auto_approve, *written.always_allow])),
-            disabled_tools=tuple(written.disabled_tools),
-            pin=written.pin,
-            auth=self._auth(),
-            secrets=self.variables.secrets,
-        )
-
-    def _transport(self, key: str, url: str) -> TransportName:
-        named = self._named_transport()
-        has_command = bool((self.written.command or "").strip())
-        if named is None and has_command and url:
-            problem = f"both `command` and `{key}` are given, and no `type`."
-            raise self.place.error(problem, 'Remove one, or add "type": "stdio" or "http".')
-        transport = named or ("stdio" if has_command else _transport_of(key, url))
-        if transport == "stdio" and not has_command:
-            raise self.place.error("the type is stdio, but there is no `command`.", "Add it.")
-        if transport != "stdio" and not url:
-            raise self.place.error(f"the type is {transport}, but there is no `url`.", "Add it.")
-        return transport
-
-    def _named_transport(self) -> TransportName | None:
-        found: dict[str, TransportName] = {}
-        for key, text in (("type", self.written.type), ("transport", self.written.transport)):
-            if text is not None:
-                found[key] = self._known_transport(key, text)
-        if len(set(found.values())) > 1:
-            raise self.place.error("`type` and `transport` differ.", "Remove one of them.")
-        return next(iter(found.values()), None)
-
-    def _known_transport(self, key: str, text: str) -> TransportName:
-        transport = _TRANSPORTS.get(re.sub("[-_ ]", "", text).lower())
-        if transport is None:
-            fix = "Write stdio, http or sse, or leave it out."
-            raise self.place.at(key).error("this is not a transport we know.", fix)
-        return transport
-
-    def _url(self) -> tuple[str, str]:
-        """The key the URL is under, and the URL; both empty when there is none."""
-        urls = self.written.urls
-        if len(urls) > 1:
-            keys = " and ".join(f"`{key}`" for key in urls)
-            raise self.place.error(f"{keys} are given at once.", "Remove all but one.")
-        for key, url in urls.items():
-            return key, self._text(url, key).strip()
-        return "", ""
-
-    def _checked_url(self, key: str, url: str) -> str:
-        problem = "" if self.written.off else _wrong_with_url(url)
-        if problem:
-            fix = "Write a full address such as https://example.com/mcp."
-            raise self.place.at(key).error(problem, fix)
-        return url
-
-    def _command(self) -> str:
-        command = self._text(self.written.command or "", "command").strip()
-        if not command:
-            raise self.place.at("command").error("it is empty.", "Name the program to start.")
-        return command
-
-    def _cwd(self) -> str:
-        cwd = self._text(self.written.cwd, "cwd").strip()
-        return os.path.normpath(os.path.join(self.variables.folder, cwd))
-
-    def _roots(self) -> tuple[str, ...] | None:
-        if self.written.roots is None:
-            return None
-        texts = [self._text(x, "roots", i) for i, x in enumerate(self.written.roots)]
-        return tuple(os.path.normpath(os.path.join(self.variables.folder, x)) for x in texts)
-
-    def _variable(self, name: str, text: str) -> tuple[str, str]:
-        if not name or "=" in name or "\0" in name or not _is_encodable(name):
-            fix = "Use letters, digits and underscores."
-            raise self.place.at("env").error("this is not the name of a variable.", fix)
-        return name, self._text(text, "env", name)
-
-    def _header(self, name: str, text: str) -> tuple[str, str]:
-        there = self.place.at("headers", name)
-        if not _HEADER_NAME.fullmatch(name):
-            fix = "Use letters, digits and hyphens, without the colon."
-            raise self.place.at("headers").error("this is not the name of a header.", fix)
-        value = self._text(text, "headers", name).strip()
-        if not _HEADER_VALUE.fullmatch(value):
-            raise there.error(
-                "it has a line break or a character that headers cannot carry.",
-                "Use plain ASCII on one line; look at the variables in it too.",
-            )
-        return name, value
-
-    def _auth(self) -> AuthSettings:
-        """How we may get access; a header that is configured says that already."""
-        has_header = any(name.lower() == "authorization" for name in self.written.headers)
-        written = {"auth": self.written.auth, "oauth": self.written.oauth}
-        given = {key: value for key, value in written.items() if value is not None}
-        if len(given) > 1:
-            raise self.place.error("both `auth` and `oauth` are given.", "Remove one of them.")
-        for key, value in given.items():
-            if has_header and value.enabled:
-                problem = f"both `{key}` and the header `Authorization` are given."
-                raise self.place.error(problem, "Remove one of them.")
-            if self.written.off:
-                break
-            return read_auth(value, key, self.place, self._text)
-        return AuthSettings(use="no" if has_header else "auto")
-
-    def _text(self, text: str, *keys: str | int) -> str:
-        """`text` with its variables replaced; as it is when the server is switched off."""
-        # The place is made only where it is needed: settings are read before any server starts.
-        if "${" in text:
-            text = self._expanded(text, self.place.at(*keys))
-        if "\0" in text or not _is_encodable(text):
-            fix = "Remove the character U+0000 or the broken escape."
-            there = self.place.at(*keys)
-            raise there.error("it has a character that no program can be given.", fix)
-        return text
-
-    def _expanded(self, text: str, there: Place) -> str:
-        try:
-            return self.variables.expand(text, there)
-        except SettingsError:
-            # Nobody needs to set the variables of a server that is not used.
-            if not self.written.off:
-                raise
-            return text
+    is_off: bool
 
 
-def _transport_of(key: str, url: str) -> TransportName:
-    """The transport of a URL without a type: the old SSE servers are known by their path."""
-    path = url.partition("?")[0].partition("#")[0].rstrip("/")
-    return "sse" if path.endswith("/sse") and key != "httpUrl" else "http"
+def mistake(problem: str, fix: str) -> PydanticCustomError:
+    """What a validator raises; its place in the file is known by where that is called."""
+    return PydanticCustomError("mistake", "{problem}", {"problem": problem, "fix": fix})
 
 
-def _wrong_with_url(url: str) -> str:
-    """What is wrong with a URL, or nothing. Never quotes it."""
-    if not url.lower().startswith(("http://", "https://")):
-        return "it does not start with http:// or https://."
-    if not _URL_TEXT.fullmatch(url):
-        return "it has a blank or a line break in it."
+def read_text(value: Any, info: ValidationInfo) -> str:
+    """A text with its variables replaced; as it is when the entry is switched off.
+
+    Settings given in Python may hold paths, and secrets that hide themselves.
+    """
+    reading = cast(Reading, info.context)
+    if isinstance(value, Secret):
+        reading.variables.secrets.add(value)
+        value = value.reveal()
+    text = os.fspath(cast(os.PathLike[str], value)) if isinstance(value, os.PathLike) else value
+    if not isinstance(text, str):
+        raise PydanticKnownError("string_type")
     try:
-        parts = urlsplit(url)
-        # Reading the port is what checks it.
-        host_and_port = parts.hostname, parts.port
-    except ValueError:
-        return "its host or port cannot be understood."
-    return "" if host_and_port[0] else "it names no host."
+        text = reading.variables.expand(text, Place(""))
+    except SettingsError as cause:
+        # Nobody needs to set the variables of what is not used.
+        if not reading.is_off:
+            raise mistake(cause.problem, cause.fix) from None
+    if "\0" in text or not is_encodable(text):
+        fix = "Remove the character U+0000 or the broken escape."
+        raise mistake("it has a character that no program can be given.", fix)
+    return text
 
 
-def _nothing_to_reach(written: Written, value: Any, place: Place) -> SettingsError:
-    if written.command is not None:
-        return place.at("command").error("it is empty.", "Name the program to start.")
-    problem = "there is neither a `command` nor a `url`."
-    for key in unknown_keys(value):
-        meant = nearest(key, ("command", "url", "serverUrl", "httpUrl"), count=1)
-        if meant:
-            return place.error(problem, f"Rename {key!r} to {meant[0]!r}.")
-    return place.error(problem, "Add `command` to start a server, or `url` to reach one.")
-
-
-def _secrets_of(server: ServerSettings) -> Iterator[str]:
-    return chain(
-        secrets_in_text(server.command),
-        secrets_in_args(server.args),
-        secrets_in_env(server.env),
-        secrets_in_text(server.url),
-        secrets_in_headers(server.headers),
-        secrets_in_auth(server.auth),
-    )
-
-
-def _is_encodable(text: str) -> bool:
+def is_encodable(text: str) -> bool:
+    """Whether the operating system can be given it."""
     try:
-        # As the operating system gets it: variables may hold bytes that are not UTF-8.
+        # Variables may hold bytes that are not UTF-8.
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return False
     return True
+
+
+def read_list(value: Any) -> tuple[Any, ...]:
+    """A list or a tuple, and nothing else that could be gone through."""
+    if not isinstance(value, list | tuple):
+        raise PydanticKnownError("list_type")
+    return tuple(cast(list[Any], value))
+
+
+def _path(value: Any, info: ValidationInfo) -> str:
+    folder = cast(Reading, info.context).variables.folder
+    return os.path.normpath(os.path.join(folder, read_text(value, info).strip()))
+
+
+def _seconds(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if not value > 0:  # written so that NaN is refused too
+        raise mistake("must be more than 0 seconds.", "Write seconds, such as 60.")
+    if value > _MAX_SECONDS:
+        problem = "counts seconds and may be at most 3600; this looks like milliseconds."
+        raise mistake(problem, "Write seconds, such as 60.")
+    return value
+
+
+def _tool_names(value: Any) -> Any:
+    if isinstance(value, bool):
+        return [ALL_TOOLS] if value else []
+    return value
+
+
+Text = Annotated[str, PlainValidator(read_text)]
+Path = Annotated[str, PlainValidator(_path)]
+Flag = Annotated[bool, Field(strict=True)]
+Count = Annotated[int, Field(strict=True, ge=1)]
+Seconds = Annotated[float, Field(strict=True), BeforeValidator(_seconds)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(read_list)]
+Paths = Annotated[tuple[Path, ...], BeforeValidator(read_list)]
+ToolNames = Annotated[
+    tuple[Annotated[str, Field(strict=True)], ...],
+    BeforeValidator(read_list),
+    BeforeValidator(_tool_names),
+]
+
+
+def spelled(*keys: str) -> Any:
+    """Says under which keys a field is written; without it that is the field's own name."""
+    return Field(validation_alias=AliasChoices(*keys))
+
+
+OURS: Any = Field(exclude=True)
+"""Says that a field is not written in the entry."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class SourceSettings:
+    """One entry, complete: variables replaced, paths absolute, limits known.
+
+    `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does). With `pin` its tools
+    are held to the definitions that were accepted. The texts of a disabled entry are kept as they
+    were written. `secrets` are the known secrets of the whole file; printing shows none of them.
+    """
+
+    __pydantic_config__: ClassVar = ConfigDict(arbitrary_types_allowed=True)
+    kind: ClassVar[SourceKind]
+    noun: ClassVar[str]  # what one is called
+    shapes: ClassVar[tuple[str, ...]]  # of an entry, for a person
+
+    name: Annotated[str, OURS]
+    transport: Annotated[str, OURS]  # how it is reached, in a word
+    call_timeout_seconds: Annotated[Seconds, spelled("timeout")] = CALL_TIMEOUT_SECONDS
+    disabled: Flag = False
+    auto_approve: Annotated[ToolNames, spelled("autoApprove")] = ()
+    disabled_tools: Annotated[Texts, spelled("disabledTools")] = ()
+    pin: Flag = False
+    secrets: Annotated[Secrets, OURS] = field(default_factory=Secrets, compare=False, repr=False)
+
+    @classmethod
+    def read(cls, name: str, value: Any, place: Place, variables: Variables) -> Self:
+        """The source that the entry `value` at `place` describes; its secrets are remembered.
+
+        Raises:
+            SettingsError: something in it is wrong or missing.
+        """
+        return read_entry(cls, name, value, place, variables)
+
+    @classmethod
+    def notes(cls, value: Any, place: Place) -> list[str]:
+        """One line for each key of an entry that is ignored, with the one it may be meant for."""
+        return [ignored(key, place, known_keys(cls)) for key in unknown_keys(cls, value)]
+
+    def ignored_parts(self, place: Place) -> Iterator[str]:
+        """A note for each part of the entry that this source has no use for."""
+        return iter(())
+
+    def approves(self, tool: str) -> bool:
+        """Whether the settings say that this tool may run without asking."""
+        return ALL_TOOLS in self.auto_approve or tool in self.auto_approve
+
+    def __repr__(self) -> str:
+        shown = {x.name: getattr(self, x.name) for x in fields(self) if x.repr}
+        told = ", ".join(f"{name}={x!r}" for name, x in {**shown, **self._shown()}.items())
+        return f"{type(self).__name__}({self.secrets.redact(told)})"
+
+    def _shown(self) -> Mapping[str, Any]:
+        """What is shown in place of fields."""
+        return {}
+
+
+def read_entry(cls: type[S], name: str, value: Any, place: Place, variables: Variables) -> S:
+    """An entry with every field checked. A key that is null counts as not written.
+
+    Raises:
+        SettingsError: it is not an object, a key is there twice, or a field is wrong.
+    """
+    if not isinstance(value, Mapping):
+        fix = f"Write {' or '.join(cls.shapes)}."
+        raise place.error(f"an entry must be an object, but is {kind_of(value)}.", fix)
+    for twice in repeated_keys(value, place):
+        raise twice.error("this key is written more than once.", "Remove all but one.")
+    entry = cast(Mapping[Any, Any], value)
+    known = {key: entry[key] for key in known_keys(cls) if entry.get(key) is not None}
+    is_off = known.get("disabled") is True or known.get("enabled") is False
+    given = {**known, "name": name, "secrets": variables.secrets}
+    try:
+        return _adapter(cls).validate_python(given, context=Reading(variables, is_off))
+    except ValidationError as cause:
+        # Not chained: the exception holds the values.
+        raise _settings_error(cause.errors(include_url=False)[0], place) from None
+
+
+@lru_cache
+def _adapter(cls: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(cls)
+
+
+@lru_cache
+def known_keys(cls: type) -> tuple[str, ...]:
+    """Every key that may stand in such an entry."""
+    return tuple(key for keys in keys_by_field(cls).values() for key in keys)
+
+
+def keys_by_field(cls: type) -> dict[str, list[str]]:
+    """The keys that a field may be written under, for each field that is written."""
+    hints = get_type_hints(cls, include_extras=True)
+    found = {x.name: _keys(x.name, getattr(hints[x.name], "__metadata__", ())) for x in fields(cls)}
+    return {name: keys for name, keys in found.items() if keys}
+
+
+def _keys(name: str, metadata: tuple[Any, ...]) -> list[str]:
+    said = [x for x in metadata if isinstance(x, FieldInfo)]
+    if any(x.exclude for x in said):
+        return []
+    aliases = [x.validation_alias for x in said if isinstance(x.validation_alias, AliasChoices)]
+    return [str(key) for alias in aliases for key in alias.choices] or [name]
+
+
+def unknown_keys(cls: type, value: Any) -> list[str]:
+    """The keys of an entry that mean nothing to us and may be misspelled."""
+    if not isinstance(value, Mapping):
+        return []
+    keys = [key for key in cast(Mapping[Any, Any], value) if isinstance(key, str)]
+    return [key for key in keys if key not in known_keys(cls) and key not in _HARMLESS_KEYS]
+
+
+def ignored(key: str, place: Place, known: tuple[str, ...]) -> str:
+    """The note about a key that is not known."""
+    return place.at(key).note(f"ignored, unknown key. {did_you_mean(key, known)}".rstrip())
+
+
+def _settings_error(error: ErrorDetails, place: Place) -> SettingsError:
+    there = place.at(*(key for key in error["loc"] if key != "[key]"))
+    context = error.get("ctx", {})
+    if "[key]" in error["loc"]:
+        return there.error("the name must be a text.", "Put it in quotes.")
+    if error["type"] == "mistake":
+        return there.error(context["problem"], context["fix"])
+    if error["type"] == "literal_error":
+        known = context["expected"].replace("'", "").replace(" or ", ", ")
+        return there.error(f"must be one of {known}.", "Write one of these, or leave it out.")
+    if error["type"] == "missing":
+        return there.error("it is missing.", "Add it.")
+    if error["type"] in _OUT_OF_RANGE:
+        limit = error["msg"].removeprefix("Input should be ")
+        return there.error(f"must be {limit}.", "Correct the number.")
+    wanted, fix = _WANTED.get(error["type"], ("something else", "Correct it."))
+    return there.error(f"must be {wanted}, but is {kind_of(error['input'])}.", fix)
+
+
+_OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than_equal")
+_WANTED = {
+    "string_type": ("a text", "Put it in quotes."),
+    "list_type": ("a list of texts", 'Write it in brackets: ["..."].'),
+    "dict_type": ("an object", 'Write {"NAME": "value"}.'),
+    "bool_type": ("true or false", "Write true or false, without quotes."),
+    "float_type": ("a number of seconds", "Write a number, without quotes."),
+    "int_type": ("a whole number", "Write a number, without quotes."),
+    "dataclass_type": ("an object, true or false", 'Write {"clientId": "..."}, or leave it out.'),
+}

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..core.errors import SettingsError
+from ..secrets.redactor import secrets_in_env
+from ..secrets.secrets import Secrets
 from .document import Place
-from .secret_rules import secrets_in_env
-from .secrets import Secrets
 
 _MARK = re.compile(r"\$\$\{|\$\{(?P<body>[^}]*)(?P<end>\}?)")
 _BODY = re.compile(r"(?P<env>env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<default>:-.*)?", re.S)

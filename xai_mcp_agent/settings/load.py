@@ -1,23 +1,24 @@
-"""Finding the settings file and reading it, so that one wrong entry disables one server only."""
+"""Finding the settings file and reading it, so that one wrong entry disables one source only."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from ..core.errors import SettingsError
+from ..core.kinds import SourceKind
+from ..secrets.redactor import secrets_in_text
+from ..secrets.secrets import Secrets
 from .document import ParsedObject, Place, kind_of, read_document
-from .entry import ignored_parts, read_entry
+from .entry import SourceSettings
 from .interpolation import Variables
-from .models import ServerSettings, Settings
+from .models import SECTIONS, Settings
 from .recording import recorded_by
-from .secret_rules import secrets_in_text
-from .secrets import Secrets
-from .written import notes_on
+from .server import URL_KEYS, ServerSettings
 
 FILE_NAME = "mcp_settings.json"
 ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
@@ -28,6 +29,7 @@ _STORE_KEY = "store"
 _RECORD_KEY = "record"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
+_FURTHER_SECTIONS = [key for key in SECTIONS if key != _SERVERS_KEY]
 _MISSPELLED = ("mcpservers", "mcpserver")
 
 
@@ -125,31 +127,67 @@ def _document(file: Path, *, by_environment: bool) -> ParsedObject:
 def _settings(
     document: Any, place: Place, variables: Variables, searched: tuple[str, ...]
 ) -> Settings:
-    entries, below = _entries(document, place)
-    servers: dict[str, ServerSettings] = {}
-    problems: dict[str, SettingsError] = {}
-    notes = _document_notes(document, place)
-    for key, entry in entries.items():
-        there = below.at(str(key))
-        notes += notes_on(entry, there)
-        try:
-            servers[str(key)] = server = _read(key, entry, entries, there, variables)
-        except SettingsError as raised:
-            # A new one: what was raised holds the frames it came through, and so the run itself.
-            problems[str(key)] = SettingsError(
-                raised.file, raised.key_path, raised.problem, raised.fix
-            )
-        else:
-            notes += ignored_parts(server, there)
+    entries, below = _servers(document, place)
+    read = _Reader(variables, _document_notes(document, place))
+    read.section(SECTIONS[_SERVERS_KEY], entries, below)
+    for key in _sections_in(document):
+        there = place.at(key)
+        read.section(SECTIONS[key], _object(document[key], there, SECTIONS[key]), there)
     # In a bare map these would be servers.
-    beside: Mapping[str, Any] = document if below != place else {}
-    store = _store(beside, place.at(_STORE_KEY), variables, notes)
+    beside: Mapping[str, Any] = document if below != place or _sections_in(document) else {}
+    store = _store(beside, place.at(_STORE_KEY), variables, read.notes)
     written = beside.get(_RECORD_KEY)
     record, more = recorded_by(written, place.at(_RECORD_KEY), variables.environ)
-    notes += more
     return Settings(
-        place.file, servers, problems, variables.secrets, searched, tuple(notes), store, record
-    )
+        place.file, read.sources, read.problems, variables.secrets, searched,
+        (*read.notes, *more), store, record, problem_kinds=read.problem_kinds,
+    )  # fmt: skip
+
+
+@dataclass
+class _Reader:
+    """Reads the entries of all sections, and keeps what came of each."""
+
+    variables: Variables
+    notes: list[str]
+    sources: dict[str, SourceSettings] = field(default_factory=dict[str, SourceSettings])
+    problems: dict[str, SettingsError] = field(default_factory=dict[str, SettingsError])
+    problem_kinds: dict[str, SourceKind] = field(default_factory=dict[str, SourceKind])
+
+    def section(self, cls: type[SourceSettings], entries: Mapping[Any, Any], place: Place) -> None:
+        """Read the entries of one section. A name that is taken is a problem of the later one."""
+        taken = {*self.sources, *self.problems}
+        for key, entry in entries.items():
+            name, there = str(key), place.at(str(key))
+            self.notes += cls.notes(entry, there)
+            try:
+                _check_name(key, cls, _repeated(entries), taken, there)
+                self.sources[name] = source = cls.read(name, entry, there, self.variables)
+            except SettingsError as raised:
+                # A new one: what was raised holds the frames it came through, and so the run.
+                problem = raised.file, raised.key_path, raised.problem, raised.fix
+                self.problems.setdefault(name, SettingsError(*problem))
+                self.problem_kinds.setdefault(name, cls.kind)
+            else:
+                self.notes += source.ignored_parts(there)
+
+
+def _check_name(
+    key: Any,
+    cls: type[SourceSettings],
+    repeated: Container[str],
+    taken: Container[str],
+    there: Place,
+) -> None:
+    if not isinstance(key, str):
+        raise there.error(f"the name of a {cls.kind.noun} must be a text.", "Put it in quotes.")
+    if key in repeated:
+        problem = "this name is written more than once."
+        raise there.error(problem, "Rename or remove all but one.")
+    if not key:
+        raise there.error(f"a {cls.kind.noun} needs a name.", "Put one before the colon.")
+    if key in taken:
+        raise there.error("another section of this file has this name too.", "Rename one of them.")
 
 
 def _store(
@@ -168,37 +206,50 @@ def _store(
     return store
 
 
-def _read(
-    key: Any, entry: Any, entries: Mapping[Any, Any], there: Place, variables: Variables
-) -> ServerSettings:
-    if not isinstance(key, str):
-        raise there.error("the name of a server must be a text.", "Put it in quotes.")
-    if key in _repeated(entries):
-        problem = "this name is written more than once."
-        raise there.error(problem, "Rename or remove all but one.")
-    return read_entry(key, entry, there, variables)
-
-
-def _entries(document: Any, place: Place) -> tuple[Mapping[Any, Any], Place]:
-    """The map of names to entries, in any of the three layouts, and its place."""
+def _servers(document: Any, place: Place) -> tuple[Mapping[Any, Any], Place]:
+    """The map of names to servers, in any of the three layouts, and its place."""
     top = _object(document, place)
-    for key in (_SERVERS_KEY, _VSCODE_KEY):
-        if key in _repeated(top):
+    for key in (_SERVERS_KEY, _VSCODE_KEY, *_FURTHER_SECTIONS):
+        if key in _repeated(top) and key not in _bare(top):
             raise place.at(key).error("this key is written more than once.", "Join them.")
+    for key in (_SERVERS_KEY, _VSCODE_KEY):
         if key in top:
             there = place.at(key)
             return _object(top[key], there), there
     _refuse_misspelled(top, place)
-    bare = ParsedObject({name: x for name, x in top.items() if name not in _NOT_SERVERS})
+    return _bare(top), place
+
+
+def _bare(top: Mapping[Any, Any]) -> ParsedObject:
+    """What is a server where no section is for them."""
+    sections = _sections_in(top)
+    others = {_SERVERS_KEY, _VSCODE_KEY, *_NOT_SERVERS, *sections}
+    others |= {_STORE_KEY, _RECORD_KEY} if sections else set()
+    bare = ParsedObject({name: x for name, x in top.items() if name not in others})
     bare.repeated = _repeated(top)
-    return bare, place
+    return bare
 
 
-def _object(value: Any, place: Place) -> Mapping[Any, Any]:
+def _sections_in(top: Mapping[Any, Any]) -> list[str]:
+    """The sections beside that of the servers. In a bare map a server may have such a name."""
+    is_bare = _SERVERS_KEY not in top and _VSCODE_KEY not in top
+    return [x for x in _FURTHER_SECTIONS if x in top and not (is_bare and _is_entry(top[x]))]
+
+
+def _is_entry(value: Any) -> bool:
+    """Whether it is a server, not a map of names to entries."""
+    return not isinstance(value, Mapping) or any(
+        isinstance(cast(Mapping[Any, Any], value).get(key), str) for key in ("command", *URL_KEYS)
+    )
+
+
+def _object(
+    value: Any, place: Place, cls: type[SourceSettings] = ServerSettings
+) -> Mapping[Any, Any]:
     if isinstance(value, Mapping):
         return cast(Mapping[Any, Any], value)
-    problem = f"must be an object of servers, but is {kind_of(value)}."
-    raise place.error(problem, 'Write {"name": {"command": ...}}.')
+    problem = f"must be an object of {cls.kind.noun}s, but is {kind_of(value)}."
+    raise place.error(problem, f'Write {{"name": {cls.shapes[0]}}}.')
 
 
 def _refuse_misspelled(top: Mapping[Any, Any], place: Place) -> None:

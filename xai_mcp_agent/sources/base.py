@@ -1,4 +1,4 @@
-"""The seam every kind of source stands behind.
+"""The protocol of sources: what every kind of them implements.
 
 One task owns a source: it runs `own` and is the only one that opens and closes
 its session. Everything else calls in from other tasks of the same event loop.
@@ -7,12 +7,12 @@ its session. Everything else calls in from other tasks of the same event loop.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias
 
 from ..core.events import Inventory, Observer, SourceState, SourceStatus
+from ..core.invocation import PROGRAM, Caller, ToolInvocation
 from ..core.resources import Completion, Prompt, PromptMessage, Resource
-from ..core.results import OnProgress, ResourcePart, ToolResult
-from ..core.tools import JsonObject
+from ..core.results import ResourcePart, ToolResult
 
 LISTS = ("tools", "prompts", "resources")
 """The lists of a source that can change; each name stands for all that it lists."""
@@ -21,10 +21,6 @@ OnUpdate: TypeAlias = Callable[[str], None]
 """Told what changed: a resource's URI, or one of `LISTS`. Called on the bridge's loop."""
 
 Completed: TypeAlias = Literal["prompt", "template"]
-
-
-def unchecked() -> None:
-    """Nothing has to be seen to before a call is sent."""
 
 
 class Source(Protocol):
@@ -52,7 +48,7 @@ class Source(Protocol):
         """Ask the owner task to close and end. May be called more than once."""
         ...
 
-    async def ready(self) -> Inventory:
+    async def ready(self, caller: Caller = PROGRAM) -> Inventory:
         """Wait for the source to be usable, within its own limit, and say what it offers.
 
         Raises:
@@ -60,7 +56,7 @@ class Source(Protocol):
         """
         ...
 
-    async def refresh(self) -> Inventory:
+    async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
         """Ask the source anew what it offers.
 
         Raises:
@@ -68,22 +64,11 @@ class Source(Protocol):
         """
         ...
 
-    async def call(
-        self,
-        tool: str,
-        arguments: JsonObject,
-        *,
-        timeout_seconds: float | None = None,
-        on_progress: OnProgress | None = None,
-        meta: JsonObject | None = None,
-        check: Callable[[], None] = unchecked,
-    ) -> ToolResult:
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one tool and wait for its result, connecting first where that is needed.
 
-        A result that the source marks as an error is returned, not raised: the model should
-        read it. `timeout_seconds` covers connecting too; None is the source's own limit.
-        `meta` goes along for programs at the far side. `check` is called right before anything is
-        sent, also when that is over a new connection; what it raises is raised here.
+        Its arguments were checked against the tool's schema. A result that the source marks as an
+        error is returned, not raised: the model should read it.
 
         Raises:
             SourceFailed: it cannot be reached.
@@ -93,10 +78,13 @@ class Source(Protocol):
         """
         ...
 
+    def features(self, caller: Caller) -> SourceFeatures | None:
+        """What it offers beside tools, asked for by this caller; None for a kind without."""
+        ...
 
-@runtime_checkable
-class ResourceSource(Protocol):
-    """A source that offers resources and prompts as well. All methods raise `SourceError` kinds."""
+
+class SourceFeatures(Protocol):
+    """Resources and prompts of a source. All methods raise `SourceError` kinds."""
 
     async def list_resources(self) -> list[Resource]:
         """Every resource, then every resource template."""

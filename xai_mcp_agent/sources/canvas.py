@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..core.kinds import STATIC
 from ..core.results import ToolResult
 from ..core.tools import JsonObject, Tool, ToolKey
 
@@ -40,7 +41,7 @@ class DrawnTool:
     def tool(self) -> Tool:
         """The same as every other tool is described."""
         schema = _TEXT_INPUT if not self.parameters else _schema_of(self.parameters)
-        return Tool(ToolKey(CANVAS, self.name), self.description, schema)
+        return Tool(ToolKey(STATIC.name, CANVAS, self.name), self.description, schema)
 
     def call(self, ctx: Any, arguments: JsonObject) -> ToolResult:
         """Run the drawn nodes once. What they raise is theirs to explain, and is raised."""

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from ..core.errors import SourceError
 from ..core.events import Observer, SourceStatus
+from ..core.invocation import PROGRAM, Caller
 from .base import Source
 
 logger = logging.getLogger(__name__)
@@ -61,13 +62,15 @@ class SourcePool:
             self._tasks.start_soon(self._own, owner, before, name=f"source {name}")
         return self._sources[name]
 
-    async def ready(self, names: Iterable[str]) -> dict[str, SourceError | None]:
+    async def ready(
+        self, names: Iterable[str], caller: Caller = PROGRAM
+    ) -> dict[str, SourceError | None]:
         """Wait for all of these at once, each to its own limit; the error of each, or None."""
         verdicts: dict[str, SourceError | None] = {}
 
         async def wait_for(source: Source) -> None:
             try:
-                await source.ready()
+                await source.ready(caller)
                 verdicts[source.name] = None
             except SourceError as error:
                 verdicts[source.name] = error

@@ -13,10 +13,10 @@ from playwright.sync_api import Error
 
 from tests.canvas.conftest import workshop_entry
 from tests.support.asking_server import asking_entry
-from tests.support.example_agents import BASE_URL
 from tests.support.lab import browser, chromium, lab, open_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tools.example_agents import BASE_URL
 from xai_mcp_agent.cli.init import init_folder
 
 _TEST_SECONDS = 300

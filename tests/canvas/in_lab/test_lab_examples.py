@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.build_examples import all_examples
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_drawing import measure
-from tests.support.workflows import Workflow
+from tools.build_examples import all_examples
+from tools.workflows import Workflow
 
 from .conftest import MODEL_ANSWER
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.canvas_file import load, problems
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_drawing import measure
 from tests.support.lab_mouse import Mouse
 from tests.support.lab_palette import Palette
 from tests.support.processes import wait_until
+from tools.canvas_file import load, problems
 
 pytestmark = pytest.mark.browser
 

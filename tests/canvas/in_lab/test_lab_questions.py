@@ -9,7 +9,7 @@ import pytest
 from tests.support.asking_server import form
 from tests.support.lab_canvas import Canvas
 from tests.support.scripts import compile_workflow
-from tests.support.workflows import Workflow
+from tools.workflows import Workflow
 
 pytestmark = pytest.mark.browser
 

@@ -10,7 +10,7 @@ from tests.support.lab import interrupt_kernels
 from tests.support.lab_canvas import Canvas
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import compile_workflow
-from tests.support.workflows import Workflow
+from tools.workflows import Workflow
 
 pytestmark = pytest.mark.browser
 

@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 from tests.support.authorization_server import Protected, protected_server
 from tests.support.lab_canvas import Canvas
 from tests.support.scripts import compile_workflow
-from tests.support.workflows import Workflow
+from tools.workflows import Workflow
 
 pytestmark = pytest.mark.browser
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.support.canvas_file import Document, links_of, nodes_of, problems
-from tests.support.components import all_components
-from tests.support.workflows import Workflow
 from tests.support.xai_agent_workflow import upstream_components, xai_agent_workflow
+from tools.canvas_file import Document, links_of, nodes_of, problems
+from tools.components import all_components
+from tools.workflows import Workflow
 from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.migration.advice import advice
 from xai_mcp_agent.cli.migration.migrate import ChangedPort, Migration, migrate

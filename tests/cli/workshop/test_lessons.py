@@ -16,17 +16,17 @@ from typing import TypeAlias
 
 import pytest
 
-from tests.support.build_lessons import WORKSHOP, all_lessons, solution_of, start_of
-from tests.support.canvas_file import load, nodes_of, problems
-from tests.support.components import all_components
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
-from tests.support.workflows import Workflow, faults
+from tools.build_lessons import WORKSHOP, all_lessons, solution_of, start_of
+from tools.canvas_file import load, nodes_of, problems
+from tools.components import all_components
+from tools.workflows import Workflow, faults
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.workshop.lessons import LESSONS, Lesson, lesson_called
 from xai_mcp_agent.cli.workshop.runs import Checked, check_lesson
 
-REBUILD = "Rebuild them with: python -m tests.support.build_examples"
+REBUILD = "Rebuild them with: python -m tools.build_examples"
 # Words in READMEs that look like ports and are none: tools, servers, values, files.
 NO_PORTS = re.compile(r"[/.<>'\" ]|^(library|units|calendar|find|about|books|name|make_badge)$")
 

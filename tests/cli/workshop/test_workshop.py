@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import textwrap
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.support.build_lessons import start_of
-from tests.support.canvas_file import Document, links_of, nodes_of
+from tests.support.processes import wait_until
 from tests.support.scripts import child_environment
-from tests.support.workflows import Shown, Workflow
+from tools.build_lessons import start_of
+from tools.canvas_file import Document, links_of, nodes_of
+from tools.workflows import Shown, Workflow
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.cli.workshop.errors import why_not_compiled, why_stopped
 from xai_mcp_agent.cli.workshop.lessons import LESSONS
-from xai_mcp_agent.cli.workshop.runs import Checked, check_lesson, find_workflow
+from xai_mcp_agent.cli.workshop.runs import (
+    Checked,
+    check_lesson,
+    find_workflow,
+    why_not_compiled,
+    why_stopped,
+)
 
 FIRST = LESSONS[0]
 HOME = f"workshop/{FIRST.folder}"
@@ -114,6 +123,85 @@ def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path) ->
     found = check_lesson(folder, FIRST, seconds=CIRCLE_SECONDS)
     assert "it was not finished after 4 s" in problem_of(found)
     assert "dashed line that leads back" in problem_of(found)
+
+
+# Programs of learners; Python runs one of this name before anything else.
+
+
+def run_program(folder: Path, text: str, seconds: float = 60.0) -> Checked:
+    (folder / "sitecustomize.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    save(folder, calling())
+    return check_lesson(folder, FIRST, seconds=seconds)
+
+
+def test_a_program_sees_neither_keys_nor_home_of_whoever_checks_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "MY_PASSWORD", "XDG_CONFIG_HOME", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, "of the teacher")
+    program = """
+        import json, os, pathlib
+        seen = {"all": dict(os.environ), "home": str(pathlib.Path.home()),
+                "files": os.listdir(pathlib.Path.home())}
+        with open("seen.json", "x") as file:
+            json.dump(seen, file)
+    """
+    run_program(folder, program)
+    seen = json.loads((folder / "seen.json").read_text(encoding="utf-8"))
+    assert "of the teacher" not in seen["all"].values()
+    assert not Path(seen["home"]).exists(), "it was for this run alone"
+    assert seen["home"] != os.environ["HOME"]
+    assert seen["files"] == []
+    assert seen["all"]["PATH"] == os.environ["PATH"]
+
+
+def test_without_settings_of_its_own_a_folder_does_not_get_those_above_it(folder: Path) -> None:
+    settings = folder / "mcp_settings.json"
+    settings.rename(folder.parent / settings.name)
+    save(folder, calling())
+    assert str(settings) in problem_of(check_lesson(folder, FIRST))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other limits")
+def test_a_program_that_takes_all_memory_or_fills_the_disk_is_stopped(folder: Path) -> None:
+    taken = """
+        import sys
+
+        class Learner:
+            def find_spec(self, name, path=None, target=None):
+                if name == "xircuits.compiler":
+                    {}
+
+        sys.meta_path.insert(0, Learner())
+    """
+    found = run_program(folder, taken.replace("{}", "bytearray(3 * 1024**3)"))
+    assert found.problem
+    assert "MemoryError" in found.problem.lines[-1]
+    found = run_program(folder, taken.replace("{}", "open('big', 'wb').write(b'x' * 2**27)"))
+    assert found.problem
+    assert "File too large" in found.problem.lines[-1]
+    assert (folder / "big").stat().st_size <= 2**26
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no groups of processes")
+def test_what_a_program_leaves_behind_ends_with_it(folder: Path) -> None:
+    program = """
+        import subprocess, sys
+        if "workshop.child" in " ".join(sys.orig_argv):
+            left = subprocess.Popen([sys.executable, "-S", "-E", "-c", "while True: pass"])
+            with open("left", "x") as file:
+                file.write(str(left.pid))
+    """
+    run_program(folder, program)
+    number = int((folder / "left").read_text(encoding="ascii"))
+    wait_until(lambda: not runs(number), "it has ended")
+
+
+def runs(number: int) -> bool:
+    try:
+        return psutil.Process(number).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _out_flow(node: dict[str, object]) -> object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,10 @@ from tests.support.bridges import bridge_with, names_of, wait_for_tool
 from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import SourceClosed, UnknownTool
+from xai_mcp_agent import Bridge, SourceClosed, UnknownTool
 
 LISTING = "tools/list"
+MANY = 300  # calls: as many as a server could have had listings meanwhile
 
 
 def listings(bridge: Bridge) -> int:
@@ -73,10 +72,11 @@ def test_a_server_that_sends_a_notice_for_each_listing_is_not_asked_for_ever(tmp
             return journal.read_text(encoding="utf-8").count(LISTING)
 
         wait_until(lambda: asked() >= 4, "it was asked a few times")
-        times = [float(x.split()[1]) for x in journal.read_text().splitlines() if LISTING in x]
-        pauses = [b - a for a, b in itertools.pairwise(times)]
-        assert pauses == sorted(pauses), "each pause is longer than the one before"
-        assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
+        before = asked()
+        for _ in range(MANY):
+            assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
+        # Each pause is twice the one before: however slow the calls are, listings are few.
+        assert asked() - before <= MANY / 20
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])

@@ -10,10 +10,18 @@ from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
 from tests.support.notes_server import PNG, notes, notes_entry
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import InvalidArguments, SourceFailed
-from xai_mcp_agent.core.resources import Completion, Prompt, Resource
-from xai_mcp_agent.core.results import ImagePart, ResourcePart, TextPart, bytes_of
+from xai_mcp_agent import (
+    Bridge,
+    Completion,
+    ImagePart,
+    InvalidArguments,
+    Prompt,
+    Resource,
+    ResourcePart,
+    SourceFailed,
+    TextPart,
+    bytes_of,
+)
 
 WAYS = ["stdio", "http_old"]
 DAY = "notes://day/{day}"

@@ -11,8 +11,8 @@ import pytest
 
 from tests.support.fault_server import entry
 from tests.support.processes import is_running, wait_until
-from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.sources.mcp.stdio.environment import INHERITED
+from xai_mcp_agent import settings_from
+from xai_mcp_agent.sources.mcp.stdio.process import INHERITED
 from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
 from xai_mcp_agent.sources.mcp.transport import Connection
 

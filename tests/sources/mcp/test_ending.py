@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from tests.support.census import nothing_is_left
 from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs, pids_in
 from tests.support.processes import wait_until
+from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge
 
 STUBBORN = {
@@ -36,11 +36,10 @@ def test_nothing_is_left_when_a_bridge_is_closed(tmp_path: Path):
     journal = tmp_path / "journal"
     servers = {name: entry(**how, journal=str(journal)) for name, how in STUBBORN.items()}
     with nothing_is_left():
-        with bridge_with(**servers) as bridge:
+        # All end at the same time, the stubborn ones in steps.
+        with ends_within(30), bridge_with(**servers) as bridge:
             bridge.connect(wait=True)
             assert len(pids_in(journal)) == len(STUBBORN) + 4
-            started = time.monotonic()
-        assert time.monotonic() - started < 10, "all at the same time, the stubborn ones in steps"
         assert none_runs(journal)
 
 
@@ -54,11 +53,9 @@ def test_a_polite_server_is_given_the_time_to_finish(tmp_path: Path):
 
 def test_servers_that_are_just_starting_are_ended_at_once(tmp_path: Path):
     journal = tmp_path / "journal"
-    with bridge_with(it=entry(hang=True, journal=str(journal))) as bridge:
+    with ends_within(25), bridge_with(it=entry(hang=True, journal=str(journal))) as bridge:
         bridge.connect()
         wait_until(lambda: bool(pids_in(journal)), "it was started")
-        started = time.monotonic()
-    assert time.monotonic() - started < 15
     assert none_runs(journal)
 
 

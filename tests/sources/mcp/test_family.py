@@ -19,9 +19,9 @@ from tests.support.census import nothing_is_left
 from tests.support.fault_server import entry
 from tests.support.journals import none_runs, pids_in
 from tests.support.processes import is_running, wait_until
-from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.sources.mcp.stdio.facts import StdioFacts
+from xai_mcp_agent import settings_from
 from xai_mcp_agent.sources.mcp.stdio.family import Family
+from xai_mcp_agent.sources.mcp.stdio.process import StdioFacts
 from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
 from xai_mcp_agent.sources.mcp.stdio.transport import stdio_transport
 

@@ -10,10 +10,7 @@ import pytest
 from tests.support.bridges import bridge_with, names_of, status_of
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import PNG
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import ServerError, UnknownTool
-from xai_mcp_agent.core.results import ResourcePart, TextPart
-from xai_mcp_agent.core.tools import Tool, ToolKey
+from xai_mcp_agent import Bridge, ResourcePart, ServerError, TextPart, Tool, ToolKey, UnknownTool
 
 WAYS = ["stdio", "stdio_old", "http", "http_old", "sse"]
 
@@ -34,7 +31,7 @@ def test_everything_a_server_says_about_a_tool_is_kept(galleries: Bridge, server
     """Schemas exactly as they were sent, in both eras."""
     tools = {x.name: x for x in galleries.list_tools(server)}
     add = tools["add"]
-    assert add.key == ToolKey(server, "add")
+    assert add.key == ToolKey("mcp", server, "add")
     assert (add.title, add.description) == ("Adder", "Add two integers.")
     assert add.input_schema["required"] == ["a", "b"]
     assert add.input_schema["title"] == "addArguments"

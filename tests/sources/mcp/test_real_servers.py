@@ -14,8 +14,7 @@ import pytest
 
 from tests.support.bridges import bridge_with, names_of, status_of
 from tests.support.processes import free_port, listens, wait_until
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.results import ResourcePart, bytes_of
+from xai_mcp_agent import Bridge, ResourcePart, bytes_of
 
 ROOT = Path(__file__).parents[3]
 NPM = Path(os.environ.get("XAI_TEST_NPM") or ROOT / ".cache" / "npm")

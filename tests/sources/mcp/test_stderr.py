@@ -7,8 +7,8 @@ import pytest
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
-from xai_mcp_agent.core.errors import ServerError, SourceClosed, SourceFailed
-from xai_mcp_agent.settings.secrets import Secrets
+from xai_mcp_agent import ServerError, SourceClosed, SourceFailed
+from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.sources.mcp.stdio.stderr import StderrLog
 
 SECRET = "sk-live-0123456789abcdef"
@@ -16,7 +16,7 @@ SECRET = "sk-live-0123456789abcdef"
 
 def log(*chunks: bytes) -> StderrLog:
     """A log that was fed these bytes, and knows one secret."""
-    made = StderrLog(Secrets([SECRET]).mask)
+    made = StderrLog(Secrets([SECRET]).redact)
     for chunk in chunks:
         made.feed(chunk)
     return made

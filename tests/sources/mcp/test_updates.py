@@ -14,8 +14,7 @@ from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
 from tests.support.notes_server import notes, notes_entry
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import ServerError, SourceClosed, ToolTimeout, UnknownServer
+from xai_mcp_agent import Bridge, ServerError, SourceClosed, ToolTimeout, UnknownServer
 
 WAYS = ["stdio", "stdio_old", "http", "http_old"]
 TODAY = "notes://today"

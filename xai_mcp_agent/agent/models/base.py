@@ -12,10 +12,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from ...core.provider_schema import FunctionSpec
 from ...core.tools import JsonObject
+from ..messages import Message, ToolCall
 
-Message: TypeAlias = dict[str, Any]
 OnText: TypeAlias = Callable[[str], Awaitable[None]]
+
+_TURN_SECONDS = 600.0  # a model that reasons for long, or two attempts and the third that succeeds
 
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
 
@@ -26,7 +29,8 @@ class ModelSettings:
 
     `max_output_tokens` is sent under the name the model knows. `extra_body` is merged into the
     request as it is, and not shown when the settings are printed: some services take a key there.
-    `timeout_seconds` bounds one request, its retries included.
+    `timeout_seconds` bounds the silence of the service, before its reply and between the pieces
+    of it; `turn_timeout_seconds` bounds the whole turn, repeated attempts and pauses included.
     """
 
     temperature: float | None = None
@@ -34,24 +38,12 @@ class ModelSettings:
     reasoning_effort: str | None = None
     extra_body: JsonObject = field(default_factory=dict[str, Any], repr=False)
     timeout_seconds: float = 120.0
+    turn_timeout_seconds: float | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class FunctionSpec:
-    """A tool as the model is offered it. `parameters` is a JSON Schema of an object."""
-
-    name: str
-    description: str
-    parameters: JsonObject
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A call the model asks for. `arguments` is the text it wrote: JSON, or meant to be."""
-
-    id: str
-    name: str
-    arguments: str
+    @property
+    def turn_limit_seconds(self) -> float:
+        """The limit of a whole turn; what nobody set is never shorter than one silence."""
+        return self.turn_timeout_seconds or max(_TURN_SECONDS, self.timeout_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +80,33 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What the model said. `refusal` is its own words when it declined to answer."""
+    """What the model said. `refusal` is its own words when it declined to answer.
+
+    `thinking` is what it marked as such in its text; a model itself leaves it there.
+    `added` is what its service wants to see again in this message: see `messages.ADDED`.
+    """
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     finish: FinishReason = "stop"
     refusal: str = ""
     usage: Usage = field(default_factory=Usage)
+    thinking: str = ""
+    added: JsonObject = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class AskedAgain:
+    """An attempt came to nothing, as `reason` says, and another follows after a pause.
+
+    All text of this reply so far does not count: it begins anew.
+    """
+
+    reason: str
+    pause_seconds: float
+
+
+OnAgain: TypeAlias = Callable[[AskedAgain], Awaitable[None]]
 
 
 class Model(Protocol):
@@ -110,8 +122,12 @@ class Model(Protocol):
         """Whether it can be offered functions; if not, the text protocol is used."""
         ...
 
-    async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+    async def reply(
+        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
+    ) -> ModelReply:
         """Ask for the next message; `on_text` gets its text piece by piece as it comes.
+
+        `on_again` is told before each further attempt; the text begins anew then.
 
         Raises:
             ModelError: one of its kinds, with what to do next.

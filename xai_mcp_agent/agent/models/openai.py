@@ -2,17 +2,15 @@
 
 Azure, Ollama, vLLM and llama.cpp are reached by `base_url`; Amazon Bedrock and Google Vertex
 AI through the client library's own providers. What a service turns out to refuse is
-left out from then on. Keys and addresses are `openai_access.py`, reading answers is
-`openai_reply.py`, errors are `openai_errors.py`.
+left out from then on. Keys and addresses are `openai_access.py`, what comes back is read by
+`openai_stream.py` and `openai_reply.py`, errors are `openai_errors.py`.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
-import random
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -22,31 +20,35 @@ import anyio
 import anyio.to_thread
 
 from ...core.errors import ModelCannotCallFunctions, ModelUnreachable
-from ...settings.secrets import Secret
+from ...core.provider_schema import FunctionSpec
+from ...secrets.secrets import Secret
 from . import openai_errors as errors
-from .base import FunctionSpec, ModelReply, ModelRequest, ModelSettings, OnText
-from .openai_access import Access, OpenAIProvider, is_local
+from .base import AskedAgain, ModelReply, ModelRequest, ModelSettings, OnAgain, OnText
+from .openai_access import Access, OpenAIProvider
+from .openai_added import added_names, without_private
+from .openai_attempts import Attempts
 from .openai_reply import ReplySoFar
+from .openai_stream import chunks
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-# Not the client's own retries: those sleep through our limit and then hide why they waited.
-_RETRIES = 2
-_FIRST_PAUSE_SECONDS = 0.5
 _MAX_TEMPERATURE = 2.0
 # What services use when none is sent; `extra_temperature` is counted from here.
 _USUAL_TEMPERATURE = 1.0
+# A service that misses a field in one message names it as one that refuses it does.
+_MISSED = re.compile(r"missing|must|required", re.IGNORECASE)
 _REASONING_MODEL = re.compile(r"(?:.*/)?(?:gpt-5|o\d)")
 
 
 class OpenAIModel:
     """One model of one service that speaks Chat Completions; connects at the first reply.
 
-    `base_url` and `api_key` default to OPENAI_BASE_URL and OPENAI_API_KEY; a server on this
-    machine or network needs no key. For `bedrock` the region and the credentials come from
-    AWS's usual places, for `vertexai` from Google's (GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION,
-    application default credentials); `api_key` is then a bearer token in place of those.
+    `base_url` defaults to OPENAI_BASE_URL. The key in OPENAI_API_KEY is for that address, or else
+    for OpenAI's own; any other wants `api_key`, except on this machine or network. For `bedrock`
+    the region and the credentials come from AWS's usual places, for `vertexai` from Google's
+    (GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION, application default credentials); `api_key` is
+    then a bearer token in place of those.
     """
 
     def __init__(
@@ -76,21 +78,26 @@ class OpenAIModel:
         """True until the service says that this model cannot."""
         return self._calls_functions
 
-    async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+    async def reply(
+        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
+    ) -> ModelReply:
         """Ask for the next message; its text goes to `on_text` as it comes.
+
+        A reply that breaks off is asked for anew, which `on_again` is told before: no part of it
+        counts.
 
         Raises:
             ModelCannotCallFunctions: functions were offered to a model that cannot call them.
             ModelError: any other of its kinds, with what to do next.
         """
-        limit = self._settings.timeout_seconds
+        limit = self._settings.turn_limit_seconds
         with anyio.move_on_after(limit) as scope:
             try:
-                return await self._ask(request, on_text, scope.deadline)
+                return await self._ask(request, on_text, on_again, scope.deadline)
             except ModelCannotCallFunctions:
                 self._calls_functions = False
                 raise
-        raise errors.timeout_error(limit, self._access.service(self._client))
+        raise errors.turn_error(limit, self._service(self._client))
 
     async def aclose(self) -> None:
         """Let go of connections. The next reply opens new ones."""
@@ -98,34 +105,61 @@ class OpenAIModel:
         if client is not None:
             await client.close()
 
-    async def _ask(self, request: ModelRequest, on_text: OnText, deadline: float) -> ModelReply:
+    async def _ask(
+        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None, deadline: float
+    ) -> ModelReply:
         client = await self._connected()
-        response = await self._send(client, request, deadline)
+        attempts = Attempts(deadline)
+        while True:
+            came = await self._attempt(client, request, on_text)
+            if isinstance(came, ModelReply):
+                return came
+            pause = attempts.pause_seconds(came)
+            if pause is None:
+                try:
+                    raise came.error
+                finally:
+                    del came  # the error holds this frame: held by it, both would stay for long
+            if on_again:
+                await on_again(AskedAgain(came.reason, pause))
+            await anyio.sleep(pause)
+
+    async def _attempt(
+        self, client: AsyncOpenAI, request: ModelRequest, on_text: OnText
+    ) -> ModelReply | errors.Failure:
+        service = self._service(client)
+        response = await self._send(client, request)
+        if isinstance(response, errors.Failure):
+            return response
         so_far = ReplySoFar()
-        service = self._access.service(client)
-        async with aclosing(_chunks(response, service)) as chunks:
-            async for chunk in chunks:
-                if text := so_far.add(chunk):
-                    await on_text(text)
+        async with aclosing(chunks(response.http_response, service)) as pieces:
+            async for piece in pieces:
+                if not isinstance(piece, errors.Failure):
+                    if text := so_far.add(piece):
+                        await on_text(text)
+                elif not so_far.is_whole:
+                    return piece
         if not so_far.answered:
             step = "Check `base_url` and the server's log."
-            raise ModelUnreachable(service.says("answered without a reply in it", step))
-        return so_far.finished(lambda: f"call_{next(self._call_numbers)}")
+            words = "answered without a reply in it"
+            return errors.Failure(ModelUnreachable(service.says(words, step)))
+        service_id = self._access.service_id(client)
+        return so_far.finished(lambda: f"call_{next(self._call_numbers)}", service_id)
 
     async def _connected(self) -> AsyncOpenAI:
         async with self._opening:
             if self._client is None:
+                self._access.check(self._settings.timeout_seconds)
                 # In a thread: importing openai takes a second, and the loop has others to serve.
                 self._client = await anyio.to_thread.run_sync(
                     self._access.open, self._settings.timeout_seconds
                 )
             return self._client
 
-    async def _send(self, client: AsyncOpenAI, request: ModelRequest, deadline: float) -> Any:
-        """The response, its body not read yet; asks again where that can help."""
+    async def _send(self, client: AsyncOpenAI, request: ModelRequest) -> Any:
+        """The response, its body not read yet; or the `Failure`, once nothing can be left out."""
         import openai  # Here, because it is heavy; it was loaded when the client was made.
 
-        attempts = itertools.count()
         mended = False
         while True:
             body = self._body(client, request)
@@ -133,16 +167,11 @@ class OpenAIModel:
                 return await self._post(client, _without_surrogates(body) if mended else body)
             except UnicodeEncodeError as cause:
                 if mended:
-                    raise errors.model_error(cause, self._access.service(client)) from cause
+                    return errors.failure(cause, self._service(client))
                 mended = True
-                continue
             except (openai.OpenAIError, TypeError, ValueError) as cause:
-                if self._learned.from_error(cause, body):
-                    continue
-                pause = self._pause_seconds(cause, next(attempts), client)
-                if pause is None or anyio.current_time() + pause >= deadline:
-                    raise errors.model_error(cause, self._access.service(client)) from cause
-            await anyio.sleep(pause)
+                if not self._learned.from_error(cause, body, self._added_names(client, request)):
+                    return errors.failure(cause, self._service(client))
 
     async def _post(self, client: AsyncOpenAI, body: dict[str, Any]) -> Any:
         create = cast(Any, client.chat.completions.with_raw_response.create)
@@ -160,29 +189,19 @@ class OpenAIModel:
             limit_name: settings.max_output_tokens,
             "reasoning_effort": settings.reasoning_effort,
         }
-        body = {"model": self._access.sent_model, "messages": list(request.messages)}
+        service_id = self._access.service_id(client)
+        messages = without_private(request.messages, service_id, learned.refused)
+        body = {"model": self._access.sent_model, "messages": messages}
         for name, value in wanted.items():
             if value is not None and name not in learned.refused:
                 body[name] = value
         return body
 
-    def _pause_seconds(self, cause: Exception, attempt: int, client: AsyncOpenAI) -> float | None:
-        """How long to wait before asking once more; None when it would not help."""
-        import openai  # Loaded already, see `_send`.
+    def _added_names(self, client: AsyncOpenAI, request: ModelRequest) -> set[str]:
+        return added_names(request.messages, self._access.service_id(client))
 
-        if attempt >= _RETRIES:
-            return None
-        pause = _FIRST_PAUSE_SECONDS * 2**attempt * random.uniform(0.75, 1.0)
-        if isinstance(cause, openai.APIConnectionError):
-            # Where nothing listens on this machine, nothing will in a second.
-            return None if is_local(str(client.base_url)) else pause
-        if not isinstance(cause, openai.APIStatusError) or cause.code == "insufficient_quota":
-            return None
-        if cause.response.headers.get("x-should-retry") == "false":
-            return None
-        if cause.status_code not in {408, 409, 429} and cause.status_code < 500:
-            return None
-        return errors.retry_after_seconds(cause.response.headers) or pause
+    def _service(self, client: AsyncOpenAI | None) -> errors.Service:
+        return self._access.service(client, self._settings.timeout_seconds)
 
 
 @dataclass
@@ -192,8 +211,11 @@ class _Learned:
     refused: set[str] = field(default_factory=set[str])
     limit_name: str = ""
 
-    def from_error(self, cause: Exception, body: Mapping[str, Any]) -> bool:
-        """Learn from a refusal; True when asking again without what it names makes sense."""
+    def from_error(self, cause: Exception, body: Mapping[str, Any], added: set[str]) -> bool:
+        """Learn from a refusal; True when asking again without what it names makes sense.
+
+        `added` are the fields that went back to the service as it had added them.
+        """
         import openai  # Loaded already, see `OpenAIModel._send`.
 
         if not isinstance(cause, openai.APIStatusError) or cause.status_code not in {400, 422}:
@@ -211,6 +233,9 @@ class _Learned:
             if name in body:
                 self.refused.add(name)
                 return True
+        if taken := {x for x in added - self.refused if _is_unwanted(words, x)}:
+            self.refused |= taken
+            return True
         return self._other_limit(cause.param, words, body)
 
     def _other_limit(self, param: str | None, words: str, body: Mapping[str, Any]) -> bool:
@@ -220,51 +245,6 @@ class _Learned:
                 self.limit_name = other
                 return True
         return False
-
-
-async def _chunks(response: Any, service: errors.Service) -> AsyncGenerator[Any]:
-    """The answer as chunks: many from a stream, one from a service that does not stream.
-
-    The client library's errors become ours; those of the consumer are not touched.
-    """
-    # Here, because they are heavy; they were loaded when the client was made.
-    import httpx2
-    import openai
-
-    try:
-        async for chunk in _raw_chunks(response, service):
-            if error := errors.body_error(chunk, service):
-                raise error
-            yield chunk
-    except (openai.OpenAIError, httpx2.HTTPError) as cause:
-        raise errors.model_error(cause, service) from cause
-    except ValueError as cause:
-        step = "Check `base_url` and the server's log."
-        raise ModelUnreachable(service.says("sent what is not JSON", step, str(cause))) from cause
-
-
-async def _raw_chunks(response: Any, service: errors.Service) -> AsyncIterator[Any]:
-    http = response.http_response
-    kind = http.headers.get("content-type", "").lower()
-    if "html" in kind:
-        await http.aclose()
-        raise errors.web_page_error(http.status_code, service)
-    if "event-stream" not in kind and "json" in kind:
-        for chunk in _whole_chunks((await http.aread()).decode("utf-8", "replace")):
-            yield chunk
-        return
-    stream = response.parse()
-    async with stream:
-        async for chunk in stream:
-            yield chunk.model_dump(warnings=False) if hasattr(chunk, "model_dump") else chunk
-
-
-def _whole_chunks(text: str) -> list[Any]:
-    """The chunks in a body that was read whole; some servers call a stream JSON."""
-    if not text.lstrip().startswith("data:"):
-        return [json.loads(text)]
-    lines = [x.strip().removeprefix("data:").strip() for x in text.splitlines() if x.strip()]
-    return [json.loads(x) for x in lines if x.startswith("{")]
 
 
 def _function(spec: FunctionSpec) -> dict[str, Any]:
@@ -289,6 +269,11 @@ def _limit_name(model: str, base_url: str) -> str:
 def _names(param: str | None, words: str, name: str) -> bool:
     """Whether a refusal is about this parameter."""
     return param == name or bool(re.search(rf"\b{name}\b", words))
+
+
+def _is_unwanted(words: str, name: str) -> bool:
+    """Whether a service that was sent what it added itself refuses this field of it."""
+    return bool(re.search(rf"\b{re.escape(name)}\b", words)) and not _MISSED.search(words)
 
 
 def _without_surrogates(value: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from ...core.errors import (
     ModelAuthenticationError,
@@ -22,7 +22,7 @@ from ...core.errors import (
     ModelTimeout,
     ModelUnreachable,
 )
-from ...settings.secrets import Secrets
+from ...secrets.secrets import Secrets
 
 # Services explain at length and some repeat the whole request: this much tells what is wrong.
 _MAX_WORDS_CHARS = 500
@@ -49,21 +49,47 @@ _WHERE_TO_SET = {
 _EXTRAS = {"openai[bedrock]": "bedrock", "openai[vertex]": "vertex"}
 
 
+Again: TypeAlias = Literal["never", "soon", "when free"]
+KeyFrom: TypeAlias = Literal["port", "environment", "nowhere"]
+"""Where the key would come from; `nowhere`: the environment's is not for this address."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an attempt came to nothing, and whether another may do better.
+
+    A value, not raised where it is found: the client library's errors hold the request with its
+    key, and an error of ours that is raised beside one would be chained to it.
+    """
+
+    error: ModelError
+    again: Again = "never"
+    wait_seconds: float | None = None  # as the service asks
+
+    @property
+    def reason(self) -> str:
+        """What happened, without what to do next."""
+        return str(self.error).partition(". ")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Whom we talk to, for messages."""
+    """Whom we talk to, for messages, and how long it may be silent."""
 
     provider: str
     model: str
-    base_url: str
+    base_url: str = field(repr=False)  # a password may stand in it
+    silence_seconds: float
+    key_from: KeyFrom = "port"
+    node: str = "AgentInit"  # whose ports these are
     secrets: Secrets = field(default_factory=Secrets)
 
     def says(self, what: str, next_step: str, words: str = "") -> str:
         """One message: what happened, where, the service's own words, what to do next."""
-        quoted = f' It says: "{_one_line(self.secrets.mask(words))}".' if words else ""
+        quoted = f' It says: "{_one_line(self.secrets.redact(words))}".' if words else ""
         place = f" at {shown_url(self.base_url)}" if self.base_url else ""
         text = f"{self.provider} {self.model}{place} {what}.{quoted} {next_step}"
-        return self.secrets.mask(text).strip()
+        return self.secrets.redact(text).strip()
 
 
 def shown_url(url: str) -> str:
@@ -72,17 +98,31 @@ def shown_url(url: str) -> str:
     return re.split(r"[?#]", without_credentials)[0].rstrip("/")
 
 
-def model_error(cause: BaseException, service: Service) -> ModelError:
-    """Our error for one of the client library's; `raise` it from the cause."""
-    # Here, because openai takes a second to import; it is loaded when this is called.
+def failure(cause: BaseException, service: Service) -> Failure:
+    """What an error of the client library, or of the HTTP library under it, comes to."""
+    # Here, because they are heavy; they are loaded when this is called.
+    import httpx2
     import openai
 
-    if isinstance(cause, openai.APITimeoutError):
-        return _timeout(cause, service)
     if isinstance(cause, openai.APIConnectionError):
-        return _unreachable(cause, service)
+        cause = cause.__cause__ or cause
+    if isinstance(cause, httpx2.ConnectTimeout):
+        step = "Check `base_url`, the network and any proxy."
+        error = ModelUnreachable(service.says("does not accept a connection", step))
+        return Failure(error, "soon")
+    if isinstance(cause, httpx2.TimeoutException | openai.APITimeoutError):
+        return Failure(timeout_error(service.silence_seconds, service))
+    if isinstance(cause, httpx2.HTTPError | openai.APIConnectionError):
+        return dropped(service, f"{cause}", could_connect="Connect" not in type(cause).__name__)
     if isinstance(cause, openai.APIStatusError):
-        return _refused(cause.status_code, cause.response.headers, cause.body, service)
+        return _status_failure(cause, service)
+    return Failure(model_error(cause, service))
+
+
+def model_error(cause: BaseException, service: Service) -> ModelError:
+    """Our error for one that has nothing to do with the connection."""
+    import openai  # Loaded already, see `failure`.
+
     if isinstance(cause, openai.APIError):
         return _refused(0, {}, cause.body or cause.message, service)
     if isinstance(cause, openai.OpenAIError):
@@ -92,10 +132,41 @@ def model_error(cause: BaseException, service: Service) -> ModelError:
     )
 
 
-def body_error(body: Any, service: Service) -> ModelError | None:
-    """The error that a body sent with status 200, or in a stream, turns out to be."""
+def body_failure(body: Any, service: Service) -> Failure | None:
+    """What a body sent with status 200, or a piece of a stream, says of an error in it."""
     error = cast(Mapping[str, Any], body).get("error") if isinstance(body, Mapping) else None
-    return _refused(0, {}, error, service) if error else None
+    if not error:
+        return None
+    fields: Mapping[str, Any] = cast(Any, error) if isinstance(error, Mapping) else {}
+    code = str(fields.get("code") or fields.get("type") or "")
+    return Failure(_refused(0, {}, error, service), _again(code))
+
+
+def dropped(service: Service, words: str = "", *, could_connect: bool = True) -> Failure:
+    """The connection broke off, or was never there; `words` are the operating system's."""
+    if could_connect:
+        step = "Run again; if it happens again, look at the server's log."
+        error = ModelUnreachable(service.says("dropped the connection", step, words))
+    else:
+        step = "Is the server running, and is `base_url` right?"
+        error = ModelUnreachable(service.says("cannot be reached", step, words))
+    return Failure(error, "soon")
+
+
+def _status_failure(cause: Any, service: Service) -> Failure:
+    headers, status = cause.response.headers, cause.status_code
+    error = _refused(status, headers, cause.body, service)
+    again = _again("408" if status == 409 else str(status))
+    if cause.code == "insufficient_quota" or headers.get("x-should-retry") == "false":
+        again = "never"
+    return Failure(error, again, retry_after_seconds(headers))
+
+
+def _again(code: str) -> Again:
+    """Whether an error of this status, or of this name, may pass."""
+    if code in {"429", "rate_limit_exceeded", "rate_limit_error"}:
+        return "when free"
+    return "soon" if re.fullmatch(r"408|5\d\d|server_error|overloaded(_error)?", code) else "never"
 
 
 def web_page_error(status: int, service: Service) -> ModelError:
@@ -110,13 +181,30 @@ def web_page_error(status: int, service: Service) -> ModelError:
 
 def no_key_error(service: Service) -> ModelError:
     """The error for a service that wants a key when there is none."""
+    if service.key_from == "nowhere":
+        what = "cannot be asked: there is no API key for this address"
+        return ModelAuthenticationError(service.says(what, f"{_own_key(service)} {_NEXT_OFFLINE}"))
     return ModelAuthenticationError(
         service.says(
             "cannot be asked: there is no API key",
-            "Set `api_key` of AgentInit, or the environment variable OPENAI_API_KEY. "
-            f"{_NEXT_OFFLINE}",
+            f"Set {where_keys_are(service.node)}. {_NEXT_OFFLINE}",
         )
     )
+
+
+def where_keys_are(node: str) -> str:
+    """The two places for the key of OpenAI."""
+    return f"`api_key` of {node}, or the environment variable OPENAI_API_KEY"
+
+
+def _own_key(service: Service) -> str:
+    """What to do about an address that the credentials of the environment are not for."""
+    why = {
+        "openai": "OPENAI_API_KEY is sent to OpenAI only, or to the address in OPENAI_BASE_URL.",
+        "bedrock": "The AWS credentials are used for Amazon's addresses only.",
+        "vertexai": "The Google credentials are used for Google's addresses only.",
+    }
+    return f"Set `api_key` of {service.node}, such as ${{ACME_API_KEY}}. {why[service.provider]}"
 
 
 def is_overflow(code: str | None, words: str) -> bool:
@@ -190,11 +278,12 @@ _LACKS_FUNCTIONS_TEXT = (
 
 def _not_allowed(status: int, words: str, service: Service) -> ModelError:
     where = {
-        "openai": "Check `api_key` of AgentInit, or the environment variable OPENAI_API_KEY.",
+        "openai": f"Check {where_keys_are(service.node)}.",
         "bedrock": "Check the AWS credentials, and that the account may use this model.",
         "vertexai": "Check the Google credentials, and that the project may use this model.",
     }
-    step = f"{where.get(service.provider, '')} {_NEXT_OFFLINE}".strip()
+    check = _own_key(service) if service.key_from == "nowhere" else where[service.provider]
+    step = f"{check} {_NEXT_OFFLINE}"
     what = "refused the key" if status != 403 else "does not allow this"
     return ModelAuthenticationError(
         service.says(f"{what} ({status or 'in its reply'})", step, words)
@@ -233,27 +322,17 @@ def _other(status: int, words: str, service: Service) -> ModelError:
     return ModelError(service.says(f"refused the request ({status})", step, words))
 
 
-def _timeout(cause: BaseException, service: Service) -> ModelError:
-    if "Connect" in type(cause.__cause__).__name__:
-        step = "Check `base_url`, the network and any proxy."
-        return ModelUnreachable(service.says("does not accept a connection", step))
-    return timeout_error(None, service)
-
-
-def timeout_error(limit_seconds: float | None, service: Service) -> ModelTimeout:
-    """The error for an answer that did not come, or did not end, in time."""
-    limit = f" within {limit_seconds:g} seconds" if limit_seconds is not None else " in time"
+def timeout_error(limit_seconds: float, service: Service) -> ModelTimeout:
+    """The error for a service that was silent for too long."""
     step = "Raise `timeout_seconds`, or check whether the server is busy or loading the model."
-    return ModelTimeout(service.says(f"did not answer{limit}", step))
+    return ModelTimeout(service.says(f"did not answer within {limit_seconds:g} seconds", step))
 
 
-def _unreachable(cause: BaseException, service: Service) -> ModelError:
-    words = str(cause.__cause__ or cause)
-    if "Connect" in type(cause.__cause__).__name__:
-        step = "Is the server running, and is `base_url` right?"
-        return ModelUnreachable(service.says("cannot be reached", step, words))
-    step = "Run again; if it happens again, look at the server's log."
-    return ModelUnreachable(service.says("dropped the connection", step, words))
+def turn_error(limit_seconds: float, service: Service) -> ModelTimeout:
+    """The error for an answer that came, but did not end in time."""
+    step = "Raise `turn_timeout_seconds`, or have it answer shorter with `max_output_tokens`."
+    what = f"did not end its turn within {limit_seconds:g} seconds, repeated attempts included"
+    return ModelTimeout(service.says(what, step))
 
 
 def _not_set_up(words: str, service: Service) -> ModelError:

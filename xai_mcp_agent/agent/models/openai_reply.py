@@ -10,7 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from .base import FinishReason, ModelReply, ToolCall, Usage
+from ...core.tools import JsonObject
+from ..messages import ToolCall
+from .base import FinishReason, ModelReply, Usage
+from .openai_added import AddedFields, AddedToCall
 
 _FINISHES: dict[str, FinishReason] = {
     "stop": "stop",
@@ -27,6 +30,7 @@ class _CallSoFar:
     id: str = ""
     name: str = ""
     arguments: str = ""
+    added: AddedToCall = field(default_factory=AddedToCall)
 
 
 @dataclass
@@ -38,8 +42,14 @@ class ReplySoFar:
     _refusal: list[str] = field(default_factory=list[str])
     _calls: list[_CallSoFar] = field(default_factory=list[_CallSoFar])
     _by_index: dict[int, _CallSoFar] = field(default_factory=dict[int, _CallSoFar])
+    _added: AddedFields = field(default_factory=AddedFields)
     _finish: str = ""
     _usage: Usage = field(default_factory=Usage)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the service said that it ended here."""
+        return bool(self._finish)
 
     def add(self, chunk: Any) -> str:
         """Take in one chunk of a stream, or a whole answer; gives the new text in it."""
@@ -51,9 +61,9 @@ class ReplySoFar:
                 return self._add_choice(choice)
         return ""
 
-    def finished(self, new_id: Callable[[], str]) -> ModelReply:
-        """The whole reply. `new_id` names the calls that came without an id of their own."""
-        calls = self._tool_calls(new_id)
+    def finished(self, new_id: Callable[[], str], service: str) -> ModelReply:
+        """The whole reply of this service. `new_id` names calls without an id of their own."""
+        calls, of_calls = self._tool_calls(new_id)
         refusal = "".join(self._refusal)
         finish = _FINISHES.get(self._finish, "stop")
         if refusal and not calls:
@@ -61,7 +71,13 @@ class ReplySoFar:
         elif finish in {"stop", "tool_calls"}:
             # Many services say "stop" although they ask for calls.
             finish = "tool_calls" if calls else "stop"
-        return ModelReply("".join(self._text), calls, finish, refusal, self._usage)
+        added = self._added_by(service, of_calls)
+        return ModelReply("".join(self._text), calls, finish, refusal, self._usage, added=added)
+
+    def _added_by(self, service: str, of_calls: JsonObject) -> JsonObject:
+        found = {"message": self._added.whole(), "calls": of_calls}
+        found = {name: x for name, x in found.items() if x}
+        return {"service": service, **found} if found else {}
 
     def _add_choice(self, choice: Mapping[str, Any]) -> str:
         self.answered = True
@@ -70,6 +86,7 @@ class ReplySoFar:
         text = _text(delta.get("content"))
         self._text.append(text)
         self._refusal.append(_text(delta.get("refusal")))
+        self._added.add(delta)
         for position, call in enumerate(_sequence(delta.get("tool_calls"))):
             self._add_call({**_mapping(call), "index": position} if whole else _mapping(call))
         self._finish = str(choice.get("finish_reason") or self._finish)
@@ -81,6 +98,7 @@ class ReplySoFar:
         arguments = function.get("arguments")
         call = self._call_of(delta.get("index"), call_id, name, arguments)
         call.id = call.id or call_id
+        call.added.add(delta, function)
         if not call.name:
             call.name = name
         if isinstance(arguments, str):
@@ -103,16 +121,18 @@ class ReplySoFar:
             self._by_index[index] = call
         return call
 
-    def _tool_calls(self, new_id: Callable[[], str]) -> tuple[ToolCall, ...]:
-        used: set[str] = set()
-        calls: list[ToolCall] = []
+    def _tool_calls(self, new_id: Callable[[], str]) -> tuple[tuple[ToolCall, ...], JsonObject]:
+        """The calls, and by their ids what the service added to them."""
+        calls: dict[str, ToolCall] = {}
+        added: JsonObject = {}
         for call in self._calls:
             if not call.name and not call.arguments.strip():
                 continue
-            call_id = call.id if call.id and call.id not in used else new_id()
-            used.add(call_id)
-            calls.append(ToolCall(call_id, call.name, call.arguments))
-        return tuple(calls)
+            call_id = call.id if call.id and call.id not in calls else new_id()
+            calls[call_id] = ToolCall(call_id, call.name, call.arguments)
+            if fields := call.added.whole():
+                added[call_id] = fields
+        return tuple(calls.values()), added
 
 
 def _is_another(call: _CallSoFar, call_id: str, name: str, arguments: Any) -> bool:

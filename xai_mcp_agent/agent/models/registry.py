@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from ...core.errors import XaiMcpError
+from ...core.imports import import_aside
 from ...core.names import did_you_mean
-from ...settings.secrets import Secret
+from ...secrets.secrets import Secret
 from .base import Model, ModelSettings
 
 Provider: TypeAlias = Literal["offline", "openai", "bedrock", "vertexai"]
@@ -32,6 +33,7 @@ def model_for(
     """
     settings = settings or ModelSettings()
     if provider == "offline":
+        import_aside(".offline.model", __package__)
         from .offline.model import OfflineModel
 
         return OfflineModel()
@@ -42,6 +44,7 @@ def model_for(
             f"Provider {provider!r} wants the name of a model: set `agent_model`, for instance "
             "to the name your service lists. Provider 'offline' needs none."
         )
+    import_aside(".openai", __package__)
     from .openai import OpenAIModel
 
     return OpenAIModel(

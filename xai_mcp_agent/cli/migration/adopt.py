@@ -7,29 +7,25 @@ from __future__ import annotations
 
 import keyword
 import re
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
-from ...bridge.freshness import LIBRARY
-from ...bridge.screen.text import clean, cut
+from ...canvas.installation import LIBRARY
+from ...console.text import clean, cut
 from ...core.errors import XaiMcpError
 from ...core.shell import shown_command
 from ...core.tools import JsonObject
-from ..clashes import Clash, clash_lines, find_clashes
-from ..component_files import our_components
-from ..files import replace_text
-from ..output import echo_json, say
+from ..component_files import Clash, clash_lines, find_clashes, our_components
+from ..output import echo_json, folded, replace_text, say
 from .advice import advice
 from .document import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
 from .migrate import AdoptedNode, Migration, Remark, migrate
 
 _SUFFIX = ".xircuits"
-_WIDTH = 80  # columns of a plain terminal
 _NAME_COLUMNS = 200  # of nodes: all those of a library, and no megabyte of a broken file
 
 Status = Literal["adopted", "nothing to do", "failed"]
@@ -155,8 +151,7 @@ def adopt(
             _show(reports[-1])
     clashes = find_clashes(Path())
     if as_json:
-        shown = [asdict(x) for x in reports]
-        echo_json({"files": shown, "clashes": [asdict(x) for x in clashes]})
+        echo_json({"files": reports, "clashes": clashes})
     else:
         for line in _next_steps(reports, clashes):
             say(line)
@@ -225,10 +220,7 @@ def _counted(names: Iterable[str]) -> list[str]:
 
 def _wrapped(text: str, mark: str = "") -> list[str]:
     first = " " * (2 + len(mark)) + mark
-    return textwrap.wrap(
-        clean(text), _WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
+    return folded(text, first, " " * len(first))
 
 
 def _next_steps(reports: Sequence[FileReport], clashes: Sequence[Clash]) -> Iterator[str]:

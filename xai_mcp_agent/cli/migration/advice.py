@@ -1,8 +1,4 @@
-"""What a person has to know about an adopted workflow beyond its nodes and ports.
-
-Keys, providers and prompts work differently from xai-agent in a few places, and nodes of other
-libraries still need those libraries.
-"""
+"""What a person has to know about an adopted workflow beyond its nodes and ports."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Workflow files as Xircuits saves them: read with care, so that an odd one is named, not met.
-
-A file is JSON with two layers: links, and nodes with their ports. Whether the canvas would draw
-it is the canvas's business; here it only has to have that shape.
-"""
+"""Reads workflow files (.xircuits) and checks their shape."""
 
 from __future__ import annotations
 

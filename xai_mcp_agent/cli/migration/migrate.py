@@ -1,10 +1,4 @@
-"""Gives a workflow that was made with XpressAI's xai-agent the nodes of this library.
-
-Class and port names are the same, so a node keeps its id, place, links and values. Changed are
-the file its class is in, what it says of itself, and the types of its ports where ours differ:
-the canvas keeps a link at Reload only if the port has the very name that the class gives it,
-and a port's type is part of that name.
-"""
+"""Rewrites the nodes of an xai-agent workflow as nodes of this library."""
 
 from __future__ import annotations
 
@@ -12,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ...bridge.freshness import COMPONENTS
+from ...canvas.installation import COMPONENTS
 from ...core.tools import JsonObject
 from ..component_files import ComponentClass, PortSpec
 from .document import (

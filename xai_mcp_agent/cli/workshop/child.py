@@ -1,6 +1,7 @@
-"""Compiles a workflow and runs it, in a process of its own: `python -m ... WORKFLOW SCRIPT`.
+"""Compiles a workflow and runs it in a process: `python -m ... WORKFLOW SCRIPT SECONDS`.
 
-A literal of a workflow is evaluated when it is compiled, so that is done here too.
+A literal of a workflow is evaluated when it is compiled, so that is done here too. The process and
+what it starts have limits, where the system knows them; SECONDS is that of processor time.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import runpy
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
@@ -16,10 +18,14 @@ NOT_COMPILED = 97
 """The exit status when the compiler failed; its error is on stderr."""
 
 _XIRCUITS = "xircuits"
+# A lesson takes 200 MB, and prints some kilobytes.
+_MEMORY_BYTES = 2 * 1024**3
+_FILE_BYTES = 64 * 1024**2
 
 
-def main(workflow: str, script: str) -> None:
+def main(workflow: str, script: str, seconds: str) -> None:
     """Compile the workflow to the script and run that as if it had been started itself."""
+    _limit(int(seconds))
     try:
         _compile(workflow, script)
     except Exception:  # noqa: BLE001 - whatever the compiler stumbles over is shown
@@ -27,6 +33,23 @@ def main(workflow: str, script: str) -> None:
         sys.exit(NOT_COMPILED)
     sys.argv = [script]
     runpy.run_path(script, run_name="__main__")
+
+
+def _limit(processor_seconds: int) -> None:
+    """What the process may use at most; its children inherit it, each for itself."""
+    try:
+        import resource
+    except ImportError:
+        return  # on Windows
+    for what, most in (
+        # Not the address space, of which some reserve very much and use little.
+        (resource.RLIMIT_DATA, _MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, _FILE_BYTES),
+        (resource.RLIMIT_CPU, processor_seconds),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(ValueError, OSError):  # a lower limit is set already
+            resource.setrlimit(what, (most, most))
 
 
 def _compile(workflow: str, script: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import textwrap
 import threading
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,11 +14,11 @@ from typing import Annotated
 
 import typer
 
-from ...bridge.freshness import COMPONENTS
+from ...canvas.installation import COMPONENTS
 from ...core.errors import XaiMcpError
 from ...core.shell import shown_command
 from ..init import WORKSHOP
-from ..output import echo_json, print_json, say
+from ..output import AsJson, echo_json, folded, say
 from .lessons import LESSONS, Lesson, UnknownLesson, lesson_called
 from .runs import (
     DEFAULT_SECONDS,
@@ -34,7 +33,6 @@ _WIDTH = 80
 _AT_ONCE = 4  # each is a process or two; more only wait for each other
 _NAME_WIDTH = 36  # of a folder in the table
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 LessonName = Annotated[str, typer.Argument(help="The lesson's number or name.")]
 Folder = Annotated[Path, typer.Argument(help="The learner's folder.")]
 
@@ -89,7 +87,7 @@ def reset_lesson(lesson: LessonName, folder: Folder = Path(), as_json: AsJson = 
     wanted = lesson_called(lesson)
     done = restore(_learners_folder(folder), wanted)
     if as_json:
-        print_json(done)
+        echo_json(done)
         return
     for path in done.restored:
         say(f"restored  {path}")
@@ -283,7 +281,4 @@ def _cut(line: str) -> str:
 
 def _indented(text: str, by: int) -> list[str]:
     after = by + 4 if text.startswith("[") else by
-    return textwrap.wrap(
-        text, _WIDTH, initial_indent=" " * by, subsequent_indent=" " * after,
-        break_on_hyphens=False, break_long_words=False,
-    )  # fmt: skip
+    return folded(text, " " * by, " " * after)

@@ -1,9 +1,4 @@
-"""Goals as values, judged by what happened in a run.
-
-A goal is met by events of the run's transcript, not by what stands in the workflow's file: there
-are many ways to draw the same. Besides the events of `bridge/transcript.py` there are `Executed`
-(a node ran: `node`, and the `text` printed until the next), `WorkflowFinished`, `WorkflowFailed`.
-"""
+"""Goals of a lesson as values, judged by the events of a run."""
 
 from __future__ import annotations
 

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
+import signal
+import site
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...bridge.freshness import COMPONENTS, LIBRARY
-from ...bridge.transcript import ENVIRONMENT_VARIABLE, read_transcript
+from ...canvas.installation import COMPONENTS, LIBRARY
+from ...canvas.transcript import ENVIRONMENT_VARIABLE, read_transcript
 from ...core.shell import shown_command
 from ...core.tools import JsonObject
-from ..init import SOLUTIONS, WORKSHOP, starter_folder
+from ..init import SETTINGS_FILE, SOLUTIONS, WORKSHOP, starter_folder
 from .child import NOT_COMPILED
-from .errors import last_lines, why_not_compiled, why_stopped
 from .goals import Judged, judge
 from .lessons import Lesson
+
+_MOST_LINES = 3
+_MOST_CHARS = 200
+
+_OUR_ERROR = re.compile(r"^xai_mcp_agent\.[\w.]+: (.*)", re.MULTILINE | re.DOTALL)
+_LAST_NODE = re.compile(r"^Executing: (\w+)$", re.MULTILINE)
+_PLACEHOLDER = re.compile(r"KeyError: '(\w+)'")
+_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 KEPT = "before_reset"
 """What a file that was put aside has in its name."""
@@ -32,8 +43,70 @@ _CHECKED = "checked"
 _LOOK_SECONDS = 0.1
 _END_SECONDS = 5.0  # for a process that was told to end
 _MOST_BYTES = 2_000_000  # of what a run prints; a workflow in a circle prints for ever
+# What programs need of the environment to run at all; passed on, and not read here.
+_NEEDED = (
+    "PATH LANG LANGUAGE TZ TMPDIR TEMP TMP VIRTUAL_ENV LD_LIBRARY_PATH DYLD_LIBRARY_PATH COMSPEC "
+    "PATHEXT SYSTEMDRIVE SYSTEMROOT WINDIR"
+)
+_HOMES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA")
 _EXECUTED = re.compile(r"^Executing: (\w+)$", re.MULTILINE)
 _FINISHED = "Finished Executing"
+
+
+def last_lines(errors: str) -> tuple[str, ...]:
+    """The last lines of what was printed as errors, each of a length to be shown."""
+    # Python's marks under a line of code say nothing without their place.
+    lines = [x.rstrip() for x in errors.splitlines() if x.strip(" ^~")]
+    return tuple(x if len(x) <= _MOST_CHARS else f"{x[:_MOST_CHARS]}..." for x in lines)[
+        -_MOST_LINES:
+    ]
+
+
+def why_not_compiled(errors: str) -> str:
+    """What is wrong with a workflow that Xircuits' compiler (1.19.2) failed at."""
+    last = (last_lines(errors) or ("",))[-1]
+    if "finish_node" in errors:
+        return (
+            "The dashed lines do not lead from Start to Finish. Follow them from node to node, "
+            "draw the one that is missing, and save."
+        )
+    if "_get_value_from_literal_port" in errors:
+        return (
+            "The text in a value box cannot be read. In a dict or a list, texts stand in "
+            '"double quotes", commas only between values, and a number has a decimal point: 26.2.'
+        )
+    if "self.graph[0]" in errors:
+        return "Start leads straight to Finish. Put at least one node between them, and save."
+    if "JSONDecodeError" in last or "KeyError: 'layers'" in last:
+        return "The file is no workflow, or only half of one. Save it again from the canvas."
+    return "Xircuits could not compile the workflow."
+
+
+def why_stopped(errors: str, output: str) -> str:
+    """Why a workflow that was compiled stopped before its end."""
+    if ours := _OUR_ERROR.search(errors):
+        return " ".join(ours[1].split())
+    node = (_LAST_NODE.findall(output) or ["A node"])[-1]
+    last = (last_lines(errors) or ("",))[-1]
+    if module := _MODULE.search(last):
+        return _missing_module(module[1])
+    if placeholder := _PLACEHOLDER.search(last):
+        return (
+            f"{node} looked for {placeholder[1]!r} and did not find it. Write that name the same "
+            "way in both places."
+        )
+    if "NoneType" in last:
+        return (
+            f"{node} was given nothing on a port that it needs. Draw a line to that port, or give "
+            "it a value."
+        )
+    return f"{node} stopped with an error."
+
+
+def _missing_module(module: str) -> str:
+    if module.startswith("xai_components"):
+        return "The folder lacks nodes that the workflow uses. Run `xai-mcp-agent init` in it."
+    return f"A node needs the Python package {module!r}, which is not installed here."
 
 
 @dataclass(frozen=True)
@@ -192,6 +265,7 @@ def _run(
         f"{__package__}.child",
         str(workflow.absolute()),
         str(script),
+        str(math.ceil(seconds) + 1),
     ]
     out, err = scratch / "out.txt", scratch / "err.txt"
     with out.open("wb") as output, err.open("wb") as errors:
@@ -201,18 +275,41 @@ def _run(
             # An interrupt of the teacher's terminal is for the check, which ends its children.
             start_new_session=True,
         )  # fmt: skip
-        cut_short = _watch(process, (out, err), seconds, stop)
+        try:
+            cut_short = _watch(process, (out, err), seconds, stop)
+        finally:
+            _end_what_it_left(process)
     return _Ended(process.returncode, _text(out), _text(err), cut_short)
 
 
 def _environment(folder: Path, scratch: Path) -> dict[str, str]:
+    """What Python and programs need to start; no keys of the teacher's, nor their home."""
+    home = scratch / "home"
+    home.mkdir()
+    kept = {name: x for name, x in os.environ.items() if _is_harmless(name)}
+    if not (folder / SETTINGS_FILE).is_file():  # or those of a folder above would be taken
+        kept["XAI_MCP_SETTINGS"] = str(folder.absolute() / SETTINGS_FILE)
     paths = [str(folder.absolute()), os.environ.get("PYTHONPATH", "")]
-    return os.environ | {
+    return kept | {
+        **dict.fromkeys(_HOMES, str(home)),
+        # Libraries may be installed for the teacher alone.
+        "PYTHONUSERBASE": site.getuserbase(),
         "PYTHONPATH": os.pathsep.join(x for x in paths if x),
         "PYTHONUNBUFFERED": "1",
         "PYTHONIOENCODING": "utf-8",
         ENVIRONMENT_VARIABLE: str(scratch / "transcript.jsonl"),
     }
+
+
+def _is_harmless(name: str) -> bool:
+    return name.upper() in _NEEDED.split() or name.upper().startswith("LC_")
+
+
+def _end_what_it_left(process: subprocess.Popen[bytes]) -> None:
+    """Its session is its own; what it started in there ends with it."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _watch(

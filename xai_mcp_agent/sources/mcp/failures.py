@@ -1,4 +1,4 @@
-"""From what went wrong underneath to an error that says what, why, and what to do next."""
+"""Errors about one server, made of the exceptions underneath: what, why, and what to do next."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from ...core.errors import (
     ToolTimeout,
     XaiMcpError,
 )
-from .http.reaching import reaching_help
+from .http.network_errors import reaching_help
 from .transport import Connection
-from .wire.messages import METHOD_NOT_FOUND
-from .wire.streams import NotDelivered
+from .wire.streams import METHOD_NOT_FOUND, NotDelivered
 from .wire.watch import NEXT_STEP, TROUBLE
 
 Verdict: TypeAlias = Literal[
@@ -128,7 +127,7 @@ class Failures:
     ) -> XaiMcpError:
         """A request on a connection that was usable failed.
 
-        `said_before` marks the place in the server's stderr where the request was sent.
+        `said_before`: how many lines were in the server's stderr when the request was sent.
         """
         cause = root_cause(cause)
         match verdict:

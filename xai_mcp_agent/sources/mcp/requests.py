@@ -1,20 +1,42 @@
-"""Requests over one connection: each bounded in time, each failure one of our errors."""
+"""Requests over one connection: their limits and failures, and the health of the connection.
+
+While the server waits for a person, the clocks of all requests stand still: over stdio nothing
+tells which request it asks for, and a server may do one thing at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from copy import copy
+from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ...core.errors import SourceError
+import anyio
+
+from ...core.errors import SourceClosed, SourceError
+from ...core.host import Host
+from ...core.invocation import Caller
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
-from .health import Health
-from .offers.listing import all_pages
 from .transport import Connection
 
 if TYPE_CHECKING:
     from mcp import Client
+
+logger = logging.getLogger(__name__)
+
+# A paginator that never ends must not hang us; 1,000 pages is more than any real server has.
+_MAX_PAGES = 1000
+# Long enough for a busy server, short enough that a dead one is noticed soon.
+_PROBE_SECONDS = 5.0
+# A stream that a proxy closes now and then is no reason to ask all the time.
+_PROBE_PAUSE_SECONDS = 1.0
+_LONGEST_PROBE_PAUSE_SECONDS = 60.0
 
 T = TypeVar("T")
 
@@ -22,12 +44,21 @@ T = TypeVar("T")
 class Requests:
     """What is asked over one connection. `client` is set by the session that serves it."""
 
-    def __init__(self, link: Connection, failures: Failures, health: Health) -> None:
+    def __init__(self, link: Connection, failures: Failures, on_over: Callable[[], None]) -> None:
         self.client: Client | None = None
+        self.pending = Pending()
+        self.health = Health(link, self.pending, on_over)
         self._link = link
         self._failures = failures
-        self._health = health
-        self.pending = link.pending
+        self._host: Host | None = None
+
+    def made_by(self, caller: Caller) -> Requests:
+        """The same, for requests of one caller, whose host answers what the server asks."""
+        if caller.host is self._host:
+            return self
+        requests = copy(self)
+        requests._host = caller.host
+        return requests
 
     @property
     def seconds(self) -> float:
@@ -45,7 +76,7 @@ class Requests:
         Raises:
             NotSent: there is no connection any more.
         """
-        if self._health.is_over or self.client is None:
+        if self.health.is_over or self.client is None:
             raise self._failures.of_loss(self._link, NotSent)
         return self.client
 
@@ -66,9 +97,9 @@ class Requests:
             SourceError: one of its kinds.
             InvalidArguments: what should be sent cannot be JSON.
         """
-        started, said_before = monotonic(), self._link.stderr.mark()
+        started, said_before = monotonic(), self._link.stderr.count
         try:
-            with self.pending.one(seconds) as waiting:
+            with self.pending.one(seconds, self._host) as waiting:
                 if notes is not None:
                     waiting.notes = notes
                 return await ask()
@@ -89,18 +120,245 @@ class Requests:
             raise
         return pages.items
 
-    async def none_in_flight(self, seconds: float) -> None:
-        """Wait until every request has its answer, or for so long."""
-        await self.pending.none(seconds)
-
     async def _draw_conclusions(self, verdict: Verdict, started: float) -> None:
         match verdict:
             case "lost" | "unsent":
-                self._health.end()
+                self.health.end()
                 await self._link.last_words()
             case "broken":
-                self._health.doubt()
+                self.health.doubt()
             case "late":
-                self._health.note_silence(started)
+                self.health.note_silence(started)
             case _:
                 pass
+
+
+@dataclass
+class Pages:
+    """All items of a listing. `seconds_good` is the shortest time-to-live that a page gave."""
+
+    items: list[Any] = field(default_factory=list[Any])
+    seconds_good: float = inf
+    note: str = ""
+
+
+async def all_pages(ask: Callable[..., Awaitable[Any]], name: str) -> Pages:
+    """Follow a listing to its end; `name` is the field of a page that holds the items."""
+    pages = Pages()
+    cursor: str | None = None
+    seen: set[str] = set()
+    while len(seen) < _MAX_PAGES:
+        page = await ask(cursor=cursor)
+        pages.items += getattr(page, name)
+        pages.seconds_good = min(pages.seconds_good, (page.ttl_ms or inf) / 1000)
+        cursor = page.next_cursor
+        if cursor is None:
+            return pages
+        if cursor in seen:
+            break
+        seen.add(cursor)
+    pages.note = f"The listing of {name} never ends; the first {len(pages.items)} are used."
+    return pages
+
+
+class Health:
+    """Whether one connection still works, judged by what comes of its requests.
+
+    `over` is set once it is of no more use; `on_over` is told then.
+    """
+
+    def __init__(self, link: Connection, pending: Pending, on_over: Callable[[], None]) -> None:
+        self.over = anyio.Event()
+        self._link = link
+        self._pending = pending
+        self._on_over = on_over
+        self._doubted = anyio.Event()
+        # Since when nothing came, if a request was in vain; None as long as it answers.
+        self._silent_since: float | None = None
+        link.http.on_doubt = self.doubt
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is of no more use; noticed here where nobody noticed it before."""
+        if self._link.watch.ended.is_set():
+            self.end()
+        return self.over.is_set()
+
+    def end(self) -> None:
+        """It is of no more use."""
+        if not self.over.is_set():
+            self.over.set()
+            self._link.watch.ended.set()
+            self._on_over()
+
+    async def end_with_the_stream(self) -> None:
+        """Wait for the end of its stream, which ends it."""
+        await self._link.watch.ended.wait()
+        self.end()
+
+    def doubt(self) -> None:
+        """A failed request or a broken stream may be an accident, or the end of the server."""
+        self._doubted.set()
+
+    async def probe_when_in_doubt(self, ask: Callable[[], Awaitable[Any]]) -> None:
+        """After each doubt `ask` the server something; one that does not answer is over."""
+        pause = _PROBE_PAUSE_SECONDS
+        while True:
+            with anyio.move_on_after(_LONGEST_PROBE_PAUSE_SECONDS) as calm:
+                await self._doubted.wait()
+            if calm.cancelled_caught:
+                pause = _PROBE_PAUSE_SECONDS
+                continue
+            await self._probe(ask)
+            await anyio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PROBE_PAUSE_SECONDS)
+
+    async def _probe(self, ask: Callable[[], Awaitable[Any]]) -> None:
+        """Ask twice if need be: the first time may go over a connection that is dead already."""
+        with suppress(TimeoutError), self._pending.limit(_PROBE_SECONDS):
+            for _ in range(2):
+                self._doubted = anyio.Event()
+                try:
+                    await ask()
+                except SourceClosed as cause:
+                    logger.debug("%s", cause)
+                except SourceError:
+                    return  # it answers
+                else:
+                    return
+        self.end()
+
+    def note_silence(self, started: float) -> None:
+        """Two requests in a row without a sign of life end the session; one may just be slow."""
+        if self._link.watch.heard_at > started:
+            self._silent_since = None
+        elif self._silent_since is None or self._link.watch.heard_at > self._silent_since:
+            self._silent_since = monotonic()
+        elif started >= self._silent_since:
+            # It would not notice that its stdin closes either.
+            self._link.stdio.in_a_hurry = True
+            self.end()
+
+
+class Clock:
+    """A limit, as a scope that is cancelled when it is over; the scope's deadline may be moved."""
+
+    def __init__(self, seconds: float) -> None:
+        self.scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
+        self._left = inf
+
+    def pause(self) -> None:
+        """Stop its clock."""
+        self._left = self.scope.deadline - anyio.current_time()
+        self.scope.deadline = inf
+
+    def resume(self) -> None:
+        """Let its clock go on, unless another limit was set meanwhile."""
+        if self.scope.deadline == inf:
+            self.scope.deadline = anyio.current_time() + self._left
+
+
+class Waiting(Clock):
+    """One request. `notes` is what there is to say about how it was answered."""
+
+    def __init__(self, seconds: float, host: Host | None) -> None:
+        super().__init__(seconds)
+        self.host = host
+        self.notes: list[str] = []
+        self.samples = 0  # how often a model was asked because of it
+
+
+_current: ContextVar[Waiting | None] = ContextVar("request", default=None)
+
+
+class Pending:
+    """The requests of one connection that wait for their answers."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Waiting, None] = {}  # the one that began last is the last
+        self._clocks: dict[Clock, None] = {}  # theirs, and those of other limits
+        self._pauses = 0
+        self._all_done = anyio.Event()
+
+    @contextmanager
+    def one(self, seconds: float, host: Host | None = None) -> Generator[Waiting]:
+        """A request that is given so long; `host` is that of whoever makes it.
+
+        Raises:
+            TimeoutError: its time ran out.
+        """
+        waiting = Waiting(seconds, host)
+        self._waiting[waiting] = None
+        token = _current.set(waiting)
+        try:
+            with self._runs(waiting):
+                yield waiting
+        finally:
+            _current.reset(token)
+            del self._waiting[waiting]
+            if not self._waiting:
+                self._all_done.set()
+
+    @contextmanager
+    def limit(self, seconds: float) -> Generator[anyio.CancelScope]:
+        """A limit for something else than a request, whose clock stands still when theirs do.
+
+        Raises:
+            TimeoutError: its time ran out.
+        """
+        clock = Clock(seconds)
+        with self._runs(clock):
+            yield clock.scope
+
+    @contextmanager
+    def _runs(self, clock: Clock) -> Generator[None]:
+        self._clocks[clock] = None
+        if self._pauses:
+            clock.pause()
+        try:
+            with clock.scope:
+                yield
+        finally:
+            del self._clocks[clock]
+        if clock.scope.cancelled_caught:
+            raise TimeoutError
+
+    @contextmanager
+    def paused(self) -> Generator[None]:
+        """No time passes for any of them within the block."""
+        self._pauses += 1
+        if self._pauses == 1:
+            for clock in self._clocks:
+                clock.pause()
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            if not self._pauses:
+                for clock in self._clocks:
+                    clock.resume()
+
+    def asking(self) -> list[Waiting]:
+        """Those because of which the server may be asking, the one that began last at the end.
+
+        On 2026-07-28 that is known: the task that made the request asks for its server.
+        """
+        current = _current.get()
+        return [current] if current in self._waiting else list(self._waiting)
+
+    def hosts(self) -> list[Host]:
+        """Who made those, each once."""
+        return list(dict.fromkeys(x.host for x in self.asking() if x.host is not None))
+
+    def note(self, text: str) -> None:
+        """Something to say about each of those."""
+        for waiting in self.asking():
+            if text not in waiting.notes:
+                waiting.notes.append(text)
+
+    async def none(self, seconds: float) -> None:
+        """Wait until there are none, or for so long."""
+        self._all_done = anyio.Event()
+        with anyio.move_on_after(seconds):
+            if self._waiting:
+                await self._all_done.wait()

@@ -1,10 +1,13 @@
-"""From the SDK's types to our values, field by field; nothing is lost silently."""
+"""Conversion of the SDK's types to our values, field by field; nothing is lost silently."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
+import anyio.to_thread
+
+from ...core.kinds import MCP
 from ...core.resources import Completion, Prompt, PromptArgument, PromptMessage, Resource
 from ...core.results import (
     AudioPart,
@@ -17,10 +20,12 @@ from ...core.results import (
     UnknownPart,
 )
 from ...core.tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
-from .wire.mending import RAW, kept_in
+from .wire.sanitize import RAW, kept_in
 
 if TYPE_CHECKING:
     import mcp_types as types
+
+_MANY = 200
 
 
 def raw_of(listed: types.Tool) -> JsonObject:
@@ -35,7 +40,7 @@ def tool_of(source: str, listed: types.Tool) -> Tool:
     hints = cast(JsonObject, annotations) if isinstance(annotations, dict) else {}
     meta = raw.get("_meta")
     return Tool(
-        key=ToolKey(source, listed.name),
+        key=ToolKey(MCP.name, source, listed.name),
         description=_text(raw.get("description")),
         input_schema=cast(JsonObject, raw["inputSchema"]),
         output_schema=cast(JsonObject, output_schema) if isinstance(output_schema, dict) else None,
@@ -49,6 +54,14 @@ def tool_of(source: str, listed: types.Tool) -> Tool:
         meta=cast(JsonObject, meta) if isinstance(meta, dict) else None,
         icons=_icons_in(raw.get("icons")),
     )
+
+
+async def read_result(result: types.CallToolResult, notes: Iterable[str] = ()) -> ToolResult:
+    """As `result_of`; one of very many parts is made in a thread, and holds up nobody."""
+    kept = cast(JsonObject, kept_in(result.meta) or {})
+    if len(kept.get("content", ())) > _MANY:
+        return await anyio.to_thread.run_sync(result_of, result, notes)
+    return result_of(result, notes)
 
 
 def result_of(result: types.CallToolResult, notes: Iterable[str] = ()) -> ToolResult:
@@ -104,26 +117,16 @@ def _resource_part_in(contents: JsonObject) -> ResourcePart:
     )
 
 
-def resource_of(listed: types.Resource) -> Resource:
-    """A listed resource."""
+def resource_of(
+    listed: types.Resource | types.ResourceTemplate, uri: str, *, is_template: bool = False
+) -> Resource:
+    """A listed resource; the uri of a template has parameters to fill in."""
     return Resource(
-        str(listed.uri),
+        str(uri),
         listed.name,
         listed.description or "",
         listed.mime_type,
-        title=listed.title,
-        icons=_icons(listed.icons),
-    )
-
-
-def template_of(listed: types.ResourceTemplate) -> Resource:
-    """A listed resource template; its uri has parameters to fill in."""
-    return Resource(
-        listed.uri_template,
-        listed.name,
-        listed.description or "",
-        listed.mime_type,
-        is_template=True,
+        is_template=is_template,
         title=listed.title,
         icons=_icons(listed.icons),
     )

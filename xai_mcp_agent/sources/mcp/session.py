@@ -11,23 +11,19 @@ import anyio
 
 from ...core.errors import SourceClosed, SourceError
 from ...core.events import Inventory
-from ...core.results import ToolResult
+from ...core.host import Host
+from ...core.invocation import PROGRAM, Caller, ToolInvocation
+from ...core.results import OnProgress, ToolResult
 from ...core.schemas import ArgumentChecks
-from ...core.tools import JsonObject
 from ..base import LISTS
-from ..host import Host
 from . import results
-from .asked.callbacks import Asked
+from .client_features.callbacks import ClientCallbacks
 from .failures import Failures, WrongEra, is_missing_method
-from .health import Health
-from .offers.changes import ChangeWatch
-from .offers.content import Content
-from .offers.listing import Listing
-from .offers.subscriptions import Subscriptions
-from .offers.updates import Updates
 from .requests import Requests
+from .sdk import our_name
+from .server_features.listing import ChangeWatch, Listing
+from .server_features.subscriptions import Subscriptions, UpdateListeners
 from .transport import Connection
-from .wire.identity import our_name
 
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
@@ -35,7 +31,6 @@ if TYPE_CHECKING:
     from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import CallToolResult, RequestParamsMeta
 
-    from ..base import OnProgress
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +70,7 @@ class McpSession:
         failures: Failures,
         listener: Listener,
         host: Host,
-        updates: Updates,
+        updates: UpdateListeners,
     ) -> None:
         self.link = link
         self.phase = "starting"
@@ -90,13 +85,10 @@ class McpSession:
         link.watch.on_list_changed = self._list_changed
         link.watch.on_resource_updated = updates.notice
         self._checks = ArgumentChecks()
-        self._health = Health(link, listener.over)
-        self._requests = Requests(link, failures, self._health)
-        self.content = Content(self._requests)
-        self.subscriptions = Subscriptions(
-            link.settings.name, self._requests, self._health, updates
-        )
-        self._asked = Asked(link, link.pending, host)
+        self._requests = Requests(link, failures, listener.over)
+        self._health = self._requests.health
+        self.subscriptions = Subscriptions(link.settings.name, self._requests, updates)
+        self._asked = ClientCallbacks(link, self._requests.pending, host)
         self._attempt: anyio.CancelScope | None = None
         # Two listings at the same time could end in the wrong order.
         self._one_listing = anyio.Lock()
@@ -122,7 +114,7 @@ class McpSession:
         """
         # Until it has answered once, nothing is lost by ending it without grace.
         self.link.stdio.in_a_hurry = True
-        with self.link.pending.limit(seconds) as limit:
+        with self._requests.pending.limit(seconds) as limit:
             self._attempt = limit
             async with (
                 self._new_client() as self._requests.client,
@@ -135,7 +127,7 @@ class McpSession:
                 self._listener.ready()
                 await self._health.over.wait()
                 if self._client_outlives_the_server:
-                    await self._requests.none_in_flight(_DRAIN_SECONDS)
+                    await self._requests.pending.none(_DRAIN_SECONDS)
                 tasks.cancel_scope.cancel()
                 limit.deadline = anyio.current_time() + _LEAVE_SECONDS
 
@@ -146,7 +138,7 @@ class McpSession:
         if self._attempt and not self.was_ready:
             self._attempt.cancel()
 
-    async def refresh(self) -> Inventory:
+    async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
         """List the tools anew and tell the listener.
 
         Raises:
@@ -156,7 +148,8 @@ class McpSession:
         async with self._one_listing:
             try:
                 ask = partial(self._listing.fetch, client)
-                await self._requests.ask("tools/list", ask, self._requests.list_seconds)
+                requests = self._requests.made_by(caller)
+                await requests.ask("tools/list", ask, requests.list_seconds)
             except SourceError as error:
                 if not is_missing_method(error):
                     if not isinstance(error, SourceClosed):  # it will be lost, or listed by a probe
@@ -167,11 +160,11 @@ class McpSession:
         self._listener.listed(self.inventory)
         return self.inventory
 
-    async def fresh_inventory(self) -> Inventory:
+    async def fresh_inventory(self, caller: Caller = PROGRAM) -> Inventory:
         """The inventory; changes noticed so far are in it, and its time-to-live is not over."""
         if self._listing.is_stale():
             try:
-                return await self.refresh()
+                return await self.refresh(caller)
             except SourceError as cause:
                 self._listing.keep_for_now()
                 logger.warning("Keeping the tools known so far: %s", cause)
@@ -179,26 +172,32 @@ class McpSession:
             await self._changes.settled()
         return self.inventory
 
-    async def call(
-        self,
-        tool: str,
-        arguments: JsonObject,
-        seconds: float,
-        on_progress: OnProgress | None,
-        meta: JsonObject | None = None,
-    ) -> ToolResult:
+    def requests_of(self, caller: Caller) -> Requests:
+        """Where what the server offers beside its tools is asked for by this caller."""
+        return self._requests.made_by(caller)
+
+    async def call(self, invocation: ToolInvocation, seconds: float) -> ToolResult:
         """Call a tool; on time-out or cancellation the server is told to stop."""
-        told, notes = _with_words(on_progress), list[str]()
-        client = self._requests.connected()
+        tool, arguments = invocation.tool.name, invocation.arguments
+        on_progress, notes = invocation.on_progress, list[str]()
+        tell = _with_words(on_progress) if on_progress else None
+        requests = self._requests.made_by(invocation.caller)
+        client = requests.connected()
+        # A copy, for the SDK adds to it.
+        meta = cast("RequestParamsMeta", dict(invocation.meta)) if invocation.meta else None
 
         async def ask() -> CallToolResult:
-            await self._asked.roots.tell_changes(client)
-            # No limit of the SDK's: it would run out while the server waits for a person.
-            return await client.call_tool(tool, arguments, None, told, meta=_meta(meta))
+            if self._asked.roots.told:
+                await self._asked.roots.tell_changes(client)
+            try:
+                # No limit of the SDK's: it would run out while the server waits for a person.
+                return await client.call_tool(tool, arguments, None, tell, meta=meta)
+            except Exception as refusal:
+                await self._asked.questions.open_pages(refusal)
+                raise
 
-        asked = partial(self._asked.questions.with_pages, ask)
-        answer = await self._requests.ask(f"the call of {tool!r}", asked, seconds, notes)
-        return self._checked(tool, results.result_of(answer, notes))
+        answer = await requests.ask(f"the call of {tool!r}", ask, seconds, notes)
+        return self._checked(tool, await results.read_result(answer, notes))
 
     def _new_client(self) -> Client:
         # Here, because importing the SDK takes more than a second; the source did it in a thread.
@@ -207,8 +206,9 @@ class McpSession:
         self.phase = "shaking hands"
         # Also where only one era is allowed: the SDK would not ask who it is and what it can do.
         mode = "legacy" if self._mode == "legacy" else "auto"
+        pending = self._requests.pending
         return Client(
-            self.link.open(),
+            self.link.open(pending.paused, pending.hosts),
             mode=mode,
             cache=None,
             client_info=our_name(),
@@ -259,14 +259,8 @@ class McpSession:
         return replace(result, notes=(*result.notes, note))
 
 
-def _meta(meta: JsonObject | None) -> RequestParamsMeta | None:
-    return cast("RequestParamsMeta", dict(meta)) if meta else None  # the SDK adds to it
-
-
-def _with_words(on_progress: OnProgress | None) -> ProgressFnT | None:
+def _with_words(on_progress: OnProgress) -> ProgressFnT:
     """The SDK gives None where the server said nothing."""
-    if on_progress is None:
-        return None
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         await on_progress(progress, total, message or "")

@@ -1,14 +1,12 @@
-"""One configured MCP server as a source: started when asked for, kept, healed, closed."""
+"""One configured MCP server as a source: started when asked for, reconnected, closed."""
 
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import anyio
-import anyio.to_thread
 
 from ...core.errors import SourceError, SourceFailed
 from ...core.events import (
@@ -21,21 +19,20 @@ from ...core.events import (
     SourceStatus,
     SourceUnreachable,
 )
+from ...core.host import Host
+from ...core.invocation import PROGRAM, Caller, ToolInvocation
 from ...core.results import ToolResult
-from ...core.tools import JsonObject
-from ...settings.models import ServerSettings
-from ..base import OnProgress, unchecked
-from ..host import Host, caller
-from .auth.logs import hide_what_the_sdk_logs
-from .auth.store import Access
+from ...settings.server import ServerSettings
+from . import sdk
+from .auth.token_store import Access
 from .failures import Failures, LastingFailure, NotSent
-from .offered import Offered
-from .offers.updates import Updates
+from .fallback import TransportOption, eras
+from .features import McpFeatures
+from .server_features.subscriptions import UpdateListeners
 from .session import McpSession
 from .stdio.stderr import StderrLog
 from .transport import Connection
-from .ways import Way
-from .wire.eras import eras, is_modern
+from .wire.streams import is_modern
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +53,7 @@ _SOON_SECONDS = 5.0
 _SHORTEST_CALL_SECONDS = 0.1
 
 
-class McpSource(Offered):
+class McpSource:
     """A `Source` over one MCP server. Made on the event loop that will run it."""
 
     kind = "mcp"
@@ -66,10 +63,10 @@ class McpSource(Offered):
         settings: ServerSettings,
         mask: Callable[[str], str],
         host: Host,
-        updates: Updates,
+        updates: UpdateListeners,
         access: Access | None = None,
     ) -> None:
-        super().__init__(updates)
+        self.updates = updates
         self._settings = settings
         self._host = host
         self._access = access
@@ -130,54 +127,53 @@ class McpSource(Offered):
         if self._session:
             self._session.close()
 
-    async def ready(self) -> Inventory:
+    async def ready(self, caller: Caller = PROGRAM) -> Inventory:
         """Wait for the verdict of the current or next attempt, and say what the server offers."""
-        return await (await self._usable()).fresh_inventory()
+        return await (await self._usable(caller)).fresh_inventory(caller)
 
-    async def refresh(self) -> Inventory:
+    async def refresh(self, caller: Caller = PROGRAM) -> Inventory:
         """List anew."""
-        return await self.over_a_session(McpSession.refresh)
+        return await self.over_a_session(lambda session: session.refresh(caller), caller)
 
-    async def call(
-        self,
-        tool: str,
-        arguments: JsonObject,
-        *,
-        timeout_seconds: float | None = None,
-        on_progress: OnProgress | None = None,
-        meta: JsonObject | None = None,
-        check: Callable[[], None] = unchecked,
-    ) -> ToolResult:
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one tool; see `Source.call`."""
-        started = anyio.current_time()
-        limit = timeout_seconds or self._settings.call_timeout_seconds
+        started, given = anyio.current_time(), invocation.timeout_seconds
+        limit = given or self._settings.call_timeout_seconds
         if (session := self.usable) is not None:
             try:
-                check()
-                return await session.call(tool, arguments, limit, on_progress, meta)
+                if invocation.check is not None:
+                    invocation.check()
+                return await session.call(invocation, limit)
             except NotSent as cause:
                 logger.info("Asking again over a new connection: %s", cause.problem)
-        session = await self._usable_within(timeout_seconds, started)
-        if timeout_seconds:
+        session = await self._usable_within(given, started, invocation.caller)
+        if given:
             limit -= anyio.current_time() - started
         limit = max(limit, _SHORTEST_CALL_SECONDS)
-        check()  # the server of a new connection may be another version
-        return await session.call(tool, arguments, limit, on_progress, meta)
+        if invocation.check is not None:
+            invocation.check()  # the server of a new connection may be another version
+        return await session.call(invocation, limit)
+
+    def features(self, caller: Caller) -> McpFeatures:
+        """What the server offers beside its tools."""
+        return McpFeatures(self, caller)
 
     @property
     def usable(self) -> McpSession | None:
         """The session, if there is one now."""
         return self._session if self._state == "ready" else None
 
-    async def over_a_session(self, do: Callable[[McpSession], Awaitable[T]]) -> T:
+    async def over_a_session(
+        self, do: Callable[[McpSession], Awaitable[T]], caller: Caller = PROGRAM
+    ) -> T:
         """Do something with the session; once more where the server cannot have seen it."""
         try:
-            return await do(await self._usable())
+            return await do(await self._usable(caller))
         except NotSent as cause:
             logger.info("Asking again over a new connection: %s", cause.problem)
-        return await do(await self._usable())
+        return await do(await self._usable(caller))
 
-    async def _usable(self) -> McpSession:
+    async def _usable(self, caller: Caller) -> McpSession:
         """The session, once there is one.
 
         Raises:
@@ -190,19 +186,21 @@ class McpSource(Offered):
         asked = anyio.current_time()
         began_before = self._state == "connecting" and self._tries > 0
         try:
-            return await self._verdict.wait()
+            return await self._verdict.wait(caller)
         except SourceFailed:
             if not began_before or anyio.current_time() - asked > _SOON_SECONDS:
                 raise
         # The attempt may have failed of what was mended before anybody asked.
-        return await self._verdict.wait()
+        return await self._verdict.wait(caller)
 
-    async def _usable_within(self, seconds: float | None, started: float) -> McpSession:
+    async def _usable_within(
+        self, seconds: float | None, started: float, caller: Caller
+    ) -> McpSession:
         """The session, if there is one within so long after `started`."""
         left = seconds and seconds - (anyio.current_time() - started)
         try:
             with anyio.fail_after(left):
-                return await self._usable()
+                return await self._usable(caller)
         except TimeoutError as cause:
             raise SourceFailed(
                 self.name,
@@ -225,7 +223,7 @@ class McpSource(Offered):
         """One session from start to end; why it ended. A failed start is told to those who wait."""
         left = self._settings.start_timeout_seconds
         started = anyio.current_time()
-        way = Way(self._settings, eras.mode_for(self._settings))
+        way = TransportOption(self._settings, eras.mode_for(self._settings))
         error, other = await self._serve_once(observer, way, left)
         if other is not None:
             seconds = other.seconds(left - (anyio.current_time() - started))
@@ -243,8 +241,8 @@ class McpSource(Offered):
         return error
 
     async def _serve_once(
-        self, observer: Observer, way: Way, seconds: float
-    ) -> tuple[SourceError | None, Way | None]:
+        self, observer: Observer, way: TransportOption, seconds: float
+    ) -> tuple[SourceError | None, TransportOption | None]:
         """One process or connection; why it ended, and which other way might go better."""
         link = Connection(way.settings, StderrLog(self._mask), self._access, self._hosts)
         sitting = _Sitting(self, observer)
@@ -252,8 +250,9 @@ class McpSource(Offered):
         self._session = sitting.session = session
         self._state = "connecting"
         try:
-            if not _prepared.is_set():
-                await _prepare(link)
+            if not sdk.is_loaded.is_set():
+                await link.start_early()  # it gets going meanwhile; both take about a second
+                await sdk.load()
             if self._stopping.is_set():
                 return None, None
             await session.serve(seconds)
@@ -324,11 +323,11 @@ class _Verdict:
         self._outcome = outcome
         self._told.set()
 
-    async def wait(self) -> McpSession:
+    async def wait(self, caller: Caller) -> McpSession:
         """Ask for the attempt and wait for its outcome."""
         self.wanted.set()
-        if (host := caller()) is not None:
-            self.hosts.append(host)
+        if caller.host is not None:
+            self.hosts.append(caller.host)
         await self._told.wait()
         if isinstance(self._outcome, McpSession):
             return self._outcome
@@ -376,25 +375,3 @@ def _again(error: SourceError) -> SourceError:
     """
     kind = SourceFailed if isinstance(error, SourceFailed) else type(error)
     return kind(error.source, error.problem, error.next_step, error.stderr_tail)
-
-
-# Set once in a process.
-_prepared = threading.Event()
-
-
-async def _prepare(link: Connection) -> None:
-    """Import what sessions need. The server gets going meanwhile; both take about a second."""
-    await link.start_early()
-    # In a thread: other servers are being served.
-    await anyio.to_thread.run_sync(_import_libraries)
-
-
-def _import_libraries() -> None:
-    import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
-
-    for name in ("mcp", "client"):  # as the SDK calls its loggers
-        # What it logs is in our errors, in fewer words; who sets up logging sees it all the same.
-        logging.getLogger(name).addHandler(logging.NullHandler())
-    hide_what_the_sdk_logs()
-    _prepared.set()

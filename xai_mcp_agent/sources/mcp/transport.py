@@ -1,4 +1,4 @@
-"""Which way a server is reached, and what is known about the connection from outside."""
+"""One connection to a server: its transport, and what is known about it from outside."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 
 import anyio
 
-from ...settings.models import ServerSettings
-from ..host import Host
+from ...core.host import Host
+from ...settings.server import ServerSettings
 from .auth.authorization import Authorization
-from .auth.store import Access
+from .auth.sign_in import Clocks
+from .auth.token_store import Access
 from .http.facts import HttpFacts
 from .http.transport import http_transport, sse_transport
-from .pending import Pending
-from .stdio.facts import StdioFacts
-from .stdio.process import ServerProcess, start_process
+from .stdio.process import ServerProcess, StdioFacts, start_process
 from .stdio.stderr import StderrLog
 from .stdio.transport import stdio_transport
 from .wire.streams import watched
@@ -32,21 +31,22 @@ class Connection:
     stderr: StderrLog
     access: Access | None = None
     hosts: Callable[[], Sequence[Host]] = tuple
-    pending: Pending = field(default_factory=Pending)
     watch: Watch = field(default_factory=Watch)
     http: HttpFacts = field(default_factory=HttpFacts)
     stdio: StdioFacts = field(default_factory=StdioFacts)
     closed_on_purpose: bool = False
 
-    def open(self) -> Any:
-        """A new transport for the SDK's client. Each one can be entered once."""
-        match self.settings.transport:
-            case "stdio":
-                transport = stdio_transport(self.settings, self.stderr, self.stdio)
-            case "http":
-                transport = http_transport(self.settings, self.http, self._authorization())
-            case "sse":
-                transport = sse_transport(self.settings, self.http, self._authorization())
+    def open(self, clocks: Clocks, callers: Callable[[], Sequence[Host]]) -> Any:
+        """A new transport for the SDK's client. Each one can be entered once.
+
+        To sign in, whoever waits for it or one of the `callers` is asked, while `clocks` stop.
+        """
+        if self.settings.transport == "stdio":
+            transport = stdio_transport(self.settings, self.stderr, self.stdio)
+        else:
+            speak = http_transport if self.settings.transport == "http" else sse_transport
+            access = self._authorization(clocks, callers)
+            transport = speak(self.settings, self.http, access)
         return watched(transport, self.watch, self.settings.probe_timeout_seconds)
 
     async def start_early(self) -> None:
@@ -64,15 +64,14 @@ class Connection:
             with anyio.CancelScope(shield=True):
                 await self.process.end(in_a_hurry=True)
 
-    def _authorization(self) -> Authorization | None:
+    def _authorization(
+        self, clocks: Clocks, callers: Callable[[], Sequence[Host]]
+    ) -> Authorization | None:
         """What gets access where the server asks for it; not where the settings forbid it."""
         if self.access is None or self.settings.auth.use == "no":
             return None
         return Authorization(
-            self.settings,
-            self.access,
-            self.pending.paused,
-            lambda: [*self.hosts(), *self.pending.hosts()],
+            self.settings, self.access, clocks, lambda: [*self.hosts(), *callers()]
         )
 
     @property

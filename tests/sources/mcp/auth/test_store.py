@@ -8,10 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from xai_mcp_agent.settings.load import settings_from
-from xai_mcp_agent.settings.models import ServerSettings
-from xai_mcp_agent.sources.mcp.auth.record import Record
-from xai_mcp_agent.sources.mcp.auth.store import TokenStore
+from xai_mcp_agent import ServerSettings, settings_from
+from xai_mcp_agent.sources.mcp.auth.token_store import Record, TokenStore
 
 URL = "https://example.org/mcp"
 TOKEN = "access-0123456789"

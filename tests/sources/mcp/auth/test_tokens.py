@@ -15,7 +15,7 @@ import pytest
 from tests.support.authorization_server import Protected, bridge_to, failure_of, protected_server
 from tests.support.fault_http import fault_http
 from tests.support.processes import wait_until
-from xai_mcp_agent.core.errors import ServerError, SourceFailed
+from xai_mcp_agent import ServerError, SourceFailed
 
 _CHILD_SECONDS = 60
 # Says when it is ready, waits for a line, then calls; prints the answer.
@@ -199,7 +199,7 @@ def test_no_token_is_in_an_error_or_a_log(
     with bridge_to(protected, tmp_path) as bridge:
         token = bridge.call_tool("it", "who").text.removeprefix("Bearer ")
         kept = json.loads(next(tmp_path.glob("*.json")).read_text())["tokens"]
-        masked = bridge.settings.secrets.mask(f"it is {token} or {kept['refresh_token']}")
+        masked = bridge.settings.secrets.redact(f"it is {token} or {kept['refresh_token']}")
         assert masked == "it is *** or ***"
         assert token not in repr(bridge.settings)
         protected.service.revoke_tokens()

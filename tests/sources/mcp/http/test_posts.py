@@ -10,7 +10,7 @@ from tests.support.bridges import bridge_with
 from tests.support.fault_http import FaultHttp, Hang, fault_http
 from tests.support.http_faults import answered, event
 from tests.support.processes import wait_until
-from xai_mcp_agent.core.errors import ToolTimeout
+from xai_mcp_agent import ToolTimeout
 
 
 def calls_in(peer: FaultHttp) -> list[dict[str, str]]:

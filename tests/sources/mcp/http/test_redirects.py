@@ -9,8 +9,7 @@ import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_http import FaultHttp, fault_http, refuse
-from xai_mcp_agent import Bridge
-from xai_mcp_agent.core.errors import ServerError, SourceFailed
+from xai_mcp_agent import Bridge, ServerError, SourceFailed
 
 TOKEN = "tok-0123456789abcdef"
 SECRETS = {"Authorization": f"Bearer {TOKEN}", "X-Key": TOKEN, "Cookie": f"s={TOKEN}"}

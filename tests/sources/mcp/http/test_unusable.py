@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_http import Fault, fault_http, refuse
-from xai_mcp_agent.core.errors import ServerError
+from xai_mcp_agent import ServerError
 
 ERAS = ["modern", "legacy"]
 TOKEN = "tok-0123456789abcdef"

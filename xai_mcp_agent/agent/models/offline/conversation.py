@@ -11,10 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ....core.provider_schema import FunctionSpec
 from ....core.tools import JsonObject
-from ... import text_protocol
-from ...text_protocol import text_of
-from ..base import FunctionSpec, Message, ModelRequest
+from ...messages import Message
+from ...protocols import text as text_protocol
+from ...protocols.text import text_of
+from ..base import ModelRequest
 
 _ERROR = "ERROR"  # How the loop begins the result of a call that failed.
 _ERROR_LEAD = re.compile(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import FunctionSpec
+from ....core.provider_schema import FunctionSpec
 from .matching import OfferedTool, ToolMatcher
 from .parameters import Parameter, examples_in
 

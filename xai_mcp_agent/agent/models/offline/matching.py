@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..base import FunctionSpec
+from ....core.provider_schema import FunctionSpec
 from .parameters import Parameter, parameters_of
 from .vocabulary import CHANGING_WORDS, QUESTION_WORDS, READING_WORDS, SEARCHING_WORDS
 from .words import (

@@ -14,8 +14,10 @@ from datetime import date
 
 from anyio.lowlevel import checkpoint
 
-from ...text_protocol import format_call, parse_reply
-from ..base import ModelReply, ModelRequest, OnText, ToolCall
+from ...messages import ToolCall
+from ...protocols.reading import beside_loop
+from ...protocols.text import format_call, parse_reply, text_of
+from ..base import ModelReply, ModelRequest, OnAgain, OnText
 from . import guide
 from .answer import answer_for
 from .conversation import Reading, read_request
@@ -47,11 +49,13 @@ class OfflineModel:
         """It takes functions; in the text protocol it reads the tools from the system prompt."""
         return True
 
-    async def reply(self, request: ModelRequest, on_text: OnText) -> ModelReply:
+    async def reply(
+        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
+    ) -> ModelReply:
         """Call the tools that come next, or answer. Never fails and never waits."""
         await checkpoint()
-        reading = read_request(request)
-        reply = _reply(reading, self._today())
+        chars = sum(len(text_of(x)) for x in request.messages)
+        reply = await beside_loop(chars, lambda: _reply(read_request(request), self._today()))
         for piece in _pieces(reply.text):
             await on_text(piece)
             await checkpoint()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from ..base import FunctionSpec
+from ....core.provider_schema import FunctionSpec
 from .arguments import Filled, fill_arguments
 from .candidates import path_suits
 from .hints import changes_unit, hints_in

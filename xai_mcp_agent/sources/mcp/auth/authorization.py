@@ -1,4 +1,4 @@
-"""Gives every request to one server its token, and gets a token when none is good.
+"""Authorization of one connection: a token on each request, and a new one when none is good.
 
 The SDK knows how to get one; this decides when. A request with a good token passes at once, beside
 all others. Where tokens must be got, one request at a time does it, in all processes, and looks
@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 
+from ....core.host import Host
 from ....core.sign_in import SignIn
-from ....settings.models import ServerSettings
-from ...host import Host
+from ....settings.server import ServerSettings
 from .errors import AuthFailure
-from .getting import Getting, in_vain
-from .person import Clocks, asking
-from .record import Record
-from .store import Access
+from .sign_in import Clocks, asking
+from .token_flow import TokenFlow, in_vain
+from .token_store import Access, Record
 
 if TYPE_CHECKING:
     import httpx2
@@ -136,7 +135,7 @@ class Authorization:
             if response is not None and not self.is_wanted_by(response):
                 self.note_taken(used)
                 return
-            getting = Getting(self, request, response, used)
+            getting = TokenFlow(self, request, response, used)
             async with self._one_at_a_time(used), aclosing(getting.steps()) as steps:
                 outgoing = await anext(steps, None)
                 while outgoing is not None:

@@ -1,20 +1,19 @@
-"""The end of a sign-in: a listener on this machine, to which the browser brings the outcome."""
+"""The OAuth redirect: its outcome, and the listener to which the browser brings it."""
 
 from __future__ import annotations
 
 import html
 from contextlib import suppress
-from urllib.parse import urlsplit
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream, TaskGroup
 from anyio.streams.stapled import MultiListener
 
-from .outcome import Outcome, outcome_in_query
-
 _HOST = "127.0.0.1"  # never open to other machines
 _PATH = "/callback"
-_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 # A browser sends its request at once, and codes are short.
 _REQUEST_SECONDS = 10.0
 _MAX_REQUEST_BYTES = 32 * 1024
@@ -23,6 +22,44 @@ _PAGE = """<!doctype html>
 <style>body {{ font: 18px sans-serif; margin: 15vh auto; max-width: 30em; padding: 0 1em; }}</style>
 </head><body><h1>{title}</h1><p>{text}</p></body></html>
 """
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome:
+    """A code that a token can be had for, or an error. Printing it shows neither."""
+
+    code: str = ""
+    state: str | None = None
+    issuer: str | None = None
+    error: str = ""
+    description: str = ""
+
+
+def outcome_in(text: str, state: str) -> Outcome | None:
+    """The outcome in an address that the browser was sent to, or in a code alone; None if in none.
+
+    `state` is ours, and goes with a code alone: whoever hands us one vouches for it.
+    """
+    text = text.strip()
+    found = outcome_in_query(urlsplit(text).query or text)
+    if found is not None:
+        return found
+    is_code = text and "://" not in text and not any(x.isspace() for x in text)
+    return Outcome(text, state) if is_code else None
+
+
+def outcome_in_query(query: str) -> Outcome | None:
+    """The outcome in what follows the question mark of such an address."""
+    found = {name: values[0] for name, values in parse_qs(query).items()}
+    if "code" not in found and "error" not in found:
+        return None
+    return Outcome(
+        found.get("code", ""),
+        found.get("state"),
+        found.get("iss"),
+        found.get("error", ""),
+        found.get("error_description", ""),
+    )
 
 
 class Callback:
@@ -92,7 +129,7 @@ async def open_callback(server: str, configured: str, port: int, usual_port: int
     """
     if configured:
         parts = urlsplit(configured)
-        if parts.scheme != "http" or parts.hostname not in _LOCAL_HOSTS:
+        if parts.scheme != "http" or parts.hostname not in LOCAL_HOSTS:
             return Callback(configured, None, server)
         host = "::1" if parts.hostname == "::1" else _HOST
         return Callback(configured, await _listener(parts.port or 80, host), server)

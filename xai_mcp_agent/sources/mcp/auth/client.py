@@ -1,4 +1,4 @@
-"""Who we are to a sign-in service: the SDK's provider for one server, made of its settings."""
+"""The OAuth client for one server: the SDK's provider, made of its settings."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ....settings.models import ServerSettings
+from ....settings.server import ServerSettings
+from ..sdk import NAME
 from .errors import key_problem
-from .record import Record
+from .token_store import Record
 
 if TYPE_CHECKING:
     from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 Keep: TypeAlias = Callable[[bool], Awaitable[None]]
 """Told that there is something new to keep, and whether there are tokens for it."""
 
-NAME = "xai-mcp-agent"
 # Until a listener is open; registered nowhere.
 _NO_CALLBACK = "http://127.0.0.1/callback"
 _KEY_SECONDS = 300

@@ -1,4 +1,4 @@
-"""Why access could not be had, in words that say what to do next."""
+"""Errors of authorization, in words that say what to do next."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, cast
 
-from ....settings.models import ServerSettings
+from ....settings.server import ServerSettings
 
 if TYPE_CHECKING:
     import httpx2

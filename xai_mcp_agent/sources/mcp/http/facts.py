@@ -1,13 +1,28 @@
-"""What was noticed at the HTTP level about one server."""
+"""What is known of one HTTP connection and of each request on its way.
+
+The SDK posts each message in a task of its own, which knows nothing of the call behind it. But it
+posts it in the context of the one who sent it, and so `RequestContext` reaches the HTTP client.
+"""
 
 from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import anyio
 
 from ..auth.errors import AuthFailure
+from ..wire.streams import param_of
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp_types import JSONRPCMessage
 
 SESSION_HEADER = "mcp-session-id"
 """Names the session, in the older era of the protocol."""
@@ -73,3 +88,86 @@ def _nothing() -> None:
 def _never(_tool: str) -> bool:
     """Nobody has said that a tool may be called twice."""
     return False
+
+
+class Connections:
+    """How many one client has open, and in use; about, for its pool does not tell.
+
+    It closes idle ones after `idle_seconds`.
+    """
+
+    def __init__(self, idle_seconds: float) -> None:
+        self._idle_seconds = idle_seconds
+        self._in_use: int = 0
+        self._open: int = 0
+        self._all_in_use_at = 0.0
+
+    @property
+    def is_one_idle(self) -> bool:
+        """Whether the next request needs no new one."""
+        if monotonic() - self._all_in_use_at > self._idle_seconds:
+            self._open = self._in_use
+        return self._in_use < self._open
+
+    def begin(self) -> None:
+        """A request takes one, until `end`."""
+        self._in_use += 1
+        self._open = max(self._open, self._in_use)
+
+    def end(self) -> None:
+        """A request is over."""
+        if self._in_use == self._open:
+            self._all_in_use_at = monotonic()
+        self._in_use -= 1
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """One request: its number, and when nobody waits for its answer any more.
+
+    `may_go_twice`: nothing changes when the server carries it out a second time. `body` is the
+    answer where it is one JSON text, until it was looked at. `resumed`: how often its stream was
+    opened again. `large` has its result if that is large. `answer` is one that is here already.
+    """
+
+    id: Any
+    deadline: float
+    may_go_twice: bool
+    body: bytes | None = None
+    answer: httpx2.Response | None = None
+    resumed: int = 0
+    large: Taken = field(default_factory=Taken)
+
+
+_current: ContextVar[RequestContext | None] = ContextVar("xai_mcp_request", default=None)
+
+
+def current_request() -> RequestContext | None:
+    """The request that this task is posting; None for all that is not a request."""
+    return _current.get()
+
+
+def context_in(context: Context | None) -> RequestContext | None:
+    """The request behind what was done in this context."""
+    return context.get(_current) if context is not None else None
+
+
+@contextmanager
+def context_of(message: JSONRPCMessage, facts: HttpFacts) -> Generator[None]:
+    """Whose message is handed over within the block, for those who carry it from there."""
+    method = getattr(message, "method", None)
+    if method == "notifications/cancelled":
+        facts.give_up(param_of(message, "requestId"))
+    is_request = method is not None and getattr(message, "id", None) is not None
+    # Taken back at the end: this task sends other things as well.
+    token = _current.set(_new(message, facts) if is_request else None)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def _new(request: Any, facts: HttpFacts) -> RequestContext:
+    # All other methods only read, or begin what is forgotten when nobody goes on with it.
+    repeatable = request.method != "tools/call" or facts.is_repeatable(param_of(request, "name"))
+    return RequestContext(request.id, anyio.current_effective_deadline(), repeatable)

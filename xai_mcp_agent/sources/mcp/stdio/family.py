@@ -1,4 +1,4 @@
-"""What a server started: found again even where it left the server's process group.
+"""Descendants of a server's process, found again even where they left its process group.
 
 A child in a session of its own is not reached through the group, and once its parent has ended
 nothing tells whose it was. So the server's descendants are looked at while it lives, and at its end

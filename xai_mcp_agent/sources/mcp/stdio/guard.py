@@ -1,4 +1,4 @@
-"""Ends the servers of a process that was killed and could not end them itself.
+"""Watchdog: ends the servers of a process that was killed and could not end them itself.
 
 A server sees its stdin close when we are gone, and most end then. For those that do not, and for
 what they started, a small shell waits at a pipe of which we hold the other end: when

@@ -15,6 +15,7 @@ import sys
 from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from subprocess import PIPE
 from time import monotonic
 from typing import cast
@@ -23,11 +24,18 @@ import anyio
 import anyio.lowlevel
 from anyio.lowlevel import RunVar
 
-from ....settings.models import ServerSettings
+from ....settings.server import ServerSettings
 from . import guard
-from .environment import inherited_environment
 from .family import Family
 from .stderr import StderrLog
+
+# The SDK's list, which a test compares: a server is started while the SDK is still imported.
+_ON_WINDOWS = (
+    "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE SYSTEMDRIVE "
+    "SYSTEMROOT TEMP USERNAME USERPROFILE"
+)
+_ELSEWHERE = "HOME LOGNAME PATH SHELL TERM USER"
+INHERITED = tuple((_ON_WINDOWS if sys.platform == "win32" else _ELSEWHERE).split())
 
 # A line is one message. Above this a server is broken or hostile, and memory matters more.
 _MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -50,8 +58,14 @@ _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _PIPE_BYTES = 64 * 1024  # what a pipe holds on Linux
 
-
 _starting: RunVar[anyio.Lock] = RunVar("starting")  # one for each event loop
+
+
+def inherited_environment() -> dict[str, str]:
+    """The variables that a server gets besides those its settings list."""
+    found = {name: os.environ.get(name) for name in INHERITED}
+    # A function of a shell, which an old one would run.
+    return {k: v for k, v in found.items() if v is not None and not v.startswith("()")}
 
 
 class CutLine(bytes):
@@ -296,3 +310,16 @@ async def _start(
             # So that an interrupt of the kernel does not reach it, and its children end with it.
             start_new_session=True,
         )
+
+
+@dataclass
+class StdioFacts:
+    """Of one connection. `process` is there once it was started, which may be before it is used.
+
+    `is_used`: a transport speaks to it, and will end it; `in_a_hurry`: without the grace that a
+    server which answers deserves.
+    """
+
+    process: ServerProcess | None = None
+    is_used: bool = False
+    in_a_hurry: bool = False

@@ -1,4 +1,4 @@
-"""A server's own words on stderr: bounded, line by line, with known secrets masked."""
+"""Log of a server's stderr: bounded, line by line, with known secrets masked."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TERMINAL_CODES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|[@-_])|[\x00-\x08\x0b-\x
 
 
 class StderrLog:
-    """Keeps the last lines that one process wrote to stderr."""
+    """Keeps the last lines that one process wrote to stderr; `count` is of all, for `since`."""
 
     def __init__(self, mask: Callable[[str], str]) -> None:
         self._mask = mask
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._partial = bytearray()
-        self._count = 0
+        self.count = 0
 
     def feed(self, data: bytes) -> None:
         """Take in bytes as they come; lines may be cut anywhere, encodings may be broken."""
@@ -51,7 +51,7 @@ class StderrLog:
         """
         if shown := self._shown(line)[:at_most]:
             self._lines.append(shown)
-            self._count += 1
+            self.count += 1
         return shown
 
     def tail(self) -> tuple[str, ...]:
@@ -59,13 +59,9 @@ class StderrLog:
         unfinished = self._shown(self._partial.decode("utf-8", "replace"))
         return (*self._lines, *([unfinished] if unfinished else []))[-_TAIL_LINES:]
 
-    def mark(self) -> int:
-        """Where it stands now, for `since`."""
-        return self._count
-
-    def since(self, mark: int) -> tuple[str, ...]:
-        """The last of the lines that came after `mark`."""
-        new = min(self._count - mark, _TAIL_LINES)
+    def since(self, count: int) -> tuple[str, ...]:
+        """The last of the lines that came after it counted so many."""
+        new = min(self.count - count, _TAIL_LINES)
         return tuple(self._lines)[-new:] if new else ()
 
     def _shown(self, line: str) -> str:

@@ -17,12 +17,11 @@ import anyio
 import anyio.to_thread
 from pydantic_core import from_json
 
-from ....settings.models import ServerSettings
-from ..wire.large import SHORT_BYTES, TooMuch, read_large, takes_long
-from ..wire.messages import message_reader, unreadable_answer
-from ..wire.salvage import salvaged
-from .facts import StdioFacts
-from .process import CutLine, ServerProcess, UnfinishedLine, start_process
+from ....settings.server import ServerSettings
+from ..wire.large_json import SHORT_BYTES, TooMuch, read_large, takes_long
+from ..wire.lenient_json import lenient_messages
+from ..wire.streams import message_reader, unreadable_answer
+from .process import CutLine, ServerProcess, StdioFacts, UnfinishedLine, start_process
 from .stderr import StderrLog
 
 if TYPE_CHECKING:
@@ -86,12 +85,13 @@ class _Incoming(_Stream):
             line = await self._process.next_line()
             if line is None:
                 raise StopAsyncIteration
-            if not takes_long(line):
+            is_short = len(line) <= SHORT_BYTES
+            if is_short or not takes_long(line):
                 # Read, then checked: faster than both at once.
                 try:
                     return self._message_of(from_json(line))
                 except ValueError:
-                    if len(line) <= SHORT_BYTES:
+                    if is_short:
                         self._waiting.extend(self._parsed_leniently(line))
                         continue
             # In a thread, and there in small steps: others on the loop go on meanwhile.
@@ -124,7 +124,7 @@ class _Incoming(_Stream):
             yield unreadable_answer(int(answered[1]), f"it is {why}")
 
     def _salvaged(self, line: bytes) -> Iterator[SessionMessage]:
-        for message in () if isinstance(line, CutLine) else salvaged(line):
+        for message in () if isinstance(line, CutLine) else lenient_messages(line):
             with suppress(ValueError):
                 yield self._message_of(message)
 

@@ -1,1 +1,1 @@
-"""What passes between the SDK and a connection: watched, mended, counted."""
+"""Messages between the SDK and a transport: watched, sanitized, counted."""

@@ -1,34 +1,49 @@
-"""What passes between the SDK's session and a transport, watched on its way.
+"""Streams of messages between the SDK's session and a transport, read, watched and sanitized.
 
-The SDK tells nobody when a stream ends, spends much time on each of a flood of
-notices, and loses a whole answer for one odd part of it. So each message is
-looked at once here: the end is told, notices are counted and not passed on
-where nobody wants them, and answers are mended (`mending.py`).
+The SDK tells nobody when a stream ends, spends much time on each of a flood of notices, and loses
+a whole answer for one odd part of it. So each message is looked at once here: the end is told,
+notices are counted and not passed on where nobody wants them, answers are mended (`sanitize.py`),
+long listings come in pieces, and the question for the era has a limit of ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import itertools
+from collections import deque
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
+from math import inf
 from time import monotonic
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import anyio
 import anyio.to_thread
 
 from ....core.tools import JsonObject
-from .mending import MENDERS
-from .messages import param_of
-from .pieces import Pieces
-from .probe import Probe
-from .watch import Watch
-from .wrapped import Wrapped
+from .sanitize import MENDERS
+from .watch import TROUBLE, Watch
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
 
     Streams = tuple[Any, Any]
     Transport = AbstractAsyncContextManager[Streams]
+
+PARSE_ERROR = -32700
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+"""Stands for anything that went wrong on the way."""
+# Codes of the protocol, as the SDK reads them.
+_TIMED_OUT = -32001
+_OTHER_VERSION = -32022
+_ANSWER = {"jsonrpc", "id", "result"}
+_PROBE = "server/discover"
+_FIRST_MODERN = "2026"  # versions are dates
+
+# A few milliseconds of the SDK's time.
+_TOOLS_IN_A_PIECE = 100
+_CURSOR = "xai-mcp-agent/piece/"
 
 # For each call; after that only now and then: nobody can read thousands of them.
 _PROGRESS_PASSED = 100
@@ -41,7 +56,158 @@ _KNOWN_NOTICES = (
     "notifications/resources/updated",
     "notifications/subscriptions/acknowledged",
 )
-_MANY_TOOLS = 200
+_MANY = 200
+
+
+def is_modern(version: str) -> bool:
+    """Whether a server that speaks this version is asked without shaking hands first."""
+    return version >= _FIRST_MODERN
+
+
+def param_of(message: Any, name: str) -> Any:
+    """One parameter of a request or notice; None where it has none of that name."""
+    params: dict[str, Any] = message.params or {}
+    return params.get(name)
+
+
+@cache
+def message_reader() -> Callable[[Any], SessionMessage]:
+    """Makes a message of what JSON holds; it raises ValueError where that is none."""
+    # Here, because the SDK is only imported once a server is started.
+    from mcp.shared.message import SessionMessage
+    from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
+
+    any_message, answer = jsonrpc_message_adapter.validate_python, JSONRPCResponse.model_validate
+
+    def read(value: Any) -> SessionMessage:
+        # Nearly all are answers; of those the SDK would find out by trying every kind.
+        is_answer = isinstance(value, dict) and cast("dict[str, Any]", value).keys() == _ANSWER
+        return SessionMessage((answer if is_answer else any_message)(value, by_name=False))
+
+    return read
+
+
+def error_answer(request: Any, code: int, message: str, data: Any = None) -> SessionMessage:
+    """An answer to this request that says it went wrong."""
+    # Here, because the SDK is only imported once a server is started.
+    from mcp.shared.message import SessionMessage
+    from mcp_types import ErrorData, JSONRPCError
+
+    error = ErrorData(code=code, message=message, data=data)
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=request, error=error))
+
+
+def unreadable_answer(request: Any, why: str) -> SessionMessage:
+    """In place of an answer that came and is no use."""
+    return error_answer(request, PARSE_ERROR, why, {TROUBLE: "unreadable"})
+
+
+class Probe:
+    """The wait for the answer to the first question, which protocol the server speaks.
+
+    The SDK asks in the newer era first, and waits ten seconds, for ever fixed, before it shakes
+    hands in the older one. When our wait is over it gets an answer in the server's place. A server
+    that was merely slow is none the worse: when it refuses to shake hands, the SDK asks again.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.is_over = False
+        self._seconds = seconds
+        self._asked: Any = None
+        self._handshake: Any = None
+        self._late_versions: list[Any] = []
+        self._scope = anyio.CancelScope()
+
+    def sent(self, method: str | None, request: Any) -> None:
+        """Note what is sent to the server."""
+        if method == _PROBE:
+            self._asked = request
+            self._scope.deadline = anyio.current_time() + self._seconds
+        elif method == "initialize":
+            self._handshake = request
+        elif method is not None:
+            self.is_over = True  # the era is settled
+
+    async def next_of(self, stream: Any) -> SessionMessage | Exception:
+        """The next message, or the answer that stands for the one that does not come."""
+        with anyio.CancelScope(deadline=self._scope.deadline) as self._scope:
+            item = await stream.__anext__()
+            return item if isinstance(item, Exception) else self._seen(item)
+        self._scope = anyio.CancelScope()
+        return error_answer(self._asked, _TIMED_OUT, f"no answer to {_PROBE}")
+
+    def _seen(self, item: SessionMessage) -> SessionMessage:
+        message: Any = item.message
+        request = getattr(message, "id", None)
+        if request is None:
+            return item
+        if request == self._asked:
+            self._scope.deadline = inf
+            result: JsonObject = getattr(message, "result", None) or {}
+            self._late_versions = result.get("supportedVersions", []) if self._handshake else []
+        elif request == self._handshake and self._late_versions and hasattr(message, "error"):
+            # It was slow, and does not speak the older era at all: the SDK is to ask again.
+            versions = {"supported": self._late_versions, "requested": ""}
+            return error_answer(request, _OTHER_VERSION, "it speaks another protocol", versions)
+        return item
+
+
+class ListingChunks:
+    """The pieces of one connection's last listing that were not asked for yet.
+
+    The SDK looks at each tool several times, on the event loop: thousands on one page would hold
+    up every other server. So a long page becomes several; those after the first are answered here.
+    """
+
+    def __init__(self) -> None:
+        self._rest: dict[str, JsonObject] = {}
+        self._answers: deque[SessionMessage] = deque()
+        self._scope = anyio.CancelScope()
+        # A place that was listed before would look like a listing in circles.
+        self._numbers = itertools.count(1)
+
+    @property
+    def are_there(self) -> bool:
+        """Whether messages are to be taken from here too."""
+        return bool(self._rest or self._answers)
+
+    def cut(self, page: JsonObject) -> None:
+        """Leave as many tools on the page as the SDK may have at once, and keep the others."""
+        self._rest.clear()
+        tools: list[Any] = page["tools"]
+        if len(tools) <= _TOOLS_IN_A_PIECE:
+            return
+        before, goes_on = page, page.get("nextCursor")
+        for start in range(_TOOLS_IN_A_PIECE, len(tools), _TOOLS_IN_A_PIECE):
+            piece = {**page, "tools": tools[start : start + _TOOLS_IN_A_PIECE]}
+            before["nextCursor"] = cursor = f"{_CURSOR}{next(self._numbers)}"
+            self._rest[cursor] = before = piece
+        before["nextCursor"] = goes_on
+        page["tools"] = tools[:_TOOLS_IN_A_PIECE]
+
+    def has(self, message: Any) -> bool:
+        """Whether this request asks for one of them; then its answer comes out of `next_of`."""
+        params: JsonObject = getattr(message, "params", None) or {}
+        cursor = params.get("cursor")
+        piece = self._rest.pop(cursor, None) if isinstance(cursor, str) else None
+        if piece is None:
+            return False
+        # Here, because the SDK is only imported once a server is started.
+        from mcp.shared.message import SessionMessage
+        from mcp_types import JSONRPCResponse
+
+        answer = JSONRPCResponse(jsonrpc="2.0", id=message.id, result=piece)
+        self._answers.append(SessionMessage(answer))
+        self._scope.cancel()
+        return True
+
+    async def next_of(self, stream: Any) -> SessionMessage | Exception | None:
+        """The next message from here or from the stream; None is no message, ask again."""
+        if self._answers:
+            return self._answers.popleft()
+        with anyio.CancelScope() as self._scope:
+            return await stream.__anext__()
+        return None
 
 
 @asynccontextmanager
@@ -62,6 +228,26 @@ async def watched(
 
 class NotDelivered(Exception):
     """A request was not even handed over: the server cannot have seen it."""
+
+
+class Wrapped:
+    """Opens, closes and does all else as the stream in it, until a subclass says otherwise."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: Any) -> Any:
+        return await self._inner.__aexit__(*exc)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
 
 class _WatchedRead(Wrapped):
@@ -90,10 +276,10 @@ class _WatchedRead(Wrapped):
 
     async def _is_wanted(self, message: Any) -> bool:
         result: JsonObject = getattr(message, "result", None) or {}
-        tools = result.get("tools")
-        if isinstance(tools, list) and len(cast(list[Any], tools)) > _MANY_TOOLS:
-            # In a thread: to mend so many takes long enough to hold others up.
-            return await anyio.to_thread.run_sync(self._traffic.received, message)
+        for several in (result.get("tools"), result.get("content")):
+            if isinstance(several, list) and len(cast(list[Any], several)) > _MANY:
+                # In a thread: to mend so many takes long enough to hold others up.
+                return await anyio.to_thread.run_sync(self._traffic.received, message)
         return self._traffic.received(message)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -129,7 +315,7 @@ class _Traffic:
     """Knows which answer belongs to which request, and which notices are wanted."""
 
     def __init__(self, watch: Watch) -> None:
-        self.pieces = Pieces()
+        self.pieces = ListingChunks()
         self._watch = watch
         # By the request's id as text: some servers give numbers back as text.
         self._method_of: dict[str, str] = {}

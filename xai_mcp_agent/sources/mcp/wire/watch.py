@@ -1,4 +1,4 @@
-"""What is noticed about one connection, by those who see its messages pass."""
+"""Observations about one connection, made by those who see its messages pass."""
 
 from __future__ import annotations
 

@@ -1,0 +1,93 @@
+"""A turn of an agent that may call 5,000 tools: what it costs on the loop that all servers share.
+
+The model answers at once, with a call, from within the process; so what is measured is the loop's
+own work: what is available, what of it a request shows, the messages, the call through the
+pipeline. A request on the wire is not in it.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator
+
+from xai_mcp_agent import Bridge, JsonObject, ToolResult
+from xai_mcp_agent.agent.conversation import Conversation
+from xai_mcp_agent.agent.events import RunEvent
+from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
+from xai_mcp_agent.agent.messages import ToolCall
+from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest, OnAgain, OnText
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.toolbox import agent_tools
+from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
+from xai_mcp_agent.sources.canvas import DrawnTool
+
+from .rows import Row
+
+_TOOLS = 5_000
+_TURNS = 40
+_TARGET_MS = 10.0
+
+
+def rows() -> Iterator[Row]:
+    """Measure the first turn of a run, in which definitions are made, and the later ones."""
+    with Bridge({"mcpServers": {}}) as bridge:
+        for name, what in (("tool_7", "a turn"), ("tool_7x", "a turn with an unknown name")):
+            spent = bridge.run(_play, name)
+            first, later = spent[0] * 1000, [x * 1000 for x in spent[1:]]
+            spread = f"[{min(later):.2f} to {max(later):.2f}]"
+            if name == "tool_7":
+                yield Row(f"the first turn with {_TOOLS:,} tools, CPU", first, "ms")
+            value = statistics.median(later)
+            yield Row(f"{what} with {_TOOLS:,} known tools, CPU", value, "ms", _TARGET_MS, spread)
+
+
+async def _play(engine: Engine, name: str) -> list[float]:
+    """The processor time of each turn in which the model calls the tool of that name."""
+    model = _Caller(name)
+
+    async def run(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
+        return ToolResult.of_text("done")
+
+    async def emit(event: RunEvent) -> None:
+        pass
+
+    drawn = {f"tool_{n}": _drawn(f"tool_{n}") for n in range(_TOOLS)}
+    tools, pages = agent_tools(engine, [DrawnToolset(drawn, run)])
+    spec = AgentSpec("a", model, max_thoughts=_TURNS)
+    await AgentRun(spec, Conversation("Go."), emit).go(tools, pages)
+    pairs = zip(model.asked, model.asked[1:], strict=False)
+    return [later - earlier for earlier, later in pairs]
+
+
+def _drawn(name: str) -> DrawnTool:
+    parameters = {
+        "text": {"type": "string", "description": "What is looked for, in a few words."},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 10},
+        "order": {"type": "string", "enum": ["newest", "oldest", "best"]},
+    }
+    schema = {"properties": parameters, "required": []}
+    return DrawnTool(name, f"Looks things up in place {name} and gives the best.", print, schema)
+
+
+class _Caller:
+    """A model that calls one tool again and again; notes the processor time when it is asked."""
+
+    name = "scripted"
+    calls_functions = True
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+        self.asked: list[float] = [time.process_time()]
+
+    async def reply(
+        self, request: ModelRequest, on_text: OnText, on_again: OnAgain | None = None
+    ) -> ModelReply:
+        """One call more."""
+        assert len(request.functions) == _TOOLS or not request.may_call
+        self.asked.append(time.process_time())
+        call = ToolCall(f"call_{len(self.asked)}", self._tool, '{"text": "x"}')
+        return ModelReply("again", (call,), "tool_calls")
+
+    async def aclose(self) -> None:
+        """Nothing to let go of."""

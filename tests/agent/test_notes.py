@@ -1,0 +1,262 @@
+"""Memories: notes found again by what they are about, kept apart, kept in files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.offline_talk import first_calls
+from tests.support.processes import free_port
+from xai_mcp_agent import ModelError, Secret
+from xai_mcp_agent.agent.memory.embeddings import endpoint_embeddings
+from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore, memory_for
+from xai_mcp_agent.agent.memory.similarity import rank
+from xai_mcp_agent.agent.memory.tools import (
+    CREATE_MEMORY,
+    LOOKUP_MEMORY,
+    MEMORY_TOOLS,
+    answer_memory_call,
+)
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
+from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.learning import learn
+from xai_mcp_agent.canvas.memory import local_memory, remote_memory
+from xai_mcp_agent.core.provider_schema import FunctionSpec
+
+NOTES = [
+    "My dog is called Rex and likes bones.",
+    "The invoice of March was paid by card.",
+    "Ada is allergic to peanuts.",
+    "The train to Paris leaves at nine.",
+]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which gets the history of what agents do here."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("What is the name of my dog?", 0),
+        ("invoices", 1),
+        ("peanut allergy", 2),
+        ("when does the train go", 3),
+        ("REX", 0),
+    ],
+)
+def test_a_note_is_found_by_what_it_is_about(query: str, best: int):
+    scores = rank(query, NOTES)
+    assert scores.index(max(scores)) == best
+
+
+@given(st.text(), st.lists(st.text(), max_size=5))
+def test_likeness_is_between_0_and_1_for_any_texts(query: str, texts: list[str]):
+    assert all(-1e-9 <= x <= 1 + 1e-9 for x in rank(query, texts))
+
+
+@given(st.text(min_size=1, max_size=20).filter(lambda x: any(c.isalnum() for c in x)))
+def test_a_text_is_most_like_itself(text: str):
+    scores = rank(text, [text, "zzz qqq"])
+    assert scores[0] >= scores[1]
+
+
+def test_agents_that_share_a_memory_node_do_not_see_each_others_notes():
+    store = NoteStore()
+    store.for_agent("a").add("", "The secret is 42.", {"summary": "The secret is 42."})
+    assert store.for_agent("b").query("secret", 3) == []
+    assert store.for_agent("a").query("secret", 3)[0].attributes == {"summary": "The secret is 42."}
+
+
+def test_notes_in_a_file_are_there_in_the_next_run(tmp_path: Path):
+    file = tmp_path / "deep" / "notes.jsonl"
+    NoteStore(file).for_agent("a").add("", "Rex is a dog.", {"summary": "Rex is a dog."})
+    assert [x.attributes["summary"] for x in NoteStore(file).for_agent("a").query("dog", 3)] == [
+        "Rex is a dog."
+    ]
+
+
+def test_half_a_line_in_the_file_costs_only_itself(tmp_path: Path):
+    """A run that was killed while it wrote leaves one."""
+    file = tmp_path / "notes.jsonl"
+    NoteStore(file).for_agent("a").add("", "Rex is a dog.", {})
+    with file.open("a") as out:
+        out.write('{"agent": "a", "id"')
+    again = NoteStore(file)
+    again.for_agent("a").add("", "Tom is a cat.", {})
+    assert len(NoteStore(file).notes) == 2
+
+
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path):
+    with pytest.raises(MemoryFailed, match="is a folder"):
+        local_memory(str(tmp_path))
+    (tmp_path / "picture").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(MemoryFailed, match="picture cannot be read"):
+        local_memory(str(tmp_path / "picture"))
+    store = local_memory(str(tmp_path / "picture" / "notes"))
+    with pytest.raises(MemoryFailed, match="cannot be written"):
+        store.for_agent("a").add("", "x", {})
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {},
+        {"summary": ""},
+        {"summary": "x" * 100_000},
+        {"summary": "ü\ud800"},
+        {"summary": "a", "b": {}},
+    ],
+)
+def test_odd_notes_do_no_harm(tmp_path: Path, odd: dict[str, Any]):
+    memory = NoteStore(tmp_path / "n.jsonl").for_agent("a")
+    arguments = {"summary": "s", **odd}
+    answer_memory_call(memory, CREATE_MEMORY, arguments)
+    assert not answer_memory_call(memory, LOOKUP_MEMORY, {"query": ""}).is_error
+
+
+def test_what_is_no_memory_is_refused_in_words():
+    with pytest.raises(MemoryFailed, match="agent_memory of 'a' is str"):
+        memory_for("notes", "a")
+
+
+def test_a_memory_of_xai_agents_kind_serves_too():
+    class Old:
+        def query(self, query: str, n: int) -> list[str]:
+            return [f"about {query}"]
+
+        def add(self, id: str, text: str, metadata: Any) -> None:
+            raise RuntimeError("full")
+
+    memory = memory_for(Old(), "a")
+    assert memory is not None
+    assert answer_memory_call(memory, LOOKUP_MEMORY, {"query": "x"}).text == '["about x"]'
+    with pytest.raises(MemoryFailed, match="RuntimeError: full"):
+        answer_memory_call(memory, CREATE_MEMORY, {"summary": "x"})
+
+
+@contextmanager
+def remembering_agent(script: Any, **values: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+    ctx: dict[str, Any] = {}
+    with model_endpoint(script) as endpoint:
+        given = {"provider": "openai", "model": "m", "base_url": endpoint.base_url}
+        init_agent(ctx, "a", memory=NoteStore(), **{**given, **values})
+        yield ctx, endpoint
+
+
+def test_an_agent_notes_and_finds_again_by_function_calls():
+    script = [
+        calls(("create_memory", {"summary": "The dog is called Rex.", "name": "Rex"})),
+        says("Noted."),
+        calls(("lookup_memory", {"query": "dog"})),
+        says("Rex."),
+    ]
+    with remembering_agent(script) as (ctx, endpoint):
+        run_agent(ctx, "a", "My dog is Rex.", outcome=CanvasRun())
+        outcome = CanvasRun()
+        run_agent(ctx, "a", "My dog's name?", outcome=outcome)
+    found = json.loads(endpoint.requests[3].body["messages"][-1]["content"])
+    assert found == [{"summary": "The dog is called Rex.", "name": "Rex"}]
+    assert outcome.answer == "Rex."
+
+
+def test_an_agent_notes_and_finds_again_in_the_text_protocol():
+    script = [
+        says('TOOL: create_memory {"summary": "The dog is called Rex."}'),
+        says("Noted."),
+        says('TOOL: lookup_memory {"query": "dog"}'),
+        says("Rex."),
+    ]
+    with remembering_agent(script, tool_protocol="text", system_prompt="{memory}") as (
+        ctx,
+        endpoint,
+    ):
+        run_agent(ctx, "a", "My dog is Rex.", outcome=CanvasRun())
+        run_agent(ctx, "a", "My dog's name?", outcome=CanvasRun())
+    assert "- lookup_memory:" in endpoint.requests[0].body["messages"][0]["content"]
+    assert "The dog is called Rex." in endpoint.requests[3].body["messages"][-1]["content"]
+
+
+def test_an_agent_learns_from_a_conversation():
+    script = [calls(("create_memory", {"summary": "Likes tea."})), says("You like tea.")]
+    outcome = CanvasRun()
+    with remembering_agent(script) as (ctx, _):
+        given = [{"role": "user", "content": "I like tea."}]
+        learn(ctx, "a", given, metadata=None, outcome=outcome, on_thought=None)
+    assert outcome.answer == "You like tea."
+    assert ctx["agent_a"]["agent_memory"].query("tea", 1)
+    assert len(given) == 1
+
+
+def test_an_agent_without_a_memory_cannot_learn():
+    ctx: dict[str, Any] = {}
+    init_agent(ctx, "a")
+    with pytest.raises(MemoryFailed, match="'a' has no memory"):
+        learn(ctx, "a", "x", metadata=None, outcome=CanvasRun(), on_thought=None)
+
+
+def test_the_vecto_memory_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("VECTO_API_KEY", raising=False)
+    with pytest.raises(MemoryFailed, match="VECTO_API_KEY"):
+        remote_memory("space")
+    with pytest.raises(MemoryFailed, match=r"xai-mcp-agent\[vecto\]"):
+        remote_memory("space", "key-that-is-long")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("request_", "call"),
+    [
+        ("Remember that my dog is called Rex.", {"summary": "my dog is called Rex"}),
+        (
+            "Note that the door code is on the fridge.",
+            {"summary": "the door code is on the fridge"},
+        ),
+        ("Please keep in mind that I like tea.", {"summary": "I like tea"}),
+        ("What is my dog called?", {"query": "What is my dog called"}),
+        ("Where do I live?", {"query": "Where do I live"}),
+    ],
+)
+async def test_the_offline_model_notes_and_recalls(request_: str, call: dict[str, Any]):
+    """A question about the one who asks is looked up before it is said that nothing fits."""
+    functions = [FunctionSpec(x.name, x.description, x.input_schema) for x in MEMORY_TOOLS]
+    assert [x for _, x in await first_calls(request_, functions)] == [call]
+
+
+def test_the_same_note_is_kept_once(tmp_path: Path):
+    file = tmp_path / "notes.jsonl"
+    for _ in range(2):
+        NoteStore(file).for_agent("a").add("", "It rains.", {"summary": "It rains."})
+    NoteStore(file).for_agent("b").add("", "It rains.", {"summary": "It rains."})
+    assert len(file.read_text().splitlines()) == 2
+
+
+def test_the_key_of_the_environment_is_not_sent_to_another_embeddings_endpoint(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    embed = endpoint_embeddings("e", base_url="https://models.example.com/v1")
+    with pytest.raises(ModelError, match="`api_key` of AgentNumpyMemory") as caught:
+        embed(["x"])
+    assert "sk-of-openai" not in str(caught.value)
+
+
+def test_an_embeddings_endpoint_that_fails_is_told_without_the_key():
+    """The errors of the client library hold the request with its key."""
+    url = f"http://ada:a-password@127.0.0.1:{free_port()}/v1"
+    embed = endpoint_embeddings("e", base_url=url, api_key=Secret("sk-very-secret"))
+    with pytest.raises(ModelError, match="did not answer") as caught:
+        embed(["x"])
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert "a-password" not in str(caught.value)

@@ -1,0 +1,189 @@
+"""Toolsets: what an agent may call, under which names, in an order that stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+
+import pytest
+
+from tests.catalog.test_catalog import lists, tool
+from xai_mcp_agent import Tool, ToolResult
+from xai_mcp_agent.agent.toolsets import (
+    AgentTools,
+    CombinedToolset,
+    EnabledToolset,
+    Names,
+    PinnedToolset,
+    RenamedToolset,
+    Toolset,
+)
+from xai_mcp_agent.catalog.catalog import Catalog
+from xai_mcp_agent.catalog.definitions import Definitions
+from xai_mcp_agent.core.invocation import ToolInvocation
+
+pytestmark = pytest.mark.anyio
+
+
+class Given(Toolset):
+    """Tools that are given, each of which answers with the word of this toolset."""
+
+    def __init__(self, *tools: Tool, word: str = "") -> None:
+        self.given: Sequence[Tool] = tools
+        self.word = word
+
+    async def tools(self) -> Sequence[Tool]:
+        return self.given
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        return ToolResult.of_text(f"{self.word} {invocation.tool.name}")
+
+
+class Listed(Given):
+    """What a catalog has of some sources."""
+
+    def __init__(self, catalog: Catalog, *sources: str) -> None:
+        super().__init__()
+        self.catalog, self.sources = catalog, sources
+
+    async def tools(self) -> Sequence[Tool]:
+        now = tuple(chain.from_iterable(self.catalog.tools(x) for x in self.sources))
+        self.given = self.given if now == self.given else now
+        return self.given
+
+    def instructions(self) -> Mapping[str, str]:
+        found = {x: self.catalog.instructions(x) for x in self.sources}
+        return {name: x for name, x in found.items() if x}
+
+
+def tools_of(
+    *parts: Toolset,
+    wrap: Callable[[RenamedToolset], Toolset] = lambda x: x,
+    names: Names = (),
+) -> AgentTools:
+    """What the loop is handed for these."""
+    return AgentTools(CombinedToolset(*parts), Definitions(), wrap, names)
+
+
+async def names_of(tools: AgentTools) -> list[str]:
+    """What a model could call now."""
+    return list((await tools.available()).names)
+
+
+async def test_toolsets_are_shown_in_their_order_with_what_sources_want_to_be_known():
+    catalog = Catalog()
+    lists(catalog, "b", "two", instructions="From b.")
+    lists(catalog, "a", "one")
+    lists(catalog, "other", "not enabled")
+    tools = tools_of(Given(tool("", "drawn")), Listed(catalog, "a", "b"))
+    available = await tools.available()
+    assert available.names == ("drawn", "a_one", "b_two")
+    assert available.instructions == {"b": "From b."}
+    shown = [x.tool for x in available.definitions]
+    assert shown == [tool("", "drawn"), tool("a", "one"), tool("b", "two")]
+
+
+async def test_new_tools_come_last_so_that_the_start_of_a_request_stays():
+    """Providers cache the beginning of a prompt."""
+    catalog = Catalog()
+    tools = tools_of(Listed(catalog, "a", "b"))
+    lists(catalog, "b", "old")
+    assert await names_of(tools) == ["b_old"]
+    lists(catalog, "a", "new")
+    assert await names_of(tools) == ["b_old", "a_new"]
+    lists(catalog, "b")
+    assert await names_of(tools) == ["a_new"]
+    lists(catalog, "b", "old", "older")
+    assert await names_of(tools) == ["b_old", "a_new", "b_older"]
+
+
+async def test_a_changed_tool_keeps_its_name_and_place():
+    catalog = Catalog()
+    tools = tools_of(Listed(catalog, "a"))
+    lists(catalog, "a", "x", "y")
+    before = await names_of(tools)
+    lists(catalog, "a", "y", "x")
+    assert await names_of(tools) == before
+
+
+async def test_tools_that_would_be_shown_alike_are_both_there():
+    catalog = Catalog()
+    lists(catalog, "a", "b_c")
+    lists(catalog, "a_b", "c")
+    tools = tools_of(Listed(catalog, "a", "a_b"))
+    available = await tools.available()
+    assert [x.tool for x in available.definitions] == [tool("a", "b_c"), tool("a_b", "c")]
+    assert len(set(available.names)) == 2
+    shown = tuple(tools.shown_name(x.tool.key) for x in available.definitions)
+    assert shown == available.names
+
+
+async def test_a_run_that_goes_on_has_the_names_and_the_order_of_before():
+    first = tools_of(Given(tool("a", "b_c"), tool("a_b", "c"), tool("a", "z")))
+    names = await names_of(first)
+    turned = Given(tool("a", "new"), tool("a", "z"), tool("a_b", "c"), tool("a", "b_c"))
+    again = tools_of(turned, names=first.names)
+    assert await names_of(again) == [*names, "a_new"]
+
+
+async def test_a_call_goes_to_the_toolset_that_has_the_tool():
+    tools = tools_of(Given(tool("", "x"), word="one"), Given(tool("", "y"), word="two"))
+    for definition in (await tools.available()).definitions:
+        result = await tools.call(ToolInvocation(definition.tool, {}))
+        assert result.text == {"x": "one x", "y": "two y"}[definition.name]
+
+
+async def test_a_tool_hides_those_of_its_name_in_later_toolsets():
+    first, second = Given(tool("", "x"), word="one"), Given(tool("", "x", "Other."), word="two")
+    tools = tools_of(first, second)
+    (definition,) = (await tools.available()).definitions
+    assert (await tools.call(ToolInvocation(definition.tool, {}))).text == "one x"
+
+
+async def test_what_is_switched_off_is_left_out_and_named_when_it_is_asked_for():
+    off = {"x"}
+
+    def wrap(renamed: RenamedToolset) -> Toolset:
+        return EnabledToolset(renamed, lambda key: key.name not in off, "{} is off.")
+
+    tools = tools_of(Given(tool("a", "x"), tool("a", "y")), wrap=wrap)
+    assert await names_of(tools) == ["a_y"]
+    assert tools.why_not("a_x") == "a_x is off."
+    assert tools.why_not("x") == "x is off."
+    off.clear()
+    assert await names_of(tools) == ["a_y", "a_x"]
+
+
+async def test_a_pinned_tool_is_shown_as_it_was_accepted_or_not_at_all():
+    accepted = {"x": tool("a", "x", "As accepted."), "y": None}
+
+    def wrap(renamed: RenamedToolset) -> Toolset:
+        return PinnedToolset(renamed, lambda k: k.name in accepted, lambda x: accepted[x.name])
+
+    given = Given(tool("a", "x", "New."), tool("a", "y"), tool("a", "z", "New."))
+    available = await tools_of(given, wrap=wrap).available()
+    shown = {x.name: x.function.description for x in available.definitions}
+    assert shown == {"a_x": "As accepted.", "a_z": "New."}
+
+
+async def test_definitions_are_made_once_for_each_version_of_a_tool():
+    many = [tool("a", f"t{n}", "Does it.") for n in range(200)]
+    given = Given(*many)
+    tools = tools_of(given)
+    before = await tools.available()
+    assert await tools.available() is before
+    changed = tool("a", "t7", "Does more.")
+    given.given = [changed if x.name == "t7" else x for x in many]
+    after = await tools.available()
+    assert after is not before
+    pairs = zip(before.definitions, after.definitions, strict=True)
+    assert [now.tool for then, now in pairs if now is not then] == [changed]
+    assert after.changed_since(before) == ((), ())
+
+
+async def test_an_unknown_name_is_answered_in_few_words_whatever_there_is():
+    tools = tools_of(Given(*(tool("catalog", f"zebra_{n:05}") for n in range(5_000))))
+    await tools.available()
+    assert "Did you mean 'catalog_zebra_00017'" in tools.why_not("catalog_zebra_00017x")
+    assert len(tools.why_not("qqq")) < 2_000
+    assert tools.why_not("qqq").startswith("There is no tool 'qqq'.")

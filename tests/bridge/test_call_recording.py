@@ -1,0 +1,154 @@
+"""What is remembered of calls: that they were made, how they went, and more only if asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import anyio
+import pytest
+
+from tests.support.bridges import bridge_with
+from tests.support.fault_server import entry
+from tests.support.histories import events_of, records_of
+from xai_mcp_agent import (
+    Bridge,
+    InvalidArguments,
+    JsonObject,
+    ServerError,
+    SourceClosed,
+    ToolTimeout,
+    UnknownTool,
+    Usage,
+)
+from xai_mcp_agent.bridge.engine import Engine
+
+PASSWORD = "correct-horse-battery"
+NUMBER = 4815162342
+
+
+@pytest.fixture
+def bridge() -> Generator[Bridge]:
+    """A bridge with one server."""
+    with bridge_with(it=entry()) as made:
+        yield made
+
+
+def calls_of(bridge: Bridge) -> list[JsonObject]:
+    """What is told of each call, but how long it took."""
+    calls = [x for x in events_of(bridge) if x.change == "called"]
+    assert {(x.event_kind, x.source, *x.links.extends) for x in calls} <= {
+        ("action", "executor", x.context_id) for x in calls
+    }
+    for call in calls:
+        assert 0 <= call.payload.pop("seconds") < 60
+    return [x.payload for x in calls]
+
+
+def usage_of(bridge: Bridge, tool: str) -> Usage:
+    """What that comes to."""
+    return next(x.usage for x in records_of(bridge).tools.values() if x.name == tool)
+
+
+def test_a_call_is_told_and_counted(bridge: Bridge):
+    for text in ("a", "b"):
+        bridge.call_tool("it", "echo", {"text": text})
+    assert calls_of(bridge) == [{"status": "ok"}] * 2
+    usage = usage_of(bridge, "echo")
+    assert (usage.calls, usage.errors, usage.last_error) == (2, 0, "")
+    assert usage.last_executed is not None
+    assert usage.mean_seconds is not None
+    assert usage.p95_seconds is not None
+    assert usage.mean_seconds * 2 == pytest.approx(usage.total_seconds)
+
+
+def test_each_way_a_call_goes_wrong_is_told(bridge: Bridge):
+    """The tool's own error, an error of the protocol, a time-out, a loss, a cancellation."""
+    failed = {"content": [{"type": "text", "text": "no such file"}], "isError": True}
+    assert bridge.call_tool("it", "result", failed).is_error
+    with pytest.raises(ServerError):
+        bridge.call_tool("it", "rpc_error", {"code": -32603, "message": "out of memory"})
+    with pytest.raises(ToolTimeout):
+        bridge.call_tool("it", "never", timeout_seconds=0.2)
+
+    async def cancelled(engine: Engine) -> None:
+        with anyio.move_on_after(0.2):
+            await engine.call_tool("it", "never")
+
+    bridge.run(cancelled)
+    with pytest.raises(SourceClosed):
+        bridge.call_tool("it", "die", {"code": 7})
+    told = calls_of(bridge)
+    assert [x["status"] for x in told] == ["error"] * 5
+    for call, said in zip(
+        told, ("no such file", "out of memory", "0.2 s", "It was cancelled.", "7"), strict=True
+    ):
+        assert said in call["error"]
+    usage = usage_of(bridge, "never")
+    assert (usage.calls, usage.errors, usage.last_error) == (2, 2, "It was cancelled.")
+
+
+def test_a_failure_without_a_word_is_one_all_the_same(bridge: Bridge):
+    bridge.call_tool("it", "result", {"content": [], "isError": True})
+    (call,) = calls_of(bridge)
+    assert call == {"status": "error", "error": "It failed, and did not say why."}
+
+
+def test_what_was_never_sent_is_no_call(bridge: Bridge):
+    with pytest.raises(InvalidArguments):
+        bridge.call_tool("it", "echo", {"text": 3})
+    with pytest.raises(UnknownTool):
+        bridge.call_tool("it", "nothing")
+    assert calls_of(bridge) == []
+
+
+def recording(*what: str) -> Bridge:
+    """A bridge that keeps this of calls."""
+    env = {"API_PASSWORD": PASSWORD, "API_KEY": str(NUMBER)}
+    return Bridge({"mcpServers": {"it": entry() | {"env": env}}, "record": [*what]})
+
+
+def test_arguments_and_results_are_kept_if_somebody_asks_for_them():
+    with recording("arguments", "results") as bridge:
+        bridge.call_tool("it", "echo", {"text": "hello"})
+        assert calls_of(bridge) == [
+            {"status": "ok", "arguments": {"text": "hello"}, "result": "hello"}
+        ]
+    with recording("results") as bridge:
+        bridge.call_tool("it", "echo", {"text": "hello"})
+        assert calls_of(bridge) == [{"status": "ok", "result": "hello"}]
+
+
+def test_secrets_are_left_out_of_what_is_kept(monkeypatch: pytest.MonkeyPatch):
+    """By their name, however short; known ones; those in texts; and keys of any service."""
+    monkeypatch.setenv("SOME_TOKEN", "from-the-environment")
+    arguments = {
+        "text": f"log in with {PASSWORD} and from-the-environment, sk-abcdefghijklmnop",
+        "password": "short", "credentials": {"api_key": 12}, "max_tokens": 12,
+        "number": NUMBER, "half": NUMBER / 2,
+        "url": "https://me:open-sesame@example.org/", "header": "Authorization: Bearer abcdefgh",
+    }  # fmt: skip
+    with recording("arguments", "results") as bridge:
+        content = [{"type": "text", "text": str(arguments)}]
+        bridge.call_tool("it", "result", {"content": content, **arguments})
+        (call,) = calls_of(bridge)
+    kept = call["arguments"]
+    assert (kept["password"], kept["max_tokens"]) == ("***", 12)
+    assert (kept["number"], kept["half"]) == ("***", NUMBER / 2)
+    told = str(call)
+    for secret in (
+        PASSWORD,
+        str(NUMBER),
+        "from-the-environment",
+        "sk-abc",
+        "open-sesame",
+        "abcdefgh",
+    ):
+        assert secret not in told
+
+
+def test_what_is_long_is_cut():
+    with recording("arguments", "results") as bridge:
+        bridge.call_tool("it", "echo", {"text": "x" * 100_000})
+        (call,) = calls_of(bridge)
+    assert len(str(call)) < 10_000
+    assert call["result"].endswith("... (100000 characters)")

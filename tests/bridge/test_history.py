@@ -1,0 +1,165 @@
+"""The history from Python: what happened, and what was there when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.support.bridges import bridge_with
+from tests.support.fault_server import entry
+from xai_mcp_agent import (
+    Bridge,
+    ServerError,
+    StoreFailed,
+    Subject,
+    UnknownServer,
+    UnknownTool,
+    state_of,
+)
+from xai_mcp_agent.core.kinds import MCP
+
+ECHO = Subject(MCP, "it", "echo")
+
+
+@pytest.fixture(scope="module")
+def bridge() -> Generator[Bridge]:
+    """A bridge that has called a tool and closed its server."""
+    with bridge_with(it=entry(), other=entry()) as made:
+        made.call_tool("it", "echo", {"text": "a"})
+        with suppress(ServerError):
+            made.call_tool("it", "rpc_error", {"code": -32000, "message": "no"})
+        made.list_tools("other")
+        made.disconnect("it")
+        yield made
+
+
+def test_the_history_is_told_oldest_first(bridge: Bridge):
+    events = bridge.history()
+    assert [x.position for x in events] == [*range(1, len(events) + 1)]
+    assert events[0].change == "connected"
+
+
+def test_the_newest_events_of_a_server_or_a_tool_can_be_chosen(bridge: Bridge):
+    changes = [x.change for x in bridge.history("it", "echo")]
+    assert changes == ["discovered", "called", "unavailable"]
+    assert {x.subject.source for x in bridge.history("other")} == {"other"}
+    newest = bridge.history("it", limit=2)
+    assert newest == bridge.history("it")[-2:]
+    both = bridge.history(tool="echo")
+    assert {x.subject.source for x in both} == {"it", "other"}
+    assert [x.position for x in both] == sorted(x.position for x in both)
+    assert bridge.history(tool="echo", limit=1) == both[-1:]
+
+
+def test_a_time_without_a_zone_is_one_of_this_machine(bridge: Bridge):
+    """Decided by us: it is what somebody writes who thinks of no zone."""
+    assert bridge.history(since=datetime.now() - timedelta(hours=1)) == bridge.history()
+    assert bridge.history(since=datetime.now() + timedelta(hours=1)) == []
+
+
+def test_names_that_were_never_there_are_answered_with_the_nearest(bridge: Bridge):
+    with pytest.raises(UnknownServer, match="Did you mean 'other'"):
+        bridge.history("othr")
+    with pytest.raises(UnknownTool, match="Did you mean 'echo'"):
+        bridge.tool_record("it", "ech")
+    with pytest.raises(UnknownTool, match="knows no tool 'nothing_like_it'"):
+        bridge.history(tool="nothing_like_it")
+
+
+def test_a_record_tells_how_a_tool_is_doing(bridge: Bridge):
+    record = bridge.tool_record("it", "echo")
+    assert (record.usage.calls, record.usage.errors, record.is_available) == (1, 0, False)
+    assert record.unavailable_since == bridge.history("it", "echo")[-1].time
+    assert bridge.tool_record("it", "rpc_error").usage.errors == 1
+    assert bridge.tool_record("other", "echo").is_available
+
+
+def test_records_are_told_as_of_now_a_position_or_a_time(bridge: Bridge):
+    events = bridge.history()
+    assert bridge.records().tools[ECHO].usage.calls == 1
+    assert list(bridge.records(1).sources) == [Subject(MCP, "it")]
+    assert bridge.records(1).tools == {}
+    assert bridge.records(events[0].time).tools[ECHO].is_available
+    assert bridge.records(events[0].time - timedelta(seconds=1)).sources == {}
+
+
+def test_a_tool_that_went_with_its_server_is_at_rest(bridge: Bridge):
+    """One that its server went on without is gone."""
+    known = bridge.records()
+    assert state_of(known.tools[ECHO], known.sources[ECHO.anchor]) == "at rest"
+    again = bridge.records(1)
+    assert state_of(known.tools[ECHO], again.sources[ECHO.anchor]) == "gone"
+
+
+def test_what_is_different_between_two_points_is_told(bridge: Bridge):
+    added = bridge.difference("it", before=0)
+    assert {x.how for x in added} == {"added"}
+    assert {x.tool.source for x in added} == {"it"}
+    assert bridge.difference("it", "echo", before=0) == [x for x in added if x.tool == ECHO]
+    assert len(bridge.difference(before=0)) == 2 * len(added)
+    now = bridge.history(limit=1)[0]
+    assert bridge.difference(before=now.time) == bridge.difference(before=now.position) == []
+
+
+def test_every_definition_of_a_tool_is_told(bridge: Bridge):
+    (only,) = bridge.versions("it", "echo")
+    assert (only.digest, only.lines) == (bridge.tool_record("it", "echo").definition, ())
+    assert only.definition
+    assert only.definition["name"] == "echo"
+
+
+def test_the_graph_of_all_there_ever_was_can_be_had(bridge: Bridge):
+    states = {x.subject: x.state for x in bridge.graph().nodes}
+    assert states[ECHO] == "at rest"
+    assert states[Subject(MCP, "other", "echo")] == "available"
+    assert ECHO not in {x.subject for x in bridge.graph(1).nodes}
+
+
+def test_a_forced_refresh_writes_every_tool_down():
+    with bridge_with(it=entry()) as made:
+        count = len(made.list_tools("it"))
+        before = made.history()[-1].position
+        made.refresh("it")
+        assert [x.change for x in made.history() if x.position > before] == ["refreshed"]
+        made.refresh("it", force=True)
+        written = [x.change for x in made.history() if x.position > before + 1]
+        assert written == ["refreshed"] + ["confirmed"] * count
+        made.disconnect("it")
+        before = made.history()[-1].position
+        made.refresh("it", force=True)
+        written = [x.change for x in made.history() if x.position > before]
+        assert written == ["reconnected"] + ["confirmed"] * count + ["refreshed"]
+
+
+def test_the_same_can_be_awaited(bridge: Bridge):
+    async def ask() -> None:
+        aio = bridge.aio
+        assert await aio.history("it", limit=1) == bridge.history("it", limit=1)
+        assert await aio.difference(before=0) == bridge.difference(before=0)
+        assert await aio.versions("it", "echo") == bridge.versions("it", "echo")
+        assert await aio.graph() == bridge.graph()
+        assert await aio.store() == bridge.store()
+        assert await aio.records() == bridge.records()
+        assert await aio.tool_record("it", "echo") == bridge.tool_record("it", "echo")
+
+    asyncio.run(ask())
+
+
+def test_a_place_that_cannot_be_used_is_an_error_and_tools_go_on(tmp_path: Path):
+    (tmp_path / "file").write_text("not a folder")
+    servers = {"mcpServers": {"it": entry()}}
+    with Bridge(servers, store=tmp_path / "file" / "history.db") as made:
+        assert made.call_tool("it", "echo", {"text": "a"}).text == "a"
+        with pytest.raises(StoreFailed, match="file"):
+            made.history()
+        told = made.store()
+        assert (told.place, "file" in told.error) == (str(tmp_path / "file" / "history.db"), True)
+
+
+def test_where_the_history_is_kept_is_told(bridge: Bridge):
+    assert (bridge.store().place, bridge.store().error) == ("memory", "")

@@ -1,0 +1,140 @@
+"""Tools that are there from the start: drawn ones and our own, told before servers are started."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fault_server import entry
+from tests.support.histories import events_in_file, short, told
+from xai_mcp_agent import Event
+from xai_mcp_agent.agent.memory.notes import NoteStore
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
+from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt, use_server
+from xai_mcp_agent.history.place import project_of
+
+Ctx = dict[str, Any]
+
+
+@pytest.fixture(autouse=True)
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project's own; its settings have one server."""
+    file = tmp_path / "mcp_settings.json"
+    tools = [{"name": "listed", "inputSchema": {"type": "object"}}]
+    file.write_text(json.dumps({"mcpServers": {"it": entry(tools=tools)}}), encoding="utf-8")
+    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    return tmp_path / ".xircuits" / "history.db"
+
+
+def shout(_ctx: Any, text: str, _arguments: Any) -> str:
+    """What the drawn tool does."""
+    if not text:
+        raise ValueError("nothing to shout")
+    return text.upper()
+
+
+def draw(ctx: Ctx, name: str = "shout", description: str = "Says it loudly.") -> None:
+    """As AgentDefineTool does before anything else happens in a workflow."""
+    define_tool(ctx, None, name, description, shout)
+
+
+def facts(events: list[Event]) -> list[tuple[str, str]]:
+    """What was found out, in short; not what was called."""
+    return short([x for x in events if x.change != "called"])
+
+
+def test_drawn_tools_are_told_before_servers_start(store: Path):
+    """Spec 2, Auto-Start Bootstrap; the combined graph hangs them on the project."""
+    ctx: Ctx = {}
+    draw(ctx)
+    ctx["toolbelt_other"] = {"plain": str.upper}
+    use_server(ctx, "it", None)
+    ctx["mcp_bridge"].bridge.list_tools("it")
+    ctx.clear()
+    events = events_in_file(store)
+    assert short(events)[:4] == [
+        ("seeded", "tools:shout"), ("seeded", "tools:plain"),
+        ("connected", "mcp:it"), ("discovered", "mcp_tool:it_listed"),
+    ]  # fmt: skip
+    project = project_of(store.parents[1])
+    assert told(events)[0] == {
+        "context_id": "tools:shout",
+        "event_kind": "fact",
+        "source": "validator",
+        "change": "seeded",
+        "payload": {
+            "name": "shout",
+            "description": "Says it loudly.",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "input": {"type": "string", "description": "What the tool should work on."}
+                },
+            },
+        },
+        "extends": [f"{project.repo_hash}:tools"],
+        "related_to": [f"knowledge:{project.name}_{project.repo_hash}"],
+        "reinforces": [],
+        "contradicts": [],
+        "kind": "tools",
+        "tool_source": "",
+        "tool": "shout",
+        "reason": "",
+    }
+
+
+def test_an_unchanged_tool_is_told_once_in_a_process_and_a_changed_one_again(store: Path):
+    """Spec 2: the same id overrides. Each run of a workflow has a bridge of its own."""
+    for description in ("Says it loudly.", "Says it loudly.", "Shouts."):
+        ctx: Ctx = {}
+        draw(ctx, description=description)
+        init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
+        for _ in range(2):
+            run_agent(ctx, "a", "Hello!", outcome=CanvasRun())
+        ctx.clear()
+    seeded = [
+        x for x in events_in_file(store) if x.change == "seeded" and x.subject.kind.name != "meta"
+    ]
+    assert [x.payload["description"] for x in seeded] == ["Says it loudly.", "Shouts."]
+
+
+def test_tools_of_ours_are_told_as_such(store: Path):
+    """Spec 2, Event Graph: `meta:` and the name."""
+    ctx: Ctx = {}
+    init_agent(ctx, "a", memory=NoteStore())
+    run_agent(ctx, "a", "Hello!", outcome=CanvasRun())
+    ctx.clear()
+    assert facts(events_in_file(store)) == [
+        ("seeded", f"meta:{x}") for x in ("lookup_memory", "create_memory", "read_result")
+    ]
+
+
+def test_calls_of_drawn_tools_and_of_the_memory_are_told(store: Path):
+    ctx: Ctx = {}
+    draw(ctx)
+    init_agent(ctx, "a", memory=NoteStore(), toolbelt_spec=make_toolbelt(ctx, None))
+    run_tool(ctx, "a", "shout", {"input": "hi"}, None)
+    run_tool(ctx, "a", "shout", {"input": ""}, None)
+    run_tool(ctx, "a", "lookup_memory", {"query": "tea"}, None)
+    run_tool(ctx, "a", "lookup_memory", {}, None)  # never made: the arguments do not fit
+    ctx.clear()
+    calls = [x for x in events_in_file(store) if x.change == "called"]
+    assert [(x.context_id, x.payload["status"]) for x in calls] == [
+        ("tools:shout", "ok"), ("tools:shout", "error"), ("meta:lookup_memory", "ok"),
+    ]  # fmt: skip
+    assert "nothing to shout" in calls[1].payload["error"]
+    assert {(x.event_kind, x.source) for x in calls} == {("action", "executor")}
+
+
+def test_something_else_of_such_a_name_in_ctx_is_no_toolbelt(store: Path):
+    ctx: Ctx = {"toolbelt_size": 3, "toolbelt_spec": {"mcp_servers": ["it"], "standard_tools": {}}}
+    draw(ctx)
+    use_server(ctx, "it", None)
+    ctx.clear()
+    assert facts(events_in_file(store))[0] == ("seeded", "tools:shout")
+    assert [x.context_id for x in events_in_file(store) if x.change == "seeded"] == ["tools:shout"]

@@ -1,0 +1,95 @@
+"""Ctrl-C at any moment of the first seconds of a compiled workflow ends it, soon and in few words.
+
+`XAI_TEST_INTERRUPTS` is how many there are, 12 if not set; `XAI_TEST_SEED` begins another series.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+import xai_mcp_agent
+from tests.support.fault_server import entry
+from tests.support.scripts import child_environment, compile_workflow
+
+_EXAMPLE = "two_servers_and_a_drawn_tool"
+_EXAMPLES = Path(xai_mcp_agent.__file__).parents[1] / "examples"
+_INTERRUPTS = int(os.environ.get("XAI_TEST_INTERRUPTS", "12"))
+_SEED = int(os.environ.get("XAI_TEST_SEED", "1"))
+_FIRST_SECONDS = 3.0
+_END_SECONDS = 20.0  # what hangs does so for ever; machines are busy
+_FEW_LINES = 4
+_LOADED = "loaded"
+
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="it has other signals"),
+    pytest.mark.timeout(60 + 10 * _INTERRUPTS),
+]
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """A compiled workflow that is busy for longer than the moments that are tried."""
+    shutil.copy(_EXAMPLES / f"{_EXAMPLE}.xircuits", tmp_path)
+    slow = {name: entry(delay=2 * _FIRST_SECONDS) for name in ("library", "units", "calendar")}
+    settings = tmp_path / "mcp_settings.json"
+    settings.write_text(json.dumps({"mcpServers": slow}), encoding="utf-8")
+    compiled = compile_workflow(tmp_path / f"{_EXAMPLE}.xircuits")
+    head, mark, rest = compiled.read_text(encoding="utf-8").partition("\n@xai_component")
+    told = f"\nprint({_LOADED!r}, flush=True)\n"
+    compiled.write_text(f"{head}{told}{mark}{rest}", encoding="utf-8")
+    return compiled
+
+
+@contextmanager
+def load() -> Iterator[None]:
+    """Every processor has something else to do."""
+    with ExitStack() as stack:
+        for _ in range(2):
+            busy = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
+            stack.callback(busy.wait)
+            stack.callback(busy.kill)
+        yield
+
+
+def interrupted(script: Path, seconds: float) -> tuple[int, str, str]:
+    """How a run ended that was interrupted then, and what it printed and complained of."""
+    child = subprocess.Popen(
+        [sys.executable, script.name], cwd=script.parent, env=child_environment(script.parent),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(seconds)
+        child.send_signal(signal.SIGINT)
+        output, errors = child.communicate(timeout=_END_SECONDS)
+    finally:
+        child.kill()
+        child.communicate()
+    return child.returncode, output, errors
+
+
+def test_an_interrupt_at_any_moment_ends_a_run_and_is_told_in_a_few_lines(script: Path):
+    """Until our nodes are imported, it is Python that tells of it, in its own way."""
+    moments = random.Random(_SEED)
+    with load():
+        for _ in range(_INTERRUPTS):
+            seconds = moments.uniform(0, _FIRST_SECONDS)
+            status, output, errors = interrupted(script, seconds)
+            if _LOADED not in output:
+                assert status, errors
+                continue
+            assert status == -signal.SIGINT, f"at {seconds:.3f} s: {errors}"
+            assert errors.rstrip().endswith("KeyboardInterrupt"), f"at {seconds:.3f} s: {errors}"
+            assert len(errors.strip().splitlines()) <= _FEW_LINES, f"at {seconds:.3f} s: {errors}"
+            assert f"Interrupted in {script.name}, line " in errors

@@ -1,0 +1,110 @@
+"""Which bridge a run has, when several runs come and go."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
+from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.lease import bridge_of
+from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
+
+Ctx = dict[str, Any]
+
+_THREAD_SECONDS = 30
+
+
+@pytest.fixture(autouse=True)
+def _no_servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {}}), encoding="utf-8")
+    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
+
+
+@pytest.fixture
+def _threads_change_places_often() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def in_a_thread(work: Any) -> None:
+    """Do something in another thread and wait for it."""
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(_THREAD_SECONDS)
+    assert not thread.is_alive()
+
+
+def shout(ctx: Ctx, run: Any) -> None:
+    """Set up the agent `a` with one drawn tool that does `run`."""
+    define_tool(ctx, None, "shout", "Says a text loudly.", run)
+    init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
+
+
+def test_a_run_whose_claim_was_taken_away_claims_the_bridge_anew() -> None:
+    """Its bridge may be open still, for another run; that one's end must not close it."""
+    run: Ctx = {}
+    other: Ctx = {}
+    bridge_of(run)
+    in_a_thread(lambda: bridge_of(other))
+    bridge_of({})  # the next run of this thread takes the first one's claim away
+
+    def end_the_other(_ctx: Any, text: str, _arguments: Any) -> str:
+        other.clear()
+        return text.upper()
+
+    shout(run, end_the_other)
+    outcome = CanvasRun()
+    run_agent(run, "a", 'Shout "hi".', outcome=outcome)
+    assert "HI" in outcome.answer
+
+
+@pytest.mark.usefixtures("_threads_change_places_often")
+def test_runs_may_begin_and_end_in_many_threads_at_once() -> None:
+    errors: list[BaseException] = []
+
+    def begin_and_end() -> None:
+        try:
+            for _ in range(30):
+                bridge_of({})
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the test shows it
+            errors.append(error)
+
+    kept: Ctx = {}
+    in_a_thread(lambda: bridge_of(kept))  # so that the others need not open a bridge each time
+    threads = [threading.Thread(target=begin_and_end, daemon=True) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(_THREAD_SECONDS)
+    assert errors == []
+
+
+def test_a_bridge_that_is_closed_during_a_run_says_so_and_keeps_the_conversation() -> None:
+    ctx: Ctx = {}
+
+    def close(ctx: Any, text: str, _arguments: Any) -> str:
+        bridge_of(ctx).close()
+        return text
+
+    shout(ctx, close)
+    outcome = CanvasRun()
+    with pytest.raises(RuntimeError, match="The bridge was closed before the call was done"):
+        run_agent(ctx, "a", 'Shout "hi".', outcome=outcome)
+    assert outcome.conversation[0] == {"role": "user", "content": 'Shout "hi".'}
+
+
+def test_a_copy_of_ctx_is_still_one_run() -> None:
+    ctx: Ctx = {}
+    bridge = bridge_of(ctx)
+    assert bridge_of(copy.deepcopy(ctx)) is bridge

@@ -1,0 +1,240 @@
+"""The transcript file says what happened in a run, never a secret, and never stops a run.
+
+Who decided it: design.md section 6, the transcript file reads `RunEvent`s.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fault_server import entry
+from tests.support.scripts import child_environment
+from xai_mcp_agent import JsonObject, ToolResult, UnknownTool
+from xai_mcp_agent.agent.events import TextArrived, ToolFinished
+from xai_mcp_agent.canvas import servers
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
+from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.routing import define_route, follow_route
+from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt, use_server
+from xai_mcp_agent.canvas.transcript import Recorder, read_transcript
+from xai_mcp_agent.secrets.secrets import Secrets
+
+_THREAD_SECONDS = 30
+PASSWORD = "correct-horse-battery"
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A transcript, turned on; the runs know the server `it`."""
+    settings = tmp_path / "mcp_settings.json"
+    server = {**entry(), "env": {"IT_PASSWORD": PASSWORD}}
+    settings.write_text(json.dumps({"mcpServers": {"it": server}}), encoding="utf-8")
+    monkeypatch.setenv("XAI_MCP_SETTINGS", str(settings))
+    monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(tmp_path / "transcript.jsonl"))
+    return tmp_path / "transcript.jsonl"
+
+
+def shouting(ctx: dict[str, Any], **agent: Any) -> None:
+    """Set up the agent `helper` with the server `it` and the drawn tool `shout`."""
+    define_tool(ctx, None, "shout", "Says a text loudly.", lambda _ctx, text, _: text.upper())
+    use_server(ctx, "it", None)
+    init_agent(ctx, "helper", toolbelt_spec=make_toolbelt(ctx, None), **agent)
+
+
+def only(lines: list[JsonObject], event: str) -> JsonObject:
+    (found,) = [x for x in lines if x["event"] == event]
+    return found
+
+
+def noted(file: Path, **values: Any) -> JsonObject:
+    """What is written of these values, with a password known."""
+    Recorder(str(file), {"run": "r"}, [Secrets([PASSWORD])]).note("Noted", **values)
+    return read_transcript(file)[-1]
+
+
+# What is written
+
+
+def test_a_run_of_an_agent_is_told_from_its_begin_to_its_answer(file: Path) -> None:
+    ctx: dict[str, Any] = {}
+    shouting(ctx)
+    run_agent(ctx, "helper", 'Shout "ahoy".', outcome=CanvasRun())
+    lines = read_transcript(file)
+    begun, used = only(lines, "RunStarted"), only(lines, "ToolFinished")
+    assert begun["asked"] == 'Shout "ahoy".'
+    assert {"shout", "it_echo"} <= set(begun["tool_names"])
+    assert (used["tool"], used["source"], used["text"]) == ("shout", "canvas", "AHOY")
+    assert "AHOY" in only(lines, "RunFinished")["answer"]
+    assert {x["agent"] for x in lines} == {"helper"}
+    assert lines[0]["event"] == "RunStarted"
+    assert [x["time"] for x in lines] == sorted(x["time"] for x in lines)
+
+
+def test_lines_of_one_workflow_share_a_run_and_those_of_another_do_not(file: Path) -> None:
+    for _ in range(2):
+        ctx: dict[str, Any] = {}
+        servers.list_tools(ctx, "it")
+        servers.call_tool(ctx, "it", "echo", {"text": "hi"}, None)
+    runs = [x["run"] for x in read_transcript(file)]
+    assert [runs.count(x) for x in dict.fromkeys(runs)] == [4, 4]
+
+
+def test_a_node_without_a_model_is_told_with_what_it_asked_and_got(file: Path) -> None:
+    servers.call_tool({}, "it", "echo", {"text": "hi"}, None)
+    begun, ended = read_transcript(file)
+    asked = {"node": "MCPCallTool", "server": "it", "tool": "echo", "arguments": {"text": "hi"}}
+    assert begun.items() >= {**asked, "event": "NodeStarted"}.items()
+    assert ended.items() >= {**asked, "event": "NodeFinished", "is_error": False}.items()
+    assert "hi" in ended["text"]
+
+
+def test_a_node_that_fails_is_told_with_the_reason(file: Path) -> None:
+    with pytest.raises(UnknownTool):
+        servers.call_tool({}, "it", "ecko", None, None)
+    assert "echo" in only(read_transcript(file), "NodeFailed")["error"]
+
+
+def test_a_tool_used_without_the_model_is_told_with_its_node(file: Path) -> None:
+    ctx: dict[str, Any] = {}
+    shouting(ctx)
+    run_tool(ctx, "helper", "shout", "ahoy", None)
+    line = only(read_transcript(file), "ToolFinished")
+    assert (line["node"], line["agent"], line["text"]) == ("AgentRunTool", "helper", "AHOY")
+
+
+def test_the_chosen_route_is_told(file: Path) -> None:
+    ctx: dict[str, Any] = {}
+    shouting(ctx)
+    for name in ("weather", "books"):
+        define_route(ctx, name, f"Questions about {name}.", lambda _ctx, _conversation: None)
+    follow_route(ctx, "helper", "Which books do you have?", None)
+    line = only(read_transcript(file), "NodeFinished")
+    assert (line["node"], line["route"]) == ("AgentRouter", "books")
+
+
+def test_nothing_is_written_when_no_file_is_named(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XAI_MCP_TRANSCRIPT", " ")
+    servers.list_tools({}, "it")
+    assert not file.exists()
+
+
+# What is not written
+
+
+def test_secrets_of_settings_environment_and_agent_are_masked(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_SERVICE_TOKEN", "tok-of-the-environment")
+    ctx: dict[str, Any] = {}
+    shouting(ctx, api_key="key-of-the-agent")
+    said = f"{PASSWORD} tok-of-the-environment key-of-the-agent"
+    run_agent(ctx, "helper", f'Shout "{said}".', outcome=CanvasRun())
+    servers.call_tool(ctx, "it", "echo", {"text": said}, None)
+    noted(file, arguments={"token": "short"})
+    text = file.read_text(encoding="utf-8")
+    assert "*** *** ***" in text
+    for secret in (*said.split(), '"short"'):
+        assert secret not in text
+
+
+def test_a_secret_across_the_cut_is_masked_before_the_cut(file: Path) -> None:
+    text = noted(file, text="." * 3_990 + PASSWORD + "." * 100)["text"]
+    assert PASSWORD[:6] not in text
+
+
+@pytest.mark.parametrize("count", [1_000, 60_000])
+def test_masks_bring_no_half_secret_from_behind_the_cut(file: Path, count: int) -> None:
+    text = noted(file, text=(PASSWORD + " ") * count)["text"]
+    assert PASSWORD[:6] not in text
+
+
+def test_a_long_value_is_cut_and_its_length_said(file: Path) -> None:
+    line = noted(file, text="x" * 10_000, rows=[{"n": n} for n in range(2_000)])
+    assert line["text"].endswith("... (10000 characters)")
+    assert len(line["text"]) < 4_100
+    assert line["rows"].startswith('[{"n": 0}')
+    assert len(file.read_text(encoding="utf-8")) < 9_000
+
+
+def test_odd_values_are_named_and_keep_the_line_readable(file: Path) -> None:
+    nested: list[Any] = []
+    for _ in range(100):
+        nested = [nested]
+    line = noted(file, bytes=b"x", half="\udc80", deep=nested, two="a\nb\u2028c")
+    assert (line["bytes"], line["half"], line["two"]) == ("<bytes>", "\udc80", "a\nb\u2028c")
+
+
+def test_pieces_of_a_streamed_text_are_left_out(file: Path) -> None:
+    """Half a secret is not recognised, and the whole text follows."""
+    Recorder(str(file), {}).event(TextArrived("correct-"), 0.0)
+    assert not file.exists()
+
+
+# The file
+
+
+def test_a_file_that_cannot_be_written_is_told_of_once_and_the_run_goes_on(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XAI_MCP_TRANSCRIPT", str(tmp_path / "no" / "such" / "folder.jsonl"))
+    for _ in range(2):
+        assert servers.call_tool({}, "it", "echo", {"text": "hi"}, None).text
+    errors = capsys.readouterr().err
+    assert errors.count("No transcript is written") == 1
+    assert "XAI_MCP_TRANSCRIPT" in errors
+
+
+def test_lines_of_many_threads_do_not_mix(file: Path) -> None:
+    def write(name: str) -> None:
+        recorder = Recorder(str(file), {"run": name})
+        for number in range(50):
+            result = ToolResult.of_text(name * 500)
+            event = ToolFinished(f"c{number}", "t", {}, result, 0.0, "")
+            recorder.event(event, 0.0)
+
+    threads = [threading.Thread(target=write, args=(x,), daemon=True) for x in "abcdef"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(_THREAD_SECONDS)
+    lines = read_transcript(file)
+    assert len(lines) == 300
+    assert all(set(x["text"]) == {x["run"]} for x in lines)
+
+
+WRITER = """
+import sys
+from xai_mcp_agent.canvas.transcript import Recorder
+name = sys.argv[2]
+for number in range(100):
+    Recorder(sys.argv[1], {"run": name}).note("Noted", text=name * 3_000)
+"""
+
+
+def test_lines_of_several_processes_do_not_mix(file: Path) -> None:
+    """A whole workshop may write to one file."""
+    command = [sys.executable, "-c", WRITER, str(file)]
+    environment = child_environment(file.parent)
+    children = [subprocess.Popen([*command, name], env=environment) for name in "abc"]
+    assert [child.wait(_THREAD_SECONDS) for child in children] == [0, 0, 0]
+    lines = read_transcript(file)
+    assert len(lines) == 300
+    assert all(set(x["text"]) == {x["run"]} for x in lines)
+
+
+def test_half_a_line_is_passed_over_when_reading(file: Path) -> None:
+    """A process that was killed, or a disk that was full."""
+    noted(file, text="first")
+    with file.open("a", encoding="utf-8") as broken:
+        broken.write('{"event": "Noted", "te\n[]\n"x"\n')
+    noted(file, text="last")
+    assert [x["text"] for x in read_transcript(file)] == ["first", "last"]

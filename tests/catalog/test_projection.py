@@ -1,0 +1,364 @@
+"""The catalog is what the log comes to, at once: what exists, what was decided, how it did."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.histories import place_of
+from xai_mcp_agent import Tool, ToolKey, settings_from
+from xai_mcp_agent.catalog.catalog import Catalog, CatalogChanged
+from xai_mcp_agent.catalog.entry import CatalogEntry
+from xai_mcp_agent.core.events import (
+    Inventory,
+    InventoryChanged,
+    SourceConnected,
+    SourceEvent,
+    SourceLost,
+    SourceUnreachable,
+)
+from xai_mcp_agent.core.fingerprint import definition_of
+from xai_mcp_agent.history import database
+from xai_mcp_agent.history import store as stores
+from xai_mcp_agent.history.place import Place, find_place
+from xai_mcp_agent.history.queries import When, records_at
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
+from xai_mcp_agent.policy.decisions import Decisions
+
+pytestmark = pytest.mark.anyio
+
+SECONDS = 20.0
+MEMORY = find_place(settings_from({}), "memory", {})
+Offered = dict[str, str]
+"""Descriptions by the names of tools."""
+
+
+def key(name: str, source: str = "a") -> ToolKey:
+    """That of a tool of a server."""
+    return ToolKey("mcp", source, name)
+
+
+def tool(name: str, description: str = "", source: str = "a") -> Tool:
+    """A tool without parameters."""
+    return Tool(key(name, source), description, {"type": "object"})
+
+
+class Process:
+    """What one process knows: sources report, tools are called, people decide."""
+
+    def __init__(self, place: Place) -> None:
+        self.memory = HistoryRecorder(place, lambda text: text)
+        self.catalog = Catalog(self.memory)
+        self.decisions = Decisions(self.memory, self.catalog, lambda text: text)
+        self.told: list[CatalogChanged] = []
+        self.catalog.subscribe(self.told.append)
+
+    def notice(self, event: SourceEvent) -> None:
+        """As the bridge has its sources report."""
+        self.memory.notice(event)
+        self.catalog.notice(event)
+
+    def connects(self, tools: Offered, source: str = "a") -> None:
+        """A source connects, and lists these."""
+        self.notice(SourceConnected(source, "stdio", "2025-11-25"))
+        self.lists(tools, source)
+
+    def lists(self, tools: Offered, source: str = "a") -> None:
+        """It lists these."""
+        listed = tuple(tool(*x, source) for x in tools.items())
+        self.notice(InventoryChanged(source, Inventory(source, listed)))
+
+    def loses(self, source: str = "a", *, on_purpose: bool = False) -> None:
+        """It is not connected any more."""
+        self.notice(SourceLost(source, "it ended.", on_purpose))
+
+    def switch(self, name: str, source: str = "a", *, on: bool) -> None:
+        """A person decides."""
+        subject = self.memory.subject(key(name, source))
+        self.decisions.switch(subject, is_enabled=on)
+
+    def accept(self, name: str, description: str, source: str = "a") -> None:
+        """A person accepts this."""
+        accepted = self.decisions.definition(tool(name, description, source))
+        self.decisions.accept(self.memory.subject(key(name, source)), accepted)
+
+    async def written(self) -> None:
+        """Wait until what happened is written down, and known."""
+        await asyncio.wrap_future(self.memory.settled())
+
+    async def read(self, *sources: str, whole: bool = False) -> None:
+        """Read what others have written, too."""
+        with anyio.fail_after(SECONDS):
+            await self.catalog.read(sources, SECONDS, whole=whole)
+
+    def entry(self, name: str) -> CatalogEntry:
+        """What is known of a tool of the first source."""
+        entry = self.catalog.entry(key(name))
+        assert entry is not None
+        return entry
+
+    async def versions_of(self, do: Callable[[], Any]) -> list[int]:
+        """The versions that are told of while something is done, and written down."""
+        await self.written()
+        self.told.clear()
+        do()
+        await self.written()
+        return [x.version for x in self.told if "a" in x.sources]
+
+
+@asynccontextmanager
+async def process(place: Place = MEMORY) -> AsyncGenerator[Process]:
+    """One that ends at the end."""
+    one = Process(place)
+    try:
+        yield one
+    finally:
+        await anyio.to_thread.run_sync(one.memory.close, SECONDS)
+
+
+async def test_every_kind_of_change_is_told_with_a_higher_version():
+    async with process() as one:
+
+        async def is_higher(do: Callable[[], Any]) -> bool:
+            before = one.catalog.version
+            versions = await one.versions_of(do)
+            assert versions == sorted(versions)
+            assert versions[-1] == one.catalog.version
+            return versions[0] > before
+
+        assert await is_higher(lambda: one.connects({"t": "Old.", "u": ""}))
+        assert await is_higher(lambda: one.lists({"t": "New.", "u": ""}))
+        assert await is_higher(lambda: one.lists({"t": "New."}))
+        assert await is_higher(lambda: one.lists({"t": "New.", "u": ""}))
+        assert await is_higher(lambda: one.switch("t", on=False))
+        assert await is_higher(lambda: one.switch("t", on=True))
+        assert await is_higher(lambda: one.accept("t", "New."))
+        assert await is_higher(lambda: one.loses(on_purpose=True))
+
+
+async def test_calls_and_a_lost_connection_are_told_with_the_version_there_was():
+    """Which tools there are is the same: a call heals a connection that was lost."""
+    async with process() as one:
+        one.connects({"t": ""})
+        await one.written()
+        before = one.catalog.version
+        assert await one.versions_of(lambda: one.memory.called(key("t"), 0.1, "")) == [before]
+        assert set(await one.versions_of(one.loses)) == {before}
+        assert (one.entry("t").usage.calls, one.entry("t").tool) == (1, tool("t"))
+
+
+async def test_a_listing_as_before_is_no_change_and_gives_the_same_tuple():
+    async with process() as one:
+        listed = (tool("t"), tool("u"))
+        one.notice(SourceConnected("a", "stdio", "2025-11-25"))
+        one.notice(InventoryChanged("a", Inventory("a", listed)))
+        await one.written()
+        before, shown = one.catalog.version, one.catalog.tools("a")
+        one.notice(InventoryChanged("a", Inventory("a", tuple(iter(listed)))))
+        await one.read("a")
+        assert one.catalog.version == before
+        assert one.catalog.tools("a") is shown
+        one.notice(InventoryChanged("a", Inventory("a", listed[::-1])))
+        assert one.catalog.version > before
+        assert one.catalog.tools("a") == listed[::-1]
+
+
+async def test_a_subscriber_that_raises_hurts_nobody_and_one_that_left_is_told_nothing():
+    catalog, told = Catalog(), list[str]()
+
+    def fail(_: CatalogChanged) -> None:
+        raise ValueError
+
+    catalog.subscribe(fail)
+    leave = catalog.subscribe(lambda x: told.extend(x.sources))
+    for source in ("a", "b"):
+        catalog.notice(InventoryChanged(source, Inventory(source, (tool("t", "", source),))))
+        leave() if source == "a" else None
+    assert told == ["a"]
+
+
+async def test_how_a_tool_did_is_known_when_it_is_written_down():
+    async with process() as one:
+        one.connects({"t": ""})
+        assert one.entry("t").record is None
+        for error in ("", "no"):
+            one.memory.called(key("t"), 0.25, error)
+        await one.written()
+        usage = one.entry("t").usage
+        assert (usage.calls, usage.errors, usage.last_error) == (2, 1, "no")
+        assert usage.p95_seconds == pytest.approx(0.25, rel=0.03)
+
+
+async def test_a_tool_that_is_gone_is_an_entry_without_a_tool():
+    async with process() as one:
+        one.connects({"t": "", "u": ""})
+        one.lists({"u": ""})
+        await one.written()
+        assert [(x.key.name, x.tool is None) for x in one.catalog.entries("a")] == [
+            ("u", False), ("t", True),
+        ]  # fmt: skip
+        record = one.entry("t").record
+        assert record is not None
+        assert not record.is_available
+        assert one.catalog.entry(key("v")) is None
+
+
+async def test_a_decision_counts_at_once_and_is_answered_while_the_store_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """And what is listed; what was decided before is read from the file as it is."""
+    file = tmp_path / "history.db"
+    async with process(place_of(file)) as before:
+        before.connects({"t": "", "u": ""})
+        before.switch("t", on=False)
+        await before.written()
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(stores, "LOCK_SECONDS", 0.2)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        async with process(place_of(file)) as one:
+            one.connects({"t": "", "u": "", "v": ""})
+            one.switch("v", on=False)
+            assert [(x.key.name, x.is_enabled) for x in one.catalog.entries("a")] == [
+                ("t", True), ("u", True), ("v", False),
+            ]  # fmt: skip
+            await one.read("a")
+            assert [x.is_enabled for x in one.catalog.entries("a")] == [False, True, False]
+            one.switch("t", on=True)
+            await one.read("a")
+            assert [x.is_enabled for x in one.catalog.entries("a")] == [True, True, False]
+            other.execute("ROLLBACK")
+            with anyio.fail_after(SECONDS):
+                while not (known := one.entry("v").record) or not known.definition:
+                    await one.read("a")
+            assert [x.is_enabled for x in one.catalog.entries("a")] == [True, True, False]
+
+
+async def test_a_history_that_cannot_be_used_leaves_what_is_listed_and_decided_here(
+    tmp_path: Path,
+):
+    (tmp_path / "file").write_text("not a folder")
+    async with process(place_of(tmp_path / "file" / "history.db")) as one:
+        one.connects({"t": "Old."})
+        one.accept("t", "Old.")
+        one.lists({"t": "New."})
+        await one.read("a")
+        entry = one.entry("t")
+        assert entry.is_changed
+        assert entry.accepted is not None
+        assert entry.accepted.definition == definition_of(tool("t", "Old."))
+        assert "file" in str(one.catalog.why_not_read("a"))
+
+
+async def test_what_another_process_decides_is_known_at_the_next_listing(tmp_path: Path):
+    place = place_of(tmp_path / "history.db")
+    async with process(place) as one, process(place) as other:
+        one.connects({"t": "Old.", "u": ""})
+        await one.written()
+        await other.read("a")
+        other.switch("u", on=False)
+        other.accept("t", "Old.")
+        await other.written()
+        assert one.entry("u").is_enabled
+        one.lists({"t": "New.", "u": ""})
+        await one.read("a")
+        assert not one.entry("u").is_enabled
+        assert one.entry("t").is_changed
+        other.switch("u", on=True)
+        await other.written()
+        one.lists({"t": "New.", "u": ""})
+        await one.read("a")
+        assert one.entry("u").is_enabled
+
+
+async def test_what_nobody_asked_for_is_not_loaded(tmp_path: Path):
+    """A history may know a hundred thousand tools; also its dead runs are none of our business."""
+    place = place_of(tmp_path / "history.db")
+    async with process(place) as before:
+        for source in "ab":
+            before.connects({"t": "", "u": ""}, source)
+            before.switch("t", source, on=False)
+        await before.written()
+    async with process(place) as one:
+        await one.read("a")
+        assert [x.key for x in one.catalog.entries("a")] == [key("t")]
+        await one.read("a", whole=True)
+        assert {x.key for x in one.catalog.entries("a")} == {key("t"), key("u")}
+        assert one.catalog.entries("b") == ()
+        one.connects({"u": ""}, "b")
+        await one.written()
+        assert {x.key.name for x in one.catalog.entries("b")} == {"t", "u"}
+
+
+steps = st.tuples(
+    st.sampled_from(["a", "a_b"]),
+    st.sampled_from(
+        ["lists", "lists", "is lost", "is closed", "fails", "is called", "off", "on", "accepts"]
+    ),
+    st.dictionaries(
+        st.sampled_from(["c", "b_c", "d"]), st.sampled_from(["old", "new"]), max_size=3
+    ),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.lists(steps, min_size=1, max_size=4), max_size=6))
+def test_whatever_happens_the_catalog_is_what_the_log_comes_to(
+    batches: list[list[tuple[str, str, Offered]]],
+):
+    """Issue: the live view and the fold over the log are one projection."""
+    anyio.run(live, batches)
+
+
+async def live(batches: Sequence[Sequence[tuple[str, str, Offered]]]) -> None:
+    """A life, in which all is as the log has it after each of its parts."""
+    async with process() as one:
+        await one.read("a", "a_b", whole=True)
+        connected: set[str] = set()
+        for batch in batches:
+            for source, what, tools in batch:
+                happens(one, connected, source, what, tools)
+            await one.written()
+            log = await asyncio.wrap_future(one.memory.ask(lambda x: records_at(x, When())))
+            for source in ("a", "a_b"):
+                entries = one.catalog.entries(source)
+                told = {x.subject.key: x for x in log.tools.values() if x.subject.source == source}
+                assert {x.key: x.record for x in entries} == told
+                assert {x.key for x in entries if x.accepted} == {
+                    k for k, x in told.items() if x.accepted
+                }
+                live = {x.key for x in entries if x.tool is not None}
+                if source in connected:
+                    assert live == {k for k, x in told.items() if x.is_available}
+        versions = [x.version for x in one.told]
+        assert versions == sorted(versions)
+
+
+def happens(one: Process, connected: set[str], source: str, what: str, tools: Offered) -> None:
+    """One thing happens to a source or a tool."""
+    match what:
+        case "lists" if source in connected:
+            one.lists(tools, source)
+        case "lists":
+            connected.add(source)
+            one.connects(tools, source)
+        case "is lost" | "is closed":
+            connected.discard(source)
+            one.loses(source, on_purpose=what == "is closed")
+        case "fails":
+            one.notice(SourceUnreachable(source, "out of memory"))
+        case "is called":
+            one.memory.called(key("c", source), 0.25, "no" if tools else "")
+        case "off" | "on":
+            one.switch("c", source, on=what == "on")
+        case _:
+            one.accept("c", tools.get("c", "old"), source)

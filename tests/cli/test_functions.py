@@ -1,0 +1,99 @@
+"""`xai-mcp-agent servers`, `tools`, `call`, `history` and `disable` over files of functions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.scripts import child_environment
+from xai_mcp_agent.cli.main import run
+
+TOOLS = """
+def add(a: int, b: int = 1) -> int:
+    '''Add two numbers.'''
+    print("adding")
+    return a + b
+
+def fail():
+    raise ValueError("no soup today")
+
+def hang():
+    import time
+    while True:
+        time.sleep(1)
+"""
+PROCESS_SECONDS = 60
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    """A settings file with one good and one broken file of functions."""
+    (tmp_path / "tools.py").write_text(TOOLS, encoding="utf-8")
+    (tmp_path / "broken.py").write_text("def f(:\n", encoding="utf-8")
+    entries = {"mine": {"file": "tools.py"}, "broken": {"file": "broken.py"}}
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"functions": entries}), encoding="utf-8")
+    return file
+
+
+def command(capsys: pytest.CaptureFixture[str], settings: Path, *words: str) -> tuple[int, str]:
+    """Run the command; its exit status, and all that it said."""
+    with pytest.raises(SystemExit) as ended:
+        run([*words, "--settings", str(settings)])
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out + err
+
+
+def test_servers_tells_of_files_too(settings: Path, capsys: Any) -> None:
+    status, said = command(capsys, settings, "servers")
+    assert status == 1
+    assert "mine: ready, 3 tools in" in said
+    assert " s, python\n" in said
+    assert "broken.py, line 1: this is not Python" in said
+    assert "Next step: Correct the line" in said
+
+
+def test_tools_lists_how_to_call_each(settings: Path, capsys: Any) -> None:
+    status, said = command(capsys, settings, "tools", "mine")
+    assert status == 0
+    assert "add(a: integer, b?: integer = 1): Add two numbers." in said
+
+
+def test_call_prints_the_result_and_nothing_else_on_stdout(settings: Path, capfd: Any) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(["call", "mine", "add", "a=2", "--json", "--settings", str(settings)])
+    out, err = capfd.readouterr()
+    assert (ended.value.code or 0, json.loads(out)["structured"]) == (0, 3)
+    assert "adding" in err
+
+
+def test_a_function_that_fails_has_the_exit_status_of_tools(settings: Path, capsys: Any) -> None:
+    status, said = command(capsys, settings, "call", "mine", "fail")
+    assert status == 3
+    assert "fail failed: ValueError: no soup today (in tools.py, line 8)" in said
+
+
+def test_the_history_has_them_and_people_decide_about_them(settings: Path, capsys: Any) -> None:
+    command(capsys, settings, "call", "mine", "add", "a=1")
+    assert command(capsys, settings, "disable", "mine", "fail")[0] == 0
+    assert "add" in command(capsys, settings, "history", "--server", "mine")[1]
+    assert command(capsys, settings, "refresh", "mine")[0] == 0
+    assert command(capsys, settings, "tools", "mine", "--all")[0] == 0
+    assert "functions:mine" in command(capsys, settings, "graph", "--format", "json")[1]
+
+
+def test_a_function_that_hangs_does_not_keep_the_command_from_ending(settings: Path) -> None:
+    words = ["call", "mine", "hang", "--timeout", "0.5", "--settings", str(settings)]
+    code = "import sys; from xai_mcp_agent.cli.main import run; run(sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True, text=True, timeout=PROCESS_SECONDS, check=False,
+        env=child_environment(settings.parent),
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "goes on in the background" in done.stderr

@@ -1,0 +1,205 @@
+"""What a run looks like on the screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.screens import STARTED, Paper, shown
+from xai_mcp_agent import BadSetting, ToolResult
+from xai_mcp_agent.agent.events import (
+    ModelAsked,
+    ProtocolChanged,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextArrived,
+    ThoughtFinished,
+    ToolFinished,
+    ToolsChanged,
+    ToolStarted,
+)
+from xai_mcp_agent.agent.models.base import ModelRequest, Usage
+from xai_mcp_agent.console.surface import VARIABLE
+from xai_mcp_agent.core.provider_schema import FunctionSpec
+
+REQUEST = ModelRequest(
+    ({"role": "system", "content": "You are kind."}, {"role": "user", "content": "Hi"}),
+    (FunctionSpec("add", "Adds two\n numbers.", {"properties": {"a": {"type": "integer"}}}),),
+)
+FIRST = ModelAsked(1, REQUEST)
+DONE = RunFinished("3", "answered", 2, 1, 1.25, Usage(10, 5))
+
+
+def answered(text: str, *, is_error: bool = False) -> ToolFinished:
+    """A tool's answer."""
+    return ToolFinished("c1", "add", {}, ToolResult.of_text(text, is_error=is_error), 0.5, "")
+
+
+def test_a_run_reads_from_top_to_bottom() -> None:
+    assert shown(
+        STARTED,
+        FIRST,
+        TextArrived("I will "),
+        TextArrived("add."),
+        ThoughtFinished(1, "I will add.", 1, Usage()),
+        ToolStarted("c1", "add", {"a": 1, "b": "two"}),
+        answered("3"),
+        ModelAsked(2, REQUEST),
+        TextArrived("It is 3."),
+        ThoughtFinished(2, "It is 3.", 0, Usage()),
+        DONE,
+    ).split("\n") == [
+        "== helper: offline rules, 1 tool, native protocol",
+        " 1. I will add.",
+        '    -> add(a=1, b="two")',
+        "    <- add (0.50 s): 3",
+        " 2. It is 3.",
+        "== helper is done: 2 turns, 1 tool call, 1.2 s, 10 + 5 tokens",
+    ]
+
+
+def test_a_turn_without_words_has_its_number_at_its_first_call() -> None:
+    text = shown(STARTED, FIRST, ThoughtFinished(1, "", 1, Usage()), ToolStarted("c1", "add", {}))
+    assert text.split("\n")[1] == " 1. -> add()"
+
+
+def test_an_error_after_a_broken_stream_has_a_line_of_its_own() -> None:
+    text = shown(STARTED, FIRST, TextArrived("Hello, there is "), RunFailed("the line is dead"))
+    assert text.split("\n")[1:] == [
+        " 1. Hello, there is",
+        "    !! helper stopped: the line is dead",
+    ]
+
+
+def test_errors_are_red_to_their_last_line() -> None:
+    text = shown(STARTED, RunFailed("No key.\n  Next step: set one."), colours=True)
+    first, second = text.split("\n")[1:]
+    assert first == "\x1b[31m    !!\x1b[0m\x1b[31m helper stopped: No key.\x1b[0m"
+    assert second == "\x1b[31m         Next step: set one.\x1b[0m"
+
+
+def test_the_reason_and_the_next_step_of_a_server_left_out_are_readable() -> None:
+    reason = f"bad: the command 'npx' was not found.\n  Next step: {'install it ' * 12}now."
+    lines = shown(RunStarted("helper", "m", "native", (), (reason,))).split("\n")
+    assert lines[1] == "    !! left out: bad: the command 'npx' was not found."
+    assert lines[2].startswith("         Next step: install it")
+    assert lines[3].startswith("           install it")
+    assert max(map(len, lines)) <= 80
+
+
+def test_calls_in_text_are_not_shown_twice_after_a_change_of_protocol() -> None:
+    text = shown(STARTED, ProtocolChanged("text"), TextArrived("TOOL: add {}"))
+    assert "TOOL:" not in text
+
+
+def test_a_server_cannot_move_the_cursor_nor_turn_the_direction_of_writing() -> None:
+    text = shown(STARTED, answered("\x1b[2J\x1b[1Agone\x07 \u202egnorw \x9b1m"))
+    assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(text)
+    assert "gone" in text
+
+
+def test_a_long_result_is_cut_and_says_so() -> None:
+    text = shown(STARTED, answered("\n".join(f"line {n}" for n in range(20))))
+    assert "line 5" in text
+    assert "line 6" not in text
+    assert "... 14 more lines" in text
+
+
+def test_json_takes_no_more_lines_than_it_must() -> None:
+    assert shown(STARTED, answered('{\n "a":\n  1\n}')).endswith('<- add (0.50 s): {"a": 1}')
+
+
+def test_a_failed_call_keeps_its_next_step() -> None:
+    text = shown(STARTED, answered("it: gone.\n  Next step: look.", is_error=True))
+    assert text.split("\n")[1:] == [
+        "    !! add (0.50 s): it: gone.",
+        "         Next step: look.",
+    ]
+
+
+def test_a_megabyte_in_one_word_is_shown_in_a_few_lines() -> None:
+    lines = shown(STARTED, answered("x" * 1_000_000)).split("\n")
+    assert len(lines) < 12
+    assert max(map(len, lines)) <= 80
+    assert "more characters" in lines[-1]
+
+
+def test_tools_that_come_and_go_are_told() -> None:
+    text = shown(STARTED, ToolsChanged(("b",), ("a",)))
+    assert text.split("\n")[1:] == ["    ++ new tools: b", "    -- gone: a"]
+
+
+def test_an_answer_that_was_cut_off_says_what_to_do() -> None:
+    text = shown(STARTED, RunFinished("3", "max_thoughts", 10, 9, 1.0, Usage()))
+    assert "!! out of thoughts: raise `max_thoughts`" in text
+
+
+def test_quiet_leaves_only_what_went_wrong_and_whose_it_is() -> None:
+    text = shown(
+        RunStarted("helper", "m", "native", (), ("bad: no such program.",)),
+        FIRST,
+        TextArrived("I will add."),
+        ThoughtFinished(1, "I will add.", 1, Usage()),
+        ToolStarted("c1", "add", {}),
+        answered("3"),
+        answered("no such number", is_error=True),
+        DONE,
+        RunFailed("No key."),
+        show="quiet",
+    )
+    assert text.split("\n") == [
+        "!! helper, left out: bad: no such program.",
+        "!! helper, add: no such number",
+        "!! helper stopped: No key.",
+    ]
+
+
+def test_a_run_in_which_nothing_went_wrong_prints_nothing_when_quiet() -> None:
+    assert shown(STARTED, FIRST, TextArrived("Hi"), DONE, show="quiet") == ""
+
+
+def test_verbose_shows_the_prompt_the_tools_whole_values_and_the_tokens_of_turns() -> None:
+    lines = shown(
+        STARTED,
+        FIRST,
+        ThoughtFinished(1, "", 1, Usage(1200, 5, 1000)),
+        ToolStarted("c1", "add", {"text": "long " * 30}),
+        answered("\n".join(f"line {n}" for n in range(20))),
+        show=" Verbose ",
+    ).split("\n")
+    assert "    -- system prompt: You are kind." in lines
+    assert "    -- 1 tool: add(a?: integer): Adds two numbers." in lines
+    assert " 1. -- took 0.0 s, 1200 (1000 cached) + 5 tokens" in lines
+    assert " ".join(lines).count("long") == 30
+    assert "       line 19" in lines
+
+
+@pytest.mark.parametrize("wrong", ["loud", 3, True])
+def test_a_wrong_wish_on_the_port_names_the_choices(wrong: object) -> None:
+    with pytest.raises(BadSetting, match=r"`show`.*quiet, normal, verbose"):
+        Paper().console(show=wrong)
+
+
+def test_the_port_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "quiet")
+    assert shown(STARTED) == ""
+    assert "== helper" in shown(STARTED, show="normal")
+
+
+def test_a_wrong_wish_in_the_environment_is_told_once_and_the_run_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VARIABLE, "louder")
+    first = shown(STARTED)
+    assert "XAI_MCP_SHOW is 'louder'" in first
+    assert "Set it to one of: quiet" in first
+    assert shown(STARTED) == "== helper: offline rules, 1 tool, native protocol"
+
+
+def test_an_address_to_copy_stays_in_one_piece() -> None:
+    """A person clicks it or copies it; pieces lead nowhere."""
+    address = f"https://sign-in.example/authorize?{'x' * 200}"
+    paper = Paper("terminal")
+    with paper.console() as console:
+        console.tell("??", f"Open this page:\n{address}")
+    assert [x.strip() for x in paper.lines] == ["?? Open this page:", address]

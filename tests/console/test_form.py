@@ -1,0 +1,94 @@
+"""What a person types for a server's form, as values that fit it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent.console.form import NO_DEFAULT, Field, Unfit, fields_of, host_of
+
+SEATS = [{"const": "in", "title": "Inside"}, {"const": "out", "title": "Terrace"}]
+
+
+def field(**schema: Any) -> Field:
+    """The one field of a form."""
+    (found,) = fields_of({"properties": {"it": schema}, "required": ["it"]})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "value"),
+    [
+        ({"type": "string"}, "  as it is ", "  as it is "),
+        ({"type": "string"}, "3", "3"),
+        ({"type": "integer"}, " 3 ", 3),
+        ({"type": "number"}, "2.5", 2.5),
+        ({"type": "boolean"}, "Yes", True),
+        pytest.param({"type": "integer"}, "9" * 400, int("9" * 400), id="huge"),
+        ({"type": "boolean"}, "n", False),
+        ({"type": "string", "format": "email"}, "ada@example.org", "ada@example.org"),
+        ({"type": "string", "format": "uri"}, "https://x.org/a", "https://x.org/a"),
+        ({"type": "string", "format": "date"}, "2026-03-01", "2026-03-01"),
+        ({"type": "string", "format": "date-time"}, "2026-03-01T14:30:00Z", "2026-03-01T14:30:00Z"),
+        ({"type": "string", "enum": ["a", "b"]}, "b", "b"),
+        ({"type": "string", "enum": ["a", "b"]}, "2", "b"),
+        ({"type": "string", "enum": ["2", "1"]}, "2", "2"),
+        ({"type": "string", "enum": ["a", "b"], "enumNames": ["One", "Two"]}, "two", "b"),
+        ({"type": "string", "oneOf": SEATS}, "terrace", "out"),
+        ({"type": "string", "oneOf": SEATS}, "1", "in"),
+        ({"type": "array", "items": {"type": "string", "enum": ["a", "b"]}}, "2, a, b", ["b", "a"]),
+        ({"type": "array", "items": {"anyOf": SEATS}}, "Inside", ["in"]),
+    ],
+)
+def test_what_is_typed_becomes_the_value(schema: dict[str, Any], typed: str, value: Any) -> None:
+    """MCP, elicitation: texts, numbers, yes or no, and choices with and without titles."""
+    assert field(**schema).read(typed) == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "typed", "says"),
+    [
+        ({"type": "integer"}, "many", "not a whole number"),
+        ({"type": "integer", "maximum": 9}, "10", "maximum of 9"),
+        pytest.param({"type": "integer", "maximum": 9}, "9" * 400, "maximum of 9", id="huge"),
+        ({"type": "number"}, "nan", "not a number"),
+        ({"type": "boolean"}, "perhaps", "yes or no"),
+        ({"type": "string", "minLength": 2}, "x", "shorter than 2"),
+        ({"type": "string", "format": "email"}, "ada", "not an e-mail address"),
+        ({"type": "string", "format": "uri"}, "over there", "not an address"),
+        ({"type": "string", "format": "date"}, "1.3.2026", "not a date"),
+        ({"type": "string", "format": "date-time"}, "2026-03-01", "not a date and time"),
+        ({"type": "string", "oneOf": SEATS}, "3", "none of them"),
+        ({"type": "array", "maxItems": 1, "items": {"anyOf": SEATS}}, "1,2", "more than 1 item"),
+    ],
+)
+def test_what_does_not_fit_is_told_in_words(schema: dict[str, Any], typed: str, says: str) -> None:
+    with pytest.raises(Unfit, match=says):
+        field(**schema).read(typed)
+
+
+def test_a_default_that_breaks_its_own_form_is_none() -> None:
+    assert field(type="integer", default=3).default == 3
+    assert field(type="integer", default="three").default is NO_DEFAULT
+
+
+def test_a_field_says_what_it_takes() -> None:
+    assert field(type="integer", minimum=1, maximum=9).wanted() == "a whole number, 1 to 9"
+    assert field(type="string", maxLength=9).wanted() == "text, at most 9 characters"
+    assert field(type="string", title="Your name", description="Whole.").label == "Your name"
+    assert field(type="string").label == "it"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://google.com@evil.com/x", "evil.com"),
+        ("https://g\u043e\u043egle.com", "xn--ggle-55da.com"),  # two letters are Cyrillic
+        ("javascript:alert(1)", ""),
+        ("file:///etc/passwd", ""),
+        ("https://[", ""),
+    ],
+)
+def test_the_host_of_a_page_cannot_be_disguised(url: str, host: str) -> None:
+    assert host_of(url) == host

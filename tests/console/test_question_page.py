@@ -1,0 +1,156 @@
+"""The page on which a person in the lab answers: what it shows, takes, and refuses."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+
+from tests.support.processes import wait_until
+from xai_mcp_agent import Answer, Question
+from xai_mcp_agent.console.form import host_of
+from xai_mcp_agent.console.question_page import Page, serving
+
+FORM = Question(
+    "booking",
+    "Who <script>comes</script>?",
+    {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "title": "<b>Name</b>", "description": 'Say "it".'},
+            "guests": {"type": "integer", "maximum": 9, "default": 2},
+            "news": {"type": "boolean", "default": True},
+            "extras": {"type": "array", "items": {"type": "string", "enum": ["dog", "cake"]}},
+        },
+        "required": ["name"],
+    },
+)
+_SECONDS = 30.0
+
+
+def ask(url: str, sent: list[tuple[str, str]] | None = None, **headers: str) -> tuple[int, str]:
+    """The status and the page for a request as a browser makes it."""
+    data = urlencode(sent).encode() if sent is not None else None
+    request = urllib.request.Request(url, data, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def answering() -> list[str]:
+    """The threads that answer a request now."""
+    return [x.name for x in threading.enumerate() if "process_request" in x.name]
+
+
+def test_words_of_the_server_are_shown_as_text() -> None:
+    with serving(FORM) as page:
+        status, text = ask(page.url)
+    assert status == 200
+    assert "Who &lt;script&gt;comes&lt;/script&gt;?" in text
+    assert "&lt;b&gt;Name&lt;/b&gt;" in text
+    assert "<script" not in text
+
+
+def test_what_is_sent_is_checked_and_asked_again() -> None:
+    with serving(FORM) as page:
+        _, text = ask(page.url, [("action", "accept"), ("f0", ""), ("f1", "99")])
+        assert "An answer is needed here." in text
+        assert "maximum of 9" in text
+        assert not page.answer.done()
+        sent = [("action", "accept"), ("f0", "Ada"), ("f1", ""), ("f3", "cake"), ("f2", "yes")]
+        _, text = ask(page.url, sent)
+        assert "was sent" in text
+        content = {"name": "Ada", "news": True, "extras": ["cake"]}
+        assert page.answer.result(_SECONDS) == Answer.accepted(content)
+        assert "answered already" in ask(page.url)[1]
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_the_person_can_say_no_or_nothing(action: str) -> None:
+    with serving(FORM) as page:
+        ask(page.url, [("action", action)])
+        assert page.answer.result(_SECONDS).action == action
+
+
+def test_a_page_of_others_is_named_and_reached_only_after_a_yes() -> None:
+    target = "http://127.0.0.1:9/elsewhere?a=1&b=2"
+    page = Page(Question("bank", "Sign in.", url=target))
+    assert "<b>127.0.0.1</b>" in page.first()
+    assert not page.answer.done()
+    _, elsewhere = page.take({"action": ["accept"]})
+    assert (elsewhere, page.answer.result(_SECONDS)) == (target, Answer.accepted())
+
+
+def test_a_page_to_sign_in_at_can_be_opened_until_somebody_says_no() -> None:
+    """Who has closed the page of the service could not go on otherwise, and the run would wait."""
+    target = "http://127.0.0.1:9/authorize?a=1"
+    page = Page(Question("notes", "Please sign in.", url=target, is_sign_in=True))
+    for _ in range(2):
+        assert "wants you to sign in at <b>127.0.0.1</b>" in page.first()
+        assert page.take({"action": ["accept"]})[1] == target
+        assert not page.answer.done()
+    text, elsewhere = page.take({"action": ["decline"]})
+    assert (elsewhere, page.answer.result(_SECONDS).action) == ("", "decline")
+    assert "You may close this page" in text
+
+
+def test_an_address_leads_on_in_characters_that_a_header_can_carry() -> None:
+    page = Page(Question("shop", "Pay.", url="https://pay.example/a?b=1&c=\u20ac%20"))
+    _, elsewhere = page.take({"action": ["accept"]})
+    assert elsewhere == "https://pay.example/a?b=1&c=%E2%82%AC%20"
+
+
+@pytest.mark.parametrize(
+    "url", ["https://pay.example/\r\nSet-Cookie: a=b", "http://pay.example/ x", "javascript:a()"]
+)
+def test_what_is_no_address_has_no_host(url: str) -> None:
+    """And what has no host is never offered to be opened."""
+    assert not host_of(url)
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [("/", {}), ("/guess", {}), (None, {"Host": "evil.example"}), (None, {"Host": "localhost"})],
+)
+def test_nobody_else_can_see_or_answer_it(path: str | None, headers: dict[str, Any]) -> None:
+    """The address is a secret, and a page of the web cannot have its name point here."""
+    with serving(FORM) as page:
+        url = page.url if path is None else page.url.replace(page.path, path)
+        for sent in (None, [("action", "decline")]):
+            status, text = ask(url, sent, **headers)
+            assert status == 404
+            assert "Who" not in text
+        assert not page.answer.done()
+
+
+@pytest.mark.parametrize("length", ["30", "\u00b2"], ids=["cut off", "no number"])
+@pytest.mark.parametrize("resets", [False, True], ids=["closed", "reset"])
+def test_a_browser_that_leaves_early_answers_nothing_and_prints_nothing(
+    length: str, resets: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The output is the person's: a traceback there says that something is wrong."""
+    with serving(FORM) as page:
+        parts = urlsplit(page.url)
+        head = f"POST {page.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {length}"
+        with socket.create_connection((str(parts.hostname), parts.port or 0)) as browser:
+            browser.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", resets, 0))
+            browser.sendall(f"{head}\r\n\r\nf0=Ada&act".encode("latin-1"))
+        # Connections are taken one after the other: the one before was seen by then.
+        assert ask(page.url)[0] == 200
+        wait_until(lambda: not answering(), "all requests were answered")
+        assert not page.answer.done()
+    assert capfd.readouterr().err == ""
+
+
+def test_what_is_too_much_is_not_read() -> None:
+    with serving(FORM) as page:
+        status, _ = ask(page.url, [("f0", "x" * 300_000)])
+        assert status == 413

@@ -1,0 +1,272 @@
+"""Several runs on one screen: in threads, and one inside another. Only whole lines, each one's own.
+
+Who decided it: a person who watches two agents wants to know which of them says what.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.support.canvas import call, make, play
+from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.screens import STARTED, Paper
+from xai_mcp_agent.agent.events import ModelAsked, RunFailed, RunStarted, TextArrived, ToolStarted
+from xai_mcp_agent.agent.models.base import ModelRequest
+from xai_mcp_agent.agent_components import AgentInit, AgentRun
+from xai_mcp_agent.console.screen import SCREEN
+from xai_mcp_agent.console.surface import Detail
+from xai_mcp_agent.toolbelt_components import (
+    AgentDefineTool,
+    AgentMakeToolbelt,
+    AgentToolOutput,
+)
+
+ASKED = ModelAsked(1, ModelRequest(()))
+_WORDS = 200
+_EXECUTING = r"\nExecuting: (AgentRun|AgentInit|AgentMakeToolbelt|AgentToolOutput|Call)"
+
+
+@pytest.fixture(autouse=True)
+def _alone(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+
+
+def in_thread(do: Any) -> None:
+    """Do it in a thread of its own and wait for it."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(do).result(10)
+
+
+def started(name: str) -> RunStarted:
+    """A run of that agent begins."""
+    return RunStarted(name, "m", "native", ())
+
+
+def test_a_message_of_the_log_stands_between_the_lines_of_a_run() -> None:
+    paper, said = Paper("terminal"), list[str]()
+
+    def warn() -> None:
+        said.append(paper.written[-1])  # where the line begins, or is wiped
+
+    with paper.console() as console:
+        console.show(STARTED)
+        console.wait_for("the server web")
+        paper.pass_time(2.0, console)
+        assert ".. waiting" in paper.lines[-1]
+        in_thread(lambda: paper.screen.aside(warn))
+        console.show(TextArrived("Half a "))
+        in_thread(lambda: paper.screen.aside(warn))
+        assert said == ["\r"]
+        console.show(TextArrived("line.\n"))
+    assert said == ["\r", "\n"]
+
+
+def test_runs_in_threads_write_whole_lines_that_say_whose_they_are() -> None:
+    paper, names = Paper(), ["ada", "bob", "cleo", "dan"]
+    all_in = threading.Barrier(len(names))
+
+    def run(name: str) -> None:
+        with paper.console(name) as console:
+            all_in.wait(10)
+            console.show(started(name))
+            console.show(ASKED)
+            for number in range(_WORDS):
+                console.show(TextArrived(f"{name}{number} "))
+            console.show(ToolStarted("1", f"tool_of_{name}", {}))
+            all_in.wait(10)
+
+    with ThreadPoolExecutor(len(names)) as pool:
+        list(pool.map(run, names))
+    assert all(re.match(r"(ada|bob|cleo|dan) \| ", x) for x in paper.lines)
+    assert max(map(len, paper.lines)) <= 80
+    for name in names:
+        own = " ".join(x for x in paper.lines if x.startswith(f"{name} | "))
+        assert not [other for other in names if other != name and other in own]
+        assert re.findall(rf"{name}(\d+)", own) == [str(n) for n in range(_WORDS)]
+
+
+def test_a_streamed_line_is_not_cut_by_another_run_which_follows_it() -> None:
+    paper = Paper()
+    with paper.console("ada") as ada:
+        ada.show(started("ada"))
+        ada.show(ASKED)
+        ada.show(TextArrived("I think about "))
+
+        def interrupt() -> None:
+            with paper.console("bob") as bob:
+                bob.show(RunFailed("no key"))
+
+        in_thread(interrupt)
+        ada.show(TextArrived("the sea.\nAnd the sky. "))
+    assert paper.lines[1:] == [
+        " 1. I think about the sea.",
+        "bob | !! bob stopped: no key",
+        "ada |     And the sky.",
+    ]
+
+
+def test_a_line_that_hangs_does_not_keep_others_from_the_screen() -> None:
+    paper = Paper()
+    with paper.console("ada") as ada:
+        ada.show(started("ada"))
+        ada.show(TextArrived("I think about "))
+
+        def interrupt() -> None:
+            with paper.console("bob") as bob:
+                bob.show(RunFailed("no key"))
+
+        in_thread(interrupt)
+        paper.pass_time(0.5, ada)
+        assert paper.lines[-1] == "bob | !! bob stopped: no key"
+
+
+def test_lines_are_not_rewritten_while_others_write_theirs() -> None:
+    paper = Paper("terminal")
+    with paper.console("ada") as ada:
+        ada.show(ASKED)
+        paper.pass_time(1.5, ada)
+        assert paper.lines == [".. waiting for the model: 1 s"]
+
+        def watch() -> None:
+            with paper.console("bob") as bob:
+                bob.show(started("bob"))
+                paper.pass_time(1, ada, bob)
+
+        in_thread(watch)
+    assert paper.lines == [
+        "bob | == bob: m, 0 tools, native protocol",
+        "ada | .. waiting for the model: 2 s",
+    ]
+
+
+def test_two_agents_of_one_name_are_told_apart() -> None:
+    paper = Paper()
+    with paper.console("helper") as one:
+
+        def other() -> None:
+            with paper.console("helper") as two:
+                two.show(STARTED)
+
+        in_thread(other)
+        one.show(STARTED)
+    assert [x.partition(" | ")[0] for x in paper.lines] == ["helper (2)", "helper"]
+
+
+def test_a_run_inside_another_is_moved_to_the_right_and_as_quiet_as_that() -> None:
+    paper = Paper()
+    with paper.console("boss") as boss:
+        boss.show(started("boss"))
+        boss.show(ToolStarted("1", "ask", {}))
+        with paper.console("clerk") as clerk:
+            clerk.show(started("clerk"))
+            with paper.console("mouse", "quiet") as mouse:
+                mouse.show(started("mouse"))
+    assert paper.lines == [
+        "== boss: m, 0 tools, native protocol",
+        "    -> ask()",
+        "    == clerk: m, 0 tools, native protocol",
+    ]
+    with paper.console("boss", "quiet"), paper.console("clerk") as clerk:
+        clerk.show(started("clerk"))
+    assert len(paper.lines) == 3
+
+
+def nested_flow(
+    url: str, boss: str, first: Callable[[Any], Any] = str
+) -> tuple[list[Any], list[list[Any]]]:
+    """The nodes of an agent whose drawn tool is another agent, after `first`."""
+    ask = make(AgentDefineTool, tool_name="ask", description="Asks.", for_toolbelt=boss)
+    inner = make(AgentRun, agent_name="clerk", conversation=ask.tool_input)
+    tool = [ask, call(first), inner, make(AgentToolOutput, results=[inner.last_response])]
+    belt = make(AgentMakeToolbelt, name=boss)
+    model = {"agent_provider": "openai", "agent_model": "m", "base_url": url, "api_key": "k"}
+    return [
+        belt,
+        make(AgentInit, agent_name="clerk", **model),
+        make(AgentInit, agent_name=boss, toolbelt_spec=belt.toolbelt_spec, **model),
+        make(AgentRun, agent_name=boss, conversation="Go!"),
+    ], [tool]
+
+
+def answer(body: dict[str, Any]) -> Any:
+    """A model that asks another agent if it has a tool for it, and else says many words."""
+    messages = body["messages"]
+    if body.get("tools") and messages[-1]["role"] != "tool":
+        return calls(("ask", {"input": "How?"}), text="I ask the clerk.")
+    return says("many short words " * 20)
+
+
+def test_real_agents_nested_and_in_threads_never_mix_their_lines(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    together = threading.Barrier(2)
+    with model_endpoint(answer) as endpoint, ThreadPoolExecutor(2) as pool:
+
+        def run(boss: str) -> None:
+            # Both are going on when the inner ones begin.
+            flow, tools = nested_flow(endpoint.base_url, boss, lambda _: together.wait(20))
+            play({}, *flow, tools=tools)
+
+        list(pool.map(run, ["ada", "bob"]))
+    # Xircuits prints in two pieces, text and line end; another thread may come between.
+    ours = re.sub(_EXECUTING, "\n", capsys.readouterr().out).splitlines()
+    assert max(map(len, ours)) <= 80
+    for boss in ("ada", "bob"):
+        own = [x.removeprefix(f"{boss} | ") for x in ours if x.startswith(f"{boss} | ")]
+        inner = [x for x in own if x.startswith("    == clerk")]
+        assert len(inner) == 2, "the begin and the end of the nested run"
+        words = " ".join(own).split()
+        assert words.count("many") == words.count("words") == 60, "inner answer, tool, answer"
+
+
+def test_a_nested_agent_alone_reads_as_part_of_the_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with model_endpoint(answer) as endpoint:
+        flow, tools = nested_flow(endpoint.base_url, "boss")
+        play({}, *flow, tools=tools)
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index(" 1. I ask the clerk.")
+    shown = [x for x in lines[first:] if x and not x.startswith("Executing: ")]
+    assert shown[1] == '    -> ask(input="How?")'
+    assert shown[2].startswith("    == clerk: openai m, 0 tools")
+    assert shown[3].startswith("     1. many short words")
+    assert shown[-1].startswith("== boss is done: 2 turns, 1 tool call")
+
+
+def test_a_run_that_is_interrupted_while_it_writes_is_not_on_the_screen_for_ever() -> None:
+    """Else all later runs would be a part of it: moved to the right, as quiet, or held back."""
+    paper = Paper()
+    first = paper.console("first").__enter__()
+    first.show(STARTED)
+    first.show(TextArrived("the beginning of "))
+    paper.is_interrupted = True
+    with pytest.raises(KeyboardInterrupt):
+        first.__exit__(None, None, None)
+    paper.is_interrupted = False
+    assert paper.screen.current() is None
+    with paper.console("second") as second:
+        second.note("--", "once")
+        second.note("--", "and again")
+    assert paper.lines[-1] == "-- and again"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks there")
+def test_a_fork_begins_with_an_empty_screen() -> None:
+    """A person's node may fork while another thread writes."""
+    voice = SCREEN.enter("boss", Detail.QUIET)
+    try:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if SCREEN.current() is None else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    finally:
+        SCREEN.leave(voice)

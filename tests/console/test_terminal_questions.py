@@ -1,0 +1,120 @@
+"""A person at a terminal who is asked by a server: the words, the ways out, the time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.asking_server import BOOKING
+from tests.support.screens import STARTED, Paper
+from xai_mcp_agent import Answer, Question
+from xai_mcp_agent.agent.events import ModelAsked, TextArrived
+from xai_mcp_agent.agent.models.base import ModelRequest
+from xai_mcp_agent.console.terminal_questions import Ended, ask_in_terminal, read_line
+
+
+def asked(question: Question, *typed: str) -> tuple[Answer, str]:
+    """What comes of a question when this is typed, and all that the person reads."""
+    lines: list[str] = []
+    keys: Iterator[str] = iter(typed)
+
+    def read(prompt: str) -> str:
+        lines.append(prompt)
+        return next(keys)
+
+    answer = ask_in_terminal(question, lambda mark, text: lines.append(f"{mark} {text}"), read)
+    assert next(keys, None) is None, "not all was read"
+    return answer, "\n".join(lines)
+
+
+def filled(*typed: str) -> tuple[Answer, str]:
+    """The same for the form above."""
+    return asked(Question("booking", "Who comes?", BOOKING), *typed)
+
+
+def test_a_form_is_asked_field_by_field_and_shown_before_it_is_sent() -> None:
+    answer, read = filled("Ada", "3", "2", "yes")
+    assert answer == Answer.accepted({"name": "Ada", "guests": 3, "seat": "out"})
+    assert read.startswith("?? booking asks: Who comes?\n")
+    assert "seat: out\nSend this to booking?" in read.replace("   ", "")
+
+
+def test_enter_takes_the_default_or_leaves_out() -> None:
+    assert filled("Ada", "", "", "y")[0] == Answer.accepted({"name": "Ada", "guests": 2})
+    assert filled("Ada", "/skip", "", "y")[0] == Answer.accepted({"name": "Ada"})
+
+
+def test_what_does_not_fit_is_asked_again_and_so_is_what_is_needed() -> None:
+    answer, read = filled("", "Ada", "0", "1", "", "y")
+    assert answer == Answer.accepted({"name": "Ada", "guests": 1})
+    assert "An answer is needed here" in read
+    assert "minimum of 1" in read
+
+
+def test_all_of_it_can_be_typed_again() -> None:
+    answer, _ = filled("Adda", "", "", "no", "Ada", "", "", "yes")
+    assert answer == Answer.accepted({"name": "Ada", "guests": 2})
+
+
+def test_nobody_is_asked_for_ever() -> None:
+    answer, read = filled("Ada", *["none"] * 5)
+    assert answer.action == "cancel"
+    assert "in 5 tries" in read
+
+
+@pytest.mark.parametrize(("typed", "action"), [("/decline", "decline"), ("/cancel", "cancel")])
+def test_the_person_can_say_no_and_stop_at_any_field(typed: str, action: str) -> None:
+    assert filled(typed)[0].action == action
+    assert filled("Ada", "", typed)[0].action == action
+
+
+def test_a_page_is_opened_only_after_a_yes(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.setenv("DISPLAY", ":0")
+    question = Question("bank", "Sign in.", url="https://google.com@evil.com/x")
+    answer, read = asked(question, "what?", "no")
+    assert (answer.action, opened) == ("decline", [])
+    assert "the host evil.com:\nhttps://google.com@evil.com/x" in read
+    assert asked(question, "yes")[0] == Answer.accepted()
+    assert opened == ["https://google.com@evil.com/x"]
+
+
+def test_the_lines_of_other_runs_wait_for_the_end_of_a_prompt() -> None:
+    """Nobody can type where two agents write."""
+    paper = Paper("terminal")
+    with paper.console("ada") as ada, paper.console("bob") as bob:
+        ada.show(STARTED)
+
+        def read() -> str:
+            bob.note("--", "meanwhile")
+            bob.show(ModelAsked(1, ModelRequest(())))
+            bob.show(TextArrived("words "))
+            paper.written += "(typed)\n"  # as the terminal shows it
+            return "typed"
+
+        assert ada.ask("Your\x1b[2J name:", read) == "typed"
+        bob.note("--", "later")
+    text = "\n".join(paper.lines)
+    assert "Your?[2J name: (typed)" in text
+    assert text.index("(typed)") < text.index("meanwhile") < text.index("later")
+
+
+def test_a_prompt_ends_when_its_call_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is gone: nobody needs the answer any more."""
+    ours, theirs = os.openpty()
+    over = threading.Event()
+    with os.fdopen(theirs, "r") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        os.write(ours, b"typed\n")
+        assert read_line(time.monotonic() + 10, over) == "typed"
+        over.set()
+        with pytest.raises(Ended, match="has ended"):
+            read_line(time.monotonic() + 10, over)
+        with pytest.raises(TimeoutError):
+            read_line(time.monotonic(), threading.Event())
+    os.close(ours)

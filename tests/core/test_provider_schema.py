@@ -1,0 +1,197 @@
+"""Whatever schema a server sends, what a model is offered is acceptable to every provider."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.core.provider_schema import function_description, function_parameters
+from xai_mcp_agent.core.schemas import SchemaCheck
+
+_WORDS = """
+    type properties required enum const anyOf oneOf allOf not items prefixItems default $ref $defs
+    definitions additionalProperties patternProperties minimum exclusiveMinimum multipleOf minLength
+    pattern description title format if then $id $schema $dynamicRef x-anything a b uniqueItems
+    dependentSchemas contains propertyNames examples nullable
+"""
+WORDS = st.sampled_from(_WORDS.split())
+HUGE = 10**400  # JSON knows no limit; the numbers of most other languages do
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([HUGE, -HUGE])
+    | st.floats()
+    | st.text(max_size=3)
+    | WORDS
+    | st.sampled_from(["object", "array", "string", "integer", "null", "int", "STRING", "any"])
+    | st.sampled_from(["#", "#/$defs/a", "#/$defs/none", "http://127.0.0.1:9/x", "#/properties/a"])
+    | st.sampled_from(["\ud800", "\u202e", "(", "[a-z]+"])
+)
+ANYTHING = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=6),
+    max_leaves=30,
+)
+SCHEMAS = st.dictionaries(WORDS, ANYTHING, max_size=6)
+
+
+def check(parameters: dict[str, Any]) -> None:
+    """What providers demand, as their refusals say it."""
+    json.dumps(parameters, allow_nan=False).encode("ascii")
+    json.dumps(parameters, ensure_ascii=False).encode()
+    jsonschema_rs.meta.validate(parameters)
+    assert parameters["type"] == "object"
+    assert isinstance(parameters["properties"], dict)
+    assert not parameters.keys() & {"anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref"}
+    # It can be compiled, so its references lead somewhere.
+    jsonschema_rs.validator_for(parameters)
+    for part in _parts(parameters):
+        kinds = part.get("type", [])
+        if "array" in ([kinds] if isinstance(kinds, str) else kinds):
+            assert isinstance(part["items"], dict), "array schema missing items"
+        assert set(part.get("required", ())) <= set(part.get("properties", ()))
+
+
+def _parts(schema: Any) -> list[dict[str, Any]]:
+    """All schemas in a schema."""
+    if not isinstance(schema, dict):
+        return []
+    found, inner = [schema], list[Any]()
+    for word in ("properties", "$defs", "definitions"):
+        inner += schema.get(word, {}).values()
+    for word in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        inner += schema.get(word, [])
+    inner += [schema.get(word) for word in ("items", "not", "additionalProperties")]
+    for part in inner:
+        found += _parts(part)
+    return found
+
+
+@given(SCHEMAS, ANYTHING)
+def test_whatever_a_server_sends_the_model_is_offered_what_providers_accept(
+    schema: dict[str, Any], arguments: Any
+):
+    before = json.dumps(schema, sort_keys=True)
+    parameters = function_parameters(schema)
+    check(parameters)
+    assert json.dumps(schema, sort_keys=True) == before, "the server's own stays as it is"
+    assert function_parameters(schema) == parameters, "always the same"
+    assert isinstance(SchemaCheck(schema).problems(arguments), list), "the check never raises"
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+        {
+            "type": "object",
+            "properties": {"node": {"$ref": "#/$defs/node"}},
+            "$defs": {"node": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {
+                "a": {"anyOf": [{"type": "string", "format": "date"}, {"type": "null"}]},
+                "b": {"type": ["string", "null"], "enum": ["x", None], "default": None},
+                "c": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            },
+        },
+    ],
+)
+def test_a_good_schema_stays_as_it_is(schema: dict[str, Any]):
+    assert function_parameters(schema) == schema
+
+
+def test_the_parameters_are_always_an_object_with_properties():
+    nothing = {"type": "object", "properties": {}}
+    odd = {"properties": None, "$schema": "https://json-schema.org/draft-07/schema"}
+    assert function_parameters({}) == function_parameters(odd) == nothing
+
+
+def test_choices_at_the_top_become_properties_of_one_object():
+    """OpenAI: "schema must have type 'object' and not have 'oneOf' at the top level"."""
+    by_id = {"properties": {"id": {"type": "integer"}, "deep": {}}, "required": ["id", "deep"]}
+    by_name = {"properties": {"name": {"type": "string"}, "deep": {}}, "required": ["name", "deep"]}
+    schema = {"type": "object", "oneOf": [by_id, {"$ref": "#/$defs/n"}], "$defs": {"n": by_name}}
+    parameters = function_parameters(schema)
+    check(parameters)
+    assert set(parameters["properties"]) == {"id", "name", "deep"}
+    assert parameters["required"] == ["deep"]
+
+
+@pytest.mark.parametrize(
+    ("odd", "good"),
+    [
+        ({"type": "array"}, {"type": "array", "items": {}}),
+        ({"type": "int"}, {"type": "integer"}),
+        ({"type": "STRING"}, {"type": "string"}),
+        ({"type": "strnig"}, {}),
+        ({"type": ["string", "nothing"]}, {"type": ["string"]}),
+        ({"$ref": "http://127.0.0.1:9/x"}, {}),
+        ({"$ref": "#/$defs/none", "description": "a"}, {"description": "a"}),
+        ({"pattern": "("}, {}),
+        ({"minimum": 1, "exclusiveMinimum": True}, {"minimum": 1}),
+        ({"items": [{"type": "string"}]}, {"items": {"anyOf": [{"type": "string"}]}}),
+        ({"default": float("nan")}, {}),
+        pytest.param({"maximum": HUGE, "multipleOf": HUGE, "minLength": HUGE}, {}, id="huge"),
+        pytest.param({"default": HUGE, "const": [-HUGE]}, {}, id="huge values"),
+        ({"enum": []}, {}),
+        ({"enum": ["a", "a", 1, True]}, {"enum": ["a", 1, True]}),
+        (True, {}),
+    ],
+)
+def test_what_providers_refuse_is_put_right(odd: Any, good: Any):
+    parameters = function_parameters({"properties": {"x": odd}})
+    check(parameters)
+    assert parameters["properties"]["x"] == good
+
+
+def test_a_whole_that_is_a_reference_is_what_it_refers_to():
+    """Pydantic writes recursive models so."""
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    parameters = function_parameters({"$ref": "#/$defs/Node", "$defs": {"Node": node}})
+    check(parameters)
+    assert parameters["properties"] == {"next": {"$ref": "#/$defs/Node"}}
+    for circle in ({"$ref": "#"}, {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}):
+        check(function_parameters(circle))
+
+
+def test_a_reference_into_the_middle_is_replaced_by_what_is_there():
+    schema = {
+        "properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a", "title": "B"}}
+    }
+    parameters = function_parameters(schema)
+    check(parameters)
+    assert parameters["properties"]["b"] == {"type": "string", "title": "B"}
+    circle = {"properties": {"a": {"anyOf": [{"$ref": "#/properties/a"}] * 3}}}
+    check(function_parameters(circle))
+
+
+def test_a_great_many_values_are_told_in_words():
+    values = [f"value {n}" for n in range(20_000)]
+    parameters = function_parameters({"properties": {"x": {"enum": values}}})
+    check(parameters)
+    words = "One of 20000 values, such as value 0, value 1, value 2."
+    assert parameters["properties"]["x"] == {"description": words}
+
+
+def test_what_is_nested_without_end_allows_anything_below_some_depth():
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(5_000):
+        schema = {"type": "object", "properties": {"x": schema}}
+    check(function_parameters(schema))
+
+
+def test_a_description_has_nothing_in_it_that_nobody_sees_and_an_end():
+    evil = "\x1b[2Jgone\u202e\u200b\U000e0041 away\n\tkept \U0001f468\u200d\U0001f469 \ud800"
+    assert function_description(evil) == "gone away\n\tkept \U0001f468\u200d\U0001f469 \ufffd"
+    shown = function_description("word " * 40_000)
+    assert len(shown) == 20_000
+    assert shown.endswith(" ... (cut)")

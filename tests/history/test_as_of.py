@@ -1,0 +1,118 @@
+"""What was, and what is different since: the versions of a tool, and two points compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.recorded import History, a_history, a_tool
+from xai_mcp_agent import Subject, ToolChanged
+from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.queries import When, tools_changed, versions_of
+from xai_mcp_agent.views.history import change_json
+
+GIT = Subject(MCP, "git")
+LOG = Subject(MCP, "git", "log")
+TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
+ONE, TWO = a_tool("log", "Looks."), a_tool("log", "Looks.", count=NUMBER)
+THREE = a_tool("log", "Looks back.", count=NUMBER)
+ADD, PLUS = a_tool("add", a=NUMBER, b=NUMBER), a_tool("plus", a=NUMBER, b=NUMBER)
+
+
+@pytest.fixture
+def history(place: Place) -> Iterator[History]:
+    """An empty one, in each kind of store in turn."""
+    with a_history(place) as history:
+        yield history
+
+
+def test_the_versions_of_a_tool_tell_since_when_and_what_changed(history: History):
+    history.connected("git", ONE)
+    began = history.now
+    history.lost("git")
+    history.connected("git", ONE)
+    history.listed("git", TWO)
+    changed = history.now
+    history.listed("git")
+    history.listed("git", ONE)
+    versions = versions_of(history.store, LOG)
+    assert [(x.time, x.lines) for x in versions] == [
+        (began, ()),
+        (changed, ("Parameter 'count' was added (integer, optional)",)),
+        (history.now, ("Parameter 'count' was removed",)),
+    ]
+    assert versions[0].digest == versions[2].digest
+    assert versions[1].definition
+    assert versions[1].definition["name"] == "log"
+    assert [x.position for x in versions] == sorted(x.position for x in versions)
+
+
+def test_a_tool_that_never_was_has_no_versions(history: History):
+    assert versions_of(history.store, LOG) == []
+
+
+def test_two_points_are_compared_tool_by_tool(history: History):
+    history.connected("git", ONE, ADD, a_tool("old", "An old one."))
+    history.connected("other", ONE)
+    before = When(history.now)
+    history.listed("git", THREE, PLUS, a_tool("new", "Brand new.", x=TEXT))
+    assert tools_changed(history.store, before, When(), GIT) == [
+        ToolChanged(
+            LOG,
+            "changed",
+            (
+                "Description: 'Looks.' → 'Looks back.'",
+                "Parameter 'count' was added (integer, optional)",
+            ),
+        ),
+        ToolChanged(Subject(MCP, "git", "new"), "added"),
+        ToolChanged(Subject(MCP, "git", "old"), "removed"),
+        ToolChanged(Subject(MCP, "git", "plus"), "renamed", (), Subject(MCP, "git", "add")),
+    ]
+    whole = tools_changed(history.store, before, When())
+    assert whole == tools_changed(history.store, before, When(), GIT), "the other is as it was"
+    assert [x.how for x in tools_changed(history.store, before, When(), LOG)] == ["changed"]
+    backwards = tools_changed(history.store, When(), before, LOG)
+    assert backwards[0].lines[1] == "Parameter 'count' was removed"
+
+
+def test_a_tool_that_changed_before_it_was_renamed_is_found(history: History):
+    history.connected("git", ONE)
+    before = When(history.now)
+    history.listed("git", TWO)
+    history.listed("git", a_tool("history", "Looks.", count=NUMBER))
+    changed = tools_changed(history.store, before, When())
+    lines = ("Parameter 'count' was added (integer, optional)",)
+    assert changed == [ToolChanged(Subject(MCP, "git", "history"), "renamed", lines, LOG)]
+    for name in ("log", "history"):
+        assert tools_changed(history.store, before, When(), Subject(MCP, "git", name)) == changed
+
+
+def test_a_source_that_is_not_connected_has_not_lost_its_tools(history: History):
+    """Between two runs nothing is connected, and still nothing was removed."""
+    history.connected("git", ONE, ADD)
+    before = When(history.now)
+    history.lost("git")
+    assert tools_changed(history.store, before, When()) == []
+    assert tools_changed(history.store, before, When(), GIT) == []
+    history.connected("git", ONE)
+    assert [(x.tool.tool, x.how) for x in tools_changed(history.store, before, When(), GIT)] == [
+        ("add", "removed")
+    ]
+
+
+def test_points_may_be_positions_or_before_the_first(history: History):
+    history.connected("git", ONE)
+    assert [x.how for x in tools_changed(history.store, When(position=0), When())] == ["added"]
+    assert tools_changed(history.store, When(position=2), When(), LOG) == []
+    changed = tools_changed(history.store, When(position=0), When(position=2), LOG)
+    assert change_json(changed[0]) == {
+        "kind": "mcp",
+        "source": "git",
+        "tool": "log",
+        "how": "added",
+        "was": None,
+        "lines": [],
+    }

@@ -1,0 +1,56 @@
+"""Flowcharts for Mermaid: of any size they can be drawn, and names in them are only text."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.recorded import a_history, a_tool
+from xai_mcp_agent.history.graph import Flowchart
+from xai_mcp_agent.history.queries import When, graph_at
+
+# Beyond these Mermaid shows an error in place of a drawing.
+MOST_CHARS, MOST_EDGES = 50_000, 500
+
+LINE = re.compile(
+    r'flowchart LR|  n\d+\["(?:[A-Za-z0-9_ ]|#\d+;|<br/>)+"\]:::\w+|  n\d+ --> n\d+'
+    r"|  classDef \w+ [-\w:#. ,]+"
+)
+
+
+def test_the_tree_is_drawn_with_what_is_dead_and_why():
+    with a_history() as history:
+        history.connected("git", a_tool("log"), a_tool("blame"))
+        history.listed("git", a_tool("log"))
+        lines = graph_at(history.store, When()).as_mermaid().splitlines()
+    assert '  n2["git"]:::source' in lines
+    assert '  n3["blame<br/>It is not listed any more#46;"]:::gone' in lines
+    assert '  n4["log"]:::tool' in lines
+    edges = [x.strip() for x in lines if "-->" in x]
+    assert edges == ["n0 --> n1", "n1 --> n2", "n2 --> n3", "n2 --> n4"]
+
+
+@given(st.text(), st.text())
+def test_whatever_a_name_holds_a_line_stays_a_node(name: str, reason: str):
+    chart = Flowchart()
+    chart.edge(chart.node(name, "tool"), chart.node("x", "gone", reason))
+    lines = str(chart).splitlines()
+    assert [x for x in lines if not LINE.fullmatch(x)] == []
+    assert sum("[" in x for x in lines) == 2
+
+
+def test_of_thousands_of_tools_some_stand_for_all():
+    with a_history() as history:
+        many = [a_tool(f"t{i:04}") for i in range(3000)]
+        history.connected("many", *many)
+        history.listed("many", *many[:-1])
+        for i in range(60):
+            history.connected(f"s{i}", *many[:7])
+        text = graph_at(history.store, When()).as_mermaid()
+    assert len(text) < MOST_CHARS
+    assert text.count("-->") < MOST_EDGES
+    assert '["and 2995 more"]:::more' in text
+    assert '["and 11 more"]:::more' in text, "of the sources"
+    assert '["t2999<br/>It is not listed any more#46;"]:::gone' in text, "people look for these"

@@ -1,0 +1,132 @@
+"""The memory as sources of any kind see it, and what it keeps of the words of strangers."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from tests.support.histories import short
+from xai_mcp_agent import Event, Tool, ToolKey, settings_from
+from xai_mcp_agent.core.events import (
+    Inventory,
+    InventoryChanged,
+    SourceConnected,
+    SourceEvent,
+    SourceLost,
+    SourceUnreachable,
+)
+from xai_mcp_agent.core.kinds import META, SourceKind
+from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.place import find_place
+from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
+from xai_mcp_agent.views.history import event_json
+
+ACP = SourceKind("acp", "agent")
+REVIEW = Tool(ToolKey("acp", "reviewer", "review"), "Reviews code.", {"type": "object"})
+ANSWER_SECONDS = 20
+SECRET = "correct-horse"
+
+
+@contextmanager
+def memory(*events: SourceEvent) -> Generator[HistoryRecorder]:
+    """A memory that was told of these."""
+    made = HistoryRecorder(find_place(settings_from({}), "memory", {}), hide)
+    for event in events:
+        made.notice(event)
+    try:
+        yield made
+    finally:
+        made.close(ANSWER_SECONDS)
+
+
+def hide(text: str) -> str:
+    """Hides the one secret there is."""
+    return text.replace(SECRET, "***")
+
+
+def events_of(memory: HistoryRecorder) -> list[Event]:
+    """All events so far."""
+    return memory.ask(lambda store: events_in(store, Range())).result(ANSWER_SECONDS)
+
+
+def inventory(*tools: Tool) -> InventoryChanged:
+    """What the agent offers now."""
+    return InventoryChanged("reviewer", Inventory("reviewer", tools))
+
+
+CONNECTED = SourceConnected("reviewer", "stdio", "1", ACP, "Reviewer 2")
+
+
+def test_a_further_kind_of_source_has_the_shape_of_the_others():
+    """Spec 2, ACP Tools: the identical pattern, with `acp` and `agent` in place of the words."""
+    with memory(CONNECTED, inventory(REVIEW)) as made:
+        project = made.ask(lambda store: store.project).result(ANSWER_SECONDS)
+        anchor, tool = events_of(made)
+    assert anchor.context_id == "acp:reviewer"
+    assert anchor.payload == {
+        "agent_id": "reviewer", "agent_name": "Reviewer 2", "transport": "stdio",
+        "tool_count": 1, "status": "connected",
+    }  # fmt: skip
+    assert tool.context_id == "acp_tool:reviewer_review"
+    assert anchor.links.extends == tool.links.related_to == (project.tools_id,)
+    assert anchor.links.related_to == (project.knowledge_id,)
+    assert tool.links.extends == ("acp:reviewer",)
+
+
+def test_a_further_kind_of_source_is_lost_called_and_comes_back_as_the_others():
+    lost = SourceLost("reviewer", "it exited with code 3.")
+    with memory(CONNECTED, inventory(REVIEW)) as made:
+        made.called(REVIEW.key, 0.5, "")
+        for event in (lost, SourceUnreachable("reviewer", "gone", ACP), CONNECTED, inventory()):
+            made.notice(event)
+        assert short(events_of(made)) == [
+            ("connected", "acp:reviewer"), ("discovered", "acp_tool:reviewer_review"),
+            ("called", "acp_tool:reviewer_review"),
+            ("disconnected", "acp:reviewer"), ("unavailable", "acp_tool:reviewer_review"),
+            ("failed", "acp:reviewer"), ("reconnected", "acp:reviewer"),
+            ("unavailable", "acp_tool:reviewer_review"),
+        ]  # fmt: skip
+        assert events_of(made)[-2].payload == {
+            "agent_id": "reviewer", "tool_count": 0, "status": "connected",
+        }  # fmt: skip
+        records = made.ask(lambda store: records_at(store, When())).result(ANSWER_SECONDS)
+    (source,) = records.sources.values()
+    assert (source.title, source.last_error) == ("Reviewer 2", "")
+
+
+def test_a_title_or_transport_that_is_another_one_is_told():
+    """A new version says who it is, and nothing else does."""
+    newer = SourceConnected("reviewer", "http", "1", ACP, "Reviewer 3")
+    with memory(CONNECTED, inventory(), CONNECTED, inventory(), newer, inventory()) as made:
+        _, same, other = (x.payload for x in events_of(made))
+        records = made.ask(lambda store: records_at(store, When())).result(ANSWER_SECONDS)
+    assert same == {"agent_id": "reviewer", "tool_count": 0, "status": "connected"}
+    assert other == {**same, "agent_name": "Reviewer 3", "transport": "http"}
+    (source,) = records.sources.values()
+    assert (source.title, source.transport) == ("Reviewer 3", "http")
+
+
+def test_nothing_secret_is_kept_of_the_words_of_strangers():
+    """Names, descriptions, schemas, reasons, errors of calls: masked before they are cut."""
+    schema = {"type": "object", "properties": {"x": {"default": SECRET, "maximum": 12345678}}}
+    tool = Tool(ToolKey("acp", "reviewer", "review"), f"Say {SECRET}.", schema)
+    titled = SourceConnected("reviewer", "stdio", "1", ACP, f"By {SECRET}")
+    with memory(titled, inventory(tool)) as made:
+        made.called(tool.key, 0.5, "x" * 295 + SECRET)
+        made.called(tool.key, 0.5, SECRET * 2000)
+        made.notice(SourceLost("reviewer", f"It said {SECRET}."))
+        made.notice(SourceUnreachable("reviewer", f"It said {SECRET}.", ACP))
+        told = str([event_json(x) for x in events_of(made)])
+    assert SECRET not in told
+    assert SECRET[:5] not in told
+    assert told.count("***") >= 6
+
+
+def test_what_is_told_of_a_tool_of_our_own_is_about_that_one():
+    """Also where the store cannot say what it is; a tool without a source may be a drawn one."""
+    with memory() as told:
+        keys = ToolKey("meta", "", "recall"), ToolKey("tools", "", "recall")
+        told.seeded(META, [Tool(keys[0], "Recalls.", {"type": "object"})])
+        about = [told.subject(key).context_id for key in keys]
+    assert about == ["meta:recall", "tools:recall"]

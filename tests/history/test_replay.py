@@ -1,0 +1,237 @@
+"""Whatever happens, the records are what the last inventory said, now, then, and made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.histories import rebuild
+from xai_mcp_agent import Records, Subject, Tool, ToolKey, settings_from
+from xai_mcp_agent.catalog.catalog import Catalog
+from xai_mcp_agent.core.events import (
+    Inventory,
+    InventoryChanged,
+    SourceConnected,
+    SourceEvent,
+    SourceLost,
+)
+from xai_mcp_agent.core.fingerprint import definition_text, digest_of
+from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.history import log
+from xai_mcp_agent.history.place import Place, find_place
+from xai_mcp_agent.history.queries import When, records_at
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
+from xai_mcp_agent.history.recording.report_writer import ReportWriter
+from xai_mcp_agent.history.recording.reports import Called, Failed, Listed, Lost, Report
+from xai_mcp_agent.history.store import Store, open_store
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+ANSWER_SECONDS = 20
+RUNS = 3
+
+Offered = dict[str, str]
+"""Descriptions by the names of tools."""
+
+# Names that make two ids look alike: `mcp_tool:a_b_c` is `b_c` of `a`, and `c` of `a_b`.
+sources = st.sampled_from(["a", "a_b"])
+offered = st.dictionaries(
+    st.sampled_from(["c", "b_c", "d"]), st.sampled_from(["old", "new"]), max_size=3
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one run says of one source: that it listed its tools, or `what` else."""
+
+    run: int
+    source: str
+    what: str
+    tools: Offered = field(default_factory=dict[str, str])
+
+
+steps = st.builds(
+    Step,
+    st.integers(0, RUNS - 1),
+    sources,
+    st.sampled_from(
+        ["connects", "connects", "lists", "is forced", "is lost", "fails", "is called"]
+    ),
+    offered,
+)
+
+
+@dataclass
+class Truth:
+    """What the records should come to, told in the simplest way."""
+
+    tools: dict[str, Offered] = field(default_factory=dict[str, Offered])
+    connected: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+
+    def take_in(self, step: Step) -> None:
+        """The last inventory counts, until the last run that has the source loses it."""
+        having = self.connected.setdefault(step.source, set())
+        if step.what in ("connects", "lists", "is forced"):
+            having.add(step.run)
+            self.tools[step.source] = step.tools
+        elif step.what == "is lost":
+            having.discard(step.run)
+            if not having:
+                self.tools[step.source] = {}
+
+    def available(self) -> dict[tuple[str, str], str]:
+        """The digest of each definition."""
+        return {
+            (source, name): digest_of(definition_text(tool_of(source, name, description)))
+            for source, tools in self.tools.items()
+            for name, description in tools.items()
+        }
+
+
+def tool_of(source: str, name: str, description: str) -> Tool:
+    """A tool as its source lists it."""
+    return Tool(ToolKey("mcp", source, name), description, {"type": "object"})
+
+
+def tools_of(source: str, tools: Offered) -> tuple[Tool, ...]:
+    """An inventory."""
+    return tuple(tool_of(source, *x) for x in tools.items())
+
+
+def report_of(step: Step, time: datetime) -> Report:
+    """The same as it is reported."""
+    subject, tools = Subject(MCP, step.source), tools_of(step.source, step.tools)
+    match step.what:
+        case "is lost":
+            return Lost(subject, time, f"lost by {step.run}")
+        case "fails":
+            return Failed(subject, time, "out of memory")
+        case "is called":
+            return Called(Subject(MCP, step.source, "c"), time, 0.25)
+        case what:
+            is_new = what == "connects"
+            return Listed(subject, time, tools, is_new, "stdio", is_forced=what == "is forced")
+
+
+def available(records: Records) -> dict[tuple[str, str], str]:
+    """The digest of each definition."""
+    return {
+        (x.subject.source, x.name): x.definition for x in records.tools.values() if x.is_available
+    }
+
+
+def newest(store: Store) -> int:
+    """The position of the newest event."""
+    with store.reading() as connection:
+        return log.last_position(connection, store.project_id)
+
+
+@contextmanager
+def new_store() -> Generator[Store]:
+    """An empty one."""
+    store = open_store(in_memory())
+    yield store
+    store.close()
+
+
+def in_memory() -> Place:
+    """Where nothing stays."""
+    return find_place(settings_from({}), "memory", {})
+
+
+@settings(max_examples=20)
+@given(st.lists(st.lists(steps, min_size=1, max_size=3), max_size=12))
+def test_any_sequence_of_inventories_comes_to_the_last_one(batches: list[list[Step]]):
+    """Issue: and views of the past agree with what was shown then, and replay with live."""
+    with new_store() as store:
+        recorders = [ReportWriter(store, lambda text: text) for _ in range(RUNS)]
+        truth, time = Truth(), BEGIN
+        shown: list[tuple[int, datetime, Records]] = []
+        for batch in batches:
+            for step in batch:
+                time += timedelta(seconds=1)
+                truth.take_in(step)
+                recorders[step.run].record([report_of(step, time)])
+            records = records_at(store, When())
+            assert available(records) == truth.available()
+            for source, having in truth.connected.items():
+                known = records.sources.get(Subject(MCP, source))
+                assert len(known.runs if known else ()) == len(having)
+            shown.append((newest(store), time, records))
+        for position, time, records in shown:
+            assert records_at(store, When(position=position)) == records
+            assert records_at(store, When(time=time)) == records
+        live = records_at(store, When())
+        rebuild(store)
+        assert records_at(store, When()) == live
+
+
+@settings(max_examples=12)
+@given(st.lists(st.lists(steps, min_size=1, max_size=4), max_size=8))
+def test_reports_that_are_written_together_come_to_the_same_as_one_by_one(
+    batches: list[list[Step]],
+):
+    with new_store() as together, new_store() as singly:
+        recorders = [ReportWriter(x, lambda text: text) for x in (together, singly)]
+        time = BEGIN
+        for batch in batches:
+            time += timedelta(seconds=1)
+            reports = [report_of(step, time) for step in batch]
+            recorders[0].record(reports)
+            for report in reports:
+                recorders[1].record([report])
+        runs = [{x.run for x in events(store)} for store in (together, singly)]
+        assert all(len(x) <= 1 for x in runs)
+        assert [x[:2] for x in told(together)] == [x[:2] for x in told(singly)]
+        assert available(records_at(together, When())) == available(records_at(singly, When()))
+
+
+def events(store: Store) -> list[log.Event]:
+    """All of them."""
+    with store.reading() as connection:
+        return list(log.read(connection, store.project_id, log.Range()))
+
+
+def told(store: Store) -> list[tuple[str, str]]:
+    """All of them, in short."""
+    return [(x.change, x.context_id) for x in events(store)]
+
+
+happenings = st.lists(
+    st.tuples(sources, st.sampled_from(["lists", "closes"]), offered), max_size=10
+)
+
+
+@settings(max_examples=12)
+@given(happenings)
+def test_the_records_have_the_tools_of_the_live_catalog(story: list[tuple[str, str, Offered]]):
+    """Once everything is written down; a source that is closed has none in either."""
+    catalog, memory = Catalog(), HistoryRecorder(in_memory(), lambda text: text)
+    for event in events_of(story):
+        catalog.notice(event)
+        memory.notice(event)
+    records = memory.ask(lambda store: records_at(store, When())).result(ANSWER_SECONDS)
+    live = {tool.key: tool.description for x in ("a", "a_b") for tool in catalog.tools(x)}
+    wanted = {(key.source, key.name): text for key, text in live.items()}
+    assert available(records) == {
+        key: digest_of(definition_text(tool_of(*key, text))) for key, text in wanted.items()
+    }
+    memory.close(ANSWER_SECONDS)
+
+
+def events_of(story: list[tuple[str, str, Offered]]) -> Iterator[SourceEvent]:
+    """What sources report, each connected before it lists anything."""
+    connected: set[str] = set()
+    for source, what, tools in story:
+        if what == "closes" and source in connected:
+            connected.discard(source)
+            yield SourceLost(source, "it was closed.", on_purpose=True)
+        elif what == "lists":
+            if source not in connected:
+                connected.add(source)
+                yield SourceConnected(source, "stdio", "2025-11-25")
+            yield InventoryChanged(source, Inventory(source, tools_of(source, tools)))

@@ -1,0 +1,668 @@
+"""The place of the history fails: the agent goes on, it is said once, and nothing is lost.
+
+Real failures of real databases; what a person reads names the place and the next step.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.databases import Server, place_of
+from tests.support.histories import rebuild
+from tests.support.processes import free_port, wait_until
+from xai_mcp_agent import Event, Records, StoreFailed, Subject, Tool, ToolKey
+from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
+from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.history import database, store, tables
+from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.recording import writer
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
+from xai_mcp_agent.history.store import open_store
+
+_SECONDS = 30.0
+_NOBODY = 65534
+GIT = Subject(MCP, "git")
+TOOLS = tuple(
+    Tool(ToolKey("mcp", "git", name), "Looks.", {"type": "object"}) for name in ("log", "show")
+)
+
+
+@contextmanager
+def memory_in(place: Place) -> Iterator[HistoryRecorder]:
+    memory = HistoryRecorder(place, str, {"arguments"})
+    try:
+        yield memory
+    finally:
+        memory.close(_SECONDS)
+
+
+def connect(memory: HistoryRecorder, tools: tuple[Tool, ...] = TOOLS) -> None:
+    memory.notice(SourceConnected("git", "stdio", "2026-07-28"))
+    list_tools(memory, *tools)
+
+
+def list_tools(memory: HistoryRecorder, *tools: Tool) -> None:
+    memory.notice(InventoryChanged("git", Inventory("git", tools)))
+
+
+def call(memory: HistoryRecorder, *numbers: int, words: str = "") -> None:
+    for number in numbers:
+        memory.called(ToolKey("mcp", "git", "log"), 0.01, "", {"number": number, "words": words})
+
+
+def settle(memory: HistoryRecorder) -> None:
+    """Wait until it works (again), and all is written down."""
+
+    def is_settled() -> bool:
+        try:
+            memory.settled().result(_SECONDS)
+        except StoreFailed:
+            return False
+        return True
+
+    wait_until(is_settled, "all is written down", _SECONDS)
+
+
+def wait_for_trouble(memory: HistoryRecorder) -> str:
+    wait_until(lambda: bool(memory.trouble), "the trouble is noticed", _SECONDS)
+    return memory.trouble
+
+
+def refused(memory: HistoryRecorder) -> StoreFailed:
+    """What a question is answered while there is trouble: at once."""
+    answer = memory.ask(lambda store: events_in(store, Range()))
+    assert answer.done()
+    reason = answer.exception()
+    assert isinstance(reason, StoreFailed)
+    return reason
+
+
+def events(memory: HistoryRecorder) -> list[Event]:
+    return memory.ask(lambda store: events_in(store, Range())).result(_SECONDS)
+
+
+def numbers(found: list[Event]) -> list[int]:
+    return [x.payload["arguments"]["number"] for x in found if x.change == "called"]
+
+
+def records(memory: HistoryRecorder) -> Records:
+    return memory.ask(lambda store: records_at(store, When())).result(_SECONDS)
+
+
+def assert_records_are_what_the_log_comes_to(memory: HistoryRecorder) -> None:
+    kept = records(memory)
+    memory.ask(rebuild).result(_SECONDS)
+    assert kept == records(memory)
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [x.getMessage() for x in caplog.records if x.levelno >= logging.WARNING]
+
+
+def lasting(folder: Path) -> Place:
+    """A store that has some events already."""
+    place = place_of("", folder)
+    with memory_in(place) as memory:
+        connect(memory)
+        call(memory, *range(400), words="x" * 200)
+        settle(memory)
+    return place
+
+
+# What cannot be opened
+
+
+def problem_of(given: str | Path, folder: Path) -> StoreFailed:
+    with pytest.raises(StoreFailed) as caught:
+        open_store(place_of(given, folder))
+    assert caught.value.next_step
+    assert "s3cret" not in str(caught.value)
+    return caught.value
+
+
+def test_a_server_that_nobody_started_is_named_without_its_password(tmp_path: Path) -> None:
+    reason = problem_of(f"postgresql://me:s3cret@127.0.0.1:{free_port()}/db", tmp_path)
+    assert "No database server answers there." in str(reason)
+    assert "127.0.0.1" in reason.place
+
+
+def test_a_host_that_is_none_is_told(tmp_path: Path) -> None:
+    reason = problem_of("postgresql://me:s3cret@no-such-host.invalid/db", tmp_path)
+    assert "There is no host of that name." in reason.problem
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["postgresql://me:s3cret@host:port/db", "postgresql://me:s3cret/@host/db", "postgresql://"],
+)
+def test_an_address_that_is_none_is_told(url: str, tmp_path: Path) -> None:
+    assert problem_of(url, tmp_path).next_step.startswith(("Write postgresql://", "Correct", "St"))
+
+
+def test_a_user_and_a_database_that_are_not_there_are_told(
+    postgresql: Server, tmp_path: Path
+) -> None:
+    assert "no database of that name" in problem_of(postgresql.url("none"), tmp_path).problem
+    stranger = postgresql.url().replace("tests@", "stranger:s3cret@")
+    assert "does not accept" in problem_of(stranger, tmp_path).problem
+
+
+def test_a_driver_that_is_missing_is_named_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    reason = problem_of("postgresql://me:s3cret@127.0.0.1/db", tmp_path)
+    assert 'pip install "xai-mcp-agent[postgres]"' in reason.next_step
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    assert "folder" in problem_of(tmp_path / "file" / "history.db", tmp_path).problem
+
+
+def test_a_store_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
+    place = lasting(tmp_path)
+    assert place.file is not None
+    with closing(sqlite3.connect(place.file)) as connection, connection:
+        connection.execute("UPDATE xai_mcp_facts SET value = '99' WHERE name = 'version'")
+    reason = problem_of("", tmp_path)
+    assert "newer version" in reason.problem
+    assert "pip install --upgrade xai-mcp-agent" in reason.next_step
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    """Somebody may have named any file."""
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine " * 1000)
+    assert "no database" in problem_of(notes, tmp_path).problem
+    assert [x.name for x in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """A folder that others than its owner can reach, too."""
+    folder = Path(tempfile.mkdtemp(prefix="xai-history-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def problem_without_rights(place: Place) -> str:
+    """What is said to somebody who may only read there; root may do everything."""
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        if os.getuid() == 0:
+            os.setgroups([])
+            os.setgid(_NOBODY)
+            os.setuid(_NOBODY)
+        memory = HistoryRecorder(place, str)
+        connect(memory)
+        os.write(writing, str(memory.settled().exception(_SECONDS)).encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading, encoding="utf-8") as pipe:
+        said = pipe.read()
+    assert os.waitpid(child, 0)[1] == 0
+    return said
+
+
+def test_a_folder_that_may_only_be_read_is_told(shared_folder: Path) -> None:
+    shared_folder.chmod(0o555)
+    said = problem_without_rights(place_of("", shared_folder))
+    assert "may not be written" in said
+    assert "or name another place with XAI_MCP_STORE" in said
+
+
+def test_a_file_that_may_only_be_read_is_told(shared_folder: Path) -> None:
+    place = lasting(shared_folder)
+    assert place.file is not None
+    place.file.chmod(0o444)
+    place.file.parent.chmod(0o555)
+    said = problem_without_rights(place)
+    assert "may not be written" in said
+    assert "Make the file and its folder writable" in said
+
+
+# What fails while it is used
+
+
+@contextmanager
+def files_no_longer_than(size: int) -> Iterator[None]:
+    """As on a disk that is full: writing beyond that fails, for all of this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_what_was_reported_while_the_disk_was_full_is_written_when_there_is_room(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with memory_in(place_of("", tmp_path)) as memory:
+        connect(memory)
+        call(memory, 1)
+        settle(memory)
+        with files_no_longer_than(100_000):
+            list_tools(memory, *TOOLS, Tool(ToolKey("mcp", "git", "long"), "x" * 200_000, {}))
+            call(memory, 2)
+            wait_for_trouble(memory)
+            call(memory, 3)
+            assert "disk" in refused(memory).problem
+        settle(memory)
+        assert numbers(events(memory)) == [1, 2, 3]
+        assert memory.trouble == ""
+        assert_records_are_what_the_log_comes_to(memory)
+    (line,) = said(caplog)
+    assert "history.db" in line
+    assert "The agent goes on" in line
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A disk of three hundred kilobytes."""
+    folder.mkdir()
+    size = ["-o", "size=300k"]
+    done = subprocess.run(["mount", "-t", "tmpfs", *size, "tmpfs", folder], capture_output=True)
+    if done.returncode:
+        pytest.skip(f"no disk can be mounted here: {done.stderr.decode().strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+@pytest.mark.skipif(shutil.which("mount") is None, reason="no mount here")
+def test_a_disk_that_is_full_is_named_so(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk, memory_in(place_of("", disk)) as memory:
+        connect(memory)
+        settle(memory)
+        ballast = disk / "ballast"
+        with suppress(OSError):
+            ballast.write_bytes(bytes(1_000_000))
+        call(memory, *range(100))
+        assert "The disk is full." in wait_for_trouble(memory)
+        ballast.unlink()
+        settle(memory)
+        assert numbers(events(memory)) == list(range(100))
+
+
+def test_a_file_that_is_deleted_while_it_is_used_is_begun_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever deletes it wants it gone; what is connected now is known in the new one."""
+    place = place_of("", tmp_path)
+    with memory_in(place) as memory:
+        connect(memory)
+        call(memory, 1)
+        settle(memory)
+        shutil.rmtree(tmp_path / ".xircuits")
+        call(memory, 2)
+        settle(memory)
+        found = events(memory)
+        assert [x.change for x in found] == ["connected", "discovered", "discovered", "called"]
+        assert numbers(found) == [2]
+        assert records(memory).sources[GIT].is_connected
+    assert ["deleted" in x for x in said(caplog)] == [True]
+
+
+def test_a_server_that_is_started_again_gets_what_it_missed(
+    postgresql: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = postgresql.new_database().replace("tests@", "tests:s3cret@")
+    with memory_in(place_of(url, tmp_path)) as memory:
+        connect(memory)
+        call(memory, 1)
+        settle(memory)
+        postgresql.stop()
+        try:
+            call(memory, 2)
+            wait_for_trouble(memory)
+            call(memory, 3)
+            assert refused(memory).next_step
+        finally:
+            postgresql.start()
+        settle(memory)
+        found = events(memory)
+        assert numbers(found) == [1, 2, 3]
+        assert [x.position for x in found] == list(range(1, len(found) + 1))
+        assert len({x.run for x in found}) == 1
+    assert said(caplog)
+    assert not any("s3cret" in x for x in said(caplog))
+
+
+@contextmanager
+def locked_by_another_program(place: Place) -> Iterator[tuple[HistoryRecorder, sqlite3.Connection]]:
+    """A memory that was in use before; the other one ends its transaction when it likes."""
+    assert place.file is not None
+    with (
+        memory_in(place) as memory,
+        closing(sqlite3.connect(place.file, isolation_level=None)) as other,
+    ):
+        connect(memory)
+        settle(memory)
+        other.execute("BEGIN IMMEDIATE")
+        yield memory, other
+
+
+def test_a_file_that_another_program_keeps_locked_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
+    with locked_by_another_program(lasting(tmp_path)) as (memory, other):
+        call(memory, 1000)
+        assert "locked" in wait_for_trouble(memory)
+        other.execute("COMMIT")
+        settle(memory)
+        assert numbers(events(memory))[-1] == 1000
+
+
+def test_an_event_whose_place_somebody_takes_past_the_lock_is_not_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on a network disk whose locks keep nobody out; a trigger stands for the other process."""
+    place = lasting(tmp_path)
+    assert place.file is not None
+    new = ", ".join(f"new.{x.name}" for x in tables.events.columns)
+    other_writes = f"INSERT INTO {tables.events.name} VALUES ({new})"
+    trigger = (
+        f"CREATE TRIGGER other BEFORE INSERT ON {tables.events.name} BEGIN {other_writes}; END"
+    )
+    with memory_in(place) as memory, closing(sqlite3.connect(place.file)) as other:
+        connect(memory)
+        settle(memory)
+        other.execute(trigger)
+        call(memory, 1000)
+        assert "Two processes wrote at the same moment" in wait_for_trouble(memory)
+        other.execute("DROP TRIGGER other")
+        settle(memory)
+        assert numbers(events(memory)) == [*range(400), 1000]
+        assert_records_are_what_the_log_comes_to(memory)
+    assert not [x for x in said(caplog) if "not written" in x]
+
+
+# Damage
+
+
+def spoil(file: Path, begin: int, end: int | None = None) -> None:
+    """Overwrite a part of a file, as a disk does that goes bad."""
+    size = file.stat().st_size
+    end = size if end is None else min(end, size)
+    with file.open("r+b") as opened:
+        opened.seek(begin)
+        opened.write(b"\xde\xad\xbe\xef" * ((end - begin) // 4))
+
+
+def asides(folder: Path) -> list[Path]:
+    return [x for x in folder.glob(".xircuits/*.damaged-*") if not x.name.endswith(("wal", "shm"))]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [(0, None), (16, 40_000), (4096, 4096 * 2), (4096 * 12, 4096 * 18), (150_000, None)],
+    ids=["all", "the beginning", "what version it is", "some pages", "the end"],
+)
+def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_kept(
+    tmp_path: Path, begin: int, end: int | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = lasting(tmp_path)
+    assert place.file is not None
+    spoil(place.file, begin, end)
+    with memory_in(place) as memory:
+        connect(memory)
+        call(memory, 1000)
+        settle(memory)
+        settle(memory)
+        kept = numbers(events(memory))
+        assert kept[-1] == 1000
+        assert len(set(kept)) == len(kept)
+        assert (len(kept) > 50) == (begin >= 4096)
+        assert_records_are_what_the_log_comes_to(memory)
+    (aside,) = asides(tmp_path)
+    assert b"\xde\xad\xbe\xef" in aside.read_bytes()
+    assert any(f"It is set aside as {aside.name}" in x for x in said(caplog))
+
+
+def test_whoever_uses_a_file_that_another_one_sets_aside_goes_on_in_the_new_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = lasting(tmp_path)
+    assert place.file is not None
+    with memory_in(place) as one, memory_in(place) as other:
+        connect(one)
+        settle(one)
+        spoil(place.file, 4096 * 12, 4096 * 30)
+        other.ask(lambda store: events_in(store, Range())).exception(_SECONDS)
+        call(other, 1000)
+        settle(other)
+        assert len(asides(tmp_path)) == 1
+        call(one, 1001)
+        settle(one)
+        call(other, 1002)
+        settle(other)
+        assert numbers(events(one))[-3:] == [1000, 1001, 1002]
+        assert records(one).sources[GIT].is_connected
+        assert_records_are_what_the_log_comes_to(one)
+    assert len(asides(tmp_path)) == 1
+    assert sum("set aside as" in x for x in said(caplog)) == 1
+
+
+def test_damage_in_the_middle_of_a_run_costs_what_cannot_be_read(tmp_path: Path) -> None:
+    big = tuple(Tool(ToolKey("mcp", "git", f"t{n}"), f"{n}" * 2_000_000, {}) for n in range(3))
+    place = place_of("", tmp_path)
+    assert place.file is not None
+    with memory_in(place) as memory:
+        connect(memory, big)
+        call(memory, 1)
+        settle(memory)
+        with closing(sqlite3.connect(place.file)) as other:
+            other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        spoil(place.file, 4096 * 30, 4096 * 200)
+        answer = memory.ask(lambda store: events_in(store, Range()))
+        assert isinstance(answer.exception(_SECONDS), StoreFailed)
+        call(memory, 2)
+        settle(memory)
+        assert numbers(events(memory)) == [1, 2]
+        assert records(memory).sources[GIT].is_connected
+        assert_records_are_what_the_log_comes_to(memory)
+    assert len(asides(tmp_path)) == 1
+
+
+def test_a_damaged_file_whose_rows_seem_to_be_without_number_is_soon_mended(tmp_path: Path) -> None:
+    """What is damaged is left behind then, with all that comes after it."""
+    place = lasting(tmp_path)
+    assert place.file is not None
+    change = f"UPDATE {tables.events.name} SET rowid = ?, reason = ? WHERE position = ?"
+    with closing(sqlite3.connect(place.file)) as other, other:
+        (last,) = other.execute(f"SELECT max(position) FROM {tables.events.name}").fetchone()
+        other.execute(change, (2**62, "y" * 3000, last))  # each on a page of its own
+        other.execute(change, (2**61, "marked" + "z" * 3000, last - 1))
+    page = place.file.read_bytes().index(b"marked") // 4096 * 4096
+    spoil(place.file, page, page + 4096)
+    with memory_in(place) as memory:
+        answer = memory.ask(lambda store: events_in(store, Range()))
+        assert isinstance(answer.exception(_SECONDS), StoreFailed)
+        call(memory, 1000)
+        settle(memory)
+        kept = numbers(events(memory))
+    assert len(kept) > 300
+    assert kept[-1] == 1000
+
+
+def test_a_definition_that_was_lost_is_written_again_when_the_tool_is_listed_anew(
+    tmp_path: Path,
+) -> None:
+    """With its page; the tool is what it was, so nothing else would ever write it."""
+    place = lasting(tmp_path)
+    assert place.file is not None
+    with closing(sqlite3.connect(place.file)) as other, other:
+        other.execute(f"DELETE FROM {tables.definitions.name}")
+    with memory_in(place) as memory:
+        connect(memory)
+        settle(memory)
+        told = [x.payload for x in events(memory) if x.change in ("discovered", "confirmed")]
+    assert [x["name"] for x in told] == ["log", "show"] * 2
+
+
+# The writer
+
+
+def test_nobody_waits_for_an_answer_that_cannot_come(tmp_path: Path) -> None:
+    memory = HistoryRecorder(place_of("", tmp_path), str, {"arguments"})
+    connect(memory)
+    settle(memory)
+    memory.close(_SECONDS)
+    assert "not used any more" in str(refused(memory))
+    call(memory, 1)  # has no effect, and does no harm
+    assert HistoryRecorder(place_of("", tmp_path), str).close(0) is None
+
+
+def test_two_that_use_the_history_while_python_ends_do_not_wait_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python begins no thread any more then."""
+    memory = HistoryRecorder(place_of("", tmp_path), str)
+    left = memory._writer._waiting  # pyright: ignore[reportPrivateUsage]
+    answers: list[Future[None]] = []
+    asking = threading.Thread(target=lambda: answers.append(memory.settled()), daemon=True)
+    calling = threading.Thread(target=call, args=(memory, 1), daemon=True)
+
+    class Refused(threading.Thread):
+        def __init__(self, **_: object) -> None:
+            super().__init__()
+            asking.start()
+            wait_until(lambda: len(left) == 2, "the other one begins it, too", _SECONDS)
+
+        def start(self) -> None:
+            raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading, "Thread", Refused)
+    calling.start()
+    for thread in (calling, asking):
+        thread.join(_SECONDS)
+        assert not thread.is_alive()
+    assert isinstance(answers[0].exception(0), StoreFailed)
+
+
+def test_an_answer_that_nobody_wants_any_more_harms_nobody(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with memory_in(place_of(tmp_path / "file" / "history.db", tmp_path)) as memory:
+        for _ in range(100):
+            memory.settled().cancel()
+        wait_for_trouble(memory)
+        for _ in range(100):
+            memory.settled().cancel()
+        assert refused(memory)
+
+
+def test_a_mistake_in_a_question_is_raised_where_it_was_asked(tmp_path: Path) -> None:
+    with memory_in(place_of("", tmp_path)) as memory:
+        with pytest.raises(ZeroDivisionError):
+            memory.ask(lambda _: 1 // 0).result(_SECONDS)
+        call(memory, 1)
+        assert numbers(events(memory)) == [1]
+
+
+def test_a_report_that_no_database_takes_does_not_hold_up_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with memory_in(place_of("", tmp_path)) as memory:
+        call(memory, 1)
+        list_tools(memory, Tool(ToolKey("mcp", "git", "odd"), "", {"one": 1, 2: "two"}))  # type: ignore
+        call(memory, 2)
+        assert numbers(events(memory)) == [1, 2]
+    assert ["A report was not written" in x for x in said(caplog)] == [True]
+
+
+def test_a_fork_of_the_process_leaves_the_history_alone(tmp_path: Path) -> None:
+    """Its thread and its connection are the parent's."""
+    with memory_in(place_of("", tmp_path)) as memory:
+        call(memory, 1)
+        settle(memory)
+        if (child := os.fork()) == 0:
+            call(memory, 2)
+            is_refused = memory.settled().done()
+            memory.close(_SECONDS)
+            os._exit(0 if is_refused else 1)
+        assert os.waitpid(child, 0)[1] == 0
+        call(memory, 3)
+        assert numbers(events(memory)) == [1, 3]
+
+
+def test_what_waits_does_not_fill_the_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The newest is kept, and it is said that the oldest is not."""
+    monkeypatch.setattr(writer, "_MOST_WAITING", 100)
+    folder = tmp_path / ".xircuits"
+    folder.write_text("not a folder")
+    with memory_in(place_of("", tmp_path)) as memory:
+        call(memory, *range(250))
+        wait_for_trouble(memory)
+        wait_until(lambda: len(said(caplog)) > 1, "it is said", _SECONDS)
+        folder.unlink()
+        settle(memory)
+        assert numbers(events(memory)) == list(range(150, 250))
+    assert [x for x in said(caplog) if "left out" in x]
+    assert said(caplog)[-1].startswith("150 things that happened could not")
+
+
+def test_what_is_kept_of_calls_counts_by_its_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of characters may be kept of each."""
+    monkeypatch.setattr(writer, "_MOST_WAITING", 100)
+    folder = tmp_path / ".xircuits"
+    folder.write_text("not a folder")
+    with memory_in(place_of("", tmp_path)) as memory:
+        call(memory, *range(50), words="x" * 1500)  # of more, it is the beginning of a text
+        wait_for_trouble(memory)
+        folder.unlink()
+        settle(memory)
+        assert numbers(events(memory)) == list(range(36, 50))
+
+
+def test_what_waits_for_a_lock_does_not_fill_the_memory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That may take long, and is no failure yet."""
+    monkeypatch.setattr(writer, "_MOST_WAITING", 100)
+    with locked_by_another_program(lasting(tmp_path)) as (memory, other):
+        call(memory, *range(1000, 5000))
+        answer = memory.settled()
+        other.execute("COMMIT")
+        answer.result(_SECONDS)
+        found = numbers(events(memory))
+        assert found[-100:] == list(range(4900, 5000))
+        assert len(found) < 2000
+        assert memory.trouble == ""
+    assert [x for x in said(caplog) if "left out" in x]
+
+
+def test_what_cannot_be_written_at_the_end_is_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with memory_in(place_of(tmp_path / "file" / "history.db", tmp_path)) as memory:
+        call(memory, 1, 2, 3)
+        wait_for_trouble(memory)
+    assert len(said(caplog)) == 2
+    assert said(caplog)[1].startswith("3 things that happened could not")

@@ -1,0 +1,177 @@
+"""Records are what the log comes to, now and then, in memory, in a file and on a server."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from tests.history.test_stores_log import ODD_NAMES
+from tests.support.databases import Server, place_of
+from tests.support.histories import rebuild
+from xai_mcp_agent import Records, Subject, Tool, ToolKey
+from xai_mcp_agent.core.kinds import MCP, STATIC
+from xai_mcp_agent.history import projection, tables
+from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.queries import When, events_in, last_listed, record_named, records_at
+from xai_mcp_agent.history.recording.report_writer import ReportWriter
+from xai_mcp_agent.history.recording.reports import (
+    Called,
+    Decided,
+    Failed,
+    Listed,
+    Lost,
+    Report,
+    Seeded,
+)
+from xai_mcp_agent.history.records import last_seen
+from xai_mcp_agent.history.store import Store, open_store
+
+NOON = datetime(2026, 7, 28, 12, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def recorder(place: Place) -> Iterator[ReportWriter]:
+    made = ReportWriter(open_store(place), str)
+    yield made
+    made.close()
+
+
+def tool(source: str, name: str, words: str = "") -> Tool:
+    return Tool(ToolKey("mcp", source, name), words, {"type": "object"})
+
+
+def listed(source: str, *tools: Tool, connected: bool = False) -> Listed:
+    return Listed(Subject(MCP, source), NOON, tools, connected, "stdio", source.upper())
+
+
+def life(seed: int) -> list[Report]:
+    """Something of everything that can happen, by chance."""
+    chance, reports = random.Random(seed), list[Report]()
+    for minute in range(80):
+        source, name = chance.choice("ab"), chance.choice("xyz")
+        subject = Subject(MCP, source, name)
+        some = [tool(source, x, chance.choice("12")) for x in "xyz" if chance.random() < 0.7]
+        what: list[Report] = [
+            listed(source, *some, connected=chance.random() < 0.3),
+            Lost(subject.anchor, NOON, "closed"),
+            Failed(subject.anchor, NOON, chance.choice(("slow", "gone"))),
+            Seeded(STATIC, NOON, (tool("", name, chance.choice("12")),)),
+            Called(subject, NOON, chance.random(), chance.choice(("", "", "no"))),
+            Called(subject, NOON, chance.random()),
+            Decided(subject, NOON, chance.choice(("enabled", "disabled"))),
+        ]
+        reports.append(replace(chance.choice(what), time=NOON + timedelta(minutes=minute)))
+    return reports
+
+
+def replayed(store: Store, until: int) -> Records:
+    """What is in the log up to there, event by event."""
+    return Records().fold(events_in(store, Range(until=until)))
+
+
+def taken(store: Store) -> int:
+    with store.reading() as connection:
+        return connection.execute(select(func.count()).select_from(tables.snapshots)).scalar_one()
+
+
+def test_views_of_the_past_are_what_the_events_until_then_come_to(
+    recorder: ReportWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With snapshots on the way, and in transactions of one report or several."""
+    monkeypatch.setattr(projection, "_EVENTS_BETWEEN", 15)
+    reports = life(1)
+    for first in range(0, 40, 4):
+        recorder.record(reports[first : first + 4])
+    for report in reports[40:]:
+        recorder.record([report])
+    store = recorder.store
+    events = events_in(store, Range())
+    assert taken(store) > 3
+    for event in events:
+        assert records_at(store, When(position=event.position)) == replayed(store, event.position)
+    moment = events[len(events) // 2].time
+    last = max(x.position for x in events if x.time <= moment)
+    assert records_at(store, When(time=moment)) == replayed(store, last)
+    assert records_at(store, When(position=0)) == Records()
+
+
+def test_records_are_the_same_made_anew(recorder: ReportWriter) -> None:
+    recorder.record(life(2))
+    store = recorder.store
+    kept = records_at(store, When())
+    assert len(kept.tools) == 9
+    rebuild(store)
+    assert records_at(store, When()) == kept == replayed(store, 10_000)
+
+
+def test_tools_of_any_name_have_records_of_their_own(recorder: ReportWriter) -> None:
+    alike = [("a_b", "c"), ("a", "b_c"), ("", "a_b_c")]
+    named = [*((x, x) for x in ODD_NAMES), *alike]
+    for source, name in named:
+        recorder.record([listed(source, tool(source, name, name), connected=True)])
+        recorder.record([Called(Subject(MCP, source, name), NOON, 0.1, name)])
+    records = records_at(recorder.store, When()).tools
+    assert records.keys() == {Subject(MCP, *x) for x in named}
+    assert all(x.usage.last_error == x.name and x.usage.calls == 1 for x in records.values())
+
+
+def test_a_megabyte_of_description_is_compared_and_kept(recorder: ReportWriter) -> None:
+    long = "\0ä" * 500_000
+    for words in (long, long, long + "."):
+        recorder.record([listed("a", tool("a", "x", words))])
+    events = events_in(recorder.store, Range(subject=Subject(MCP, "a", "x")))
+    assert [x.change for x in events] == ["discovered", "changed"]
+    assert [len(x.payload["description"]) for x in events] == [1_000_000, 1_000_001]
+
+
+def test_what_is_secret_in_a_definition_is_hidden_wherever_it_stands(place: Place) -> None:
+    """The JSON of it stays JSON."""
+    schema = {
+        "type": "object",
+        "properties": {"12345678": {"default": 12345678, "enum": [True, 0.5, 12345678.5, "x"]}},
+        "description": "use 12345678",
+    }
+    made = ReportWriter(open_store(place), lambda text: text.replace("12345678", "***"))
+    made.record([listed("a", Tool(ToolKey("mcp", "a", "x"), "", schema))])
+    (event,) = events_in(made.store, Range(subject=Subject(MCP, "a", "x")))
+    assert event.payload["parameters"] == {
+        "type": "object",
+        "properties": {"***": {"default": "***", "enum": [True, 0.5, "***.5", "x"]}},
+        "description": "use ***",
+    }
+    made.close()
+
+
+def test_projects_in_one_database_have_records_of_their_own(
+    postgresql: Server, tmp_path: Path
+) -> None:
+    url = postgresql.new_database()
+    made = [ReportWriter(open_store(place_of(url, tmp_path / x)), str) for x in ("one", "two")]
+    made[0].record([listed("a", tool("a", "x"), connected=True)])
+    assert records_at(made[1].store, When()) == Records()
+    rebuild(made[1].store)
+    assert len(records_at(made[0].store, When()).tools) == 1
+    for recorder in made:
+        recorder.close()
+
+
+def test_one_tool_is_known_by_itself_as_it_is_among_all(recorder: ReportWriter):
+    """Whatever its names; without what is known of a hundred thousand others."""
+    named = [tool(name, other) for name in ODD_NAMES for other in (*ODD_NAMES, "x")]
+    drawn = Seeded(STATIC, NOON, (Tool(ToolKey("tools", "", "drawn"), "", {}),))
+    recorder.record([*life(3), *(listed(x.source, x, connected=True) for x in named), drawn])
+    known = records_at(recorder.store, When())
+    for subject, record in known.tools.items():
+        source = known.sources.get(subject.anchor)
+        told = record_named(recorder.store, subject.shown_source, record.name)
+        assert told == replace(record, last_seen=last_seen(record, source))
+    for source in known.sources.values():
+        assert last_listed(recorder.store, source.name)[1] == source.last_sync
+    assert last_listed(recorder.store, "nobody")[1] is None

@@ -1,0 +1,46 @@
+"""How long calls take is known to a few percent, however many there were."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent import Usage
+from xai_mcp_agent.history.records import Call
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+durations = st.lists(st.floats(1e-5, 3600), min_size=1, max_size=60)
+
+
+def after(seconds: list[float]) -> Usage:
+    """The usage of a tool whose calls took so long."""
+    return Usage().with_calls(Call(NOW, one, "") for one in seconds)
+
+
+@given(durations)
+def test_mean_and_p95_are_those_of_the_calls(seconds: list[float]):
+    """Issue: the 95th percentile, of the calls themselves, not of a sample; to 2.5 %."""
+    usage = after(seconds)
+    exact = sorted(seconds)[math.ceil(0.95 * len(seconds)) - 1]
+    assert usage.p95_seconds == pytest.approx(exact, rel=0.026)
+    assert usage.mean_seconds == pytest.approx(math.fsum(seconds) / len(seconds))
+
+
+def test_a_tool_that_was_never_called_has_neither():
+    assert (Usage().mean_seconds, Usage().p95_seconds) == (None, None)
+
+
+def test_a_call_that_took_no_time_that_can_be_measured_counts():
+    usage = after([0.0, 0.0])
+    assert usage.calls == 2
+    assert usage.p95_seconds == pytest.approx(0, abs=1e-5)
+
+
+def test_the_last_error_stays_when_later_calls_go_well():
+    usage = Usage().with_calls([Call(NOW, 0.1, "out of memory"), Call(NOW, 0.1, "")])
+    assert (usage.calls, usage.errors, usage.last_error) == (2, 1, "out of memory")

@@ -1,0 +1,202 @@
+"""Tools that a person switched off: no agent is offered them, and nothing brings them back."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import names_of
+from tests.support.fault_server import entry
+from tests.support.histories import events_of
+from tests.support.model_agents import agent, offered, run, told
+from tests.support.model_endpoint import calls, says
+from tests.support.warm_python import warm_python
+from xai_mcp_agent import Bridge, StoreFailed, UnknownServer, UnknownTool
+from xai_mcp_agent.canvas.toolbelts import define_tool, use_server
+from xai_mcp_agent.history import database, store
+
+GROWING = Path(__file__).parents[1] / "support" / "growing_server.py"
+
+
+def listed(name: str, description: str) -> dict[str, Any]:
+    """A tool as a server lists it."""
+    return {"name": name, "description": description, "inputSchema": {"type": "object"}}
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working folder with two servers: one whose tools change, one for each start anew."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+    changing = entry(
+        tools=[listed("pay", "Pays."), listed("ask", "Asks.")],
+        then={"tools": [listed("pay", "Pays, and more."), listed("ask", "Asks.")]},
+        journal=str(tmp_path / "journal"),
+    )
+    growing = {"command": warm_python(), "args": [str(GROWING)]}
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {"grow": growing, "shop": changing}}))
+    return file
+
+
+def test_a_tool_that_is_switched_off_is_not_offered_and_a_person_can_call_it(settings: Path):
+    """Issue: a disabled tool is offered to no agent; a person's own call is a person's."""
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with Bridge.open(settings) as bridge:
+        (choice,) = bridge.disable("shop", "pay")
+        assert (choice.tool, choice.decision, choice.is_new) == ("pay", "disabled", True)
+        with agent(ctx, calls(("shop_pay", {}))) as endpoint:
+            run(ctx)
+        assert list(offered(endpoint)) == ["shop_ask"]
+        assert "'shop_pay' cannot be used: a person has switched it off" in told(endpoint)
+        assert bridge.call_tool("shop", "pay").text == "this is pay"
+        assert names_of(bridge.list_tools("shop")) == ["pay", "ask"]
+
+
+def test_it_stays_off_when_everything_is_new_the_process_and_the_definition(settings: Path):
+    with Bridge.open(settings) as bridge:
+        bridge.disable("shop", "pay")
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)  # a second start: it lists another definition
+    with agent(ctx) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]
+
+
+def test_it_stays_off_when_its_server_lists_it_anew_and_is_connected_anew(settings: Path):
+    with Bridge.open(settings) as bridge:
+        bridge.disable("shop", "pay")
+        bridge.refresh("shop")
+        bridge.disconnect("shop")
+        bridge.connect("shop", wait=True)
+        again = bridge.disable("shop", "pay")
+        kinds = [(x.change, x.event_kind, x.source) for x in events_of(bridge)]
+    assert [x.is_new for x in again] == [False]
+    assert kinds.count(("disabled", "decision", "user")) == 1
+
+
+def test_what_another_process_decides_counts_in_the_next_run(settings: Path):
+    """A notebook goes on while somebody uses the command line."""
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "grow", None)
+    with agent(ctx, says("one"), says("two")) as endpoint, Bridge.open(settings) as other:
+        run(ctx)
+        other.disable("grow", "shrink")
+        run(ctx)
+        other.enable("grow", "shrink")
+        run(ctx)
+    before = ["grow_grow", "grow_shrink"]
+    assert [list(offered(endpoint, x)) for x in range(3)] == [before, ["grow_grow"], before]
+
+
+def test_it_leaves_at_the_next_step_of_a_run_of_the_same_process(settings: Path):
+    """MCPEnableTool in a branch, say; a call that the model has begun is refused."""
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "grow", None)
+
+    def switch_off(ctx: dict[str, Any], text: str, _: Any) -> str:
+        ctx["mcp_bridge"].bridge.disable("grow", "shrink")
+        return "off"
+
+    define_tool(ctx, None, "switch", "Switches shrink off.", switch_off)
+    shrink = ("grow_shrink", {"name": "x"})
+    with agent(ctx, calls(("switch", {})), calls(shrink)) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint, 0)) == ["switch", "grow_grow", "grow_shrink"]
+    assert list(offered(endpoint, 1)) == ["switch", "grow_grow"]
+    assert "a person has switched it off" in told(endpoint)
+
+
+def test_a_drawn_tool_can_be_switched_off_too(settings: Path):
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    define_tool(ctx, None, "shout", "Says a text loudly.", lambda _c, text, _a: text.upper())
+    with agent(ctx):
+        run(ctx)  # from then on the history knows it
+    with Bridge.open(settings) as bridge:
+        bridge.disable("canvas", "shout")
+    with agent(ctx, calls(("shout", {"input": "x"}))) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_pay", "shop_ask"]
+    assert "a person has switched it off" in told(endpoint)
+
+
+def test_our_own_tools_can_be_switched_off_too(settings: Path):
+    """A long result is shown as far as it goes, and nothing is said of a tool to read the rest."""
+    ctx: dict[str, Any] = {}
+    define_tool(ctx, None, "talk", "Talks.", lambda _c, _text, _a: "word " * 10_000)
+    page = {"result_id": "none", "start": 0}
+    with agent(ctx, calls(("talk", {})), calls(("read_result", page))) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint, 1)) == ["talk", "read_result"]
+    own = ctx["mcp_bridge"].bridge
+    assert own.tool_record("built-in", "read_result").usage.calls == 1
+    with Bridge.open(settings) as bridge:
+        bridge.disable("built-in", "read_result")
+    with agent(ctx, calls(("talk", {})), calls(("read_result", {}))) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint, 1)) == ["talk"]
+    assert "are left out here ...]" in endpoint.requests[1].body["messages"][-1]["content"]
+    assert "'read_result' cannot be used: a person has switched it off" in told(endpoint)
+
+
+def test_a_tool_that_is_gone_for_now_can_be_switched_off(settings: Path):
+    with Bridge.open(settings) as bridge:
+        bridge.call_tool("grow", "grow", {"name": "extra"})
+        bridge.list_tools("grow")
+    with Bridge.open(settings) as bridge:
+        assert [x.is_new for x in bridge.disable("grow", "extra")] == [True]
+        bridge.call_tool("grow", "grow", {"name": "extra"})
+        ctx: dict[str, Any] = {}
+        use_server(ctx, "grow", None)
+        with agent(ctx, calls(("grow_grow", {"name": "extra"}))) as endpoint:
+            run(ctx)
+    assert "grow_extra" not in offered(endpoint, 1)
+
+
+def test_a_name_that_nobody_knows_is_an_error_with_the_nearest(settings: Path):
+    with Bridge.open(settings) as bridge:
+        with pytest.raises(UnknownTool, match=r"shop has no tool 'pai'.* Did you mean 'pay'"):
+            bridge.disable("shop", "ask", "pai")
+        with pytest.raises(UnknownServer, match=r"No MCP server 'shp'.*Known: shop"):
+            bridge.disable("shp", "pay")
+        assert [x.change for x in events_of(bridge) if x.event_kind == "decision"] == []
+
+
+def test_a_store_that_cannot_be_used_stops_no_run_and_what_is_decided_counts_here(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Fail open, fail loudly: the agent goes on, and who decided hears that it is not kept."""
+    monkeypatch.setenv("XAI_MCP_STORE", str(settings / "no_folder" / "history.db"))
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with agent(ctx) as endpoint:
+        with pytest.raises(StoreFailed):
+            ctx["mcp_bridge"].bridge.disable("shop", "pay")
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]
+
+
+def test_it_stays_off_where_the_history_can_be_read_and_not_written(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A folder that nobody may write, or a program that keeps the file locked, as here."""
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
+    with Bridge.open(settings) as bridge:
+        bridge.disable("shop", "pay")
+        file = Path(bridge.store().place)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ctx: dict[str, Any] = {}
+        use_server(ctx, "shop", None)
+        with agent(ctx) as endpoint:
+            run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]

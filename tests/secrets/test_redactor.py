@@ -1,0 +1,91 @@
+"""No secret of a run stands on the screen, however much of the run is shown.
+
+Who decided it: design.md section 1, secrets are never shown.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fault_server import entry
+from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.screens import STARTED, Paper
+from xai_mcp_agent.agent.events import TextArrived
+from xai_mcp_agent.canvas import servers
+from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
+from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
+from xai_mcp_agent.secrets.redactor import Redactor
+from xai_mcp_agent.secrets.secrets import Secrets
+
+PASSWORD, KEY, FROM_ENVIRONMENT = "correct-horse-battery", "my-own-model-key", "staple-of-the-shell"
+TOKEN = "sk-" + "a1b2c3d4" * 3
+ALL = (PASSWORD, KEY, FROM_ENVIRONMENT, TOKEN)
+
+
+@pytest.fixture(autouse=True)
+def _settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings with the server `it`, which is given a password."""
+    file = tmp_path / "mcp_settings.json"
+    server = {**entry(), "env": {"IT_PASSWORD": PASSWORD}}
+    file.write_text(json.dumps({"mcpServers": {"it": server}}), encoding="utf-8")
+    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
+    monkeypatch.setenv("SOME_API_KEY", FROM_ENVIRONMENT)
+
+
+@pytest.mark.parametrize("show", ["quiet", "normal", "verbose"])
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_model_and_tools_say_is_shown_without_secrets(
+    capsys: pytest.CaptureFixture[str], show: str, fails: bool
+) -> None:
+    ctx: dict[str, Any] = {}
+    said = " and ".join(ALL)
+
+    def leak(_ctx: Any, text: str, _: Any) -> str:
+        if fails:
+            raise ValueError(said)
+        return json.dumps({"it": text}) + "\n" + said
+
+    define_tool(ctx, None, "leak", f"Never say {PASSWORD}.", leak)
+    belt = make_toolbelt(ctx, None)
+    replies = [calls(("leak", {"input": said}), text=f"I say {said}."), says(f"It was {said}.")]
+    with model_endpoint(replies) as endpoint:
+        model = {"provider": "openai", "model": "m", "base_url": endpoint.base_url}
+        prompt = f"The password is {PASSWORD}."
+        init_agent(ctx, "it", toolbelt_spec=belt, api_key=KEY, system_prompt=prompt, **model)
+        run_agent(ctx, "it", "Go!", outcome=CanvasRun(), show=show)
+    shown = capsys.readouterr().out
+    assert ("***" in shown) is (fails or show != "quiet")
+    for secret in ALL:
+        assert secret not in shown
+
+
+def test_a_call_without_a_model_is_shown_without_secrets(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    servers.call_tool({}, "it", "echo", {"text": PASSWORD}, None)
+    shown = capsys.readouterr().out
+    assert "echo" in shown
+    assert "***" in shown
+    assert PASSWORD not in shown
+
+
+def test_a_secret_that_is_streamed_in_pieces_is_hidden() -> None:
+    paper = Paper()
+    with paper.console() as console:
+        console.hide(Redactor([Secrets([PASSWORD])]))
+        console.show(STARTED)
+        for piece in ("It is cor", "rect-horse", "-battery", ", I think."):
+            console.show(TextArrived(piece))
+    assert paper.lines[-1].endswith("It is ***, I think.")
+
+
+def test_a_word_of_the_environment_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A desktop sets such variables; an answer about it must stay readable."""
+    monkeypatch.setenv("DESKTOP_SESSION", "ubuntu")
+    text = "The key: ubuntu is a system, its session opens with a password."
+    assert Redactor([])(text) == text

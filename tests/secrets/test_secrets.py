@@ -1,0 +1,140 @@
+"""Secrets stay out of everything that is printed."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import pickle
+import time
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent import Secret
+from xai_mcp_agent.secrets.secrets import MIN_SECRET_LENGTH, Secrets
+
+KEY = "s3cr/et+k=y&\"'\\é"
+
+# A letter or digit in it, or it would be a mask already; a digit keeps it from being a word.
+secret_texts = st.text(min_size=MIN_SECRET_LENGTH, max_size=60).map(lambda text: f"7{text}")
+
+
+def test_a_secret_shows_stars_however_it_is_printed() -> None:
+    """design.md 1.7: nothing leaks."""
+    secret = Secret(KEY)
+    assert [repr(secret), str(secret), f"{secret}", f"{[secret]}"] == ["***"] * 3 + ["[***]"]
+    assert f"{secret:>5}" == "  ***"
+
+
+def test_a_secret_gives_its_text_back_only_when_asked() -> None:
+    assert Secret(KEY).reveal() == KEY
+
+
+def test_an_empty_secret_is_false() -> None:
+    assert not Secret("")
+    assert Secret("x")
+
+
+def test_a_secret_survives_copying_and_pickling() -> None:
+    """Xircuits copies port values."""
+    secret = Secret(KEY)
+    assert copy.deepcopy(secret) == secret
+    assert pickle.loads(pickle.dumps(secret)).reveal() == KEY
+    assert len({secret, Secret(KEY), Secret("other")}) == 2
+
+
+def test_a_secret_is_not_text_that_json_would_write_out() -> None:
+    with pytest.raises(TypeError):
+        json.dumps(Secret(KEY))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KEY,
+        f"https://example.com/?key={quote(KEY)}",
+        f"https://example.com/?key={quote(KEY, safe='')}",
+        "https://example.com/?key=s3cr%2fet%2bk%3dy%26%22%27%5c%c3%a9",
+        json.dumps({"key": KEY}),
+        json.dumps({"key": KEY}, ensure_ascii=False),
+        json.dumps({"result": json.dumps({"key": KEY})}),
+        repr({"key": KEY}),
+        "Basic " + base64.b64encode(f"somebody:{KEY}".encode()).decode(),
+        base64.urlsafe_b64encode(KEY.encode()).decode(),
+    ],
+)
+def test_a_secret_is_found_in_the_forms_it_travels_in(text: str) -> None:
+    masked = Secrets([KEY]).redact(text)
+    assert "***" in masked
+    for piece in ("s3cr", "et+k", quote(KEY, safe="")[:6], "k=y"):
+        assert piece not in masked.replace("key", "").replace("k=***", "")
+
+
+@pytest.mark.parametrize("before", ["", "u:", "us:", "use:"])
+def test_basic_authentication_is_masked_whatever_the_user_name(before: str) -> None:
+    header = base64.b64encode(f"{before}correct-horse-battery".encode()).decode()
+    masked = Secrets(["correct-horse-battery"]).redact(header)
+    assert "***" in masked
+    assert len(masked) <= len(before) * 2 + 7
+
+
+def test_the_longest_secret_is_masked_first() -> None:
+    assert Secrets(["abcdef", "abcdefghi"]).redact("abcdefghi") == "***"
+
+
+def test_short_texts_and_common_words_are_left_readable() -> None:
+    """Masking every `1` or `default` hides nothing and ruins what is read."""
+    secrets = Secrets(["abc", "12345", "default", "Bearer", "", "   ", "******"])
+    text = "abc 12345 default Bearer    ******"
+    assert secrets.redact(text) == text
+
+
+def test_a_key_of_many_lines_is_masked_line_by_line() -> None:
+    """A server's stderr is read by lines."""
+    lines = ["-----BEGIN KEY-----", "MIIEvQIBADANBgkqhkiG9w0B", "AQEFAASCBKcwggSjAgEAAoIB"]
+    secrets = Secrets(["\n".join(lines)])
+    assert secrets.redact(f"bad line: {lines[1]}") == "bad line: ***"
+    assert secrets.redact(lines[0]) == lines[0]
+
+
+def test_a_secret_added_later_is_masked_too() -> None:
+    secrets = Secrets()
+    assert secrets.redact("late-secret") == "late-secret"
+    secrets.add(Secret("late-secret"))
+    assert secrets.redact("late-secret") == "***"
+
+
+def test_secrets_do_not_show_themselves() -> None:
+    assert repr(Secrets([KEY])) == "<Secrets: 1 known>"
+
+
+def test_a_megabyte_is_masked_in_a_fraction_of_a_second() -> None:
+    """Whole tool results pass through it."""
+    secrets = Secrets(f"token-{i}-{i * 7919:x}" for i in range(50))
+    text = "a line of an ordinary log, token- and all\n" * 25_000
+    secrets.redact("warm up")
+    begin = time.thread_time()
+    secrets.redact(text)
+    assert time.thread_time() - begin < 1
+
+
+@given(secret=secret_texts, before=st.text(), after=st.text())
+def test_mask_never_leaves_the_secret_in(secret: str, before: str, after: str) -> None:
+    secrets = Secrets([secret])
+    masked = secrets.redact(f"{before}{secret}{after}")
+    assert secret not in masked
+    assert json.dumps(secret)[1:-1] not in secrets.redact(json.dumps(f"{before}{secret}{after}"))
+
+
+@given(found=st.lists(secret_texts, max_size=5), text=st.text())
+def test_mask_leaves_no_secret_of_many(found: list[str], text: str) -> None:
+    masked = Secrets(found).redact(text + "".join(found) + text)
+    assert not [secret for secret in found if secret in masked]
+
+
+@given(text=st.text())
+def test_without_secrets_mask_changes_nothing(text: str) -> None:
+    assert Secrets().redact(text) == text

@@ -1,0 +1,217 @@
+"""A server's questions during a call: answered by a program, declined, too late, in both eras."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from tests.support.asking_server import COLOUR, asking_entry, form, page
+from tests.support.bridges import bridge_with, status_of
+from xai_mcp_agent import Answer, Bridge, Icon, Question, ServerError, ToolResult
+
+WAYS = ["stdio", "stdio_old", "http", "http_old"]
+
+
+class Programmed:
+    """Answers what a test says, and keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Question] = []
+        self.next: Answer | Exception | threading.Event = Answer.accepted({"colour": "red"})
+
+    def __call__(self, question: Question) -> Answer:
+        self.asked.append(question)
+        match self.next:
+            case Exception():
+                raise self.next
+            case threading.Event():
+                self.next.wait(20)
+                return Answer.accepted({"colour": "late"})
+            case answer:
+                return answer
+
+
+@pytest.fixture(scope="module")
+def program() -> Programmed:
+    """Answers for the servers of this file."""
+    return Programmed()
+
+
+@pytest.fixture(scope="module")
+def servers(asking_url: str, program: Programmed) -> Generator[Bridge]:
+    """The asking server in every way; `no` and `defaults` have other settings."""
+    known = {
+        "stdio": asking_entry(timeout=10),
+        "stdio_old": asking_entry(mode="legacy"),
+        "http": {"url": asking_url},
+        "http_old": {"url": asking_url, "mode": "legacy"},
+        "defaults": {"url": asking_url, "elicitation": "defaults"},
+        "no": {"url": asking_url, "elicitation": "decline"},
+        "no_old": {"url": asking_url, "mode": "legacy", "elicitation": "decline"},
+        "hasty": {"url": asking_url, "elicitationTimeout": 0.2},
+        "hasty_old": {"url": asking_url, "mode": "legacy", "elicitationTimeout": 0.2},
+        "short_old": {"url": asking_url, "mode": "legacy", "timeout": 1},
+    }
+    with Bridge({"mcpServers": known}, answer=program) as bridge:
+        bridge.connect(wait=True)
+        yield bridge
+
+
+def asked(
+    bridge: Bridge, server: str, request: dict[str, Any], **more: Any
+) -> tuple[Any, ToolResult]:
+    """What the server was answered, and the whole result."""
+    result = bridge.call_tool(server, "ask", {**request, **more})
+    assert not result.is_error, result.text
+    return json.loads(result.text), result
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_form_is_answered_by_the_program(servers: Bridge, program: Programmed, server: str):
+    """MCP, elicitation, form mode."""
+    program.asked, program.next = [], Answer.accepted({"colour": "red"})
+    told, result = asked(servers, server, form())
+    assert (told["action"], told["content"]) == ("accept", {"colour": "red"})
+    assert result.notes == ()
+    assert program.asked == [Question(server, "Which colour?", COLOUR)]
+
+
+@pytest.mark.parametrize("server", WAYS)
+def test_a_page_to_open_is_accepted_without_content(
+    servers: Bridge, program: Programmed, server: str
+):
+    """MCP, elicitation, URL mode."""
+    program.asked, program.next = [], Answer.accepted({"left": "out"})
+    told, _ = asked(servers, server, page("https://example.org/sign-in"))
+    assert told["action"] == "accept"
+    assert "content" not in told
+    assert [x.url for x in program.asked] == ["https://example.org/sign-in"]
+    assert program.asked[0].schema is None
+
+
+@pytest.mark.parametrize("server", WAYS)
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_a_refusal_reaches_the_server_the_notes_and_the_log(
+    servers: Bridge,
+    program: Programmed,
+    server: str,
+    action: Any,
+    caplog: pytest.LogCaptureFixture,
+):
+    program.next = Answer(action, reason="not today")
+    with caplog.at_level(logging.WARNING):
+        told, result = asked(servers, server, form())
+    assert told["action"] == action
+    assert [x for x in result.notes if "A question of the server" in x and "not today" in x]
+    said = f"xai_mcp_agent.servers.{server}", logging.WARNING, result.notes[0]
+    assert said in caplog.record_tuples
+
+
+@pytest.mark.parametrize("server", ["http", "http_old"])
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (Answer.accepted({"colour": 7}), "colour"),
+        (KeyError("oops"), "raised KeyError"),
+        ({"colour": "red"}, "gave a dict, not an Answer"),
+    ],
+    ids=["does not fit the form", "raises", "is no answer"],
+)
+def test_a_program_that_answers_wrongly_gives_no_answer_and_harms_nothing(
+    servers: Bridge, program: Programmed, server: str, given: Any, says: str
+):
+    program.next = given
+    told, result = asked(servers, server, form())
+    assert told["action"] == "cancel"
+    assert says in result.notes[0]
+
+
+@pytest.mark.parametrize("server", ["hasty", "hasty_old"])
+def test_an_answer_is_not_waited_for_longer_than_the_settings_say(
+    servers: Bridge, program: Programmed, server: str
+):
+    program.next = release = threading.Event()
+    try:
+        told, result = asked(servers, server, form())
+    finally:
+        release.set()
+    assert told["action"] == "cancel"
+    assert "within 0.2 s" in result.notes[0]
+
+
+def test_the_time_of_a_call_stands_still_while_somebody_is_asked(
+    servers: Bridge, program: Programmed
+):
+    """The call has one second; whoever answers takes longer."""
+    program.next = release = threading.Event()
+    timer = threading.Timer(1.5, release.set)
+    timer.start()
+    told, _ = asked(servers, "short_old", form())
+    assert told["content"] == {"colour": "late"}
+
+
+def test_several_rounds_of_questions_are_answered(servers: Bridge, program: Programmed):
+    """MCP 2026-07-28: a server may ask again with what it was told."""
+    program.asked, program.next = [], Answer.accepted({"colour": "red"})
+    told, _ = asked(servers, "http", form(), rounds=3)
+    assert told["action"] == "accept"
+    assert len(program.asked) == 3
+
+
+def test_endless_rounds_of_questions_end(servers: Bridge, program: Programmed):
+    program.asked, program.next = [], Answer.accepted({"colour": "red"})
+    with pytest.raises(Exception, match="asked again and again"):
+        servers.call_tool("http", "ask", {**form(), "rounds": 1000})
+    assert len(program.asked) < 20
+
+
+def test_the_settings_can_have_defaults_accepted(servers: Bridge, program: Programmed):
+    program.asked = []
+    told, _ = asked(servers, "defaults", form())
+    assert told["content"] == {"colour": "blue"}
+    needed = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+    told, result = asked(servers, "defaults", form(schema=needed))
+    assert told["action"] == "decline"
+    assert "these have no default: age" in result.notes[0]
+    assert program.asked == []
+
+
+@pytest.mark.parametrize("server", ["no", "no_old"])
+def test_what_the_settings_switch_off_is_not_declared(servers: Bridge, server: str):
+    assert "elicitation" not in json.loads(servers.call_tool(server, "declared").text)
+    assert "elicitation" in json.loads(servers.call_tool("http", "declared").text)
+
+
+def test_where_nobody_can_be_asked_the_reason_says_what_to_do():
+    with bridge_with(it=asking_entry()) as bridge:
+        told, result = asked(bridge, "it", form())
+    assert told["action"] == "decline"
+    assert '"elicitation": "defaults"' in result.notes[0]
+
+
+@pytest.mark.parametrize("action", ["accept", "decline"])
+def test_pages_that_a_refusal_wants_opened_are_asked_for_and_the_call_is_for_the_caller_to_repeat(
+    servers: Bridge, program: Programmed, action: Any
+):
+    """MCP 2025-11-25, error -32042: what the person does on the page takes its time."""
+    program.asked, program.next = [], Answer(action)
+    with pytest.raises(ServerError, match="Finish what the page asks of you") as raised:
+        servers.call_tool("http_old", "locked")
+    assert raised.value.code == -32042
+    assert [x.url for x in program.asked] == ["https://example.org/sign-in"]
+
+
+@pytest.mark.parametrize("server", ["http", "http_old"])
+def test_titles_and_icons_are_kept_as_data(servers: Bridge, server: str):
+    icons = (Icon("data:image/png;base64,AA==", "image/png", ("48x48",)),)
+    tool = next(x for x in servers.list_tools(server) if x.name == "locked")
+    (resource,), (prompt,) = servers.list_resources(server), servers.list_prompts(server)
+    assert (tool.title, tool.icons) == ("Sign in first", icons)
+    assert (resource.title, resource.icons) == ("A page", icons)
+    assert (prompt.title, prompt.icons) == ("A prompt", icons)
+    assert status_of(servers, server).server == "Asks 1.0"

@@ -1,0 +1,168 @@
+"""URLs that cannot be reached: names, certificates, proxies and old protocols are told apart."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import trustme
+
+from tests.support.bridges import bridge_with
+from tests.support.fault_http import fault_http
+from xai_mcp_agent import SourceFailed
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    """Signs certificates, and is trusted by nobody who was not told."""
+    return trustme.CA()
+
+
+def secured(certificate: trustme.LeafCert) -> ssl.SSLContext:
+    """What a server with this certificate needs."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    certificate.configure_cert(context)
+    return context
+
+
+def failure_of(url: str) -> SourceFailed:
+    """Why a server at this URL cannot be used."""
+    with bridge_with(it={"url": url}) as bridge, pytest.raises(SourceFailed) as caught:
+        bridge.list_tools("it")
+    return caught.value
+
+
+@pytest.fixture
+def trusting(authority: trustme.CA, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SSL_CERT_FILE names the authority, as the error tells people to do."""
+    file = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(str(file))
+    monkeypatch.setenv("SSL_CERT_FILE", str(file))
+
+
+@pytest.mark.usefixtures("trusting")
+def test_a_certificate_that_the_environment_vouches_for_is_trusted(authority: trustme.CA):
+    with (
+        fault_http(era="modern", tls=secured(authority.issue_cert("127.0.0.1"))) as peer,
+        bridge_with(it=peer.entry()) as bridge,
+    ):
+        assert bridge.call_tool("it", "echo", {"text": "safe"}).text == "safe"
+
+
+def test_a_certificate_that_nobody_vouches_for_is_not_trusted(authority: trustme.CA):
+    with fault_http(tls=secured(authority.issue_cert("127.0.0.1"))) as peer:
+        error = failure_of(peer.url)
+        assert peer.requests == []
+    assert "CERTIFICATE_VERIFY_FAILED" in error.problem
+    assert "SSL_CERT_FILE can name a PEM file that vouches for it" in error.next_step
+
+
+@pytest.mark.usefixtures("trusting")
+def test_a_certificate_that_has_expired_is_said(authority: trustme.CA):
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    with fault_http(tls=secured(authority.issue_cert("127.0.0.1", not_after=yesterday))) as peer:
+        error = failure_of(peer.url)
+    assert "certificate has expired" in error.problem
+    assert "renew its certificate; check the clock" in error.next_step
+
+
+@pytest.mark.usefixtures("trusting")
+def test_a_certificate_for_another_name_is_said(authority: trustme.CA):
+    with fault_http(tls=secured(authority.issue_cert("elsewhere.invalid"))) as peer:
+        assert "write that name in `url`" in failure_of(peer.url).next_step
+
+
+def test_a_file_of_certificates_that_is_not_there_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    error = failure_of("https://127.0.0.1:1/mcp")
+    assert "the certificates that SSL_CERT_FILE names cannot be read" in error.problem
+    assert "Correct SSL_CERT_FILE" in error.next_step
+
+
+@pytest.mark.usefixtures("trusting")
+def test_a_server_that_wants_another_protocol_over_tls_is_said(authority: trustme.CA):
+    context = secured(authority.issue_cert("127.0.0.1"))
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("DEFAULT@SECLEVEL=0")
+    with fault_http(tls=context) as peer:
+        assert "Its TLS is too old to be safe" in failure_of(peer.url).next_step
+
+
+@contextmanager
+def answering(data: bytes) -> Generator[str]:
+    """Something that says `data` to whoever connects, and hangs up; its host and port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = listening.accept()
+                except OSError:
+                    return  # the end of the test
+                with connection:
+                    connection.recv(65536)
+                    connection.sendall(data)
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield f"127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_what_speaks_http_2_only_is_said():
+    with answering(b"\0\0\x12\4\0\0\0\0\0\0\3\0\0\0\x64\0\4\0\1\0\0\0\2\0\5") as place:
+        error = failure_of(f"http://{place}/mcp")
+    assert "does not speak HTTP/1.1: check the port" in error.next_step
+
+
+def test_a_name_that_nobody_knows_is_said():
+    error = failure_of("http://no-such-host.invalid/mcp")
+    assert "http://no-such-host.invalid/mcp cannot be reached: ConnectError" in error.problem
+    assert error.next_step == "Its name is not known: correct `url`, or check the network."
+
+
+def test_a_server_on_this_machine_is_never_asked_through_a_proxy(monkeypatch: pytest.MonkeyPatch):
+    """httpx2 would send even loopback to the proxy of the environment."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with fault_http(era="modern") as peer:
+        local = peer.url.replace("127.0.0.1", "localhost")
+        with bridge_with(it=peer.entry(), too={"url": local}) as bridge:
+            assert bridge.call_tool("it", "echo", {"text": "near"}).text == "near"
+            assert bridge.call_tool("too", "echo", {"text": "near"}).text == "near"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_cannot_be_used_is_named_without_its_password(
+    scheme: str, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://me:pass-word-1@127.0.0.1:9")
+    error = failure_of(f"{scheme}://example.invalid/mcp")
+    assert "(via the proxy 127.0.0.1:9)" in error.problem
+    assert "Check that the proxy runs" in error.next_step
+    assert "pass-word-1" not in str(error)
+
+
+def test_a_proxy_that_refuses_is_named(monkeypatch: pytest.MonkeyPatch):
+    with answering(b"HTTP/1.1 403 Not for you\r\ncontent-length: 0\r\n\r\n") as place:
+        monkeypatch.setenv("https_proxy", f"http://{place}")
+        error = failure_of("https://example.invalid/mcp")
+    assert f"ProxyError: 403 Not for you (via the proxy {place})" in error.problem
+
+
+def test_no_proxy_is_heeded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.setenv("no_proxy", "example.invalid")
+    assert "proxy" not in failure_of("http://example.invalid/mcp").problem

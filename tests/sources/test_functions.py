@@ -1,0 +1,344 @@
+"""Python functions of a file as a source: found, described, called, and kept from doing harm."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import names_of, status_of
+from tests.support.processes import wait_until
+from xai_mcp_agent import (
+    Bridge,
+    DefinitionChanged,
+    InvalidArguments,
+    SourceFailed,
+    ToolTimeout,
+    UnknownServer,
+    UnknownTool,
+)
+
+# A function that waits for it stands still until the test is over.
+GATE = threading.Event()
+HANGING = "import tests.sources.test_functions as t; t.GATE.wait()\n"
+
+TOOLS = '''
+from datetime import date
+from enum import Enum
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Literal
+import os.path
+from os.path import join
+from pydantic import BaseModel, Field
+
+class Color(Enum):
+    RED = "red"
+
+class Item(BaseModel):
+    name: str
+    price: float = 1.0
+
+def order(
+    items: list[Item], when: date, where: Path, color: Color = Color.RED,
+    how: Literal["fast", "slow"] = "fast",
+    count: Annotated[int, Field(description="How many.", ge=1)] = 2,
+) -> Item:
+    """Order things.
+
+    All of them at once.
+    """
+    assert isinstance(when, date) and isinstance(where, Path) and color is Color.RED
+    return Item(name=f"{how} {when.year} {where.name}", price=sum(x.price for x in items) * count)
+
+async def later(x: int) -> list[int]:
+    return [x, x + 1]
+
+@lru_cache
+def cached(schema: str, model_config: int = 1) -> str:
+    return f"{schema} {model_config}"
+
+def first(a: int, /, b: int = 2, *rest: int, c: int = 3, **more: int) -> int:
+    return a + b + c
+
+def _hidden() -> None: ...
+'''
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "tools.py"
+
+
+@contextmanager
+def offering(file: Path, text: str | None = None, **entry: Any) -> Generator[Bridge]:
+    """A bridge whose `it` is this file."""
+    if text is not None:
+        file.write_text(text, encoding="utf-8")
+    settings = {"functions": {"it": {"file": str(file), **entry}}}
+    with Bridge(settings, store=file.parent / "history.db") as bridge:
+        yield bridge
+
+
+def change(file: Path, text: str) -> None:
+    """Write the file anew, so that it shows even on a disk with a coarse clock."""
+    before = file.stat().st_mtime_ns
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, ns=(before + 10**9, before + 10**9))
+
+
+@pytest.fixture
+def gate() -> Generator[None]:
+    GATE.clear()
+    yield
+    GATE.set()
+
+
+def failure_of(text: str, file: Path, **entry: Any) -> SourceFailed:
+    with offering(file, text, **entry) as bridge, pytest.raises(SourceFailed) as caught:
+        bridge.list_tools("it")
+    return caught.value
+
+
+# What is found
+
+
+def test_the_public_functions_of_the_file_itself_are_tools(file: Path) -> None:
+    with offering(file, TOOLS) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["order", "later", "cached", "first"]
+        status = status_of(bridge, "it")
+    assert (status.kind, status.transport, status.tool_count) == ("functions", "python", 4)
+    assert (status.state, status.server, status.notes) == ("ready", "tools.py", ())
+
+
+def test_a_tool_is_described_by_docstring_and_annotations(file: Path) -> None:
+    with offering(file, TOOLS) as bridge:
+        tool, *_ = bridge.list_tools("it")
+    assert tool.description == "Order things.\n\nAll of them at once."
+    shown = tool.input_schema["properties"]
+    assert shown["count"] == {"type": "integer", "minimum": 1, "default": 2,
+                              "description": "How many."}  # fmt: skip
+    assert shown["how"]["enum"] == ["fast", "slow"]
+    assert shown["when"] == {"type": "string", "format": "date"}
+    assert tool.input_schema["required"] == ["items", "when", "where"]
+    assert tool.output_schema is not None
+    assert set(tool.output_schema["properties"]) == {"name", "price"}
+
+
+def test_arguments_are_converted_and_models_come_back_as_json(file: Path) -> None:
+    given = {"items": [{"name": "a", "price": 2}], "when": "2026-01-02", "where": "/x/y"}
+    with offering(file, TOOLS) as bridge:
+        result = bridge.call_tool("it", "order", given)
+        assert bridge.call_tool("it", "later", {"x": 1}).structured == [1, 2]
+        assert bridge.call_tool("it", "cached", {"schema": "s"}).text == "s 1"
+        assert bridge.call_tool("it", "first", {"a": 1, "c": 5}).structured == 8
+    assert result.structured == {"name": "fast 2026 y", "price": 4.0}
+    assert result.text == '{"name": "fast 2026 y", "price": 4.0}'
+
+
+def test_what_only_pydantic_can_check_is_told_before_the_call(file: Path) -> None:
+    wrong = {"items": [], "when": "yesterday", "where": "x"}
+    with offering(file, TOOLS) as bridge, pytest.raises(InvalidArguments) as caught:
+        bridge.call_tool("it", "order", wrong)
+    assert caught.value.problems[0].startswith("when: ")
+    assert "Expected: items: array" in str(caught.value)
+
+
+def test_names_can_be_chosen_left_out_and_switched_off(file: Path) -> None:
+    text = "def a(): ...\ndef b(): ...\ndef c(): ...\ndef d(): ...\n"
+    lists = {"include": ["a", "b", "c", "x"], "exclude": ["b"], "disabledTools": ["c"]}
+    with offering(file, text, **lists) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["a"]
+        assert "`include` names 'x'" in status_of(bridge, "it").notes[0]
+        with pytest.raises(UnknownTool):
+            bridge.call_tool("it", "c")
+
+
+def test_a_function_that_cannot_be_described_is_left_out_with_a_note(file: Path) -> None:
+    text = "class X: ...\ndef odd(x: X): ...\ndef lost(x: 'Nope'): ...\ndef fine(): ...\n"
+    with offering(file, text) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["fine"]
+        assert [x.split()[0] for x in status_of(bridge, "it").notes] == ["odd", "lost"]
+
+
+def test_names_may_be_in_any_script_and_there_may_be_many(file: Path) -> None:
+    many = "".join(f"def f{i}(x: int = {i}) -> int: return x\n" for i in range(500))
+    with offering(file, f"def größe(länge: int) -> str: return 'ж' * länge\n{many}") as bridge:
+        assert len(bridge.list_tools("it")) == 501
+        assert bridge.call_tool("it", "größe", {"länge": 2}).text == "жж"
+        assert bridge.call_tool("it", "f499").structured == 499
+
+
+# What goes wrong in a call
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ("raise KeyError('soup')", "f failed: KeyError: 'soup' (in tools.py, line 2)"),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+        ("raise BaseExceptionGroup('g', [SystemExit()])", "BaseExceptionGroup: g"),
+        ("return f()", "RecursionError"),
+        ("x = []; x.append(x); return x", "ValueError"),
+        ("raise type('Odd', (Exception,), {'__str__': lambda s: 1 / 0})", "f failed: Odd"),
+    ],
+)
+def test_whatever_a_function_raises_is_an_answer_that_names_it(
+    file: Path, body: str, told: str
+) -> None:
+    with offering(file, f"def f():\n    {body}\ndef ok(): return 'fine'\n") as bridge:
+        result = bridge.call_tool("it", "f")
+        assert result.is_error
+        assert told in result.text
+        assert bridge.call_tool("it", "ok").text == "fine"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("None", "The tool ran and gave back nothing."),
+        ("object()", "<object object"),
+        ("{1, 1}", "[1]"),
+        ("float('nan')", "NaN"),
+        ("b'\\xff'.hex()", "ff"),
+        ("'x' * 3_000_000", "xxx"),
+    ],
+)
+def test_whatever_a_function_gives_back_becomes_a_text(file: Path, value: str, text: str) -> None:
+    with offering(file, f"def f():\n    return {value}\n") as bridge:
+        result = bridge.call_tool("it", "f")
+    assert text in result.text
+    assert not result.is_error
+
+
+def test_a_function_that_hangs_is_left_and_the_others_go_on(file: Path, gate: None) -> None:
+    text = f"def hang():\n    {HANGING}def ok(): return 'fine'\n"
+    with offering(file, text, timeout=0.2) as bridge:
+        for _ in range(8):
+            with pytest.raises(ToolTimeout, match="goes on in the background"):
+                bridge.call_tool("it", "hang")
+        with pytest.raises(SourceFailed, match="still running"):
+            bridge.call_tool("it", "hang")
+        GATE.set()
+        wait_until(lambda: _is_free(bridge), "those that hung have ended")
+        assert bridge.call_tool("it", "ok", timeout_seconds=20).text == "fine"
+
+
+def _is_free(bridge: Bridge) -> bool:
+    try:
+        return bridge.call_tool("it", "ok", timeout_seconds=20).text == "fine"
+    except SourceFailed:
+        return False
+
+
+def test_what_is_printed_stays_out_of_stdout(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with offering(file, "print('at import')\ndef f():\n    print('in call')\n") as bridge:
+        bridge.call_tool("it", "f")
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "at import" in err
+    assert "in call" in err
+
+
+# What goes wrong with the file
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "step"),
+    [
+        ("def f(:\n", "line 1", "Correct the line"),
+        ("x = 1\nimport nothing_of_that_name\n", "line 2", "pip install nothing_of_that_name"),
+        ("import sys\nsys.exit(1)\n", "SystemExit: 1", "__main__"),
+        ("raise KeyboardInterrupt\n", "KeyboardInterrupt", "Correct the file"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero (in tools.py, line 1)", "read again"),
+        ("\0", "not Python", "Correct"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_says_where_and_what_to_do(
+    file: Path, text: str, told: str, step: str
+) -> None:
+    error = failure_of(text, file)
+    assert str(file) in error.problem
+    assert told in error.problem
+    assert step in error.next_step
+
+
+def test_a_file_that_is_missing_is_named(file: Path) -> None:
+    with offering(file) as bridge:
+        with pytest.raises(SourceFailed, match="No such file"):
+            bridge.list_tools("it")
+        assert status_of(bridge, "it").state == "failed"
+        file.write_text("def f(): ...\n", encoding="utf-8")
+        assert names_of(bridge.list_tools("it")) == ["f"]
+
+
+def test_an_import_that_does_not_end_is_left(file: Path, gate: None) -> None:
+    error = failure_of(HANGING, file, startTimeout=0.2)
+    assert "did not end within 0.2 s" in error.problem
+    assert "startTimeout" in error.next_step
+
+
+def test_a_failing_import_leaves_nothing_behind(file: Path) -> None:
+    before = {x for x in sys.modules if x.startswith("_xai_mcp_functions")}
+    failure_of("1 / 0\n", file)
+    assert {x for x in sys.modules if x.startswith("_xai_mcp_functions")} == before
+    assert not (file.parent / "__pycache__").exists()
+
+
+# Changes
+
+
+def test_a_changed_file_is_listed_anew_and_the_history_knows(file: Path) -> None:
+    with offering(file, "def a(): return 1\ndef b(): return 1\n") as bridge:
+        assert names_of(bridge.list_tools("it")) == ["a", "b"]
+        change(file, "def a(x: int = 2): return x\ndef c(): return 1\n")
+        assert names_of(bridge.list_tools("it")) == ["a", "c"]
+        assert bridge.call_tool("it", "a").structured == 2
+        told = {(x.context_id, x.change) for x in bridge.history("it")}
+    assert {("functions:it", "connected"), ("functions_tool:it_c", "discovered")} <= told
+    assert ("functions_tool:it_b", "unavailable") in told
+
+
+def test_a_change_that_cannot_be_imported_leaves_what_was_before(file: Path) -> None:
+    with offering(file, "def a(): return 'old'\n") as bridge:
+        bridge.list_tools("it")
+        change(file, "def a(:\n")
+        assert names_of(bridge.list_tools("it")) == ["a"]
+        assert bridge.call_tool("it", "a").text == "old"
+        assert "not Python" in status_of(bridge, "it").error
+        with pytest.raises(SourceFailed, match="not Python"):
+            bridge.refresh("it")
+        change(file, "def a(): return 'new'\n")
+        assert bridge.call_tool("it", "a").text == "new"
+        assert status_of(bridge, "it").error == ""
+
+
+def test_pinned_functions_are_not_called_when_they_changed(file: Path) -> None:
+    with offering(file, "def a(): return 1\n", pin=True) as bridge:
+        assert bridge.call_tool("it", "a").structured == 1
+        change(file, "def a(x: int = 2):\n    '''Other words.'''\n    return x\n")
+        with pytest.raises(DefinitionChanged):
+            bridge.call_tool("it", "a")
+        bridge.accept("it", "a")
+        assert bridge.call_tool("it", "a").structured == 2
+
+
+def test_a_file_that_is_closed_is_imported_anew_when_it_is_used_again(file: Path) -> None:
+    with offering(file, "n = []\ndef a():\n    n.append(1)\n    return len(n)\n") as bridge:
+        assert [bridge.call_tool("it", "a").structured for _ in range(2)] == [1, 2]
+        bridge.disconnect("it")
+        assert bridge.call_tool("it", "a").structured == 1
+
+
+def test_a_disabled_file_is_not_imported(file: Path) -> None:
+    with offering(file, "1 / 0\n", disabled=True) as bridge:
+        with pytest.raises(UnknownServer, match="File 'it' is disabled"):
+            bridge.list_tools("it")
+        assert status_of(bridge, "it").state == "disabled"

@@ -1,0 +1,137 @@
+"""What `xai_mcp_agent` itself offers, and that nobody is told to import anything else.
+
+Names of inner modules may change at any time; these may not.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import xai_mcp_agent
+from tests.support.pages import PAGES, ROOT, codes_of, text_of
+from tests.test_house import ARROWS, HEAVY
+
+PUBLIC = [
+    "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
+    "BadSetting", "Bridge", "Choice", "Completion", "DefinitionChanged", "Event", "Graph", "Icon",
+    "ImagePart", "InvalidArguments", "JsonObject", "LinkPart", "ModelAuthenticationError",
+    "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow", "ModelError",
+    "ModelRateLimited", "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
+    "PromptMessage", "Question", "Records", "Resource", "ResourcePart", "ResultPart", "Secret",
+    "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
+    "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
+    "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
+    "ToolChanged", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult", "ToolState",
+    "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool", "Usage",
+    "Version", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings", "settings_from",
+    "state_of",
+]  # fmt: skip
+PACKAGE = Path(xai_mcp_agent.__file__).parent
+CHILD_SECONDS = 60.0
+
+
+def test_these_are_the_public_names() -> None:
+    """Taking one away breaks programs; adding one is a promise."""
+    assert xai_mcp_agent.__all__ == PUBLIC
+    assert set(PUBLIC) <= set(dir(xai_mcp_agent))
+
+
+def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'Brigde'"):
+        xai_mcp_agent.__getattr__("Brigde")
+    with pytest.raises(ImportError, match="cannot import name 'Brigde'"):
+        exec("from xai_mcp_agent import Brigde")
+
+
+def test_all_names_can_be_imported_and_a_look_at_them_loads_nothing_heavy() -> None:
+    """A fresh process: here they were used already."""
+    code = f"""
+import sys, xai_mcp_agent
+assert xai_mcp_agent.__all__ == {PUBLIC} and dir(xai_mcp_agent)
+print(*{{name.partition(".")[0] for name in sys.modules}})
+from xai_mcp_agent import *
+assert all(globals()[x] is getattr(xai_mcp_agent, x) for x in xai_mcp_agent.__all__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-Werror", "-c", code],
+        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
+    )  # fmt: skip
+    assert HEAVY & set(done.stdout.split()) == set()
+
+
+@pytest.mark.parametrize("name", ["SettingsError", "ToolResult", "Question", "ToolRecord", "Tool"])
+def test_a_value_alone_loads_nothing_heavy(name: str) -> None:
+    """A program that catches an error or makes an answer need not wait for a server's library."""
+    code = f"import sys; from xai_mcp_agent import {name}; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
+    )  # fmt: skip
+    assert HEAVY & set(done.stdout.split()) == set()
+
+
+def test_type_checkers_and_editors_are_told_the_same_names() -> None:
+    """They read what is imported for them alone, and each from where it is found."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
+    (for_types,) = (x for x in tree.body if isinstance(x, ast.If))
+    told = {
+        alias.name: f"xai_mcp_agent.{x.module}"
+        for x in for_types.body
+        if isinstance(x, ast.ImportFrom)
+        for alias in x.names
+    }
+    assert sorted(told) == sorted(PUBLIC)
+    for name, module in told.items():
+        assert getattr(xai_mcp_agent, name) is getattr(import_module(module), name)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_public_name_says_what_it_is(name: str) -> None:
+    value = getattr(xai_mcp_agent, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        assert value.__doc__
+        assert not value.__doc__.startswith(f"{name}(")  # a dataclass without words of its own
+    else:
+        assert _alias_doc(name)
+
+
+def _alias_doc(name: str) -> str:
+    """The text below a type alias: editors show it, Python does not keep it."""
+    file = PACKAGE / f"{xai_mcp_agent._HOME_OF[name].replace('.', '/')}.py"
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    for statement, below in itertools.pairwise(body):
+        if isinstance(statement, ast.AnnAssign) and ast.unparse(statement.target) == name:
+            return ast.unparse(below) if isinstance(below, ast.Expr) else ""
+    return ""
+
+
+# Who shows names to others
+
+INNER = re.compile(rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - {'components'}))})\b")
+IMPORTED = re.compile(r"from xai_mcp_agent import (\([^)]*\)|[^\n`]+)")
+EXAMPLES = [
+    *(x for x in sorted((ROOT / "examples").rglob("*")) if x.suffix in (".py", ".xircuits")),
+    ROOT / "mcp_settings.json.example",
+]
+
+
+@pytest.mark.parametrize("file", [*PAGES, *EXAMPLES], ids=lambda file: file.name)
+def test_pages_and_examples_name_public_names_only(file: Path) -> None:
+    """Loggers (`xai_mcp_agent.servers.NAME`) and component files are named by their own names."""
+    text = text_of(file)
+    assert INNER.findall(text) == []
+    imported = {y for x in IMPORTED.findall(text) for y in re.findall(r"\w+", x)}
+    assert imported <= set(PUBLIC)
+
+
+def test_every_public_name_is_on_the_page_about_python() -> None:
+    assert [x for x in PUBLIC if x not in codes_of(ROOT / "docs" / "python.md")] == []

@@ -1,0 +1,74 @@
+"""Walks: what one thing enters of the package is traced, in its order."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from tools.walk import BEGIN, END, PAGE, Walk, page_with, table
+
+ROOT = PAGE.parents[1]
+SECONDS = 100  # imports twice over, and six starts of a server
+
+
+@cache
+def walked() -> str:
+    """What the command prints."""
+    command = [sys.executable, "-m", "tools.walk", "--verbose"]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=True
+    ).stdout
+
+
+def entered(name: str) -> Iterator[str]:
+    """The files and functions of one walk, as the command prints them."""
+    _, _, rest = walked().partition(f"\n{name}: ")
+    yield from (line for line in rest.partition("\n\n")[0].splitlines() if line.startswith("  "))
+
+
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("an agent's tool call", "agent/"),
+        ("`Bridge.call_tool`", "bridge/"),
+        ("a change notice", "sources/mcp/"),
+        ("`xai-mcp-agent diff`", "cli/"),
+        ("the node MCPCallTool", "mcp_components.py"),
+    ],
+)
+def test_a_walk_begins_where_its_caller_enters(name: str, first: str) -> None:
+    lines = list(entered(name))
+    assert lines[0].strip().startswith(first)
+    assert f"| {name} |" in walked()
+
+
+@pytest.mark.parametrize(
+    "name", ["an agent's tool call", "`Bridge.call_tool`", "the node MCPCallTool"]
+)
+def test_a_call_goes_through_the_engine_to_the_process_of_its_server(name: str) -> None:
+    lines = [line.strip() for line in entered(name)]
+    at = [next(n for n, line in enumerate(lines) if part in line) for part in ("bridge/engine.py",
+          "sources/mcp/session.py", "sources/mcp/stdio/process.py")]  # fmt: skip
+    assert at == sorted(at)
+
+
+def test_nothing_but_the_package_is_counted() -> None:
+    assert "tests/" not in walked()
+    assert "walk" not in "".join(entered("`Bridge.call_tool`"))
+
+
+def test_a_page_gets_the_table_between_its_marks_and_stays_as_it_is_around_them() -> None:
+    rows = table([Walk("a call", (("a.py", "f"), ("a.py", "g"), ("b.py", "f")))])
+    assert page_with(f"above\n{BEGIN}\nold\n{END}\nbelow", rows) == (
+        f"above\n{BEGIN}\n| over stdio | files | functions |\n| --- | --- | --- |\n"
+        f"| a call | 2 | 3 |\n{END}\nbelow"
+    )
+
+
+def test_a_page_that_lost_its_marks_is_not_written() -> None:
+    with pytest.raises(ValueError, match="has lost its mark"):
+        page_with("nothing here", "")

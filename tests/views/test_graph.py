@@ -1,0 +1,217 @@
+"""The page with the event graph: whole, self-contained, and safe whatever tools are called."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Generator
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.support.lab import browser, chromium
+from tests.support.recorded import NOON, a_history, a_tool
+from xai_mcp_agent import Graph
+from xai_mcp_agent.history.queries import When, graph_at
+from xai_mcp_agent.views.graph import graph_page
+
+ROOT = Path(__file__).parents[2]
+NPM = Path(os.environ.get("XAI_TEST_NPM") or ROOT / ".cache" / "npm")
+MERMAID = NPM / "node_modules" / "mermaid" / "dist" / "mermaid.min.js"
+
+MANY = 10_000
+ODD = [
+    '"><img src=x onerror=alert(1)>', "<script>alert(1)</script>", "</script><b>", "&lt;i&gt;",
+    "' onclick='alert(1)", "{{ 7*7 }}{% raw %}", "\ud800\0\x1b[31m\u202e", "", "x" * 500,
+    '"]; click n0 href "javascript:alert(1)"', "%%{init: {}}%%", "1. one", "`a` **b**", "end",
+    "#35;",
+]  # fmt: skip
+
+
+class Elements(HTMLParser):
+    """What a page is made of."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str | None]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.texts += [data.strip()] if data.strip() else []
+
+
+def odd_graph() -> Graph:
+    """Every state a tool can be in, and every name that a page may trip over."""
+    with a_history() as history:
+        history.seeded(a_tool("draw"))
+        history.connected("git", a_tool("log"), a_tool("blame"), a_tool("reset"))
+        history.listed("git", a_tool("log"), a_tool("reset"))
+        history.disabled("git", "reset")
+        history.connected("files", a_tool("read"))
+        history.lost("files", "It ended with code <1>.")
+        history.connected(ODD[0], *map(a_tool, ODD))
+        return graph_at(history.store, When())
+
+
+@cache
+def large_page() -> str:
+    """That of a source with ten thousand tools, one of which is gone."""
+    with a_history() as history:
+        tools = [a_tool(f"tool_{i:04}") for i in range(MANY)]
+        history.connected("many", *tools)
+        history.listed("many", *tools[1:])
+        return graph_page(graph_at(history.store, When()))
+
+
+def test_names_of_strangers_are_only_text():
+    found = Elements(graph_page(odd_graph()))
+    assert found.tags["script"] == 1
+    assert not found.tags["img"]
+    assert found.tags["b"] == 3 + 2 + 4, "in the legend, at the root, the branches"
+    assert not [name for name, _ in found.attributes if name.startswith("on")]
+    assert {ODD[0], ODD[1], ODD[3], ODD[5], "(no name)"} <= set(found.texts)
+    assert "\\ud800\\x00\\x1b[31m\\u202e" in found.texts
+
+
+def test_what_is_dead_is_struck_through_and_says_why_in_text():
+    page = graph_page(odd_graph())
+    assert page.count("<s>") == 1
+    assert "<s>blame</s>" in page
+    texts = Elements(page).texts
+    assert texts.count("It is not listed any more.") == 1
+    assert texts.count("It ended with code <1>.") == 2, "at the source, and to be heard at the tool"
+    assert texts[texts.index("reset") + 1] == "(available, switched off)"
+
+
+def test_nothing_is_fetched_and_nothing_else_can_run():
+    page = graph_page(odd_graph())
+    found = Elements(page)
+    assert not {"src", "href", "action", "style"} & {name for name, _ in found.attributes}
+    policy = next(x for name, x in found.attributes if name == "content" and x and "src" in x)
+    assert policy.startswith("default-src 'none'; ")
+    for tag in ("style", "script"):
+        text = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        assert text
+        digest = hashlib.sha256(text[1].encode()).digest()
+        assert f"{tag}-src 'sha256-{base64.b64encode(digest).decode()}'" in policy
+    assert "url(" not in page
+    page.encode("utf-8")
+
+
+def test_the_time_it_is_of_is_said():
+    graph = odd_graph()
+    assert "as it is now" in graph_page(graph)
+    assert f"{NOON.astimezone():%Y-%m-%d %H:%M:%S}" in graph_page(graph, NOON)
+
+
+def test_an_empty_history_is_a_page_too():
+    with a_history() as history:
+        page = graph_page(graph_at(history.store, When()))
+    assert "Nothing has been connected or drawn yet." in page
+
+
+def test_ten_thousand_tools_are_all_there_folded():
+    page = large_page()
+    assert page.count('class="tool ') == MANY
+    assert page.count("<details>") == MANY // 100
+    assert "open>" not in page
+    assert "10,000 tools, 1 gone" in page
+    assert "100 tools, 1 gone" in page
+    assert len(page) < 3_000_000
+
+
+@pytest.fixture(scope="module")
+def running() -> Generator[Browser]:
+    """A browser."""
+    if chromium() is None:
+        pytest.skip("needs a Chromium")
+    with browser() as running:
+        yield running
+
+
+def opened(
+    running: Browser, file: Path, width: int = 1280, scheme: Literal["light", "dark"] = "light"
+) -> tuple[Page, list[str]]:
+    """The page in a new window, and what went wrong with it."""
+    page = running.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    wrong: list[str] = []
+    page.on("console", lambda x: wrong.append(x.text))
+    page.on("pageerror", lambda x: wrong.append(str(x)))
+    page.on("dialog", lambda x: (wrong.append(x.message), x.dismiss())[1])
+    page.on("request", lambda x: None if x.url == file.as_uri() else wrong.append(x.url))
+    page.goto(file.as_uri())
+    return page, wrong
+
+
+@pytest.mark.browser
+def test_a_browser_shows_it_in_both_schemes_wide_and_narrow(running: Browser, tmp_path: Path):
+    file = tmp_path / "graph.html"
+    file.write_text(graph_page(odd_graph()), encoding="utf-8")
+    backgrounds: set[str] = set()
+    for scheme, width in (("light", 1280), ("dark", 1280), ("light", 360), ("dark", 360)):
+        page, wrong = opened(running, file, width, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        backgrounds.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert page.locator("s").inner_text() == "blame"
+        assert page.locator("text=It is not listed any more.").is_visible()
+        page.locator("summary", has_text="git").click()
+        assert not page.locator("s").is_visible()
+        assert wrong == []
+        page.close()
+    assert len(backgrounds) == 2
+
+
+@pytest.mark.browser
+def test_one_of_ten_thousand_tools_is_found(running: Browser, tmp_path: Path):
+    file = tmp_path / "graph.html"
+    file.write_text(large_page(), encoding="utf-8")
+    page, wrong = opened(running, file)
+    tool = page.get_by_text("tool_4711", exact=True)
+    assert not tool.is_visible()
+    page.get_by_label("Find a tool").fill("4711")
+    tool.wait_for(state="visible")
+    assert page.locator(".tool:visible").count() == 1
+    assert page.get_by_role("status").inner_text() == "1 tool found."
+    page.get_by_label("Find a tool").fill("")
+    tool.wait_for(state="hidden")
+    assert wrong == []
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.npm
+def test_mermaid_draws_every_name_as_text(running: Browser):
+    """The real Mermaid, also where it is told to trust what it draws."""
+    if not MERMAID.exists():
+        pytest.skip(f"needs mermaid in {NPM} (.ci/run installs it)")
+    page = running.new_page()
+    page.set_content("<main></main>")
+    page.add_script_tag(path=MERMAID)
+    for level in ("strict", "loose"):
+        labels = page.evaluate(
+            """async ([text, level]) => {
+                 window.alert = () => { window.was_run = true; };
+                 mermaid.initialize({startOnLoad: false, securityLevel: level});
+                 const main = document.querySelector("main");
+                 main.innerHTML = (await mermaid.render("drawn", text)).svg;
+                 return [...main.querySelectorAll(".nodeLabel")].map((x) => x.textContent);
+               }""",
+            [odd_graph().as_mermaid(), level],
+        )
+        assert {x for x in ODD if x.isprintable() and 0 < len(x) < 80} <= set(labels)
+        assert page.locator("main").locator("img, script, a, b, i").count() == 0
+        assert page.evaluate("window.was_run") is None
+    page.close()

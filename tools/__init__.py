@@ -1,0 +1,1 @@
+"""Tools of the project: they build documentation, examples and pictures, and trace walks."""

@@ -1,0 +1,117 @@
+"""What the documentation takes from the nodes: `python -m tools.build_docs` writes it.
+
+Run it after a change of a node's ports or docstring. It writes docs/nodes.md, and the table of
+nodes in README.md between its two marks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from xai_mcp_agent.cli.component_files import ComponentClass, our_components
+
+from .docstrings import Docstring, Explained, read_docstring
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+NODES_PAGE = ROOT / "docs" / "nodes.md"
+COMMAND = "python -m tools.build_docs"
+
+BEGIN = "<!-- Written by `python -m tools.build_docs`: begin -->"
+END = "<!-- end -->"
+# As a newcomer meets them; a file that is not named here comes last.
+_FILES = ("toolbelt", "agent", "memory", "routing", "mcp")
+_COMPULSORY = "\u2605 "
+
+_HEAD = """\
+# The nodes
+
+Written from the nodes' own explanations by `python -m tools.build_docs`: change those.
+On the canvas the same text is behind the *i* of each node, and in the palette under the mouse.
+Ports with a \u2605 must be given something. To give a port a fixed value, pull a line from it
+into empty space.
+"""
+
+
+def nodes_page() -> str:
+    """The page about all nodes."""
+    parts = [_HEAD, *(_group(name, nodes) for name, nodes in _groups())]
+    return "\n".join(parts)
+
+
+def readme_text(readme: str) -> str:
+    """The README with the table of nodes as it should be."""
+    head, begin, rest = readme.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    assert begin, f"README.md has lost its mark {BEGIN}"
+    assert end, f"README.md has lost its mark {END}"
+    return f"{head}{BEGIN}\n{_summary_table()}{END}{tail}"
+
+
+def _groups() -> Iterator[tuple[str, list[ComponentClass]]]:
+    """The nodes by their file, in the file's order."""
+    found: dict[str, list[ComponentClass]] = {}
+    for node in our_components().values():
+        found.setdefault(Path(node.path).stem.removesuffix("_components"), []).append(node)
+    known = [name for name in _FILES if name in found]
+    for name in [*known, *sorted(found.keys() - set(known))]:
+        yield name, sorted(found[name], key=lambda node: node.lines)
+
+
+def _summary_table() -> str:
+    lines = ["| node | what it does |", "| --- | --- |"]
+    for _, nodes in _groups():
+        for node in nodes:
+            text = read_docstring(node.description).summary
+            lines.append(f"| [{node.name}](docs/nodes.md#{node.name.lower()}) | {_cell(text)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _group(name: str, nodes: Sequence[ComponentClass]) -> str:
+    file = ROOT / "xai_mcp_agent" / f"{name}_components.py"
+    title = ast.get_docstring(ast.parse(file.read_bytes())) or ""
+    return "\n".join([f"## {' '.join(title.split()).rstrip('.')}\n", *map(_node, nodes)])
+
+
+def _node(node: ComponentClass) -> str:
+    said = read_docstring(node.description)
+    parts = [f"### {node.name}", said.summary, *said.more, *_tables(node, said)]
+    return "\n\n".join([*parts, f"Example: {said.example}"]) + "\n"
+
+
+def _tables(node: ComponentClass, said: Docstring) -> Iterator[str]:
+    compulsory = {port.name for port in node.ports if port.kind == "compulsory"}
+    if said.branches:
+        yield _table(("branch", ""), ((f"`{x.name}`", x.text) for x in said.branches))
+    if said.ins:
+        rows = (_row(x, _COMPULSORY if x.name in compulsory else "") for x in said.ins)
+        yield _table(("in", "type", ""), rows)
+    if said.outs:
+        yield _table(("out", "type", ""), (_row(x) for x in said.outs))
+
+
+def _row(port: Explained, mark: str = "") -> tuple[str, ...]:
+    return f"{mark}`{port.name}`", port.type, port.text
+
+
+def _table(head: Sequence[str], rows: Iterator[tuple[str, ...]]) -> str:
+    lines = [head, ["---"] * len(head), *([_cell(x) for x in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines).replace("|  |", "| |")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> None:
+    """Write the page, and the table in the README."""
+    NODES_PAGE.write_text(nodes_page(), encoding="utf-8", newline="\n")
+    text = readme_text(README.read_text(encoding="utf-8"))
+    README.write_text(text, encoding="utf-8", newline="\n")
+    print(f"{NODES_PAGE}\n{README}")
+
+
+if __name__ == "__main__":
+    main()

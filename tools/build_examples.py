@@ -1,0 +1,89 @@
+"""The example workflows, described; `python -m tools.build_examples` writes them.
+
+Run it after a change of a component's ports or docstring: the files carry both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .example_agents import (
+    history_of_an_agent,
+    memory_of_an_agent,
+    native_and_text,
+    openai_compatible,
+    progress_of_an_agent,
+    quickstart,
+    two_servers_and_a_drawn_tool,
+)
+from .example_teams import agent_as_a_tool, router_with_two_routes
+from .workflows import Workflow
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def mcp_without_a_model() -> Workflow:
+    """Servers used by hand: list, call, read."""
+    flow = Workflow("mcp_without_a_model")
+    listed = flow.node("MCPListTools", server_name="library")
+    tools = flow.node("Print", msg=listed["summary"])
+    call = flow.node(
+        "MCPCallTool",
+        server_name="library",
+        tool_name="search_books",
+        arguments={"query": "sea"},
+    )
+    books = flow.node("Print", msg=call["text"])
+    read = flow.node("MCPReadResource", server_name="library", uri="library://rules")
+    rules = flow.node("Print", msg=read["text"])
+    flow.main(listed, tools, call, books, read, rules)
+    flow.note(
+        "1. What can the server do?",
+        "MCP servers are described in\n"
+        "mcp_settings.json. Each starts when\n"
+        "the first node needs it.",
+        above=listed,
+    )  # fmt: skip
+    flow.note(
+        "2. Call a tool",
+        "Double-click tool_name and arguments\n"
+        "to change them; the list of step 1\n"
+        "says which there are.",
+        above=call,
+    )  # fmt: skip
+    flow.note(
+        "3. Read a resource",
+        "Servers offer texts as well. Everything\n"
+        "is closed when the workflow ends.",
+        above=read,
+    )  # fmt: skip
+    return flow
+
+
+def all_examples() -> list[Workflow]:
+    """Every example, as it is shipped."""
+    return [
+        quickstart(),
+        openai_compatible(),
+        two_servers_and_a_drawn_tool(),
+        native_and_text(),
+        memory_of_an_agent(),
+        progress_of_an_agent(),
+        router_with_two_routes(),
+        agent_as_a_tool(),
+        mcp_without_a_model(),
+        history_of_an_agent(),
+    ]
+
+
+def main() -> None:
+    """Write all examples, and the lessons of the workshop, into the `examples` folder."""
+    from .build_lessons import write_lessons  # which starts from this file's folder
+
+    write_lessons()
+    for flow in all_examples():
+        print(flow.write(EXAMPLES))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,229 @@
+"""The workflows of the workshop, described; `python -m tools.build_examples` writes them.
+
+Each lesson is drawn twice: as a learner finds it, and as it may look when its goals are
+met. What both share is described once; `done` says which of the two it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from xai_mcp_agent.cli.init import SOLUTIONS
+from xai_mcp_agent.cli.workshop.lessons import LESSONS, Lesson
+
+from .build_examples import EXAMPLES
+from .nodes import Node
+from .workflows import Shown, Workflow
+
+WORKSHOP = EXAMPLES / "workshop"
+
+AGENT = "helper"
+NAME = "Ada Lovelace"
+
+
+def call_a_tool(flow: Workflow, done: bool) -> None:
+    """One tool, called without any model; its result is to be shown."""
+    call = flow.node(
+        "MCPCallTool",
+        server_name="units",
+        tool_name="convert_units",
+        arguments=Shown(
+            {"value": 26.2 if done else 5, "from_unit": "mile", "to_unit": "kilometre"}
+        ),
+    )
+    show = flow.node("Print", **({"msg": call["text"]} if done else {}))
+    flow.main(call, show)
+    flow.note(
+        "1. A tool of a server",
+        "Press Run. This node calls\n"
+        "convert_units of the server units.\n"
+        "Then change arguments: how long is\n"
+        "a marathon of 26.2 miles?",
+        above=call,
+    )
+    flow.note(
+        "2. Show the result",
+        "Draw a line from text\nto msg, and run again.",
+        above=show,
+    )  # fmt: skip
+    flow.note("Help", "README.md in this folder\nsays each click.", below=show)
+
+
+def ask_an_agent(flow: Workflow, done: bool) -> None:
+    """An agent that is to be given the tools of a server."""
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    tools = {"toolbelt_spec": belt["toolbelt_spec"]} if done else {}
+    agent = flow.node("AgentInit", agent_name=AGENT, **tools)
+    subject = "travel" if done else "the sea"
+    run, show = _run(flow, f"Which books do you have about {subject}?")
+    flow.main(library, belt, agent, run, show)
+    flow.note(
+        "1. Tools",
+        "The tools of the server library,\nput together in a toolbelt.",
+        above=library,
+    )
+    flow.note(
+        "2. The agent",
+        "Press Run: it has no tools yet.\n"
+        "Draw a line from toolbelt_spec of\n"
+        "AgentMakeToolbelt to toolbelt_spec\n"
+        "here, and run again.",
+        above=agent,
+    )
+    flow.note(
+        "3. A question of yours",
+        "Double-click the text and ask\nabout something else.",
+        below=run,
+    )  # fmt: skip
+
+
+def draw_a_tool(flow: Workflow, done: bool) -> None:
+    """A tool that is drawn, and lacks its end."""
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node("AgentInit", agent_name=AGENT, toolbelt_spec=belt["toolbelt_spec"])
+    run, show = _run(flow, f"Make a badge for {'Grace Hopper' if done else NAME}.")
+    flow.main(belt, agent, run, show)
+    flow.note(
+        "1. An agent",
+        "It has no server, only the tool\nthat is drawn below.",
+        above=belt,
+    )  # fmt: skip
+    flow.note(
+        "3. Whose badge?",
+        "Double-click the text\nand put your name there.",
+        above=run,
+    )  # fmt: skip
+    tool, text = _badge(flow)
+    if done:
+        flow.side(tool, text, flow.node("AgentToolOutput", results=[text["out_str"]]))
+    else:
+        flow.side(tool, text)
+    flow.note(
+        "2. A tool of your own",
+        "It makes a text and gives it to nobody.\n"
+        "Drag AgentToolOutput from the palette to\n"
+        "its right. Join the arrows, and draw\n"
+        "a line from out_str to results.",
+        above=tool,
+    )
+
+
+def servers_and_memory(flow: Workflow, done: bool) -> None:
+    """An agent that is asked for more than it has tools for."""
+    servers = [flow.node("AgentUseMCPTools", server_name="library")]
+    if done:
+        servers.append(flow.node("AgentUseMCPTools", server_name="units"))
+    belt = flow.node("AgentMakeToolbelt")
+    memory = flow.node("AgentNumpyMemory")
+    given = {"agent_memory": memory["memory"]} if done else {}
+    agent = flow.node(
+        "AgentInit", agent_name=AGENT, toolbelt_spec=belt["toolbelt_spec"], **given
+    )  # fmt: skip
+    run, show = _run(
+        flow,
+        "Find a book about the sea. How many kilometres are 20 miles?\n"
+        "Remember that I like the sea.",
+    )
+    flow.main(*servers, memory, belt, agent, run, show)
+    flow.note(
+        "1. A second server",
+        "Press Run: it finds a book, and no\n"
+        "tool for the rest. Put a second\n"
+        "AgentUseMCPTools, for the server\n"
+        "units, into the chain.",
+        above=servers[0],
+    )
+    flow.note(
+        "2. A memory",
+        "Draw a line from memory\nto agent_memory.",
+        below=memory,
+    )  # fmt: skip
+    flow.note("3. All three", "Run again: each part of the\nrequest is answered now.", above=run)
+
+
+def your_own_agent(flow: Workflow, done: bool) -> None:
+    """Hardly anything: the learner builds it."""
+    if not done:
+        show = flow.node("Print", msg=Shown("Nothing here yet."))
+        flow.main(show)
+        flow.note(
+            "1. Tools",
+            "Drag AgentUseMCPTools and AgentMakeToolbelt\n"
+            "from the palette. server_name: library, units\n"
+            "or calendar.",
+            below=flow.start,
+        )
+        flow.note(
+            "2. An agent",
+            "AgentInit and AgentRun, both with the same\n"
+            "agent_name. Wire toolbelt_spec, ask a question\n"
+            "in conversation, wire last_response to Print.",
+            below=flow.start,
+        )
+        flow.note(
+            "3. A tool you draw",
+            "AgentDefineTool, a node such as FormatString,\n"
+            "AgentToolOutput. Ask for it in your question.",
+            below=flow.start,
+        )
+        return
+    calendar = flow.node("AgentUseMCPTools", server_name="calendar")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node("AgentInit", agent_name=AGENT, toolbelt_spec=belt["toolbelt_spec"])
+    run, show = _run(flow, f"Which weekday was 1815-12-10? Make a badge for {NAME}.")
+    flow.main(calendar, belt, agent, run, show)
+    tool, text = _badge(flow)
+    flow.side(tool, text, flow.node("AgentToolOutput", results=[text["out_str"]]))
+    flow.note("One of many", "A server, an agent,\na drawn tool.", above=calendar)
+
+
+_DRAWINGS: dict[str, Callable[[Workflow, bool], None]] = {
+    drawing.__name__: drawing
+    for drawing in (call_a_tool, ask_an_agent, draw_a_tool, servers_and_memory, your_own_agent)
+}
+
+
+def start_of(lesson: Lesson) -> Workflow:
+    """The workflow as a learner finds it."""
+    flow = Workflow(lesson.name)
+    _DRAWINGS[lesson.name](flow, False)
+    return flow
+
+
+def solution_of(lesson: Lesson) -> Workflow:
+    """A workflow that meets the lesson's goals."""
+    flow = Workflow(lesson.solution.removesuffix(".xircuits"))
+    _DRAWINGS[lesson.name](flow, True)
+    return flow
+
+
+def all_lessons() -> list[tuple[Workflow, Path]]:
+    """Every workflow of the workshop with the folder it is shipped in."""
+    starts = [(start_of(x), WORKSHOP / x.folder) for x in LESSONS]
+    return [*starts, *((solution_of(x), WORKSHOP / SOLUTIONS) for x in LESSONS)]
+
+
+def write_lessons() -> None:
+    """Write all lessons and solutions into the repository's `examples/workshop`."""
+    for flow, folder in all_lessons():
+        folder.mkdir(parents=True, exist_ok=True)
+        print(flow.write(folder))
+
+
+def _run(flow: Workflow, question: str) -> tuple[Node, Node]:
+    run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(question))
+    return run, flow.node("Print", msg=run["last_response"])
+
+
+def _badge(flow: Workflow, **more: Any) -> tuple[Node, Node]:
+    tool = flow.node(
+        "AgentDefineTool",
+        tool_name="make_badge",
+        description="Makes a badge with a person's name on it.",
+        parameters={"name": "string"},
+    )
+    text = flow.node("FormatString", format_str="*** {name} ***", args=tool["tool_args"], **more)
+    return tool, text

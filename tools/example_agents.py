@@ -1,0 +1,280 @@
+"""The examples in which one agent answers: its tools, its model, its memory, its progress."""
+
+from __future__ import annotations
+
+from .nodes import Node
+from .workflows import Shown, Workflow
+
+AGENT = "librarian"
+SYSTEM_PROMPT = "You are a friendly librarian. Use your tools; do not guess. Answer briefly."
+FIRST_QUESTION = "Which books do you have about the sea?"
+QUESTION = "How many weeks are 80 days? Find a book about travel and make a poster for it."
+DISTANCE = "How far is a marathon of 26.2 miles in kilometres?"
+POSTER = "Makes a poster of a book's title, to hang up in the library."
+# A service on one's own machine; the comment names others.
+BASE_URL = "http://localhost:11434/v1"
+MODEL = "qwen3"
+
+
+def quickstart() -> Workflow:
+    """The smallest agent that uses tools, without any key."""
+    flow = Workflow("quickstart")
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit",
+        agent_name=AGENT,
+        agent_provider="offline",
+        system_prompt=SYSTEM_PROMPT,
+        toolbelt_spec=belt["toolbelt_spec"],
+    )
+    run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(FIRST_QUESTION))
+    flow.main(library, belt, agent, run, flow.node("Print", msg=run["last_response"]))
+    flow.note(
+        "1. Choose its tools",
+        "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
+        above=library,
+    )
+    flow.note(
+        "2. Set up the agent",
+        "The model offline needs no key: it\n"
+        "follows rules. For a real one open\n"
+        "openai_compatible.xircuits.",
+        above=agent,
+    )
+    _ask_note(flow, run)
+    return flow
+
+
+def history_of_an_agent() -> Workflow:
+    """An agent works, and then its tools' history tells what it did."""
+    flow = Workflow("history_of_an_agent")
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit", agent_name=AGENT, agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"]
+    )
+    run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(FIRST_QUESTION))
+    history = flow.node("MCPToolHistory", server_name="library", since="1h")
+    happened = flow.node("Print", msg=history["text"])
+    status = flow.node("MCPToolStatus", server_name="library")
+    known = flow.node("Print", msg=status["text"])
+    flow.main(library, belt, agent, run, history, happened, status, known)
+    flow.note(
+        "1. An agent works",
+        "It calls a tool of the library. Every\n"
+        "call is remembered, with how long it\n"
+        "took and what went wrong.",
+        above=agent,
+    )
+    flow.note(
+        "2. What happened",
+        "since: 2h, 3d, or 2026-11-20. Nothing\n"
+        "wired: everything, of all servers. The\n"
+        "command xai-mcp-agent history shows\n"
+        "the same.",
+        above=history,
+    )
+    flow.note(
+        "3. How the tools are doing",
+        "Calls, errors and durations of every\n"
+        "tool there ever was; of one that is\n"
+        "gone, since when and why.",
+        above=status,
+    )
+    return flow
+
+
+def openai_compatible() -> Workflow:
+    """An agent with a language model behind the OpenAI protocol."""
+    flow = Workflow("openai_compatible")
+    agent = _agent_with_a_poster(
+        flow, agent_provider="openai", agent_model=MODEL, base_url=Shown(BASE_URL)
+    )
+    flow.note(
+        "2. Set up the agent",
+        "agent_model: one your service has.\n"
+        "base_url: its address. This one is\n"
+        "Ollama's; OpenAI's own is\n"
+        "https://api.openai.com/v1\n"
+        "and its key in OPENAI_API_KEY.\n"
+        "Others have theirs in api_key.",
+        above=agent,
+    )
+    return flow
+
+
+def two_servers_and_a_drawn_tool() -> Workflow:
+    """An agent that uses what two servers offer and what is drawn below it."""
+    flow = Workflow("two_servers_and_a_drawn_tool")
+    agent = _agent_with_a_poster(flow, agent_provider="offline")
+    flow.note(
+        "2. Set up the agent",
+        "It does not matter to the agent where\n"
+        "a tool comes from: all of them are in\n"
+        "its toolbelt.",
+        above=agent,
+    )
+    return flow
+
+
+def native_and_text() -> Workflow:
+    """The same agent twice: with function calling, and with tools spoken of in text."""
+    flow = Workflow("native_and_text")
+    units = flow.node("AgentUseMCPTools", server_name="units")
+    native, text = (_converter(flow, name) for name in ("native", "text"))
+    flow.main(units, *native, *text)
+    flow.note(
+        "1. Two ways to call a tool",
+        "Most models call functions: the service\n"
+        "passes tools and calls beside the text.\n"
+        "That is native.",
+        above=native[0],
+    )
+    flow.note(
+        "2. In text",
+        "A model without that is told in the system prompt how to write\n"
+        "TOOL: name {arguments}, and its text is read. That is text.",
+        above=text[0],
+    )
+    flow.note(
+        "3. Compare",
+        "Same tools, same call, same\nanswer. auto, the default,\nchooses for you.",
+        below=text[-1],
+    )
+    return flow
+
+
+def _converter(flow: Workflow, protocol: str) -> list[Node]:
+    """The nodes of an agent that uses its tools in this way, and of one question to it."""
+    name = f"with_{protocol}"
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit", agent_name=name, agent_provider="offline", tool_protocol=protocol,
+        toolbelt_spec=belt["toolbelt_spec"],
+    )  # fmt: skip
+    run = flow.node("AgentRun", agent_name=name, conversation=Shown(DISTANCE))
+    return [belt, agent, run, flow.node("Print", msg=run["last_response"])]
+
+
+def memory_of_an_agent() -> Workflow:
+    """An agent notes something in one run and finds it in the next."""
+    flow = Workflow("memory_of_an_agent")
+    memory = flow.node("AgentNumpyMemory")
+    agent = flow.node(
+        "AgentInit", agent_name="friend", agent_provider="offline", agent_memory=memory["memory"]
+    )
+    told = flow.node(
+        "AgentRun", agent_name="friend", conversation=Shown("Remember that my dog is called Rex.")
+    )
+    asked = flow.node("AgentRun", agent_name="friend", conversation=Shown("What is my dog called?"))
+    flow.main(memory, agent, told, asked, flow.node("Print", msg=asked["last_response"]))
+    flow.note(
+        "1. A place for notes",
+        "Give file a name, such as notes.jsonl,\nand they are there again tomorrow.",
+        above=memory,
+    )
+    flow.note(
+        "2. Something to remember",
+        "The agent has the tools create_memory\n"
+        "and lookup_memory, and decides itself\n"
+        "when to use them.",
+        above=told,
+    )
+    flow.note(
+        "3. A new conversation",
+        "This run knows nothing of the one\nbefore it, only what was noted.",
+        above=asked,
+    )
+    return flow
+
+
+def progress_of_an_agent() -> Workflow:
+    """Each use of a tool is reported by the branch on_thought."""
+    flow = Workflow("progress_of_an_agent")
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit", agent_name=AGENT, agent_provider="offline",
+        toolbelt_spec=belt["toolbelt_spec"],
+    )  # fmt: skip
+    run = flow.node(
+        "AgentRun",
+        agent_name=AGENT,
+        conversation=Shown("Borrow Candide for Ada, then show all loans."),
+    )
+    report = flow.node("Print", msg=run["thought"])
+    flow.main(library, belt, agent, run)
+    flow.branch(run, "on_thought", report)
+    flow.note(
+        "1. A task of several steps",
+        "Find the book, borrow it, list the loans:\neach step needs what came before.",
+        above=library,
+    )
+    flow.note(
+        "2. Work while it works",
+        "The branch on_thought of AgentRun\nruns after each use of a tool.",
+        above=run,
+    )
+    flow.note(
+        "3. Report",
+        "thought has what the agent did and why.\n"
+        "Put any nodes here: write a file,\n"
+        "send a message, count.",
+        below=report,
+    )
+    return flow
+
+
+def _ask_note(flow: Workflow, run: Node) -> None:
+    flow.note(
+        "3. Ask",
+        "Press Run. To ask something else,\n"
+        "double-click the text that leads to\n"
+        "conversation.",
+        above=run,
+    )  # fmt: skip
+
+
+def _agent_with_a_poster(flow: Workflow, **model: object) -> Node:
+    """Draw an agent with two servers and a tool of its own; give its AgentInit."""
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    units = flow.node("AgentUseMCPTools", server_name="units")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit",
+        agent_name=AGENT,
+        system_prompt=SYSTEM_PROMPT,
+        toolbelt_spec=belt["toolbelt_spec"],
+        **model,
+    )
+    run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(QUESTION))
+    answer = flow.node("Print", msg=run["last_response"])
+    flow.main(library, units, belt, agent, run, answer)
+    _poster_tool(flow)
+    flow.note(
+        "1. Choose its tools",
+        "Each AgentUseMCPTools adds the tools of one MCP server. Which\n"
+        "servers there are stands in mcp_settings.json.",
+        above=library,
+    )
+    _ask_note(flow, run)
+    return agent
+
+
+def _poster_tool(flow: Workflow) -> None:
+    tool = flow.node(
+        "AgentDefineTool",
+        tool_name="make_poster",
+        description=POSTER,
+        parameters={"title": "string"},
+    )
+    text = flow.node("FormatString", format_str="*** {title} ***", args=tool["tool_args"])
+    output = flow.node("AgentToolOutput", results=[text["out_str"]])
+    flow.side(tool, text, output)
+    flow.note(
+        "4. Draw a tool of your own",
+        "These nodes run each time the agent uses make_poster. Put others between\n"
+        "the first and the last to make the tool do something else.",
+        above=tool,
+    )

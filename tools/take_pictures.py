@@ -1,0 +1,70 @@
+"""The pictures of the documentation, taken in a real lab: `python -m tools.take_pictures`.
+
+Look at them before you commit them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser, FloatRect, Locator
+
+from tests.support.lab import browser, lab, open_lab
+from tests.support.lab_palette import Palette
+from xai_mcp_agent.cli.init import init_folder
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+_EXAMPLE = "examples/quickstart.xircuits"
+_RUN_MILLISECONDS = 120_000  # with the start of a kernel; nobody waits for a picture
+_SCALE = 1.5  # sharp on fine screens, and still small files
+
+_SHOWN = ".tray-item, #sidebar-tooltip"
+_PALETTE_PIXELS = 900  # as wide as the palette and the longest line of a tip
+_HEADING_PIXELS, _MARGIN_PIXELS = 64, 12
+
+
+def take_quickstart(running: Browser, address: str) -> Path:
+    """The whole quickstart on the canvas, and under it what its run printed."""
+    canvas = open_lab(running, address, width=1440, height=1080, scale=_SCALE)
+    canvas.command("application:toggle-left-area")
+    canvas.open_workflow(_EXAMPLE)
+    canvas.page.set_default_timeout(_RUN_MILLISECONDS)
+    canvas.run()
+    canvas.fit(margin=28)
+    file = IMAGES / "quickstart.png"
+    canvas.page.screenshot(path=file)
+    return file
+
+
+def take_palette(running: Browser, address: str) -> Path:
+    """Our nodes in the component library, one of them explaining itself."""
+    canvas = open_lab(running, address, width=1000, height=1480, scale=_SCALE)
+    canvas.open_workflow(_EXAMPLE)
+    canvas.command("xircuits-sidebar:toggle-display-nodes-in-library")
+    Palette(canvas).explain("AgentRun")
+    file = IMAGES / "palette.png"
+    canvas.page.screenshot(path=file, clip=_around(canvas.page.locator(_SHOWN).all()))
+    return file
+
+
+def _around(entries: list[Locator]) -> FloatRect:
+    """The part of the page with these, the heading over them, and what is beside them."""
+    boxes = [box for entry in entries if (box := entry.bounding_box())]
+    top = min(box["y"] for box in boxes) - _HEADING_PIXELS
+    bottom = max(box["y"] + box["height"] for box in boxes) + _MARGIN_PIXELS
+    return FloatRect(x=0, y=top, width=_PALETTE_PIXELS, height=bottom - top)
+
+
+def main() -> None:
+    """Take all pictures."""
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        working = init_folder(Path(folder) / "lab").folder
+        with lab(working) as address, browser() as running:
+            for file in (take_quickstart(running, address), take_palette(running, address)):
+                print(file)
+
+
+if __name__ == "__main__":
+    main()

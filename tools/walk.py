@@ -1,0 +1,273 @@
+"""How many of our files and functions a thing enters: `python -m tools.walk [--verbose] [--page]`.
+
+Each walk is taken twice over stdio against a real server, and traced the second time: imports,
+connecting and first uses are not counted. Counted is every named function of the package that any
+thread enters from the beginning until nothing of ours runs any more. What the history's writer
+thread writes down later, with what else came in meanwhile, is no part of a walk. The order within
+a thread is always the same; that of two threads may differ.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import FrameType
+from typing import Any, TypeAlias
+
+import xai_mcp_agent
+from tests.support.model_endpoint import Step, calls, model_endpoint, says
+
+PAGE = Path(__file__).parents[1] / "docs" / "how_it_is_built.md"
+BEGIN = "<!-- Written by `python -m tools.walk --page`: begin -->"
+END = "<!-- end of the walks -->"
+
+Entered: TypeAlias = tuple[tuple[str, str], ...]
+"""In the order of the first time: file of the package, function."""
+
+_PACKAGE = Path(xai_mcp_agent.__file__).parent
+_PREFIX = f"{_PACKAGE}{os.sep}"
+_SERVER = Path(__file__).with_name("walk_server.py")
+_QUIET_SECONDS = 0.3  # everything of ours takes milliseconds; a waiting run looks up each 0.5 s
+_WALK_SECONDS = 30.0
+_LOOK_SECONDS = 0.02
+# In the agent's loop: a call begins with the first of these, and is over at the second.
+_CALL_IN_TURN = ("AgentRun._answer_calls", "AgentRun._notice_changes")
+_HELLO = {"text": "hello"}
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What one thing entered."""
+
+    name: str
+    entered: Entered
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files, each once."""
+        return tuple(dict.fromkeys(file for file, _ in self.entered))
+
+
+@dataclass
+class _Tracer:
+    """Notes the functions of the package that are entered during a walk, in every thread."""
+
+    entered: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
+    is_on: bool = False
+    begins: str = ""  # with this function; at once if empty
+    ends: str = ""  # when this function is entered; when all is quiet if empty
+    last: float = 0.0
+
+    @contextlib.contextmanager
+    def everywhere(self) -> Generator[_Tracer]:
+        """Be asked at every call in this thread, and in those that begin from now on."""
+        threading.setprofile(self._note)
+        sys.setprofile(self._note)
+        try:
+            yield self
+        finally:
+            sys.setprofile(None)
+            threading.setprofile(None)
+
+    def start(self, begins: str = "", ends: str = "") -> None:
+        """Begin a walk when what went before is over."""
+        self._wait_until_quiet()
+        self.entered.clear()
+        self.begins, self.ends, self.is_on = begins, ends, not begins
+
+    def stop(self) -> Entered:
+        """What was entered since the start, when that is over."""
+        _wait_for(lambda: bool(self.entered), f"{self.begins or 'anything'} is entered")
+        self._wait_until_quiet()
+        self.begins, self.is_on = "", False
+        return tuple(self.entered)
+
+    def _wait_until_quiet(self) -> None:
+        _wait_for(lambda: time.monotonic() > self.last + _QUIET_SECONDS, "all is quiet")
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        # Comprehensions and lambdas are part of the function they stand in.
+        if event != "call" or code.co_name.startswith("<"):
+            return
+        if not code.co_filename.startswith(_PREFIX):
+            return
+        self.last = time.monotonic()
+        name = code.co_qualname.replace(".<locals>", "")
+        if name in (self.begins, self.ends):
+            self.is_on = name == self.begins
+        if self.is_on:
+            file = code.co_filename.removeprefix(_PREFIX).replace(os.sep, "/")
+            self.entered.setdefault((file, name))
+
+
+def _wait_for(is_so: Callable[[], bool], what: str) -> None:
+    """Wait for something, with a limit.
+
+    Raises:
+        TimeoutError: it did not come to be.
+    """
+    ends_at = time.monotonic() + _WALK_SECONDS
+    while not is_so():
+        if time.monotonic() > ends_at:
+            raise TimeoutError(f"not within {_WALK_SECONDS:g} seconds: {what}")
+        time.sleep(_LOOK_SECONDS)
+
+
+def walks() -> list[Walk]:
+    """Every walk, taken now."""
+    tracer = _Tracer()
+    with _working_folder(), tracer.everywhere():
+        return list(_walks(tracer))
+
+
+def _walks(tracer: _Tracer) -> Iterator[Walk]:
+    yield _agents_call(tracer)
+    with xai_mcp_agent.Bridge.open("mcp_settings.json") as bridge:
+
+        def call() -> None:
+            bridge.call_tool("walk", "echo", _HELLO)
+
+        yield _walk(tracer, "`Bridge.call_tool`", call)
+        yield Walk("a change notice", _notice(tracer, bridge))
+    yield _walk(tracer, "`xai-mcp-agent diff`", _diff)
+    ctx: dict[str, Any] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield _walk(tracer, "the node MCPCallTool", lambda: _call_by_node(ctx))
+
+
+def _walk(tracer: _Tracer, name: str, do: Callable[[], None]) -> Walk:
+    do()  # warm
+    tracer.start()
+    do()
+    return Walk(name, tracer.stop())
+
+
+def _agents_call(tracer: _Tracer) -> Walk:
+    """The second of two calls that a model asks for."""
+
+    def script(body: dict[str, Any]) -> Step:
+        answers = sum(x["role"] == "tool" for x in body["messages"])
+        if answers == 1:
+            tracer.start(*_CALL_IN_TURN)
+        return says("done") if answers == 2 else calls(("walk_echo", _HELLO))
+
+    with model_endpoint(script) as endpoint, contextlib.redirect_stdout(io.StringIO()):
+        _run_agent(endpoint.base_url)
+    return Walk("an agent's tool call", tracer.stop())
+
+
+def _run_agent(base_url: str) -> None:
+    from xai_mcp_agent.agent_components import AgentInit, AgentRun
+    from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+
+    ctx: dict[str, Any] = {}
+    _node(AgentUseMCPTools, server_name="walk").execute(ctx)
+    belt = _node(AgentMakeToolbelt)
+    belt.execute(ctx)
+    _node(
+        AgentInit, agent_name="walker", agent_provider="openai", agent_model="m",
+        base_url=base_url, api_key="none", toolbelt_spec=belt.toolbelt_spec.value,
+    ).execute(ctx)  # fmt: skip
+    _node(AgentRun, agent_name="walker", conversation="Go on.").execute(ctx)
+
+
+def _notice(tracer: _Tracer, bridge: xai_mcp_agent.Bridge) -> Entered:
+    entered: Entered = ()
+    for name in ("warm", "walked"):
+        file = Path(name).absolute()
+        bridge.call_tool("walk", "add_later", {"name": name, "file": str(file)})
+        tracer.start()
+        file.touch()
+        entered = tracer.stop()
+        if name not in {x.name for x in bridge.list_tools("walk")}:
+            raise TimeoutError(f"the tool {name!r} was not listed")
+    return entered
+
+
+def _diff() -> None:
+    (command,) = entry_points(group="console_scripts", name="xai-mcp-agent")
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        command.load()(["diff", "walk"])
+
+
+def _call_by_node(ctx: dict[str, Any]) -> None:
+    from xai_mcp_agent.mcp_components import MCPCallTool
+
+    _node(MCPCallTool, server_name="walk", tool_name="echo", arguments=_HELLO).execute(ctx)
+
+
+def _node(component: Any, **values: Any) -> Any:
+    node = component()
+    for name, value in values.items():
+        getattr(node, name).value = value
+    return node
+
+
+@contextlib.contextmanager
+def _working_folder() -> Generator[None]:
+    """A project of its own, with the server in its settings."""
+    server = {"command": sys.executable, "args": [str(_SERVER)]}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        settings = Path("mcp_settings.json")
+        settings.write_text(json.dumps({"mcpServers": {"walk": server}}), encoding="utf-8")
+        yield
+
+
+def table(taken: list[Walk]) -> str:
+    """The walks, a row for each."""
+    rows = (f"| {x.name} | {len(x.files)} | {len(x.entered)} |\n" for x in taken)
+    return "".join(["| over stdio | files | functions |\n| --- | --- | --- |\n", *rows])
+
+
+def in_order(walk: Walk) -> str:
+    """The files and their functions, in the order in which they were entered."""
+    lines = [f"\n{walk.name}: {len(walk.files)} files, {len(walk.entered)} functions"]
+    last = ""
+    for file, function in walk.entered:
+        lines.append(f"  {file if file != last else '':<40} {function}")
+        last = file
+    return "\n".join(lines)
+
+
+def page_with(page: str, rows: str) -> str:
+    """The page with this table in it.
+
+    Raises:
+        ValueError: it has lost its marks.
+    """
+    head, begin, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"{PAGE.name} has lost its mark {BEGIN} or {END}")
+    return f"{head}{BEGIN}\n{rows}{END}{tail}"
+
+
+def main() -> None:
+    """Take the walks and print their table."""
+    parser = argparse.ArgumentParser(description="Count what one call enters of the package.")
+    parser.add_argument("--verbose", action="store_true", help="also name what is entered")
+    parser.add_argument("--page", action="store_true", help=f"write the table into {PAGE.name}")
+    options = parser.parse_args()
+    taken = walks()
+    print(table(taken), end="")
+    if options.verbose:
+        print(*map(in_order, taken), sep="\n")
+    if options.page:
+        page = page_with(PAGE.read_text(encoding="utf-8"), table(taken))
+        PAGE.write_text(page, encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,109 @@
+"""Notes in a vector space of the Vecto service, for those who have an account there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, cast
+
+from ...secrets.secrets import Secret
+from .notes import MemoryFailed, Note
+
+# The space may hold notes of other agents, which are passed over.
+_LOOK_FURTHER = 5
+_AGENT = "_agent"
+_MODEL = "QWEN2"  # the service's model for texts
+_KEY_VARIABLE = "VECTO_API_KEY"
+
+
+@dataclass(frozen=True)
+class VectoStore:
+    """A vector space; notes of several agents live in it without meeting."""
+
+    client: Any
+
+    def for_agent(self, agent: str) -> VectoMemory:
+        """The memory of one agent."""
+        return VectoMemory(self.client, agent)
+
+
+@dataclass(frozen=True)
+class VectoMemory:
+    """One agent's notes in a vector space. A `Memory`."""
+
+    client: Any
+    agent: str
+
+    def query(self, query: str, n: int) -> list[Note]:
+        """The notes most like `query`; those of other agents are left out."""
+        found = self.client.lookup_text_from_str(query, n * _LOOK_FURTHER)
+        own = [x for x in found if _agent_of(x.attributes) in (None, self.agent)]
+        return [Note(str(x.id), float(x.similarity), _without_agent(x.attributes)) for x in own[:n]]
+
+    def add(self, id: str, text: str, metadata: Any) -> None:
+        """Keep a note."""
+        kept = dict(cast(Mapping[str, Any], metadata)) if isinstance(metadata, Mapping) else {}
+        kept = kept or {"note": metadata}
+        self.client.ingest_text(text, {**kept, _AGENT: self.agent})
+
+
+def vecto_store(
+    vector_space: str,
+    *,
+    api_key: Secret | None = None,
+    initialize: bool = False,
+    base_url: str = "",
+) -> VectoStore:
+    """The vector space of that name; made if there is none, emptied with `initialize`.
+
+    The key defaults to VECTO_API_KEY.
+
+    Raises:
+        MemoryFailed: the key or the package is missing, or the service refuses.
+    """
+    key = api_key.reveal() if api_key else os.environ.get(_KEY_VARIABLE, "")
+    if not key:
+        raise MemoryFailed(
+            f"AgentVectoMemory has no key: set the environment variable {_KEY_VARIABLE}. "
+            "AgentNumpyMemory needs none."
+        )
+    try:
+        # Here, because it is an extra that few have.
+        vecto = import_module("vecto")
+    except ImportError as cause:
+        raise MemoryFailed(
+            'AgentVectoMemory needs a package: pip install "xai-mcp-agent[vecto]". '
+            "AgentNumpyMemory needs none."
+        ) from cause
+    options = {"vecto_base_url": base_url} if base_url else {}
+    try:
+        client = vecto.Vecto(key, None, **options)
+        client.vector_space_id = _space_id(client, vector_space)
+        if initialize:
+            client.delete_vector_space_entries()
+    except Exception as cause:
+        # The package raises many types of its own and of its HTTP library.
+        words = str(cause).replace(key, "***")
+        raise MemoryFailed(f"The Vecto service refused: {words} Check the key.") from cause
+    return VectoStore(client)
+
+
+def _space_id(client: Any, name: str) -> Any:
+    for space in client.list_vector_spaces():
+        if space.name == name:
+            return space.id
+    return client.create_vector_space(name, _MODEL).id
+
+
+def _agent_of(attributes: Any) -> Any:
+    if not isinstance(attributes, Mapping):
+        return None
+    return cast(Mapping[str, Any], attributes).get(_AGENT)
+
+
+def _without_agent(attributes: Any) -> Any:
+    if not isinstance(attributes, Mapping):
+        return attributes
+    return {k: v for k, v in cast(Mapping[str, Any], attributes).items() if k != _AGENT}

@@ -1,0 +1,81 @@
+"""Reads a whole reply of a model, with what of its calls is not to be made, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import anyio.to_thread
+
+from .quotation import Quotations
+from .spellings import IsTool, TextCall
+from .text import read_results
+from .text_reply import parse_reply
+
+T = TypeVar("T")
+
+# Read in a few milliseconds; longer ones would hold up all other agents and servers.
+_MOST_CHARS_ON_LOOP = 2_000
+_MADE_UP = (
+    "You wrote this result yourself: {name} was not called, and what you wrote from there on was "
+    "left out. To use a tool, write a line with TOOL, a colon, its name and its arguments, then "
+    "stop and wait."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall:
+    """A call, why it is not made if it is not, and what else its answer tells the model."""
+
+    call: TextCall
+    not_made: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReply:
+    """What a model thought, what it said, and its calls."""
+
+    thinking: str
+    said: str
+    calls: tuple[ReadCall, ...] = ()
+
+
+def read_reply(
+    text: str,
+    messages: Sequence[Mapping[str, Any]],
+    is_tool: IsTool,
+    *,
+    taught: bool,
+    may_call: bool = True,
+    asked_before: Collection[str] = (),
+) -> ReadReply:
+    """Read a reply to these messages; see `parse_reply` and `Quotations`.
+
+    `may_call` is False where an answer is wanted, which is then left as it is.
+    """
+    read = parse_reply(text, is_tool, taught=taught)
+    if read.calls:
+        quotations = Quotations(messages, read.thought, asked_before)
+        hints = [quotations.hint(x) for x in read.calls]
+        calls = [ReadCall(x, hint) for x, hint in zip(read.calls, hints, strict=True)]
+        calls[-1] = ReadCall(read.calls[-1], hints[-1], read.note)
+        return ReadReply(read.thinking, read.thought, tuple(calls))
+    name = read.invented
+    if (
+        name
+        and may_call
+        and is_tool(name)
+        and all(x.call.name != name for x in read_results(messages))
+    ):
+        made_up = ReadCall(TextCall(name, ""), _MADE_UP.format(name=name))
+        return ReadReply(read.thinking, read.before_invented, (made_up,))
+    return ReadReply(read.thinking, read.thought)
+
+
+async def beside_loop(chars: int, function: Callable[[], T]) -> T:
+    """What the function gives that reads so many characters; in a thread when they are many."""
+    if chars <= _MOST_CHARS_ON_LOOP:
+        return function()
+    return await anyio.to_thread.run_sync(function)

@@ -1,0 +1,114 @@
+"""The state of a run: all it knows between two steps, as a value that can be written as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from ..core.tools import JsonObject, ToolKey
+from .conversation import Conversation
+from .events import ToolProtocol
+from .messages import Message, ToolCall
+from .models.base import ModelReply, Usage
+from .protocols.quotation import key_of
+from .toolsets import Names
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """A run between two steps; the next step makes another one of it.
+
+    `pending` are calls that the model asked for with the words `thought`, after `thinking`, and
+    that have no answer yet; the conversation has them only together with their answers. `names` are
+    the shown names in their order, `hinted` the calls of the last turn that were not made because
+    they were quoted, as `key_of` names them, `kept` the whole texts of results that were shown in
+    part, by call. `step` counts the turns of the model so far, `failures` those in a row of which
+    nothing came.
+    `added` is what the model's service wants to see again beside the pending calls.
+    """
+
+    conversation: Conversation
+    protocol: ToolProtocol
+    pending: tuple[ToolCall, ...] = ()
+    thought: str = ""
+    thinking: str = ""
+    added: JsonObject = field(default_factory=dict[str, Any])
+    cut_off: bool = False  # the reply with the pending calls was too long, so they are incomplete
+    names: Names = ()
+    hinted: tuple[str, ...] = ()
+    kept: Mapping[str, str] = field(default_factory=dict[str, str])
+    step: int = 0
+    calls: int = 0
+    failures: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def asking(self, reply: ModelReply) -> RunState:
+        """After a turn of the model in which it asked for calls."""
+        is_cut = reply.finish == "length"
+        calls = self.calls if is_cut else self.calls + len(reply.calls)
+        return replace(
+            self,
+            pending=reply.calls,
+            thought=reply.text,
+            thinking=reply.thinking,
+            hinted=tuple(key_of(x.name, x.arguments) for x in reply.calls if x.not_made),
+            added=reply.added,
+            cut_off=is_cut,
+            calls=calls,
+        )
+
+    def answered(self, *messages: Message, failed: bool, kept: Mapping[str, str]) -> RunState:
+        """After the pending calls were answered with these messages."""
+        return replace(
+            self,
+            conversation=self.conversation.with_said(*messages),
+            pending=(),
+            thought="",
+            thinking="",
+            added={},
+            cut_off=False,
+            kept=kept,
+            failures=self.failures + 1 if failed else 0,
+        )
+
+    def to_json(self) -> JsonObject:
+        """For a file; `from_json` reads it back."""
+        plain = (
+            "protocol",
+            "thought",
+            "thinking",
+            "hinted",
+            "cut_off",
+            "step",
+            "calls",
+            "failures",
+        )
+        return {
+            **{name: getattr(self, name) for name in plain},
+            "given": self.conversation.given,
+            "said": self.conversation.said,
+            "pending": [asdict(x) for x in self.pending],
+            "names": [[key.kind, key.source, key.name, name] for key, name in self.names],
+            "kept": dict(self.kept),
+            "added": dict(self.added),
+            "usage": asdict(self.usage),
+        }
+
+    @staticmethod
+    def from_json(value: JsonObject) -> RunState:
+        """The state that was written so.
+
+        Raises:
+            KeyError, TypeError, BadConversation: it is none.
+        """
+        fields = dict(value)
+        given, said = fields.pop("given"), fields.pop("said")
+        return RunState(
+            Conversation(given, said),
+            pending=tuple(ToolCall(**x) for x in fields.pop("pending")),
+            names=tuple((ToolKey(*key), name) for *key, name in fields.pop("names")),
+            usage=Usage(**fields.pop("usage")),
+            hinted=tuple(fields.pop("hinted", ())),
+            **fields,
+        )

@@ -1,0 +1,285 @@
+"""Toolsets: tools with one way to call them, combined, and wrapped one around the other."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias
+
+from ..catalog.definitions import Definitions, ToolDefinition
+from ..core.invocation import ToolInvocation
+from ..core.kinds import META
+from ..core.names import ShownNames, did_you_mean
+from ..core.results import ToolResult
+from ..core.tools import Tool, ToolKey
+
+# Of all names, where a model asked for one that is like none of them.
+_MOST_NAMES = 30
+
+Names: TypeAlias = tuple[tuple[ToolKey, str], ...]
+"""The shown names of a run, in the order in which their tools were first shown."""
+
+
+class Toolset(ABC):
+    """Some tools of an agent. Used on the bridge's loop."""
+
+    @abstractmethod
+    async def tools(self) -> Sequence[Tool]:
+        """Those that can be called now. The same object again as long as nothing has changed."""
+
+    @abstractmethod
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Call one of them.
+
+        Raises:
+            XaiMcpError: whatever went wrong; the message is meant for the model.
+        """
+
+    def known(self) -> Sequence[Tool]:
+        """Those that may ever be there, as far as that is known from the start, for the history."""
+        return ()
+
+    def instructions(self) -> Mapping[str, str]:
+        """What their sources want their users to know, by source."""
+        return {}
+
+    def why_not(self, name: str) -> str:
+        """Why a tool of this name cannot be called, for the model; empty if this cannot tell."""
+        return ""
+
+
+class CombinedToolset(Toolset):
+    """Several as one. A tool hides those of the same source and name in later ones."""
+
+    def __init__(self, *parts: Toolset) -> None:
+        self._parts = parts
+        self._found: tuple[Sequence[Tool], ...] = ()
+        self._tools: Sequence[Tool] = ()
+        self._homes: dict[ToolKey, Toolset] = {}
+
+    async def tools(self) -> Sequence[Tool]:
+        """The tools of all parts, in their order."""
+        found = tuple([await part.tools() for part in self._parts])
+        if list(map(id, found)) != list(map(id, self._found)):
+            self._found, self._tools = found, self._joined(found)
+        return self._tools
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Have the part called that has the tool."""
+        return await self._homes[invocation.tool.key].call(invocation)
+
+    def known(self) -> Sequence[Tool]:
+        """Those of all parts."""
+        return self._joined([part.known() for part in self._parts])
+
+    def instructions(self) -> Mapping[str, str]:
+        """Those of all parts."""
+        return {name: x for part in self._parts for name, x in part.instructions().items()}
+
+    def why_not(self, name: str) -> str:
+        """What the first says that can tell."""
+        return next((x for part in self._parts if (x := part.why_not(name))), "")
+
+    def _joined(self, found: Iterable[Sequence[Tool]]) -> tuple[Tool, ...]:
+        joined: dict[tuple[str, str], Tool] = {}
+        for part, tools in zip(self._parts, found, strict=True):
+            for tool in tools:
+                if joined.setdefault((tool.source, tool.name), tool) is tool:
+                    self._homes[tool.key] = part
+        return tuple(joined.values())
+
+
+class Wrapper(Toolset):
+    """Changes something of another toolset; as it is it changes nothing."""
+
+    def __init__(self, inner: Toolset) -> None:
+        self._inner = inner
+
+    async def tools(self) -> Sequence[Tool]:
+        """Those of the inner one."""
+        return await self._inner.tools()
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Have the inner one called."""
+        return await self._inner.call(invocation)
+
+    def instructions(self) -> Mapping[str, str]:
+        """Those of the inner one."""
+        return self._inner.instructions()
+
+    def why_not(self, name: str) -> str:
+        """What the inner one says."""
+        return self._inner.why_not(name)
+
+
+class RenamedToolset(Wrapper):
+    """Gives each tool the name that models read: no two the same, and always the same.
+
+    Also those that a wrapper around this leaves out: should they be shown one day, no name changes.
+    """
+
+    def __init__(self, inner: Toolset, given: Names = ()) -> None:
+        super().__init__(inner)
+        self._names = ShownNames(given)
+        self._named: Sequence[Tool] = ()
+
+    async def tools(self) -> Sequence[Tool]:
+        """Those of the inner one, each of which has a name then."""
+        tools = await self._inner.tools()
+        if tools is not self._named:
+            self._named = tools
+            for tool in tools:
+                self._names.show(tool.key)
+        return tools
+
+    def shown_name(self, key: ToolKey) -> str:
+        """What models call this tool."""
+        return self._names.show(key)
+
+
+class EnabledToolset(Wrapper):
+    """Leaves out what a person switched off, and tells a model so that asks for it."""
+
+    def __init__(
+        self, inner: RenamedToolset, is_enabled: Callable[[ToolKey], bool], told: str
+    ) -> None:
+        super().__init__(inner)
+        self._shown_name = inner.shown_name
+        self._is_enabled = is_enabled
+        self._told = told
+        self._off: set[ToolKey] = set()
+        self._tools: Sequence[Tool] = ()
+
+    async def tools(self) -> Sequence[Tool]:
+        """Those that are not switched off."""
+        tools = await self._inner.tools()
+        self._off = {x.key for x in tools if not self._is_enabled(x.key)}
+        if self._off:
+            tools = _same(tuple(x for x in tools if x.key not in self._off), self._tools)
+        self._tools = tools
+        return tools
+
+    def why_not(self, name: str) -> str:
+        """That it is switched off, if it is."""
+        if any(name in (x.name, self._shown_name(x)) for x in self._off):
+            return self._told.format(name)
+        return super().why_not(name)
+
+
+class PinnedToolset(Wrapper):
+    """Shows pinned tools with the definitions that were accepted, whatever is said of them now."""
+
+    def __init__(
+        self,
+        inner: Toolset,
+        is_pinned: Callable[[ToolKey], bool],
+        as_accepted: Callable[[Tool], Tool | None],
+    ) -> None:
+        super().__init__(inner)
+        self._is_pinned = is_pinned
+        self._as_accepted = as_accepted
+        self._tools: Sequence[Tool] = ()
+
+    async def tools(self) -> Sequence[Tool]:
+        """With the definitions that were accepted; without those of which they are not known."""
+        tools = await self._inner.tools()
+        pinned = {x.key: self._as_accepted(x) for x in tools if self._is_pinned(x.key)}
+        if pinned:
+            accepted = (pinned.get(x.key, x) for x in tools)
+            tools = _same(tuple(x for x in accepted if x is not None), self._tools)
+        self._tools = tools
+        return tools
+
+
+@dataclass(frozen=True)
+class Available:
+    """What an agent may call at one step, under the names that its model reads."""
+
+    definitions: tuple[ToolDefinition, ...] = ()
+    instructions: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The shown names in their order."""
+        return tuple(x.name for x in self.definitions)
+
+    def changed_since(self, before: Available) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The names that came, and those that went; not of tools of our own, which need no word."""
+        now, then = self._outside_names, before._outside_names
+        return tuple(sorted(now - then)), tuple(sorted(then - now))
+
+    def find(self, name: str) -> ToolDefinition | None:
+        """The tool meant; a model may write the tool's own name where that is clear."""
+        if (exact := self._by_name.get(name)) is not None:
+            return exact
+        found = [x for x in self.definitions if x.tool.name == name]
+        return found[0] if len(found) == 1 else None
+
+    def unknown(self, name: str) -> str:
+        """That there is no such tool, and which is nearest."""
+        known = list(self._by_name)
+        listed = f"The tools are: {', '.join(known)}." if known else "There are no tools."
+        if len(known) > _MOST_NAMES:
+            listed = f"Some of the tools are: {', '.join(known[:_MOST_NAMES])}."
+        return f"There is no tool {name!r}. {did_you_mean(name, known) or listed}"
+
+    @cached_property
+    def _outside_names(self) -> set[str]:
+        return {x.name for x in self.definitions if x.tool.key.kind != META.name}
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, ToolDefinition]:
+        return {x.name: x for x in self.definitions}
+
+
+class AgentTools:
+    """What the loop is handed: all tools of one agent, with names and definitions that stay.
+
+    New tools come last, so that the start of a request to the model stays the same from step to
+    step. `names` are those of a run that goes on.
+    """
+
+    def __init__(
+        self,
+        combined: Toolset,
+        definitions: Definitions,
+        wrap: Callable[[RenamedToolset], Toolset],
+        names: Names = (),
+    ) -> None:
+        self._renamed = RenamedToolset(combined, names)
+        self._toolset = wrap(self._renamed)
+        self._definitions = definitions
+        self.names = names  # so far, for a run that goes on later
+        self._tools: Sequence[Tool] | None = None
+        self._available = Available()
+
+    async def available(self) -> Available:
+        """What can be called now. The same object again as long as nothing has changed."""
+        tools, instructions = await self._toolset.tools(), self._toolset.instructions()
+        if tools is not self._tools or instructions != self._available.instructions:
+            self._tools = tools
+            now = {tool.key: tool for tool in tools}
+            order = dict.fromkeys((*(key for key, _ in self.names), *now))
+            self.names = tuple((key, self._renamed.shown_name(key)) for key in order)
+            named = [(name, now[key]) for key, name in self.names if key in now]
+            self._available = Available(await self._definitions.of(named), instructions)
+        return self._available
+
+    def shown_name(self, key: ToolKey) -> str:
+        """What models call this tool."""
+        return self._renamed.shown_name(key)
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Call one of them; see `Toolset.call`."""
+        return await self._toolset.call(invocation)
+
+    def why_not(self, name: str) -> str:
+        """Why there is no tool of this name now, for the model."""
+        return self._toolset.why_not(name) or self._available.unknown(name)
+
+
+def _same(tools: tuple[Tool, ...], before: Sequence[Tool]) -> Sequence[Tool]:
+    """The former object, if it is equal. Tools are compared by identity first, so this is quick."""
+    return before if tools == before else tools

@@ -1,0 +1,133 @@
+"""The call pipeline: one list of steps for every tool call, whoever makes it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from ..core.errors import DefinitionChanged, InvalidArguments, SourceError, ToolDisabled
+from ..core.invocation import Caller, ToolInvocation
+from ..core.results import ToolResult
+from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
+from ..core.tools import JsonObject, Tool, ToolKey
+from ..history.recording.recorder import HistoryRecorder
+from ..policy.decisions import Decisions
+
+Step: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolInvocation]]
+"""Lets a call go on, perhaps as another one; raises where it may not."""
+
+Perform: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolResult]]
+"""Makes a call that every step let through."""
+
+Limit: TypeAlias = Callable[[ToolInvocation, ToolResult], ToolResult]
+"""What of a result goes on to the caller."""
+
+SWITCHED_OFF = "The tool {!r} cannot be used: a person has switched it off. Do without it."
+_CANCELLED = "It was cancelled."
+_NO_WORDS = "It failed, and did not say why."
+
+
+class CallPipeline:
+    """Used on the bridge's loop.
+
+    The steps: enabled, current, pinned, arguments, then the `policy` (approvals, rules), then the
+    call itself, which is recorded, then `limits` on its result. `current` gives a tool as its
+    source lists it now; `is_pinned` says which tools are held to what was accepted.
+    """
+
+    def __init__(
+        self,
+        decisions: Decisions,
+        recorder: HistoryRecorder,
+        current: Step,
+        is_pinned: Callable[[ToolKey, Caller], bool],
+    ) -> None:
+        self.policy: list[Step] = []
+        self.limits: list[Limit] = []
+        self._decisions = decisions
+        self._recorder = recorder
+        self._current = current
+        self._is_pinned = is_pinned
+        self._checks = ArgumentChecks()
+
+    async def run(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
+        """Make this call, if every step lets it through; see the steps for what they raise.
+
+        Raises:
+            ToolDisabled, DefinitionChanged, InvalidArguments: nothing was sent.
+        """
+        for step in (self._enabled, self._pinned, self._fitting, *self.policy):
+            invocation = await step(invocation)
+        result = await self._recorded(invocation, perform)
+        for limit in self.limits:
+            result = limit(invocation, result)
+        return result
+
+    async def _enabled(self, invocation: ToolInvocation) -> ToolInvocation:
+        """What a person switched off is off for agents; who calls by hand knows what they do."""
+        is_agent = invocation.caller.kind == "agent"
+        if is_agent and not self._decisions.is_enabled(invocation.tool.key):
+            raise ToolDisabled(SWITCHED_OFF.format(invocation.name))
+        return invocation
+
+    async def _pinned(self, invocation: ToolInvocation) -> ToolInvocation:
+        """The tool as it is listed now; a pinned one must be what was accepted of it."""
+        as_read, invocation = invocation.tool, await self._current(invocation)
+        if not self._is_pinned(invocation.tool.key, invocation.caller):
+            return invocation
+        listed = invocation.tool
+        await self._decisions.hold(listed, as_read)
+        return replace(invocation, check=partial(self._decisions.check, listed))
+
+    async def _fitting(self, invocation: ToolInvocation) -> ToolInvocation:
+        """The arguments as they are sent: as given, or without nulls that mean "not given".
+
+        Checking them here saves a round trip to the server.
+        """
+        tool, given = invocation.tool, invocation.arguments
+        problems = _not_json(given) or self._problems(tool, given)
+        if problems and None in given.values():
+            given = without_idle_nulls(given, tool.input_schema)
+            problems = self._problems(tool, given) and problems
+        if problems:
+            raise InvalidArguments(invocation.name, problems, signature(tool.input_schema))
+        if invocation.meta and (problems := _not_json(invocation.meta)):
+            raise InvalidArguments("meta", problems, "values that JSON can hold")
+        return invocation if given is invocation.arguments else replace(invocation, arguments=given)
+
+    async def _recorded(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
+        """Make the call and write down how long it took, and what went wrong with it."""
+        started, result = time.perf_counter(), None
+        error: str | None = _CANCELLED
+        try:
+            result = await perform(invocation)
+            error = (result.text or _NO_WORDS) if result.is_error else ""
+            return result
+        except DefinitionChanged:
+            error = None  # it was not called at all
+            raise
+        except Exception as cause:
+            said = cause.problem if isinstance(cause, SourceError) else str(cause)
+            error = said or type(cause).__name__
+            raise
+        finally:
+            if error is not None:
+                seconds = time.perf_counter() - started
+                key, arguments = invocation.tool.key, invocation.arguments
+                self._recorder.called(key, seconds, error, arguments, result)
+
+    def _problems(self, tool: Tool, arguments: JsonObject) -> list[str]:
+        return self._checks.problems(tool.key, tool.input_schema, arguments)
+
+
+def _not_json(arguments: JsonObject) -> list[str]:
+    """Why they cannot be sent at all. The checks look only at what a schema mentions."""
+    try:
+        json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as cause:
+        return [f"not JSON: {cause}"]
+    return []

@@ -1,1 +1,0 @@
-"""What people decide about tools: honoured in this process, and kept in the history."""

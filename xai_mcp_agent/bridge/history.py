@@ -1,0 +1,181 @@
+"""Queries on the history from the bridge's loop, each with a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import nullcontext
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import anyio
+
+from ..core.errors import StoreFailed
+from ..core.tools import Tool
+from ..history.place import StoreStatus
+from .engine import Engine
+
+if TYPE_CHECKING:
+    from ..history.diff.changes import ToolChanged, Version
+    from ..history.event import Event
+    from ..history.graph import Graph
+    from ..history.queries import When
+    from ..history.records import Records, ToolRecord
+    from ..history.store import Store
+
+T = TypeVar("T")
+
+At: TypeAlias = datetime | int | None
+"""A point of the history: a time, the position of an event, or now. A time without a zone is one
+of this machine's."""
+
+
+# A history of a million events, read on a busy machine from a disk that is slow.
+ANSWER_SECONDS = 120.0
+
+
+async def answer(
+    engine: Engine, question: Callable[[Store], T], *, from_any_file: bool = False
+) -> T:
+    """What the history says, after all that happened before.
+
+    `from_any_file`: also from one that can be read and not written, as it was before.
+
+    Raises:
+        StoreFailed: it cannot be used, or says nothing in time. And what the question raises.
+    """
+    recorder = engine.recorder
+    try:
+        with anyio.fail_after(ANSWER_SECONDS):
+            ask = recorder.read if from_any_file else recorder.ask
+            return await asyncio.wrap_future(ask(question))
+    except TimeoutError:
+        raise StoreFailed(
+            recorder.place.shown,
+            f"it gave no answer within {ANSWER_SECONDS:g} s.",
+            "Ask for less, with a limit or a later begin, or ask again when it is less busy.",
+        ) from None
+
+
+async def written(engine: Engine) -> None:
+    """Wait until all is written down that happened before, also what was decided.
+
+    Raises:
+        StoreFailed: it cannot be, and counts in this process only.
+    """
+    await answer(engine, _nothing)
+
+
+async def store(engine: Engine) -> StoreStatus:
+    """See `Bridge.store`."""
+    try:
+        await written(engine)
+    except StoreFailed as reason:
+        return StoreStatus(engine.recorder.place.shown, str(reason))
+    return StoreStatus(engine.recorder.place.shown)
+
+
+async def events(
+    engine: Engine,
+    server: str | None,
+    tool: str | None,
+    since: datetime | None,
+    limit: int | None,
+) -> list[Event]:
+    """See `Bridge.history`."""
+    return await answer(engine, partial(_events, server, tool, zoned(since), limit))
+
+
+async def records(engine: Engine, at: At) -> Records:
+    """See `Bridge.records`."""
+    return await answer(engine, partial(_records, at))
+
+
+async def tool_record(engine: Engine, server: str, tool: str) -> ToolRecord:
+    """See `Bridge.tool_record`."""
+    return await answer(engine, partial(_tool_record, server, tool))
+
+
+async def difference(
+    engine: Engine, server: str | None, tool: str | None, before: At, after: At
+) -> list[ToolChanged]:
+    """See `Bridge.difference`."""
+    return await answer(engine, partial(_difference, server, tool, before, after))
+
+
+async def graph(engine: Engine, at: At) -> Graph:
+    """See `Bridge.graph`."""
+    return await answer(engine, partial(_graph, at))
+
+
+async def versions(engine: Engine, server: str, tool: str) -> list[Version]:
+    """See `Bridge.versions`."""
+    return await answer(engine, partial(_versions, server, tool))
+
+
+async def refresh(engine: Engine, server: str, force: bool = False) -> list[Tool]:
+    """See `Bridge.refresh`."""
+    with engine.recorder.writing_all(server) if force else nullcontext():
+        return await engine.refresh(server)
+
+
+def zoned(moment: datetime | None) -> datetime | None:
+    """The time with its zone; without any it is one of this machine's."""
+    return moment.astimezone() if moment else None
+
+
+# What follows runs in the thread that owns the store. What it needs loads SQLAlchemy, which
+# nobody who asks should have to wait for on a loop.
+
+
+def _nothing(_: Store) -> None:
+    pass
+
+
+def _events(
+    server: str | None, tool: str | None, since: datetime | None, limit: int | None, store: Store
+) -> list[Event]:
+    from ..history.log import Range
+    from ..history.queries import events_about
+
+    return events_about(store, server, tool, Range(since=since, limit=limit))
+
+
+def _records(at: At, store: Store) -> Records:
+    from ..history.queries import records_at
+
+    return records_at(store, when(at))
+
+
+def _tool_record(server: str, tool: str, store: Store) -> ToolRecord:
+    from ..history.queries import record_named
+
+    return record_named(store, server, tool)
+
+
+def _difference(
+    server: str | None, tool: str | None, before: At, after: At, store: Store
+) -> list[ToolChanged]:
+    from ..history.queries import changes_between
+
+    return changes_between(store, server, tool, when(before), when(after))
+
+
+def _graph(at: At, store: Store) -> Graph:
+    from ..history.queries import graph_at
+
+    return graph_at(store, when(at))
+
+
+def _versions(server: str, tool: str, store: Store) -> list[Version]:
+    from ..history.queries import versions_named
+
+    return versions_named(store, server, tool)
+
+
+def when(at: At) -> When:
+    """The point of the history as `catalog.asking.past` has it. Loads SQLAlchemy."""
+    from ..history.queries import When
+
+    return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)

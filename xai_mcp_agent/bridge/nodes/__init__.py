@@ -1,1 +1,0 @@
-"""What the nodes of a canvas do: one file for each kind of them."""

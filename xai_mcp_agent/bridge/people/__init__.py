@@ -1,1 +1,0 @@
-"""Whoever answers what servers ask: a person at a terminal or in the lab, or a program."""

@@ -1,0 +1,263 @@
+"""Running agents and tools for nodes: from the thread of a workflow, over the bridge's loop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from ..agent.conversation import Conversation, call_message, result_messages
+from ..agent.events import RunEvent, RunFinished, ToolFinished
+from ..agent.loop import AgentRun, Answered, CallRunner
+from ..agent.memory.tools import MemoryToolset
+from ..agent.messages import Message, ToolCall
+from ..agent.models.base import Model, Usage
+from ..agent.results import ResultPages
+from ..agent.toolsets import AgentTools
+from ..bridge.engine import Engine
+from ..bridge.toolbox import Failure, SourceToolset, agent_tools
+from ..console.console import Console
+from ..console.text import short_arguments
+from ..core.invocation import Caller
+from ..core.results import ToolResult
+from ..core.tools import JsonObject
+from ..secrets.redactor import Redactor
+from ..sources.canvas import DrawnTool, drawn_tools
+from .agents import agent_in, learn_keys, spec_of
+from .drawn_tools import DrawnToolset
+from .interactive_host import InteractiveHost
+from .lease import busy
+from .nesting import nested
+from .ports import as_text, required
+from .sampling import AgentSampler
+from .toolbelts import sources_in
+from .transcript import recorder
+from .workflow_thread import WorkflowThread
+
+T = TypeVar("T")
+
+
+@dataclass
+class CanvasRun:
+    """What a run came to. After an error it still holds the conversation so far."""
+
+    conversation: list[Message] = field(default_factory=list[Message])
+    answer: str = ""
+
+
+def run_agent(
+    ctx: Any,
+    name: str,
+    conversation: Any,
+    *,
+    metadata: Mapping[str, Any] | None = None,
+    outcome: CanvasRun,
+    on_thought: Callable[[ToolFinished], None] | None = None,
+    show: Any = None,
+) -> None:
+    """Run an agent to its answer; `outcome` is filled as it goes, up to an error too.
+
+    `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
+    `show` is how much is printed, as a person may have written it: see `Console`.
+
+    Raises:
+        UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a mistake here.
+        ModelError, RuntimeError: the model's service; the bridge was closed meanwhile.
+        NestedTooDeep: a tool of the agent runs the agent itself, again and again.
+    """
+    # First of all: the conversation is not lost, whatever is wrong with the rest.
+    outcome.conversation = Conversation(conversation).messages
+    agent = agent_in(ctx, name, "AgentRun")
+    workflow = _Workflow(ctx, {"agent": name}, Console(name, show), on_thought)
+    workflow.call_for(agent, name)
+    spec = spec_of(agent, name, metadata)
+
+    async def emit(event: RunEvent) -> None:
+        workflow.show(event)
+        if isinstance(event, ToolFinished) and workflow.on_thought:
+            outcome.conversation = run.state.conversation.messages
+            await workflow.run_nodes(partial(workflow.on_thought, event))
+
+    run = AgentRun(spec, Conversation(outcome.conversation), emit, workflow.thread.caller)
+    workflow.lend_model(agent, name, run.count)
+    go = partial(_go, workflow, agent, run, spec.model)
+    try:
+        with nested(name):
+            outcome.answer = ctx["last_answer"] = workflow.perform(go).answer
+    finally:
+        outcome.conversation = run.state.conversation.messages
+
+
+def run_node(node: Any, ctx: Any, run: Callable[..., None]) -> None:
+    """Run an agent for a node with the ports of AgentRun; `run` is `run_agent` or like it.
+
+    The ports are set as far as the run came, also when it ends with an error.
+    """
+    outcome = CanvasRun()
+
+    def tell_branch(event: ToolFinished) -> None:
+        node.thought.value = thought_of(event)
+        node.out_conversation.value = outcome.conversation
+        node.on_thought.do(ctx)
+
+    try:
+        run(
+            ctx,
+            node.agent_name.value,
+            node.conversation.value,
+            metadata=node.metadata.value,
+            outcome=outcome,
+            on_thought=tell_branch if node.on_thought else None,
+            show=node.show.value,
+        )
+    finally:
+        node.out_conversation.value = outcome.conversation
+        node.last_response.value = outcome.answer
+
+
+def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
+    """Call one tool of an agent's toolbelt, as if its model had asked; `answer` is its text.
+
+    Whatever goes wrong with the call is answered into the conversation.
+
+    Raises:
+        UnknownAgent, BadConversation, BadSetting: a person's mistake.
+        SettingsError: the settings file cannot be read.
+        RuntimeError: the bridge was closed meanwhile.
+    """
+    tool = required(tool, "tool_name", "AgentRunTool")
+    agent, said = agent_in(ctx, name, "AgentRunTool"), Conversation(conversation)
+    workflow = _Workflow(ctx, {"agent": name, "node": "AgentRunTool"}, Console(name))
+    workflow.call_for(agent, name)
+    workflow.lend_model(agent, name, _uncounted)
+
+    async def emit(event: RunEvent) -> None:
+        workflow.show(event)
+
+    async def go(engine: Engine) -> list[Answered]:
+        tools, pages, _ = await _usable_tools(workflow, agent, engine)
+        runner = CallRunner(tools, pages, emit, engine.caller)
+        answers = await runner.answer_all([call], await tools.available(), "")
+        await emit(answers[0].event)
+        return answers
+
+    text = "" if arguments is None else as_text(arguments)
+    call = ToolCall(f"call_{len(said.messages) + 1}", tool, text)
+    answers = workflow.perform(go)
+    said = said.with_said(
+        call_message("", [call], in_text=False),
+        *result_messages([(x.call, x.text, x.is_error) for x in answers], in_text=False),
+    )
+    return CanvasRun(said.messages, answers[0].text)
+
+
+def thought_of(event: ToolFinished) -> str:
+    """What the model said when it used the tool; if it said nothing, what it did."""
+    if event.thought:
+        return event.thought
+    shown = short_arguments(event.arguments)
+    return f"Using {event.tool}({shown})."
+
+
+class _Workflow:
+    """What belongs to the workflow's thread, for the time of one run; the loop has only this.
+
+    An error of some library may hold every frame it came through, for as long as it likes.
+    Through those it must not hold the workflow, whose servers close when its `ctx` is gone.
+    """
+
+    def __init__(
+        self,
+        ctx: Any,
+        who: Mapping[str, str],
+        console: Console,
+        on_thought: Callable[[ToolFinished], None] | None = None,
+    ) -> None:
+        self.ctx = ctx
+        self.on_thought = on_thought
+        self.thread = WorkflowThread(console.tick)
+        self._person = InteractiveHost(self.thread, console)
+        self.failed: dict[str, Failure] = {}
+        self._console = console
+        self._who = who
+
+    def perform(self, do: Callable[[Engine], Awaitable[T]]) -> T:
+        """Run `do` on the bridge's loop and work for it in this thread; then let go of it all."""
+        try:
+            with busy(self.ctx) as hold, self._console:
+                self.failed = hold.failed
+                secrets = hold.bridge.settings.secrets
+                learn_keys(self.ctx, secrets)
+                self._console.hide(Redactor([secrets]))
+                self._recorder = recorder(self.ctx, hold.bridge, **self._who)
+                return self.thread.perform(hold.bridge, do)
+        finally:
+            self.ctx = self.on_thought = None
+
+    def call_for(self, agent: Mapping[str, Any], name: str) -> None:
+        """Make the calls of this run in the name of an agent."""
+        pins, toolbelt = bool(agent.get("pin_tools")), ""
+        self.thread.caller = Caller("agent", name, toolbelt, host=self._person, pins=pins)
+
+    def lend_model(
+        self, agent: Mapping[str, Any], name: str, count: Callable[[Usage], None]
+    ) -> None:
+        """Let servers ask the model of this agent, where the settings allow it."""
+        console = self._console
+
+        def tell(mark: str, text: str) -> None:
+            self.thread.post(lambda: console.note(mark, text))
+
+        self._person.sampler = AgentSampler(
+            agent, name, tell=tell, count=count, mask=lambda text: console.masked(text)
+        )
+
+    def show(self, event: RunEvent) -> None:
+        """Have an event written on the screen, and in the transcript if there is one."""
+        self.thread.post(lambda: self._console.show(event))
+        self.thread.post(partial(self._recorder.event, event, time.time()))
+
+    def tell(self, text: str) -> None:
+        """Have a person know this, however little is shown of the run."""
+        self.thread.post(lambda: self._console.tell("!!", text))
+
+    def show_waiting(self, servers: tuple[str, ...]) -> None:
+        """Have it known that these servers are waited for."""
+        self.thread.post(lambda: self._console.servers_awaited(servers))
+
+    async def run_nodes(self, do: Callable[[], T]) -> T:
+        """Run a person's nodes in the workflow's thread, and wait for them."""
+        return await self.thread.run(lambda: self._console.aside(do))
+
+
+def _uncounted(_: Usage) -> None:
+    """The node has no total to add it to."""
+
+
+async def _go(
+    workflow: _Workflow, agent: Mapping[str, Any], run: AgentRun, model: Model, engine: Engine
+) -> RunFinished:
+    try:
+        tools, pages, left_out = await _usable_tools(workflow, agent, engine)
+        return await run.go(tools, pages, left_out)
+    finally:
+        await model.aclose()
+
+
+async def _usable_tools(
+    workflow: _Workflow, agent: Mapping[str, Any], engine: Engine
+) -> tuple[AgentTools, ResultPages, tuple[str, ...]]:
+    """The agent's tools, as far as its servers can be used, and what is left out and why."""
+
+    async def run_drawn(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
+        return await workflow.run_nodes(lambda: tool.call(workflow.ctx, arguments))
+
+    memory = agent.get("agent_memory")
+    remembering = [] if memory is None else [MemoryToolset(memory)]
+    drawn = DrawnToolset(drawn_tools(agent.get("agent_toolbelt") or {}), run_drawn)
+    sources = SourceToolset(engine, sources_in(agent), workflow.failed)
+    tools, pages = agent_tools(engine, [*remembering, drawn, sources], tell=workflow.tell)
+    failed = await sources.connect(workflow.show_waiting)
+    return tools, pages, tuple(str(x) for x in failed.values())

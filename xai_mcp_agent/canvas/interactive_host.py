@@ -1,0 +1,145 @@
+"""The person in front of a run: asked at the terminal, or in the lab on a page to click on.
+
+The lab's output panel shows no place to type (a run that asks there waits for ever, unseen); so
+the page is served by this process, to this machine only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import threading
+import time
+from typing import Any, Protocol
+
+import anyio
+
+from ..console.console import Console
+from ..console.form import host_of
+from ..console.question_page import serving
+from ..console.terminal_questions import ask_in_terminal, read_line, why_not_here
+from ..core.elicitation import Answer, Question, too_late
+from ..core.host import NO_MODEL
+from ..core.invocation import Caller
+from ..core.sampling import SamplingRefused, SamplingReply, SamplingRequest
+from .workflow_thread import WorkflowThread
+
+_OTHERWISE = (
+    'Answer it in a terminal or the lab, or set "elicitation": "defaults" for this server in the '
+    "settings"
+)
+
+
+class Sampler(Protocol):
+    """Lends a model to servers."""
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """As `Host.sample`."""
+        ...
+
+
+def stage_for(console: Console) -> WorkflowThread:
+    """A stage for the run that this console shows, in this thread, with its person as host."""
+    stage = WorkflowThread(console.tick)
+    stage.caller = Caller("person", host=InteractiveHost(stage, console))
+    return stage
+
+
+class InteractiveHost:
+    """Whoever sits in front of one run. Made in its thread; `answer` is for the bridge's loop."""
+
+    def __init__(self, stage: WorkflowThread, console: Console) -> None:
+        self._stage = stage
+        self._console = console
+        self._one_at_a_time = anyio.Lock()
+        self._in_lab = kernel() is not None
+        self.sampler: Sampler | None = None  # of the agent that makes the calls of the run
+        self._why_not = why_not_in_lab() if self._in_lab else why_not_here()
+
+    @property
+    def why_nobody(self) -> str:
+        """Why there is nobody to be asked; empty if there is."""
+        return self._why_not
+
+    async def answer(self, question: Question) -> Answer:
+        """Ask, when all earlier questions are answered; at once no where nobody is there."""
+        if self._why_not:
+            return Answer.declined(f"nobody can be asked: {self._why_not}. {_OTHERWISE}")
+        if question.schema is None and not host_of(question.url):
+            return Answer.declined("the address that it wants opened is no page of the web")
+        if self._in_lab and question.is_sign_in:
+            # Beside other questions: it may take long, and its page may be left for good.
+            return await self._on_a_page(question)
+        async with self._one_at_a_time:
+            if self._in_lab:
+                return await self._on_a_page(question)
+            over = threading.Event()
+            try:
+                return await self._stage.run(lambda: self._at_the_terminal(question, over))
+            finally:
+                over.set()  # its call has ended: nobody needs an answer any more
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """What the model of the run's agent says."""
+        if self.sampler is None:
+            raise SamplingRefused(NO_MODEL)
+        return await self.sampler.sample(request)
+
+    def _at_the_terminal(self, question: Question, over: threading.Event) -> Answer:
+        deadline = time.monotonic() + question.limit_seconds
+
+        def read(prompt: str) -> str:
+            return self._console.ask(prompt, lambda: read_line(deadline, over))
+
+        return ask_in_terminal(question, self._console.tell, read)
+
+    async def _on_a_page(self, question: Question) -> Answer:
+        with serving(question) as page:
+            self._post(lambda: self._invite(question, page.url))
+            try:
+                with anyio.fail_after(question.limit_seconds):
+                    answer = await asyncio.wrap_future(page.answer)
+            except TimeoutError:
+                answer = too_late(question)
+            finally:
+                self._post(lambda: self._console.person_awaited(question.server))
+        words = {"accept": "answered", "decline": "declined"}
+        done = words.get(answer.action, f"not answered: {answer.reason}")
+        self._post(lambda: self._console.tell("??", f"{question.server}: {done}"))
+        return answer
+
+    def _invite(self, question: Question, url: str) -> None:
+        console, server = self._console, question.server
+        if question.is_sign_in:
+            console.tell("??", f"{server} wants you to sign in at {host_of(question.url)}.")
+            console.link(f"Sign in to {server} here", url)
+            console.person_awaited(server, f"you to sign in to {server}")
+        else:
+            console.tell("??", f"{server} asks: {question.message}")
+            console.link(f"Answer {server} here", url)
+            console.person_awaited(server, f"your answer to {server}")
+
+    def _post(self, do: Any) -> None:
+        self._stage.post(do)
+
+
+def kernel() -> Any:
+    """The kernel that this code runs in, or None."""
+    # Imported by a kernel before any code runs; a script need not load it to know.
+    shell = sys.modules.get("IPython")
+    found = shell.get_ipython() if shell is not None else None
+    return getattr(found, "kernel", None)
+
+
+def why_not_in_lab() -> str:
+    """Why nobody can be asked by the code of this kernel; empty if somebody can.
+
+    Whoever asked for the run said whether questions can be answered: a lab says yes, a program that
+    runs a notebook says no. The variable `CI` tells less; some labs in containers have it.
+    """
+    if not getattr(kernel(), "_allow_stdin", False):
+        return "nobody attends this kernel"
+    if os.environ.get("JUPYTERHUB_API_TOKEN"):
+        return "the lab runs on another machine, whose pages your browser cannot reach"
+    return ""

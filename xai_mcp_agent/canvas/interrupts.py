@@ -1,0 +1,57 @@
+"""Ctrl-C in a compiled workflow: a few lines in place of pages of traceback.
+
+The status stays Python's own, that of a process ended by SIGINT: 130 in a shell.
+"""
+
+from __future__ import annotations
+
+import atexit
+import sys
+import threading
+import traceback
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+
+_interrupted = threading.Event()
+
+
+def tell_interrupts_in_few_words() -> None:
+    """From now on, unless somebody else shows errors in this process, or a person types into it."""
+    if sys.excepthook is sys.__excepthook__ and not hasattr(sys, "ps1"):
+        sys.excepthook = _show
+        atexit.register(_stay_interrupted)  # before others do: what comes first is done last
+
+
+def _show(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
+    if not issubclass(kind, KeyboardInterrupt):
+        sys.__excepthook__(kind, error, where)
+        return
+    _interrupted.set()
+    # What it was about to have done, had it not been interrupted.
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+    if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison] - as in pythonw
+        place = _place(where)
+        print(
+            f"\nInterrupted{place}; what it had started is ended.\n{kind.__name__}", file=sys.stderr
+        )
+
+
+def _stay_interrupted() -> None:
+    """Python keeps in mind that it was interrupted until source is executed, in any thread.
+
+    As it is wherever a library is imported that makes classes so; the status would then be 1.
+    """
+    with suppress(KeyboardInterrupt):
+        if _interrupted.is_set():
+            exec("raise KeyboardInterrupt")
+
+
+def _place(where: TracebackType | None) -> str:
+    """The line of the workflow's script that was being run."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if script is None:
+        return ""
+    lines = [line for frame, line in traceback.walk_tb(where) if frame.f_code.co_filename == script]
+    return f" in {Path(script).name}, line {lines[-1]}" if lines else ""

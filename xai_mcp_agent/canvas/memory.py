@@ -1,0 +1,41 @@
+"""Memories as nodes make them: plain values in, something for AgentInit out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..agent.memory.embeddings import endpoint_embeddings
+from ..agent.memory.notes import MemoryFailed, NoteStore
+from ..agent.memory.vecto import VectoStore, vecto_store
+from .ports import secret_on
+
+
+def local_memory(
+    file: str | None = None,
+    embedding_model: str | None = None,
+    base_url: str | None = None,
+    api_key: Any = None,
+) -> NoteStore:
+    """Notes on this machine; with a file they are there again in the next run.
+
+    Without an embedding model notes are compared by their words.
+
+    Raises:
+        MemoryFailed: the file is there and cannot be read.
+    """
+    path = Path(file).expanduser() if file else None
+    if path and path.is_dir():
+        raise MemoryFailed(f"The memory file {path} is a folder. Name a file in it.")
+    if not embedding_model:
+        return NoteStore(path)
+    key = secret_on(api_key, "api_key", "AgentNumpyMemory")
+    return NoteStore(
+        path, endpoint_embeddings(embedding_model, base_url=base_url or "", api_key=key)
+    )
+
+
+def remote_memory(vector_space: str, api_key: Any = None, initialize: bool = False) -> VectoStore:
+    """Notes in a vector space of the Vecto service; see `vecto_store`."""
+    key = secret_on(api_key, "api_key", "AgentVectoMemory")
+    return vecto_store(vector_space, api_key=key, initialize=bool(initialize))

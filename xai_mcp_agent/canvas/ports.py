@@ -1,0 +1,108 @@
+"""What nodes are given on their ports, checked in one place: an unwired port or a value of the
+wrong kind is told with the port's name and what belongs there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ..core.errors import BadSetting
+from ..secrets.secrets import Secret
+
+# As in the settings of servers.
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)\}|env:([A-Za-z_]\w*)")
+
+
+def required(value: Any, port: str, node: str) -> str:
+    """The text on a port that must have one.
+
+    Raises:
+        BadSetting: it has none, or something else.
+    """
+    text = optional(value, port, node)
+    if not text:
+        raise BadSetting(f"{node} has nothing to work with: set `{port}` to a text.")
+    return text
+
+
+def optional(value: Any, port: str, node: str) -> str:
+    """The text on a port that may be left alone; empty then.
+
+    Raises:
+        BadSetting: it has something that is no text.
+    """
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BadSetting(f"`{port}` of {node} is {_kind(value)}. Wire a text to it.")
+    return value
+
+
+def mapping(value: Any, port: str, node: str, *, wire: str = "a dict") -> dict[str, Any]:
+    """The dict on a port, as a copy; empty when it was left alone. `wire` says what belongs there.
+
+    Raises:
+        BadSetting: it has something that is no dict.
+    """
+    if value is None or value == "":
+        return {}
+    if not isinstance(value, Mapping):
+        raise BadSetting(f"`{port}` of {node} is {_kind(value)}. Wire {wire} to it.")
+    return dict(cast(Mapping[str, Any], value))
+
+
+def positive(value: Any, port: str, node: str) -> float | None:
+    """The number on a port; None for 0 too, which an argument node gives that was left alone.
+
+    Raises:
+        BadSetting: it is negative, or no number.
+    """
+    if not value:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise BadSetting(f"`{port}` of {node} is {value!r}. Set a number above 0.")
+    return number
+
+
+def whole(value: Any, port: str, node: str) -> int | None:
+    """As `positive`, for a port that counts: at least 1."""
+    number = positive(value, port, node)
+    return None if number is None else max(1, int(number))
+
+
+def secret_on(value: Any, port: str, node: str) -> Secret | None:
+    """The secret on a port; `${NAME}` stands for the environment variable of that name.
+
+    Raises:
+        BadSetting: there is no such variable.
+    """
+    text = value.reveal() if isinstance(value, Secret) else str(value or "")
+    named = _VARIABLE.fullmatch(text.strip())
+    if not named:
+        return Secret(text) if text else None
+    name = named[1] or named[2]
+    if found := os.environ.get(name, "").strip():
+        return Secret(found)
+    raise BadSetting(
+        f"`{port}` of {node} names the environment variable {name}, which is not set. "
+        "Set it before you start the lab or the script."
+    )
+
+
+def as_text(value: Any) -> str:
+    """A value where a text belongs: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _kind(value: Any) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"

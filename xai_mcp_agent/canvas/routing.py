@@ -1,0 +1,75 @@
+"""Routes as the canvas keeps them in `ctx`, under the keys that xai-agent's workflows use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..agent.routing import NoRoute, Route, choose_route
+from ..bridge.engine import Engine
+from .agents import agent_in, model_of
+from .lease import busy
+from .transcript import used
+from .waits import ask
+
+_ROUTES = "registered_agent_routes"
+_CONVERSATION = "current_conversation_for_flow"
+DEFAULT_RESULT_KEY = "agent_flow_result"
+
+
+@dataclass(frozen=True)
+class DrawnRoute:
+    """A route drawn on the canvas. `run` runs its nodes, in the workflow's thread."""
+
+    description: str
+    run: Callable[[Any, Any], None]
+
+
+def define_route(ctx: Any, name: str, description: str, run: Callable[[Any, Any], None]) -> None:
+    """Add a route. `run` gets `ctx` and the conversation."""
+    if not name:
+        raise NoRoute("A route has no name: set `agent_flow_name` of AgentDefineRoute.")
+    ctx.setdefault(_ROUTES, {})[name] = DrawnRoute(description or "", run)
+
+
+def follow_route(
+    ctx: Any, agent_name: str, conversation: Any, result_key: str | None
+) -> tuple[str, Any]:
+    """Let the agent's model choose a route, run it, and give its name and its result.
+
+    The result is what the route's nodes put into `ctx[result_key]`; else what its
+    AgentToolOutput was given; else the answer of the last agent that ran in it.
+
+    Raises:
+        NoRoute, UnknownAgent, BadConversation: a person's mistake, or a model that named none.
+        ModelError: the model's service.
+    """
+    routes: dict[str, DrawnRoute] = ctx.get(_ROUTES) or {}
+    key = result_key or DEFAULT_RESULT_KEY
+    with used(ctx, "AgentRouter", agent=agent_name, routes=list(routes)) as (_, tell):
+        name = _choose(ctx, agent_name, routes, conversation)
+        tell(route=name)
+    ctx[_CONVERSATION] = conversation
+    ctx[key] = ctx["tool_output"] = ctx["last_answer"] = None
+    routes[name].run(ctx, conversation)
+    results = (ctx.get(key), ctx.pop("tool_output", None), ctx.get("last_answer"))
+    return name, next((x for x in results if x is not None), None)
+
+
+def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversation: Any) -> str:
+    model = model_of(agent_in(ctx, agent_name, "AgentRouter"))
+    offered = [Route(name, route.description) for name, route in routes.items()]
+
+    async def choose(_engine: Engine) -> str:
+        try:
+            return await choose_route(model, offered, conversation)
+        finally:
+            await model.aclose()
+
+    with busy(ctx) as hold:
+        return ask(
+            hold.bridge, agent_name, choose,
+            awaited=f"the model {model.name} to choose a route",
+            tell=lambda route: f"takes the route {route}",
+        )  # fmt: skip

@@ -1,0 +1,182 @@
+"""The model of an agent, lent to a server for a few words during a call of that agent.
+
+The server's conversation is all that the model is told: nothing of the agent's own prompt, memory
+or conversation is in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from ..agent.messages import Message, ToolCall
+from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
+from ..agent.protocols.arguments import parse_arguments
+from ..agent.protocols.reading import beside_loop
+from ..core.errors import XaiMcpError
+from ..core.provider_schema import FunctionSpec, function_description, function_parameters
+from ..core.results import ImagePart, ResultPart, TextPart, describe
+from ..core.sampling import (
+    SamplingMessage,
+    SamplingRefused,
+    SamplingReply,
+    SamplingRequest,
+    Stop,
+    ToolUse,
+    ToolUseResult,
+)
+from .agents import model_of
+
+Tell = Callable[[str, str], None]
+"""Writes a line with a mark in front, from the bridge's loop."""
+
+_SHOWN_CHARS = 300
+
+
+class AgentSampler:
+    """Lends the model of this agent. `count` is told what it used, `tell` what goes on."""
+
+    def __init__(
+        self,
+        agent: Mapping[str, Any],
+        name: str,
+        *,
+        tell: Tell,
+        count: Callable[[Usage], None],
+        mask: Callable[[str], str],
+    ) -> None:
+        self._agent = agent
+        self._name = name
+        self._tell = tell
+        self._count = count
+        self._mask = mask
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """What the model says.
+
+        Raises:
+            SamplingRefused: it cannot take this request, or its service refused.
+        """
+        model = model_of({**self._agent, "model_settings": self._settings(request)})
+        try:
+            if request.tools and not model.calls_functions:
+                raise SamplingRefused(f"the model {model.name} cannot call functions")
+            asked = self._asked(request)
+            limit = f"{request.max_tokens} tokens at most"
+            shown = _short(_last_words(request))
+            self._tell("??", f"{request.server} asks the model of {self._name} ({limit}): {shown}")
+            try:
+                reply = await model.reply(asked, _unheard)
+            except XaiMcpError as cause:
+                raise SamplingRefused(f"the model gave no answer: {cause}") from cause
+            self._count(reply.usage)
+            self._tell("??", f"it answered {request.server}: {_short(reply.text or '(a tool)')}")
+            chars = sum(len(x.arguments) for x in reply.calls)
+            return await beside_loop(chars, lambda: self._reply_of(reply, model.name))
+        finally:
+            await model.aclose()
+
+    def _settings(self, request: SamplingRequest) -> ModelSettings:
+        own = cast(ModelSettings | None, self._agent.get("model_settings")) or ModelSettings()
+        more = {"stop": list(request.stop_sequences)} if request.stop_sequences else {}
+        temperature = own.temperature if request.temperature is None else request.temperature
+        return replace(
+            own,
+            max_output_tokens=min(request.max_tokens, own.max_output_tokens or request.max_tokens),
+            temperature=temperature,
+            extra_body={**own.extra_body, **more},
+        )
+
+    def _asked(self, request: SamplingRequest) -> ModelRequest:
+        sees = self._agent.get("agent_provider") != "offline"
+        messages: list[Message] = []
+        if request.system:
+            messages.append({"role": "system", "content": request.system})
+        for message in request.messages:
+            messages += _messages_of(message, sees=sees)
+        functions = tuple(
+            FunctionSpec(
+                x.name, function_description(x.description), function_parameters(x.input_schema)
+            )
+            for x in request.tools
+        )
+        return ModelRequest(tuple(messages), functions, may_call=request.may_use_tools)
+
+    def _reply_of(self, reply: ModelReply, model: str) -> SamplingReply:
+        if reply.refusal:
+            raise SamplingRefused("the model declined to answer")
+        uses = tuple(_use_of(call) for call in reply.calls)
+        stop: Stop = "toolUse" if uses else "endTurn"
+        if reply.finish == "length":
+            stop = "maxTokens"
+        # It knows no secret of ours; but what it was told may have come by one.
+        return SamplingReply(self._mask(reply.text), model, uses, stop)
+
+
+def _messages_of(message: SamplingMessage, *, sees: bool) -> list[Message]:
+    """A message as models take it: what tools gave stands in messages of its own."""
+    answers: list[Message] = [
+        {"role": "tool", "tool_call_id": x.id, "content": _text(x.parts)}
+        for x in message.parts
+        if isinstance(x, ToolUseResult)
+    ]
+    uses = [x for x in message.parts if isinstance(x, ToolUse)]
+    parts = [x for x in message.parts if not isinstance(x, ToolUse | ToolUseResult)]
+    if uses:
+        calls = [
+            {
+                "id": x.id,
+                "type": "function",
+                "function": {"name": x.name, "arguments": json.dumps(x.arguments)},
+            }
+            for x in uses
+        ]
+        return [{"role": "assistant", "content": _text(tuple(parts)), "tool_calls": calls}]
+    if not parts:
+        return answers
+    return [*answers, {"role": message.role, "content": _content(parts, sees=sees)}]
+
+
+def _content(parts: list[ResultPart], *, sees: bool) -> Any:
+    if all(isinstance(x, TextPart) for x in parts):
+        return _text(tuple(parts))
+    content: list[Any] = []
+    for part in parts:
+        match part:
+            case TextPart(text):
+                content.append({"type": "text", "text": text})
+            case ImagePart(data, mime_type) if sees:
+                url = f"data:{mime_type};base64,{data}"
+                content.append({"type": "image_url", "image_url": {"url": url}})
+            case _:
+                kind = type(part).__name__.removesuffix("Part").lower()
+                raise SamplingRefused(f"this model is not given content of the kind {kind}")
+    return content
+
+
+def _text(parts: tuple[ResultPart, ...]) -> str:
+    return "\n".join(describe(x) for x in parts)
+
+
+def _use_of(call: ToolCall) -> ToolUse:
+    try:
+        arguments = parse_arguments(call.arguments, {"type": "object"}, tool=call.name)
+    except XaiMcpError as cause:
+        raise SamplingRefused(f"the model called a tool with broken arguments: {cause}") from cause
+    return ToolUse(call.id, call.name, arguments)
+
+
+def _last_words(request: SamplingRequest) -> str:
+    parts = request.messages[-1].parts if request.messages else ()
+    return "\n".join(describe(x) for x in parts if not isinstance(x, ToolUse | ToolUseResult))
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_CHARS else f"{line[:_SHOWN_CHARS]}..."
+
+
+async def _unheard(_text: str) -> None:
+    """Nobody reads along: it is not the agent that speaks."""

@@ -1,0 +1,136 @@
+"""Toolbelts as the canvas collects them in `ctx` (spec 1): drawn tools, and names of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ..bridge.engine import Engine
+from ..core.errors import BadSetting, SettingsError, UnknownServer
+from ..core.kinds import FUNCTIONS, MCP, SourceKind
+from ..core.tools import JsonObject
+from ..settings.models import Settings
+from ..sources.canvas import DrawnTool
+from .lease import bridge_of
+from .ports import mapping, optional, required
+
+DEFAULT_TOOLBELT = "default"
+
+_DEFINE, _MAKE = "AgentDefineTool", "AgentMakeToolbelt"
+
+
+@dataclass(frozen=True)
+class SourceChoice:
+    """How sources of one kind get into toolbelts: by which node, and under which keys.
+
+    `key` is that of a toolbelt's spec, and with the toolbelt's name that of `ctx`; `agent_key`
+    that of an agent.
+    """
+
+    kind: SourceKind
+    node: str
+    port: str
+    key: str
+    agent_key: str
+
+
+_SERVERS = SourceChoice(
+    MCP, "AgentUseMCPTools", "server_name", "mcp_servers", "enabled_mcp_servers"
+)
+_FUNCTIONS = SourceChoice(
+    FUNCTIONS, "AgentUseFunctions", "functions_name", "function_sources", "enabled_functions"
+)
+CHOICES = (_SERVERS, _FUNCTIONS)
+
+
+def define_tool(
+    ctx: Any,
+    toolbelt: str | None,
+    name: str,
+    description: str,
+    run: Callable[[Any, str, JsonObject | None], Any],
+    parameters: Mapping[str, Any] | None = None,
+) -> None:
+    """Add a drawn tool to a toolbelt. See `DrawnTool` for `run` and `parameters`.
+
+    Raises:
+        BadSetting: no name, `parameters` that are no dict, or another tool of that name in the
+            toolbelt. The same `run` may be added again.
+    """
+    name = required(name, "tool_name", _DEFINE)
+    text = optional(description, "description", _DEFINE)
+    wanted = mapping(parameters, "parameters", _DEFINE, wire='names and types, `"city": "string"`,')
+    belt = optional(toolbelt, "for_toolbelt", _DEFINE) or DEFAULT_TOOLBELT
+    tools = ctx.setdefault(f"toolbelt_{belt}", {})
+    if name in tools and getattr(tools[name], "run", None) != run:
+        raise BadSetting(
+            f"Two tools of the toolbelt {belt!r} are called {name!r}. "
+            "Change the `tool_name` of one AgentDefineTool, or its `for_toolbelt`."
+        )
+    tools[name] = DrawnTool(name, text, run, wanted or None)
+
+
+def use_server(ctx: Any, server: str, toolbelt: str | None) -> None:
+    """Add an MCP server to a toolbelt, and begin to connect it in the background.
+
+    What is wrong with the server itself is told when an agent needs it; the agent goes on without.
+
+    Raises:
+        UnknownServer: the settings have no server of that name; says which they have.
+        SettingsError: the settings file cannot be read at all.
+        BadSetting: no name.
+    """
+    _use(ctx, _SERVERS, server, toolbelt)
+
+
+def use_functions(ctx: Any, name: str, toolbelt: str | None) -> None:
+    """The same as `use_server`, for a file of functions."""
+    _use(ctx, _FUNCTIONS, name, toolbelt)
+
+
+def _use(ctx: Any, choice: SourceChoice, source: str, toolbelt: str | None) -> None:
+    source = required(source, choice.port, choice.node)
+    belt = optional(toolbelt, "toolbelt_name", choice.node) or DEFAULT_TOOLBELT
+    bridge = bridge_of(ctx)
+    with suppress(SettingsError):  # it disables that source; AgentRun says so and goes on without
+        _require(bridge.settings, source, choice.kind)
+    names = ctx.setdefault(f"{choice.key}_{belt}", [])
+    if source not in names:
+        names.append(source)
+    bridge.run(Engine.start, [source])
+
+
+def _require(settings: Settings, source: str, kind: SourceKind) -> None:
+    try:
+        settings.source(source, kind)
+    except UnknownServer as reason:
+        nodes = [x.node for x in CHOICES if x.kind == settings.kind_of(source)]
+        if not nodes:
+            raise
+        text = f"{reason} The node for what stands there is {nodes[0]}."
+        raise UnknownServer(text, reason.server, reason.known) from None
+
+
+def make_toolbelt(ctx: Any, name: str | None, pin_tools: Any = False) -> dict[str, Any]:
+    """The spec of a toolbelt: what was defined and declared for it so far.
+
+    With `pin_tools` the tools of its sources are held to the definitions that were accepted.
+
+    Raises:
+        BadSetting: the name is no text.
+    """
+    toolbelt = optional(name, "name", _MAKE) or DEFAULT_TOOLBELT
+    spec: dict[str, Any] = {"standard_tools": dict(ctx.get(f"toolbelt_{toolbelt}") or {})}
+    for choice in CHOICES:
+        names = list(ctx.get(f"{choice.key}_{toolbelt}") or [])
+        if names or choice is _SERVERS:
+            spec[choice.key] = names
+    return {**spec, "pin_tools": True} if pin_tools else spec
+
+
+def sources_in(agent: Mapping[str, Any]) -> tuple[str, ...]:
+    """The sources an agent may use, each once: servers first, in the order they were declared."""
+    lists = [cast(list[str], agent.get(x.agent_key) or []) for x in CHOICES]
+    return tuple(dict.fromkeys(name for names in lists for name in names))

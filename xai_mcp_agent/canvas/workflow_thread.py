@@ -1,0 +1,121 @@
+"""The thread that runs a workflow, while its agent runs on the bridge's loop.
+
+Nodes are made to run in one thread, the one of their workflow: drawn tools and
+branches do so here, between the waits for the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import queue
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from functools import partial
+from typing import TypeVar
+
+from ..bridge.bridge import Bridge
+from ..bridge.engine import Engine
+from ..bridge.portal import closed_meanwhile
+from ..core.invocation import Caller
+
+T = TypeVar("T")
+
+# How often a waiting thread makes sure that the loop it waits for still lives, and tells a
+# person what it waits for: seconds that count up by one.
+_CHECK_SECONDS = 0.5
+
+# After an interrupt: long enough for calls in flight to be cancelled at their servers.
+_UNWIND_SECONDS = 3.0
+
+
+class WorkflowThread:
+    """Made in the workflow's thread, which then waits in `perform`.
+
+    `tick` is called there now and then while there is nothing to do.
+    """
+
+    def __init__(self, tick: Callable[[], None] | None = None) -> None:
+        self.caller = Caller("person")  # whoever makes the calls of this run
+        self._tick = tick or _nothing
+        self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+
+    async def run(self, do: Callable[[], T]) -> T:
+        """From the loop: have the workflow's thread do this, and wait for its outcome."""
+        done: Future[T] = Future()
+        self._work.put(partial(_work, do, done))
+        try:
+            return await asyncio.wrap_future(done)
+        finally:
+            del done  # as in `Portal.call`: an error must not hold the run
+
+    def post(self, do: Callable[[], None]) -> None:
+        """From the loop: have the workflow's thread do this soon, in order, without waiting."""
+        self._work.put(do)
+
+    def perform(self, bridge: Bridge, do: Callable[[Engine], Awaitable[T]]) -> T:
+        """Run `do` on the bridge's loop and work for it until it ends; give what it gives.
+
+        An interrupt of this thread cancels it and waits, a bounded time, for it to unwind.
+
+        Raises:
+            RuntimeError: the bridge is closed, or was closed meanwhile.
+        """
+        ended = threading.Event()
+
+        async def play(engine: Engine) -> T:
+            try:
+                return await do(engine.for_caller(self.caller))
+            finally:
+                ended.set()
+                self._work.put(_nothing)
+
+        future = bridge.submit(play)
+        try:
+            while not (ended.is_set() or future.done()):
+                self._next_work()()
+            self._finish_work()
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise closed_meanwhile() from None
+        except BaseException:
+            future.cancel()
+            ended.wait(_UNWIND_SECONDS)
+            raise
+        finally:
+            del future  # as in `run`
+
+    def _finish_work(self) -> None:
+        """Do what was posted last; nothing more can come."""
+        while not self._work.empty():
+            self._work.get()()
+
+    def _next_work(self) -> Callable[[], None]:
+        try:
+            return self._work.get(timeout=_CHECK_SECONDS)
+        except queue.Empty:
+            return self._tick
+
+
+def _work(do: Callable[[], T], done: Future[T]) -> None:
+    if not done.set_running_or_notify_cancel():
+        return
+    try:
+        done.set_result(do())
+    except (StopIteration, concurrent.futures.CancelledError) as error:
+        # Tasks cannot be given these: the one that asked would wait for ever, or end as cancelled.
+        stopped = RuntimeError(f"a node raised {type(error).__name__}")
+        stopped.__cause__ = error
+        done.set_exception(stopped)
+    except Exception as error:  # noqa: BLE001 - raised again in the task that asked
+        done.set_exception(error)
+    except BaseException as interrupt:
+        done.set_exception(RuntimeError(f"stopped by {type(interrupt).__name__}"))
+        raise
+    finally:
+        del done  # as in `WorkflowThread.run`
+
+
+def _nothing() -> None:
+    pass

@@ -1,1 +1,0 @@
-"""What is asked of the history, by people and by the bridge."""

@@ -1,1 +1,0 @@
-"""What is different between two definitions of a tool, and between two points of the history."""

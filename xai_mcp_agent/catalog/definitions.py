@@ -1,0 +1,69 @@
+"""Function definitions of tools, and their tokens: made once for each version of a tool."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import anyio.lowlevel
+
+from ..core.provider_schema import FunctionSpec, function_spec
+from ..core.tools import Tool, ToolKey
+
+# UTF-8 bytes for a token: measured on five catalogs to be hardly ever too few for twenty tools.
+_BYTES_PER_TOKEN = 3.5
+# Computed in a row, then others on the event loop get their turn.
+_SECONDS_IN_A_ROW = 0.01
+# Several times the largest catalogs; tools may come and go for days.
+_MOST_KEPT = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDefinition:
+    """A tool as a model may be shown it, under its shown name.
+
+    `tokens` is an estimate, rather too high than too low.
+    """
+
+    name: str
+    tool: Tool
+    function: FunctionSpec
+    tokens: int
+
+
+class Definitions:
+    """The definitions of a bridge's tools. Used on its event loop."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[ToolKey, str], ToolDefinition] = {}
+
+    async def of(self, named: Iterable[tuple[str, Tool]]) -> tuple[ToolDefinition, ...]:
+        """The definitions of these tools under their shown names, in the same order."""
+        found: list[ToolDefinition] = []
+        began = time.thread_time()
+        for name, tool in named:
+            known = self._made.get((tool.key, name))
+            if known is None or known.tool is not tool:
+                known = self._make(name, tool)
+                if time.thread_time() - began > _SECONDS_IN_A_ROW:
+                    await anyio.lowlevel.checkpoint()
+                    began = time.thread_time()
+            found.append(known)
+        return tuple(found)
+
+    def _make(self, name: str, tool: Tool) -> ToolDefinition:
+        made = self._made[tool.key, name] = definition_of(name, tool)
+        if len(self._made) > _MOST_KEPT:
+            del self._made[next(iter(self._made))]
+        return made
+
+
+def definition_of(name: str, tool: Tool) -> ToolDefinition:
+    """The definition of a tool under a shown name."""
+    function = function_spec(name, tool)
+    text = json.dumps([name, function.description, function.parameters], ensure_ascii=False)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return ToolDefinition(name, tool, function, math.ceil(size / _BYTES_PER_TOKEN))

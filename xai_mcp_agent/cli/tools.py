@@ -1,0 +1,288 @@
+"""`xai-mcp-agent tools`, `refresh`, `enable`, `disable` and `accept`: the tools of servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..bridge.bridge import Bridge
+from ..bridge.history import At, when
+from ..bridge.refresh import marked_tools, refreshed
+from ..catalog.entry import CatalogEntry, Refreshed
+from ..core.errors import StoreFailed, UnknownServer, XaiMcpError
+from ..core.names import did_you_mean, nearest
+from ..history.place import IN_MEMORY
+from ..history.records import Records
+from ..policy.decisions import Choice
+from ..views.servers import refreshed_json, refreshed_text
+from ..views.tools import (
+    NOTHING,
+    choice_json,
+    choice_text,
+    records_json,
+    records_text,
+    tool_json,
+    tool_text,
+)
+from .history import opened, say_nothing_yet, shown_at
+from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, text_width
+from .servers import require_settings
+
+_NOTHING_THEN = "Nothing was known then."
+_LASTING = "Name a file or a database, with XAI_MCP_STORE, `store` in the settings, or --store."
+_NOTHING_CHANGED = "Nothing has changed since it was accepted."
+
+Server = Annotated[
+    str, typer.Argument(help="The server, as the settings name it; `canvas` for drawn tools.")
+]
+Tools = Annotated[list[str], typer.Argument(help="Its tools, as the server names them.")]
+
+
+def tools(
+    server: Annotated[str | None, typer.Argument(help="Only this server's tools.")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also those that are gone, and how often each was called.")
+    ] = False,
+    at: AtTime = None,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the tools of one server, or of all of them.
+
+    With --all every tool that there ever was, with its calls and errors, since when it is gone and
+    why. With --at the same as it was known then; no server is started for that.
+    """
+    if at is not None:
+        _tell_known_at(server, at, store, settings, as_json=as_json)
+        return
+    if everything:
+        _tell_known_now(server, store, settings, as_json=as_json)
+        return
+    with Bridge.open(settings, store=store) as bridge:
+        require_settings(bridge)
+        if server:
+            bridge.settings.source(server)
+        names = [server] if server else list(bridge.usable_servers())
+        bridge.connect(*names, wait=True)
+        listed, failed = _tools_of(bridge, names)
+        if not server:  # those that the settings themselves make unusable
+            failed |= {name: str(reason) for name, reason in bridge.settings.problems.items()}
+    if as_json:
+        shown = {name: [tool_json(x) for x in found] for name, found in listed.items()}
+        echo_json({"tools": shown, "failed": failed})
+    else:
+        _print_tools(listed)
+        for reason in failed.values():
+            say(f"error: {reason}", to_stderr=True)
+    if failed:
+        raise typer.Exit(1)
+
+
+def refresh(
+    server: Annotated[str | None, typer.Argument(help="Only this server.")] = None,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Write every tool down, though nothing may have changed."),
+    ] = False,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Connect one server, or all, and say what changed in their tools since last time.
+
+    One that cannot be listed is told of, and the others go on; the exit status is then 1.
+    """
+    with Bridge.open(settings, store=store) as bridge:
+        require_settings(bridge)
+        if server:
+            bridge.settings.source(server)
+        names = [server] if server else bridge.usable_servers()
+        found = bridge.run(refreshed, names, force=force)
+        broken = [] if server else [str(x) for x in bridge.settings.problems.values()]
+    if as_json:
+        echo_json({"servers": [refreshed_json(x) for x in found], "problems": broken})
+    else:
+        _print_refreshed(found, broken)
+    if broken or any(x.error for x in found):
+        raise typer.Exit(1)
+
+
+def _tools_of(
+    bridge: Bridge, names: Sequence[str]
+) -> tuple[dict[str, list[CatalogEntry]], dict[str, str]]:
+    listed: dict[str, list[CatalogEntry]] = {}
+    failed: dict[str, str] = {}
+    for name in names:
+        try:
+            listed[name] = bridge.run(marked_tools, name)
+        except XaiMcpError as reason:
+            failed[name] = str(reason)
+    return listed, failed
+
+
+def _print_tools(listed: dict[str, list[CatalogEntry]]) -> None:
+    for name, found in listed.items():
+        say(f"{name}:")
+        for tool in found:
+            say(f"  {tool_text(tool)}")
+
+
+def _tell_known_now(
+    server: str | None, store: str | None, settings: Path | None, *, as_json: bool
+) -> None:
+    """Connect the servers as far as that can be done, and tell all that is known of their tools.
+
+    Without a settings file only the history is told.
+
+    Raises:
+        UnknownServer: neither the settings nor the history have it.
+        Exit: some servers could not be connected; all is told.
+    """
+    with Bridge.open(settings, store=store) as bridge:
+        failed = _connected(bridge, server)
+        records = bridge.records()
+        place = bridge.store().place
+        also = tuple(bridge.settings.names)
+        _require(server, records, "is in the settings or the history", also)
+    if as_json:
+        echo_json({**records_json(records, server), "failed": failed})
+    else:
+        text = records_text(records, text_width(), server)
+        say(f"Nothing is remembered yet in {place}." if text == NOTHING else text)
+        for reason in failed.values():
+            say(f"error: {reason}", to_stderr=True)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _tell_known_at(
+    server: str | None, at: At, store: str | None, settings: Path | None, *, as_json: bool
+) -> None:
+    """Tell what was known at a time or position. Starts no server.
+
+    Raises:
+        UnknownServer: the history does not have it.
+        StoreFailed: it cannot be used.
+    """
+    with opened(store, settings) as found:
+        records, known = Records(), Records()
+        if found is not None:
+            from ..history.queries import When, records_at
+
+            records, known = records_at(found, when(at)), records_at(found, When())
+    if found is not None:
+        _require(server, known, "is in the history")
+    if as_json:
+        echo_json({**records_json(records, server), "failed": {}})
+    elif found is None:
+        say_nothing_yet(store, settings)
+    else:
+        text = records_text(records, text_width(), server)
+        say(f"As of {shown_at(at)}:\n" + (_NOTHING_THEN if text == NOTHING else text))
+
+
+def _connected(bridge: Bridge, server: str | None) -> dict[str, str]:
+    """Connect what can be; why the others cannot, by their names."""
+    names = [x for x in bridge.usable_servers() if server in (None, x)]
+    if names:
+        bridge.connect(*names, wait=True)
+    failed = {x: str(p) for x, p in bridge.settings.problems.items() if server in (None, x)}
+    for name in names:
+        try:
+            bridge.list_tools(name)
+        except XaiMcpError as reason:
+            failed[name] = str(reason)
+    return failed
+
+
+def _require(server: str | None, records: Records, where: str, also: tuple[str, ...] = ()) -> None:
+    known = {*also, *(x.shown_source for x in (*records.sources, *records.tools))}
+    if server is not None and server not in known:
+        names = sorted(known)
+        hint = did_you_mean(server, names) or f"There is {', '.join(names) or 'none'}."
+        raise UnknownServer(f"No server {server!r} {where}. {hint}", server, nearest(server, names))
+
+
+def _print_refreshed(found: Sequence[Refreshed], broken: Sequence[str]) -> None:
+    for one in found:
+        error = "error: " if one.error else ""
+        say(error + refreshed_text(one, text_width(), "  "), to_stderr=bool(error))
+    for problem in broken:
+        say(f"error: {problem}", to_stderr=True)
+
+
+def disable(
+    server: Server,
+    tools: Tools,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Switch tools off: no agent is offered them, until they are switched on again.
+
+    Runs that go on meanwhile know it from their next agent on. `call` still calls them.
+    """
+    _decide(lambda x: x.disable(server, *tools), store, settings, as_json=as_json)
+
+
+def enable(
+    server: Server,
+    tools: Tools,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Switch tools on again that were switched off."""
+    _decide(lambda x: x.enable(server, *tools), store, settings, as_json=as_json)
+
+
+def accept(
+    server: Annotated[
+        str | None, typer.Argument(help="The server, as the settings name it.")
+    ] = None,
+    tools: Annotated[
+        list[str] | None, typer.Argument(help="Its tools, as the server names them.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All tools that have changed, of the server or of all.")
+    ] = False,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Accept the definitions that tools have now, and show what changed in them.
+
+    Pinned tools are called only as they were accepted: at first by their first use.
+    """
+    if everything == bool(tools) or not (server or everything):
+        raise typer.BadParameter("Name a server and its tools, or give --all.")
+
+    def decide(bridge: Bridge) -> list[Choice]:
+        servers = [server] if server else bridge.settings.names
+        return [choice for name in servers for choice in bridge.accept(name, *(tools or ()))]
+
+    _decide(decide, store, settings, as_json=as_json)
+
+
+def _decide(
+    do: Callable[[Bridge], Sequence[Choice]],
+    store: str | None,
+    settings: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    with Bridge.open(settings, store=store) as bridge:
+        if (place := bridge.store().place) == IN_MEMORY:
+            raise StoreFailed(place, "what is decided there is forgotten at once.", _LASTING)
+        choices = do(bridge)
+    if as_json:
+        echo_json([choice_json(x) for x in choices])
+        return
+    for choice in choices:
+        say(choice_text(choice))
+    if not choices:
+        say(_NOTHING_CHANGED)

@@ -1,0 +1,1 @@
+"""Output of a run, and questions to the person in front of it: terminal, lab, file or pipe."""

@@ -1,0 +1,243 @@
+"""A server's form (a JSON Schema) as fields, and what a person typed as checked values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Literal, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from ..core.schemas import SchemaCheck, properties, required, types_of, value_from_text
+from ..core.tools import JsonObject
+
+Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "one", "many"]
+
+NO_DEFAULT = object()
+# Browsers drop them; what carries the address on may take them for its own.
+_NOT_IN_AN_ADDRESS = re.compile(r"[\x00-\x20\x7f]")
+_EMAIL = re.compile(r"[^@\s]+@[^@\s.]+(\.[^@\s.]+)+")
+_YES, _NO = ("yes", "y", "true", "1", "on"), ("no", "n", "false", "0", "off")
+# As a person is told them, with an example of what is meant.
+_FORMATS = {
+    "email": "an e-mail address such as ada@example.org",
+    "uri": "an address such as https://example.org/page",
+    "date": "a date such as 2026-03-01",
+    "date-time": "a date and time such as 2026-03-01T14:30:00Z",
+}
+
+
+class Unfit(ValueError):
+    """What was typed cannot be the value; says why, for the person who typed it."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the values a field may have, and what a person reads for it."""
+
+    value: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a form. `schema` is that of its value."""
+
+    name: str
+    schema: JsonObject
+    kind: Kind
+    is_needed: bool
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What a person reads as its name."""
+        return _text(self.schema.get("title")) or self.name
+
+    @property
+    def description(self) -> str:
+        """What the server says about it."""
+        return _text(self.schema.get("description"))
+
+    @property
+    def default(self) -> Any:
+        """The value it has unless the person says otherwise, or `NO_DEFAULT`."""
+        value = self.schema.get("default", NO_DEFAULT)
+        return value if value is NO_DEFAULT or not self.problems(value) else NO_DEFAULT
+
+    def wanted(self) -> str:
+        """What kind of value it takes, in words."""
+        match self.kind:
+            case "boolean":
+                return "yes or no"
+            case "integer":
+                return _joined("a whole number", _range(self.schema, "minimum", "maximum"))
+            case "number":
+                return _joined("a number", _range(self.schema, "minimum", "maximum"))
+            case "one":
+                return "one of these"
+            case "many":
+                return _joined("any of these", _range(self.schema, "minItems", "maxItems"))
+            case "text":
+                format_ = _FORMATS.get(_text(self.schema.get("format")), "text")
+                sizes = _range(self.schema, "minLength", "maxLength")
+                return _joined(format_, sizes and f"{sizes} characters")
+
+    def read(self, typed: str) -> Any:
+        """The value that was typed.
+
+        Raises:
+            Unfit: it does not fit; says what would.
+        """
+        value = self._value(typed.strip() if self.kind != "text" else typed)
+        problems = self.problems(value)
+        if problems:
+            raise Unfit(f"{problems[0]}.")
+        return value
+
+    def shown(self, value: Any) -> str:
+        """A value as a person reads it."""
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, list):
+            return ", ".join(self.shown(x) for x in cast(list[Any], value))
+        return next((x.label for x in self.choices if x.value == value), str(value))
+
+    def problems(self, value: Any) -> list[str]:
+        """What is wrong with a value, one line each."""
+        format_ = _text(self.schema.get("format"))
+        if isinstance(value, str) and not _has_format(value, format_):
+            return [f"{value!r} is not {_FORMATS[format_]}"]
+        return SchemaCheck(self.schema).problems(value)
+
+    def _value(self, typed: str) -> Any:
+        match self.kind:
+            case "boolean":
+                return _yes_or_no(typed)
+            case "integer" | "number":
+                return _number(typed, self.kind)
+            case "one":
+                return self._choice(typed)
+            case "many":
+                texts = (x.strip() for x in typed.split(","))
+                return list(dict.fromkeys(self._choice(x) for x in texts if x))
+            case "text":
+                return value_from_text(typed, self.schema)
+
+    def _choice(self, typed: str) -> str:
+        """By its value, what is read for it, or its number in the list."""
+        for choice in self.choices:
+            if typed == choice.value:
+                return choice.value
+        for choice in self.choices:
+            if typed.casefold() == choice.label.casefold():
+                return choice.value
+        if typed.isascii() and typed.isdigit() and 0 < int(typed[:9]) <= len(self.choices):
+            return self.choices[int(typed[:9]) - 1].value
+        raise Unfit(f"{typed!r} is none of them. Type a number from the list, or the words.")
+
+
+def fields_of(schema: Mapping[str, Any]) -> list[Field]:
+    """The fields of a form, in its order."""
+    needed = required(schema)
+    return [_field(name, spec, name in needed) for name, spec in properties(schema).items()]
+
+
+def host_of(url: str) -> str:
+    """The host of a page as nobody can disguise it, or nothing if it is no page of the web."""
+    if _NOT_IN_AN_ADDRESS.search(url):
+        return ""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if parts.scheme not in ("http", "https"):
+            return ""
+        return host if host.isascii() else host.encode("idna").decode()
+    except ValueError:  # also of the encoding
+        return ""
+
+
+def _field(name: str, spec: JsonObject, is_needed: bool) -> Field:
+    kinds = types_of(spec)
+    items = spec.get("items")
+    if "array" in kinds and isinstance(items, dict):
+        choices = _choices(cast(JsonObject, items))
+        return Field(name, spec, "many" if choices else "text", is_needed, choices)
+    if choices := _choices(spec):
+        return Field(name, spec, "one", is_needed, choices)
+    kind = next((x for x in kinds if x in ("boolean", "integer", "number")), "text")
+    return Field(name, spec, cast(Kind, kind), is_needed)
+
+
+def _choices(spec: JsonObject) -> tuple[Choice, ...]:
+    for key in ("oneOf", "anyOf"):
+        titled = [cast(JsonObject, x) for x in _list(spec.get(key)) if isinstance(x, dict)]
+        if titled and all(isinstance(x.get("const"), str) for x in titled):
+            return tuple(Choice(x["const"], _text(x.get("title")) or x["const"]) for x in titled)
+    values = _list(spec.get("enum"))
+    if not values or not all(isinstance(x, str) for x in values):
+        return ()
+    names = [_text(x) for x in _list(spec.get("enumNames"))]
+    names += [""] * (len(values) - len(names))
+    return tuple(Choice(x, name or x) for x, name in zip(values, names, strict=False))
+
+
+def _yes_or_no(typed: str) -> bool:
+    if typed.casefold() in (*_YES, *_NO):
+        return typed.casefold() in _YES
+    raise Unfit("Type yes or no.")
+
+
+def _number(typed: str, kind: str) -> float:
+    try:
+        number = int(typed) if kind == "integer" else float(typed)
+    except ValueError:
+        number = math.nan
+    # Not asked of whole numbers: they may be larger than any float.
+    if isinstance(number, float) and not math.isfinite(number):
+        raise Unfit(f"{typed!r} is not {_NUMBERS[kind]}.")
+    return number
+
+
+_NUMBERS = {"integer": "a whole number, such as 3", "number": "a number, such as 2.5"}
+
+
+def _has_format(text: str, name: str) -> bool:
+    try:
+        match name:
+            case "email":
+                return _EMAIL.fullmatch(text) is not None
+            case "uri":
+                parts = urlsplit(text)
+                return bool(parts.scheme and (parts.netloc or parts.path)) and " " not in text
+            case "date":
+                return date.fromisoformat(text).isoformat() == text
+            case "date-time":
+                return "T" in text.upper() and datetime.fromisoformat(text).tzinfo is not None
+            case _:
+                return True
+    except ValueError:
+        return False
+
+
+def _range(schema: Mapping[str, Any], least: str, most: str) -> str:
+    low, high = schema.get(least), schema.get(most)
+    if low is not None and high is not None:
+        return f"{low} to {high}"
+    if low is not None:
+        return f"at least {low}"
+    return f"at most {high}" if high is not None else ""
+
+
+def _joined(*words: str) -> str:
+    return ", ".join(x for x in words if x)
+
+
+def _list(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

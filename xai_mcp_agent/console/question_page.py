@@ -1,0 +1,226 @@
+"""A server's question as a web page, served once and to this machine only, at a secret address."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Generator, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from socketserver import TCPServer
+from string import punctuation
+from typing import Any, cast
+from urllib.parse import parse_qs, quote, urlsplit
+
+from ..core.elicitation import Answer, Question
+from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
+from .text import template
+
+logger = logging.getLogger(__name__)
+
+_MOST_BYTES = 200_000  # of what is sent back; a form of a person is a few hundred
+_IDLE_SECONDS = 10.0  # of one connection: browsers open some and send nothing
+_HEADERS = {
+    "Content-Type": "text/html; charset=utf-8",
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "frame-ancestors 'none'; base-uri 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+_HTML = Path(__file__).with_suffix(".html")
+
+
+class Page:
+    """One question's. `answer` is set when the person has sent it."""
+
+    def __init__(self, question: Question) -> None:
+        self.answer: Future[Answer] = Future()
+        self.question = question
+        self.path = f"/{secrets.token_urlsafe(24)}"
+        self.url = ""
+        self._fields = fields_of(question.schema or {})
+
+    def first(self) -> str:
+        """The page as the person sees it first."""
+        if self.answer.done():
+            return _closing("This question is answered already.")
+        return self._form({}, {})
+
+    def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
+        """What was sent: the page that follows, and where it leads instead if it does."""
+        match sent.get("action", [""])[0]:
+            # Not answered with that: who closes the page there opens it here once more.
+            case "accept" if self.question.is_sign_in:
+                return _closing("You may close this page."), _for_a_header(self.question.url)
+            case "accept" if self.question.schema is None:
+                self._set(Answer.accepted())
+                return _closing("You may close this page."), _for_a_header(self.question.url)
+            case "accept":
+                return self._check(sent), ""
+            case "decline":
+                self._set(Answer.declined("the person said no"))
+            case _:
+                self._set(Answer.cancelled("the person stopped the questions"))
+        return _closing("Nothing was sent. You may close this page."), ""
+
+    def _check(self, sent: Mapping[str, list[str]]) -> str:
+        content: dict[str, Any] = {}
+        wrong: dict[str, str] = {}
+        for number, field in enumerate(self._fields):
+            try:
+                value = _value(field, sent.get(f"f{number}", []))
+            except Unfit as why:
+                wrong[field.name] = str(why)
+            else:
+                if value is not NO_DEFAULT:
+                    content[field.name] = value
+        if wrong:
+            return self._form(sent, wrong)
+        self._set(Answer.accepted(content))
+        return _closing("Your answer was sent. You may close this page.")
+
+    def _set(self, answer: Answer) -> None:
+        try:
+            self.answer.set_result(answer)
+        except InvalidStateError:
+            logger.debug("a question was answered twice")
+
+    def _form(self, sent: Mapping[str, list[str]], wrong: Mapping[str, str]) -> str:
+        """The question; fields have what was `sent`, each beside what is `wrong` with it."""
+        names = [(f"f{number}", field) for number, field in enumerate(self._fields)]
+        fields = [
+            (name, x, sent.get(name, _defaults(x)), wrong.get(x.name, "")) for name, x in names
+        ]
+        verb = "Sign in to {}" if self.question.is_sign_in else "{} asks"
+        host = host_of(self.question.url)
+        title = verb.format(self.question.server)
+        return _html(title, question=self.question, host=host, fields=fields)
+
+
+@contextmanager
+def serving(question: Question) -> Generator[Page]:
+    """A page that can be opened for the length of the block."""
+    page = Page(question)
+    server = _Server(page)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    try:
+        yield page
+    finally:
+        # In a thread: it waits for the serving one, and the loop has others to serve.
+        threading.Thread(target=_shut, args=(server,), daemon=True).start()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.page = page
+        page.url = f"http://127.0.0.1:{self.server_address[1]}{page.path}"
+
+    def server_bind(self) -> None:
+        # Not that of HTTPServer, which asks who is called so: a resolver may take its time.
+        TCPServer.server_bind(self)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing on stderr; a browser that leaves early is no error."""
+        logger.debug("a request broke off", exc_info=True)
+
+
+def _shut(server: _Server) -> None:
+    server.shutdown()
+    server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = _IDLE_SECONDS
+
+    @property
+    def _page(self) -> Page:
+        return cast(_Server, self.server).page
+
+    def do_GET(self) -> None:
+        if self._is_for_us():
+            self._send(200, self._page.first())
+
+    def do_POST(self) -> None:
+        if not self._is_for_us():
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > _MOST_BYTES:
+            self._send(413, _closing("That is too much."))
+            return
+        sent = self.rfile.read(int(length))
+        if len(sent) < int(length):
+            return  # the browser has left: half of a form is no answer
+        fields = parse_qs(sent.decode("utf-8", "replace"), keep_blank_values=True)
+        following, elsewhere = self._page.take(fields)
+        self._send(303 if elsewhere else 200, following, elsewhere)
+
+    def _is_for_us(self) -> bool:
+        host = urlsplit(self._page.url).netloc
+        hosts = (host, host.replace("127.0.0.1", "localhost"))
+        path, ours = self.path.encode(), self._page.path.encode()
+        is_ours = self.headers.get("Host") in hosts and secrets.compare_digest(path, ours)
+        if not is_ours:
+            self._send(404, _closing("There is nothing here."))
+        return is_ours
+
+    def _send(self, status: int, text: str, elsewhere: str = "") -> None:
+        data = text.encode("utf-8", "replace")
+        self.send_response(status)
+        for name, value in _HEADERS.items():
+            self.send_header(name, value)
+        if elsewhere:
+            self.send_header("Location", elsewhere)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing on stderr."""
+
+
+def _value(field: Field, sent: list[str]) -> Any:
+    """The value of one field as it was sent; `NO_DEFAULT` where it was left empty."""
+    if field.kind == "boolean":
+        return bool(sent) if field.is_needed or sent or field.default is True else NO_DEFAULT
+    if field.kind == "many":
+        if not sent and not field.is_needed:
+            return NO_DEFAULT
+        if problems := field.problems(sent):
+            raise Unfit(f"{problems[0]}.")
+        return sent
+    typed = sent[0] if sent else ""
+    if typed.strip():
+        return field.read(typed)
+    if field.is_needed:
+        raise Unfit("An answer is needed here.")
+    return NO_DEFAULT
+
+
+def _defaults(field: Field) -> list[str]:
+    default = field.default
+    if default is NO_DEFAULT or default is False:
+        return []
+    if isinstance(default, list):
+        return [str(x) for x in default]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return [field.shown(default) if default is True else str(default)]
+
+
+def _for_a_header(url: str) -> str:
+    """The same address in the characters that a header can carry."""
+    return quote(url, safe=punctuation)
+
+
+def _closing(text: str) -> str:
+    return _html("Done", text=text)
+
+
+def _html(title: str, **values: object) -> str:
+    return template(_HTML).render(title=title, **values)

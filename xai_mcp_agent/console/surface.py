@@ -1,0 +1,188 @@
+"""What a run prints to (terminal, lab output, file), and in how much detail."""
+
+from __future__ import annotations
+
+import html
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, Literal, TypeAlias
+
+from ..core.errors import BadSetting
+
+logger = logging.getLogger(__name__)
+
+Kind: TypeAlias = Literal["terminal", "lab", "plain"]
+
+VARIABLE = "XAI_MCP_SHOW"
+
+_USUAL_WIDTH = 80
+_LEAST_WIDTH = 40  # below, one word a line; a terminal's own breaking reads better then
+_MOST_WIDTH = 100  # longer lines are hard to read
+_EM_PER_COLUMN = 0.6  # of the lab's letters for code; its sanitizer takes no finer unit
+_told_reasons: set[type[Exception]] = set()
+_FOLD = (
+    '<details style="margin-left:{margin:.1f}em"><summary>{title}</summary>'
+    '<pre style="max-height:40em;overflow:auto">{more}</pre></details>'
+)
+_LINK = (
+    '<div style="margin:0.3em 0 0.3em {margin:.1f}em;font-weight:bold">'
+    '<a href="{more}" target="_blank">{title}</a></div>'
+)
+
+
+class Detail(IntEnum):
+    """quiet: only what went wrong. normal: what happens, long texts cut. verbose: all of it."""
+
+    QUIET = 0
+    NORMAL = 1
+    VERBOSE = 2
+
+
+_CHOICES = ", ".join(x.name.lower() for x in Detail)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """What can be done on it. A `file` number is given for a terminal that knows its width."""
+
+    kind: Kind = "plain"
+    has_colours: bool = False
+    file: int | None = None
+
+    @property
+    def width(self) -> int:
+        """How many columns a line may have, at this moment."""
+        if self.file is None:
+            return _USUAL_WIDTH
+        try:
+            found = os.get_terminal_size(self.file).columns
+        except OSError:
+            return _USUAL_WIDTH
+        return min(max(found, _LEAST_WIDTH), _MOST_WIDTH) if found else _USUAL_WIDTH
+
+    @property
+    def rewrites(self) -> bool:
+        """Whether the last line can be written again."""
+        return self.kind != "plain"
+
+
+def surface_of(stream: Any, environment: Mapping[str, str] = os.environ) -> Surface:
+    """What this stream is, colours as the person wants them (`NO_COLOR`, `FORCE_COLOR`)."""
+    is_simple = environment.get("TERM") == "dumb"
+    kind: Kind = "plain"
+    if _is_of_a_kernel(stream):
+        kind = "lab"
+    elif _is_terminal(stream) and not is_simple:
+        kind = "terminal"
+    # A console of Windows may show the codes instead; nothing tells which do.
+    colours = kind == "lab" or (kind == "terminal" and os.name != "nt")
+    # A kernel sets it for its children; what a person captures there is for a program to read.
+    if environment.get("FORCE_COLOR") and not _is_in_kernel():
+        colours = environment["FORCE_COLOR"] != "0"
+    if environment.get("NO_COLOR"):
+        colours = False
+    return Surface(kind, colours, _file_number(stream) if kind == "terminal" else None)
+
+
+def detail_on(port: Any) -> Detail | None:
+    """What the port `show` of a node asks for; None when it was left alone.
+
+    Raises:
+        BadSetting: something else.
+    """
+    if port is None or port == "":
+        return None
+    found = _detail(port)
+    if found is None:
+        raise BadSetting(f"`show` is {port!r}. Set one of: {_CHOICES}; or leave it empty.")
+    return found
+
+
+def detail_of_environment() -> tuple[Detail, str]:
+    """What the environment asks for, and what is wrong with that, if anything."""
+    value = os.environ.get(VARIABLE, "")
+    found = _detail(value)
+    if found is not None or not value.strip():
+        return found if found is not None else Detail.NORMAL, ""
+    return Detail.NORMAL, (
+        f"The environment variable {VARIABLE} is {value!r}. Set it to one of: {_CHOICES}. "
+        "Until then runs print as with `normal`."
+    )
+
+
+def write_to_stdout(text: str, *, at_once: bool) -> None:
+    """Write to where `print` writes; `at_once` if a person should see it before the line ends.
+
+    Where nothing can be written any more (whoever read the pipe is gone, the disk is full) that
+    is logged once: the tools a run has used must not be for nothing.
+    """
+    stream = sys.stdout
+    if stream is None:  # pyright: ignore[reportUnnecessaryComparison] - a windowed Python
+        return
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    try:
+        # Servers may say what a terminal's encoding cannot; that must not end the run.
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+        # A kernel sends what it has a few times a second; asking for it would cost a wait each.
+        if at_once and not _is_of_a_kernel(stream):
+            stream.flush()
+    except (OSError, ValueError) as reason:  # ValueError: it was closed
+        _tell_once(reason)
+
+
+def show_fold(title: str, text: str, indent: int) -> None:
+    """In the lab: a line that a click unfolds to a text; that is shown as it is, never rendered."""
+    _display(_FOLD, title, "", text, indent)
+
+
+def show_link(text: str, url: str, indent: int) -> None:
+    """In the lab: a line that a click leads from to a page of ours."""
+    _display(_LINK, text, f": {url}", url, indent)
+
+
+def _display(page: str, title: str, plain: str, more: str, indent: int) -> None:
+    # Here: only a kernel needs it, and has it already.
+    from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+
+    safe = html.escape(more.encode("utf-8", "replace").decode())
+    shown = page.format(margin=indent * _EM_PER_COLUMN, title=html.escape(title), more=safe)
+    display({"text/html": shown, "text/plain": f"{' ' * indent}{title}{plain}"}, raw=True)
+
+
+def _detail(value: Any) -> Detail | None:
+    name = value.strip().upper() if isinstance(value, str) else ""
+    return Detail[name] if name in Detail.__members__ else None
+
+
+def _tell_once(reason: Exception) -> None:
+    if type(reason) not in _told_reasons:
+        _told_reasons.add(type(reason))
+        logger.warning("What runs print is not shown: %s. They go on.", str(reason).rstrip("."))
+
+
+def _is_of_a_kernel(stream: Any) -> bool:
+    """Whether what is written becomes a cell's output; not so where a person captures it."""
+    return type(stream).__module__.startswith("ipykernel.")
+
+
+def _is_in_kernel() -> bool:
+    shell = sys.modules.get("IPython")
+    return shell is not None and hasattr(shell.get_ipython(), "kernel")
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, ValueError):  # none, or closed
+        return False
+
+
+def _file_number(stream: Any) -> int | None:
+    try:
+        return stream.fileno()
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,0 +1,217 @@
+"""A server's question asked at the terminal, one field after the other."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+import time
+import webbrowser
+from collections.abc import Callable
+from typing import Any
+
+from ..core.elicitation import Answer, Question, too_late
+from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
+
+Say = Callable[[str, str], None]
+"""Writes a line or more with a mark in front."""
+Read = Callable[[str], str]
+"""Writes a prompt and gives the line that is typed."""
+
+# Somebody who types the wrong thing so often needs other help than one more try.
+_MOST_TRIES = 5
+_DECLINE, _CANCEL, _SKIP = "/decline", "/cancel", "/skip"
+_LINE_BYTES = 65_536  # a terminal's own limit for a line is smaller
+_LOOK_SECONDS = 0.2  # how often it is seen that nobody needs the answer any more
+_POLL_SECONDS = 0.05  # where a console cannot be waited for
+
+
+class Ended(Exception):
+    """The person has ended the questions with this answer."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.reason)
+        self.answer = answer
+
+
+def why_not_here() -> str:
+    """Why nobody can be asked in this thread's terminal; empty if somebody can."""
+    if os.environ.get("CI"):
+        return "this run is not attended (the environment variable CI is set)"
+    if threading.current_thread() is not threading.main_thread():
+        return "only the main thread of a program can read what is typed"
+    try:
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            return "there is no terminal to type in"
+        is_in_front = os.name == "nt" or os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except (AttributeError, OSError, ValueError):  # there is none, or it was closed
+        return "there is no terminal to type in"
+    return "" if is_in_front else "the program runs in the background"
+
+
+def ask_in_terminal(question: Question, say: Say, read: Read) -> Answer:
+    """Ask, in the thread of the run; `read` raises as `read_line` does."""
+    say("??", f"{question.server} asks: {question.message}")
+    try:
+        if question.schema is None:
+            return _ask_to_open(question.url, say, read)
+        return _Form(fields_of(question.schema), say, read).answer(question.server)
+    except Ended as ended:
+        answer = ended.answer
+    except TimeoutError:
+        answer = too_late(question)
+    say("??", f"not answered: {answer.reason}")
+    return answer
+
+
+def read_line(deadline: float, over: threading.Event) -> str:
+    """A line from the terminal.
+
+    Raises:
+        Ended: the terminal was closed, or it is `over`.
+        TimeoutError: the time (of `time.monotonic`) is over.
+    """
+    if sys.platform == "win32":
+        return _read_console(deadline, over)
+    file = sys.stdin.fileno()
+    while not select.select([file], [], [], _LOOK_SECONDS)[0]:
+        _go_on(deadline, over)
+    # Not through `sys.stdin`: it may read ahead, and then a wait for more waits in vain.
+    typed = os.read(file, _LINE_BYTES)
+    if not typed:
+        raise Ended(Answer.cancelled("the terminal's input was ended"))
+    return typed.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r\n")
+
+
+def _go_on(deadline: float, over: threading.Event) -> None:
+    if over.is_set():
+        raise Ended(Answer.cancelled("the call that it belongs to has ended"))
+    if time.monotonic() >= deadline:
+        raise TimeoutError
+
+
+class _Form:
+    """Asks for the fields one after the other."""
+
+    def __init__(self, fields: list[Field], say: Say, read: Read) -> None:
+        self._fields = fields
+        self._say = say
+        self._read = read
+
+    def answer(self, server: str) -> Answer:
+        self._say("  ", f"Type an answer and Enter. {_DECLINE} says no, {_CANCEL} stops asking.")
+        for _ in range(_MOST_TRIES):
+            content = {x.name: v for x in self._fields if (v := self._ask(x)) is not NO_DEFAULT}
+            if len(self._fields) == 1 or self._is_right(server, content):
+                return Answer.accepted(content)
+        raise _too_often()
+
+    def _ask(self, field: Field) -> Any:
+        """The value of one field; `NO_DEFAULT` where the person leaves it out."""
+        if field.description:
+            self._say("  ", f"{field.label}: {field.description}")
+        for number, choice in enumerate(field.choices, 1):
+            self._say("  ", f"  {number}. {choice.label}")
+        for _ in range(_MOST_TRIES):
+            typed = _typed(self._prompt(field), self._read)
+            if typed.strip() == _SKIP and not field.is_needed:
+                return NO_DEFAULT
+            if not typed.strip() and (field.default is not NO_DEFAULT or not field.is_needed):
+                return field.default
+            try:
+                if not typed.strip():
+                    raise Unfit(f"An answer is needed here: {field.wanted()}.")
+                return field.read(typed)
+            except Unfit as why:
+                self._say("!!", str(why))
+        raise _too_often()
+
+    def _prompt(self, field: Field) -> str:
+        if field.default is not NO_DEFAULT:
+            left_out = f", {_SKIP} to leave it out" if not field.is_needed else ""
+            empty = f"; Enter: {field.shown(field.default)}{left_out}"
+        else:
+            empty = "" if field.is_needed else "; Enter to leave it out"
+        commas = " separated by commas" if field.kind == "many" else ""
+        return f"{field.label} ({field.wanted()}{commas}{empty}): "
+
+    def _is_right(self, server: str, content: dict[str, Any]) -> bool:
+        for field in self._fields:
+            if field.name in content:
+                self._say("  ", f"{field.label}: {field.shown(content[field.name])}")
+        prompt = f"Send this to {server}? (yes; no: all of it again): "
+        return _agrees(prompt, self._say, self._read)
+
+
+def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
+    host = host_of(url)
+    say("  ", f"It wants you to open a page of the host {host}:\n{url}")
+    if not _agrees(f"Open {host}? (yes or no; {_CANCEL} stops asking): ", say, read):
+        raise Ended(Answer.declined("the person said no"))
+    if not open_page(url):
+        say("  ", "Open it in your browser: copy the address above.")
+    return Answer.accepted()
+
+
+def open_page(url: str) -> bool:
+    """Open a page in the browser of the desktop, if there is one: none in the terminal itself."""
+    has_desktop = sys.platform in ("win32", "darwin") or any(
+        os.environ.get(x) for x in ("DISPLAY", "WAYLAND_DISPLAY")
+    )
+    try:
+        return has_desktop and webbrowser.open(url)
+    except webbrowser.Error:
+        return False
+
+
+def _agrees(prompt: str, say: Say, read: Read) -> bool:
+    for _ in range(_MOST_TRIES):
+        typed = _typed(prompt, read).strip().casefold()
+        if typed in ("yes", "y", "no", "n"):
+            return typed in ("yes", "y")
+        say("!!", "Type yes or no.")
+    raise _too_often()
+
+
+def _typed(prompt: str, read: Read) -> str:
+    typed = read(prompt)
+    match typed.strip():
+        case "/decline":
+            raise Ended(Answer.declined("the person said no"))
+        case "/cancel":
+            raise Ended(Answer.cancelled("the person stopped the questions"))
+        case _:
+            return typed
+
+
+def _too_often() -> Ended:
+    return Ended(Answer.cancelled(f"nothing that fits was typed in {_MOST_TRIES} tries"))
+
+
+def _read_console(deadline: float, over: threading.Event) -> str:
+    """The same for a console of Windows, which cannot be waited for."""
+    if sys.platform != "win32":
+        raise AssertionError("only there")
+    import msvcrt
+
+    typed = ""
+    while True:
+        _go_on(deadline, over)
+        if not msvcrt.kbhit():
+            time.sleep(_POLL_SECONDS)
+            continue
+        match msvcrt.getwche():
+            case "\r" | "\n":
+                msvcrt.putwch("\n")
+                return typed
+            case "\x03":
+                raise KeyboardInterrupt
+            case "\x1a":
+                raise Ended(Answer.cancelled("the terminal's input was ended"))
+            case "\b":
+                typed = typed[:-1]
+                msvcrt.putwch(" ")
+                msvcrt.putwch("\b")
+            case letter:
+                typed += letter

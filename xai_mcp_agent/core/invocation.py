@@ -1,0 +1,57 @@
+"""One tool call on its way through the pipeline, and who makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from .host import Host
+from .results import OnProgress
+from .tools import JsonObject, Tool
+
+CallerKind: TypeAlias = Literal["agent", "person", "program", "gateway"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a call. `name` is that of the agent or the node; `run` that of the workflow's run.
+
+    `host` answers what a server asks meanwhile; None: the bridge's own does. With `pins` all tools
+    that it calls are held to what was accepted, also where the settings do not want that.
+    """
+
+    kind: CallerKind
+    name: str = ""
+    toolbelt: str = ""
+    run: str = ""
+    host: Host | None = field(default=None, compare=False)
+    pins: bool = False
+
+
+PROGRAM = Caller("program")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInvocation:
+    """A call of `tool`, as whoever calls it has read of it.
+
+    `shown_name` is what the caller calls the tool, if that is not its own name. `timeout_seconds`
+    covers connecting too; None: the source's own limit. `meta` goes along for programs at the far
+    side. `check` is called right before anything is sent, also over a new connection; what it
+    raises ends the call.
+    """
+
+    tool: Tool
+    arguments: JsonObject
+    caller: Caller = PROGRAM
+    shown_name: str = ""
+    timeout_seconds: float | None = None
+    on_progress: OnProgress | None = None
+    meta: JsonObject | None = None
+    check: Callable[[], None] | None = None
+
+    @property
+    def name(self) -> str:
+        """What the caller calls the tool."""
+        return self.shown_name or self.tool.name

@@ -1,0 +1,1 @@
+"""Differences between two definitions of a tool, and between two points in the history."""

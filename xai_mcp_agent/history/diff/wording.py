@@ -1,0 +1,177 @@
+"""Untrusted values and texts, shortened to one line that shows the difference."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Any, cast
+
+LINE_CHARS = 76
+"""Fits a terminal of 80 columns, with some room before it."""
+
+_LEAST_CHARS = 10  # of a value, where what stands before it leaves hardly any room
+_CONTEXT_PART = 3  # of what is shown of a long text, a third stands before the first difference
+_MOST_PASSAGES = 5
+_MOST_WORDS = 800  # and spaces between them; to compare more takes long
+_SHOWN_DEPTH = 8
+_WORD = re.compile(r"\S+|\s+")
+
+
+def is_same(old: Any, new: Any) -> bool:
+    """Whether two JSON values are written alike: 1 is neither 1.0 nor true. However deep."""
+    left: list[tuple[Any, Any]] = [(old, new)]
+    seen: set[tuple[int, int]] = set()
+    while left:
+        one, other = left.pop()
+        if one is other or (id(one), id(other)) in seen:
+            continue
+        if type(one) is not type(other):
+            return False
+        if not isinstance(one, dict | list):
+            # By how it is written, NaN is like itself, and -0.0 is not 0.0.
+            if repr(one) != repr(other) if isinstance(one, float) else one != other:
+                return False
+            continue
+        seen.add((id(cast(Any, one)), id(other)))
+        inner = _pairs(cast(Any, one), other)
+        if inner is None:
+            return False
+        left += inner
+    return True
+
+
+def plain(text: str, chars: int) -> str:
+    """The text in one line, without anything a terminal might obey; its beginning if it is long."""
+    return _clipped(_visible(text), chars)
+
+
+def quoted(text: str, chars: int, keep_end: bool = False) -> str:
+    """The same in quotes; its end, if that is to be kept."""
+    visible, room = _visible(text), max(chars - 2, 1)
+    if keep_end and len(visible) > room:
+        return f"'…{visible[-room + 1 :]}'"
+    return f"'{_clipped(visible, room)}'"
+
+
+def shown(value: Any, chars: int) -> str:
+    """Any JSON value, as it is written."""
+    if isinstance(value, str):
+        return quoted(value, chars)
+    return _clipped(_visible(_written(value)), chars)
+
+
+def from_to(old: Any, new: Any, chars: int) -> Iterator[str]:
+    """What is different between two values; of long texts a line for each passage that is."""
+    room = max(chars, 2 * _LEAST_CHARS + 3)
+    each = (room - 3) // 2
+    if not (isinstance(old, str) and isinstance(new, str)):
+        yield _arrow(_text_of(old), _text_of(new), each)
+    elif max(map(len, (_visible(old), _visible(new)))) + 2 <= each:
+        yield f"{quoted(old, each)} → {quoted(new, each)}"
+    else:
+        yield from _passages(old, new, room)
+
+
+def _pairs(one: Any, other: Any) -> list[tuple[Any, Any]] | None:
+    """What must be the same in both, or None where that cannot be."""
+    if len(one) != len(other):
+        return None
+    if isinstance(one, list):
+        return list(zip(cast("list[Any]", one), other, strict=True))
+    if one.keys() != other.keys():
+        return None
+    return [(x, other[name]) for name, x in one.items()]
+
+
+def _visible(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(
+        x if x.isprintable() else x.encode("unicode_escape", "surrogatepass").decode() for x in text
+    )
+
+
+def _clipped(text: str, chars: int) -> str:
+    return text if len(text) <= chars else f"{text[: max(chars - 1, 0)]}…"
+
+
+def _written(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (RecursionError, TypeError, ValueError):
+        return json.dumps(_pruned(value, _SHOWN_DEPTH), ensure_ascii=False, default=str)
+
+
+def _pruned(value: Any, depth: int) -> Any:
+    """The outer part of a value that is too deep to be written."""
+    if not isinstance(value, dict | list):
+        return value
+    if not depth:
+        return "…"
+    if isinstance(value, list):
+        return [_pruned(x, depth - 1) for x in cast("list[Any]", value)]
+    fields = cast("dict[Any, Any]", value)
+    return {str(name): _pruned(x, depth - 1) for name, x in fields.items()}
+
+
+def _text_of(value: Any) -> str:
+    return f"'{_visible(value)}'" if isinstance(value, str) else _visible(_written(value))
+
+
+def _arrow(old: str, new: str, each: int) -> str:
+    if old == new:
+        return "changed, deeper inside than can be shown"
+    start = _first_difference(old, new)
+    return f"{_window(old, start, each)} → {_window(new, start, each)}"
+
+
+def _first_difference(old: Sequence[str], new: Sequence[str]) -> int:
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(old), len(new)))
+
+
+def _window(text: str, start: int, chars: int) -> str:
+    """The text, or as much of it as shows what is different from `start` on."""
+    if len(text) <= chars:
+        return text
+    begin = max(0, min(start - chars // _CONTEXT_PART, len(text) - chars + 1))
+    return _clipped(("…" if begin else "") + text[begin:], chars)
+
+
+def _passages(old: str, new: str, room: int) -> Iterator[str]:
+    """The passages of a long text that are different: the longest ones, in their order."""
+    found = _different_passages(_WORD.findall(old), _WORD.findall(new))
+    by_length = sorted(range(len(found)), key=lambda i: -sum(map(len, found[i])))
+    for i in sorted(by_length[:_MOST_PASSAGES]):
+        yield _passage(*found[i], room)
+    if len(found) > _MOST_PASSAGES:
+        yield f"is different in {len(found) - _MOST_PASSAGES} more places"
+
+
+def _passage(old: str, new: str, room: int) -> str:
+    if old and new:
+        return _arrow(_text_of(old), _text_of(new), (room - 3) // 2)
+    part, what = (new, "added") if new else (old, "removed")
+    length = f" ({len(part)} characters)" if len(part) > room else ""
+    said = f" was {what}{length}"
+    return quoted(part.strip() or part, max(room - len(said), _LEAST_CHARS)) + said
+
+
+def _different_passages(old: list[str], new: list[str]) -> list[tuple[str, str]]:
+    start = _first_difference(old, new)
+    end = _first_difference(old[start:][::-1], new[start:][::-1])
+    before, after = old[start : len(old) - end], new[start : len(new) - end]
+    if max(len(before), len(after)) > _MOST_WORDS:
+        return [("".join(before), "".join(after))]
+    found: list[tuple[str, str]] = []
+    is_joined = False
+    for tag, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        pair = "".join(before[a:b]), "".join(after[c:d])
+        if found and (is_joined or (tag == "equal" and pair[0].isspace())):
+            found[-1] = found[-1][0] + pair[0], found[-1][1] + pair[1]
+            is_joined = not is_joined
+        elif tag != "equal":
+            found.append(pair)
+    return found

@@ -1,0 +1,295 @@
+"""The event graph (spec 2): what there is, what hangs on what, and what is gone and why.
+
+knowledge:<project>_<hash>
+  <hash>:tools
+    tools:<name>, meta:<name>       there from the start
+    mcp:<server>                    a source that connects
+      mcp_tool:<server>_<name>
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Literal, TypeAlias, cast
+
+from ..core.kinds import MCP, META, STATIC
+from ..core.tools import JsonObject
+from .diff.wording import plain
+from .event import Links, Project, Subject
+from .records import Records, SourceRecord, ToolRecord, ToolState, state_of
+
+_LABEL_CHARS = 80
+# Whatever else stands in a label is written as a number, so that it is never read as anything but
+# a character: no end of the quotes, no HTML, no Markdown, no entity, no directive.
+_HARMLESS = re.compile(r"[A-Za-z0-9_ ]")
+_STYLES = {
+    "project": "font-weight:bold",
+    "tools": "font-weight:bold",
+    "source": "font-weight:bold",
+    "tool": "stroke-width:1px",
+    "at_rest": "stroke-dasharray:4 3,opacity:0.75",
+    "gone": "stroke:#c0392b,stroke-dasharray:2 2,text-decoration:line-through",
+    "more": "stroke-dasharray:1 3,font-style:italic",
+}
+
+NodeKind: TypeAlias = Literal["project", "tools", "source", "tool"]
+EdgeKind: TypeAlias = Literal["extends", "related_to", "reinforces", "contradicts"]
+LinkCounts: TypeAlias = Iterable[tuple[Subject, Links, int]]
+"""How often the events about a subject had these links."""
+
+_EDGE_KINDS: tuple[EdgeKind, ...] = ("extends", "related_to", "reinforces", "contradicts")
+_ORDER = {kind.name: i for i, kind in enumerate((STATIC, META, MCP))}
+_NOT_CONNECTED = "It is not connected."
+# What Mermaid draws at all, and what a person can still look at.
+_MOST_DRAWN, _MOST_SOURCES = 300, 50
+_LEAST_DRAWN_OF_A_SOURCE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Something in the graph. `why` says what happened to what is not `available`.
+
+    `id` is its `context_id`, with something behind it where others have the same one: names may
+    hold the underscores that join them. A source is available while it is connected; `at rest` is
+    what its source would bring along, if that were connected, and `gone` what it went on without.
+    """
+
+    id: str
+    kind: NodeKind
+    label: str
+    context_id: str
+    subject: Subject | None = None
+    state: ToolState = "available"
+    why: str = ""
+    is_enabled: bool = True
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can be used now."""
+        return self.state == "available"
+
+    def as_json(self) -> JsonObject:
+        """Every field, and what it is as names."""
+        subject = self.subject
+        return {
+            "id": self.id,
+            "context_id": self.context_id,
+            "kind": self.kind,
+            "label": self.label,
+            "is_alive": self.is_alive,
+            "state": self.state,
+            "why": self.why,
+            "is_enabled": self.is_enabled,
+            "source_kind": subject and subject.kind.name,
+            "source": subject and subject.source,
+            "tool": subject and subject.tool,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A link between nodes, by their ids, and how many events said so.
+
+    An event that confirms what was known `reinforces` its own subject, or `contradicts` it.
+    """
+
+    source: str
+    target: str
+    kind: EdgeKind
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class Graph:
+    """All there ever was. The nodes are in the order of a tree: each behind what it extends."""
+
+    project: Project
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    def children(self) -> dict[str, list[Node]]:
+        """The nodes that extend a node, by its id."""
+        nodes = {x.id: x for x in self.nodes}
+        found: dict[str, list[Node]] = {x.id: [] for x in self.nodes}
+        for edge in self.edges:
+            if edge.kind == "extends" and edge.source != edge.target:
+                found[edge.target].append(nodes[edge.source])
+        return found
+
+    def as_json(self) -> JsonObject:
+        """The project, the nodes and the edges."""
+        return {
+            "project": {"name": self.project.name, "repo_hash": self.project.repo_hash},
+            "nodes": [x.as_json() for x in self.nodes],
+            "edges": [asdict(x) for x in self.edges],
+        }
+
+    def as_mermaid(self) -> str:
+        """The tree as a Mermaid flowchart. Of very many tools of a source, some stand for all."""
+        chart, children = Flowchart(), self.children()
+        sources = sum(x.kind == "source" for x in self.nodes)
+        most = max(_LEAST_DRAWN_OF_A_SOURCE, _MOST_DRAWN // (min(sources, _MOST_SOURCES) + 1))
+        root = self.nodes[0]
+        _draw(chart, root, chart.node(root.label, "project"), children, most)
+        return str(chart)
+
+
+def graph_of(project: Project, records: Records, links: LinkCounts) -> Graph:
+    """The graph of these records; `links` are those of the events that made them."""
+    subjects = _subjects(records)
+    ids = _unique(project, subjects)
+    nodes = [
+        Node(project.knowledge_id, "project", project.name, project.knowledge_id),
+        Node(project.tools_id, "tools", "tools", project.tools_id),
+        *(_node(x, ids[x], records) for x in subjects),
+    ]
+    edges = [Edge(project.tools_id, project.knowledge_id, "extends")]
+    edges += _edges(project, ids, links)
+    return Graph(project, tuple(nodes), tuple(edges))
+
+
+def _subjects(records: Records) -> list[Subject]:
+    """What sources told of, in the order of the tree. Not what was only decided about."""
+    tools = [x.subject for x in records.tools.values() if x.definition]
+    anchors = {x.anchor for x in tools if x.kind.connects}
+    return sorted({*records.sources, *anchors, *tools}, key=_place)
+
+
+def _place(subject: Subject) -> tuple[object, ...]:
+    kind, tool = subject.kind, subject.tool
+    order = _ORDER.get(kind.name, len(_ORDER))
+    return kind.connects, order, kind.name, subject.source, tool is not None, tool or ""
+
+
+def _unique(project: Project, subjects: Iterable[Subject]) -> dict[Subject, str]:
+    """Ids of nodes: the context ids, and where several have the same one, more behind it."""
+    subjects = list(subjects)
+    count = Counter((project.knowledge_id, project.tools_id, *(x.context_id for x in subjects)))
+    taken = {name for name, times in count.items() if times == 1}
+    taken |= {project.knowledge_id, project.tools_id}
+    ids: dict[Subject, str] = {}
+    for subject in subjects:
+        name = subject.context_id
+        is_shared = count[name] > 1
+        while is_shared and (name == subject.context_id or name in taken):
+            name = f"{name}#{subject.digest}"
+        taken.add(name)
+        ids[subject] = name
+    return ids
+
+
+def _node(subject: Subject, name: str, records: Records) -> Node:
+    if subject.tool is None:
+        return _source_node(subject, name, records.sources.get(subject))
+    return _tool_node(name, records.tools[subject], records.sources.get(subject.anchor))
+
+
+def _source_node(subject: Subject, name: str, record: SourceRecord | None) -> Node:
+    is_connected = record is not None and record.is_connected
+    why = "" if is_connected else _why_not(record)
+    state: ToolState = "available" if is_connected else "at rest"
+    return Node(name, "source", subject.source, subject.context_id, subject, state, why)
+
+
+def _why_not(record: SourceRecord | None) -> str:
+    return (record and (record.last_error or record.reason)) or _NOT_CONNECTED
+
+
+def _tool_node(name: str, record: ToolRecord, source: SourceRecord | None) -> Node:
+    return Node(
+        name,
+        "tool",
+        record.name,
+        record.subject.context_id,
+        record.subject,
+        state_of(record, source),
+        record.reason,
+        record.is_enabled,
+    )
+
+
+def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> Iterator[Edge]:
+    """What events linked, and what each thing hangs on, even if the events are lost."""
+    counts: Counter[tuple[str, str, EdgeKind]] = Counter()
+    for subject, of_event, times in links:
+        for kind in _EDGE_KINDS if subject in ids else ():
+            for target in cast("tuple[str, ...]", getattr(of_event, kind)):
+                if found := _target(project, ids, subject, target):
+                    counts[ids[subject], found, kind] += times
+    for subject, name in ids.items():
+        hangs_on = _hangs_on(project, ids, subject)
+        yield Edge(name, hangs_on, "extends", counts.pop((name, hangs_on, "extends"), 0) or 1)
+    yield from (Edge(*link, times) for link, times in sorted(counts.items()))
+
+
+def _hangs_on(project: Project, ids: Mapping[Subject, str], subject: Subject) -> str:
+    if subject.tool is None or not subject.kind.connects:
+        return project.tools_id
+    return ids[subject.anchor]
+
+
+def _target(
+    project: Project, ids: Mapping[Subject, str], subject: Subject, target: str
+) -> str | None:
+    """The node that a link leads to. Ids look alike, so only those that it can mean are tried."""
+    if target in (project.knowledge_id, project.tools_id):
+        return target
+    near = (subject, subject.anchor)
+    return next((ids[x] for x in near if x in ids and x.context_id == target), None)
+
+
+def _draw(
+    chart: Flowchart, node: Node, drawn: str, children: Mapping[str, list[Node]], most: int
+) -> None:
+    below = children[node.id]
+    tools = [x for x in below if x.kind == "tool"]
+    others = [x for x in below if x.kind != "tool"]
+    for some, limit in ((tools, most), (others, _MOST_SOURCES)):
+        for child in _shown(some, limit):
+            label = child.context_id if child.kind == "tools" else child.label
+            style = child.kind if child.is_alive else child.state.replace(" ", "_")
+            here = chart.node(label, style, child.why)
+            chart.edge(drawn, here)
+            _draw(chart, child, here, children, most)
+        if len(some) > limit:
+            chart.edge(drawn, chart.node(f"and {len(some) - limit} more", "more"))
+
+
+def _shown(nodes: list[Node], most: int) -> list[Node]:
+    """As many as can be shown; before all others those that are gone, for which people look."""
+    if len(nodes) <= most:
+        return nodes
+    chosen = sorted(range(len(nodes)), key=lambda i: nodes[i].state != "gone")[:most]
+    return [nodes[i] for i in sorted(chosen)]
+
+
+class Flowchart:
+    """From left to right; nodes are numbered in their order."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._count = 0
+
+    def node(self, label: str, style: str, remark: str = "") -> str:
+        """A node with this label and, in a second line, a remark. Gives its id."""
+        name = f"n{self._count}"
+        self._count += 1
+        text = f"{_escaped(label)}<br/>{_escaped(remark)}" if remark else _escaped(label)
+        self._lines.append(f'  {name}["{text}"]:::{style}')
+        return name
+
+    def edge(self, source: str, target: str) -> None:
+        """A line from one node to another."""
+        self._lines.append(f"  {source} --> {target}")
+
+    def __str__(self) -> str:
+        styles = [f"  classDef {name} {style}" for name, style in _STYLES.items()]
+        return "\n".join(["flowchart LR", *self._lines, *styles]) + "\n"
+
+
+def _escaped(text: str) -> str:
+    visible = plain(text, _LABEL_CHARS) or " "
+    return "".join(x if _HARMLESS.match(x) else f"#{ord(x)};" for x in visible)

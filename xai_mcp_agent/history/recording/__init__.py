@@ -1,0 +1,1 @@
+"""Recording: reports are queued, and one writer thread turns them into events."""

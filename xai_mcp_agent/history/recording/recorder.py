@@ -1,0 +1,265 @@
+"""The bridge's observer: reports to the writer thread without waiting, and asks it for answers."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Container, Generator, Iterable
+from concurrent.futures import Future
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, TypeVar
+
+from ...core.errors import StoreFailed
+from ...core.events import (
+    Inventory,
+    InventoryChanged,
+    SourceConnected,
+    SourceEvent,
+    SourceLost,
+    SourceUnreachable,
+)
+from ...core.kinds import MCP, SourceKind, kind_named
+from ...core.results import ToolResult
+from ...core.tools import JsonObject, Tool, ToolKey
+from ...secrets.redactor import Redactor, redact_beginning
+from ...secrets.secrets import Secrets
+from ...settings.recording import ARGUMENTS, RESULTS
+from ..event import Subject
+from ..forks import importing
+from ..place import Place
+from .reports import Called, Decided, Failed, Listed, Lost, RecordUpdate, Seeded
+from .writer import HistoryWriter
+
+if TYPE_CHECKING:
+    from ..store import Store
+    from .report_writer import ReportWriter
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+ERROR_CHARS = 300  # of what went wrong with a call
+_HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
+
+
+class HistoryRecorder:
+    """An `Observer` that writes down what it is told of. Used from any thread.
+
+    `mask` hides what is secret in the words of strangers. `record` says what is kept of calls
+    (`arguments`, `results`); in that are hidden the `secrets`, and what looks like one.
+    What a person should know of its trouble is given to `warn`, in a thread of its own.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        mask: Callable[[str], str],
+        record: Container[str] = (),
+        secrets: Secrets | None = None,
+        warn: Callable[[str], None] = logger.warning,
+    ) -> None:
+        self.place = place
+        began, followers = _now(), list[Callable[[RecordUpdate], None]]()
+        self._followers, tell = followers, partial(_tell, followers)
+        self._writer = HistoryWriter(lambda before: _open(place, mask, began, before, tell), warn)
+        self._kinds: dict[str, SourceKind] = {}
+        self._sessions: dict[str, SourceConnected] = {}
+        # Sources that have just connected; their first listing is what is written down of it.
+        self._just_connected: set[str] = set()
+        self._forced: set[str] = set()
+        self._seeded: dict[Subject, Tool] = {}
+        self._mask = mask
+        self._record = record
+        known = [secrets] if secrets else []
+        self._redactor = Redactor(known, guesses=True, environ=os.environ if record else {})
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be remembered now; empty while all is well."""
+        return self._writer.trouble
+
+    def notice(self, event: SourceEvent) -> None:
+        """Have it written down. Called on the bridge's loop."""
+        match event:
+            case SourceConnected(source, _, _, kind):
+                self._kinds[source] = kind
+                self._sessions[source] = event
+                self._just_connected.add(source)
+            case InventoryChanged(source, inventory):
+                self._listed(source, inventory)
+            case SourceLost(source, reason):
+                self._writer.report(Lost(self._subject(source), _now(), self._mask(reason)))
+            case SourceUnreachable(source, problem, kind):
+                self._kinds[source] = kind
+                self._writer.report(Failed(self._subject(source), _now(), self._mask(problem)))
+
+    @contextmanager
+    def writing_all(self, source: str) -> Generator[None]:
+        """When this source is listed within the block, write every tool down, as before or not."""
+        self._forced.add(source)
+        try:
+            yield
+        finally:
+            self._forced.discard(source)
+
+    def seeded(self, kind: SourceKind, tools: Iterable[Tool]) -> None:
+        """These tools are there from the start. Said again, only what changed is written down."""
+        named = {Subject(kind, tool.source, tool.name): tool for tool in tools}
+        new = {
+            subject: tool for subject, tool in named.items() if self._seeded.get(subject) != tool
+        }
+        self._seeded |= new
+        if new:
+            self._writer.report(Seeded(kind, _now(), tuple(new.values())))
+
+    def called(
+        self,
+        key: ToolKey,
+        seconds: float,
+        error: str,
+        arguments: JsonObject | None = None,
+        result: ToolResult | None = None,
+    ) -> None:
+        """A call is over. `error` is empty when it went well."""
+        subject = self.subject(key)
+        if error:
+            error = redact_beginning(error, self._mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
+        given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
+        text = self._redactor.short(result.text) if result and RESULTS in self._record else None
+        self._writer.report(Called(subject, _now(), seconds, error, given, text))
+
+    def decided(self, decision: Decided) -> None:
+        """Something is to be done with a tool from now on."""
+        self._writer.report(decision)
+
+    def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
+        """Have each change of the records told when it is written, in the writer thread.
+
+        What comes back ends that.
+        """
+        self._followers.append(tell)
+        return lambda: self._followers.remove(tell)
+
+    def subject(self, key: ToolKey) -> Subject:
+        """What is told of a tool is about this."""
+        return _subject(key)
+
+    def ask(self, do: Callable[[Store], T]) -> Future[T]:
+        """Ask the store something, after all that was reported before; see `history.queries`.
+
+        The future raises `StoreFailed` when the store cannot be used.
+        """
+        return self._writer.ask(lambda recorder: do(recorder.store))
+
+    def read(self, do: Callable[[Store], T]) -> Future[T]:
+        """As `ask`, for what only reads: also from a file that can be read but not written."""
+        answer: Future[T] = Future()
+        answer.set_running_or_notify_cancel()  # nobody can take the question back
+
+        def take(asked: Future[T]) -> None:
+            reason = asked.exception()
+            if isinstance(reason, StoreFailed) and self.place.file is not None:
+                look = partial(_look, self.place, do, answer, reason)
+                threading.Thread(target=look, name="xai-mcp-reading", daemon=True).start()
+            elif reason is not None:
+                answer.set_exception(reason)
+            else:
+                answer.set_result(asked.result())
+
+        self.ask(do).add_done_callback(take)
+        return answer
+
+    def settled(self) -> Future[None]:
+        """Done when all is written down that was told before. May raise `StoreFailed`."""
+        return self._writer.ask(_nothing)
+
+    def close(self, seconds: float) -> None:
+        """Write what is left, within so long."""
+        self._writer.close(seconds)
+
+    def _listed(self, source: str, inventory: Inventory) -> None:
+        just_connected, is_forced = source in self._just_connected, source in self._forced
+        self._just_connected.discard(source)
+        self._forced.discard(source)
+        session = self._sessions.get(source)
+        self._writer.report(
+            Listed(
+                self._subject(source), _now(), inventory.tools, just_connected,
+                transport=session.transport if session else "",
+                title=self._mask(session.title) if session else "",
+                is_forced=is_forced,
+                disabled=inventory.disabled,
+            )
+        )  # fmt: skip
+
+    def _subject(self, source: str) -> Subject:
+        return Subject(self._kinds.get(source, MCP), source)
+
+
+def _tell(followers: list[Callable[[RecordUpdate], None]], update: RecordUpdate) -> None:
+    for tell in tuple(followers):
+        try:
+            tell(update)
+        except Exception:
+            logger.exception("Who follows the history could not take a change of it")
+
+
+def _look(place: Place, do: Callable[[Store], T], answer: Future[T], reason: StoreFailed) -> None:
+    """Answer from the file as it is; if that fails too, with why it cannot be written."""
+    from ..store import open_to_read
+
+    try:
+        store = open_to_read(place)
+        try:
+            answer.set_result(do(store))
+        finally:
+            store.close()
+    except Exception as cause:  # noqa: BLE001 - whoever asked is told why nothing can be written
+        logger.debug("The history cannot be read either: %s", cause)
+        answer.set_exception(reason)
+
+
+def _open(
+    place: Place,
+    mask: Callable[[str], str],
+    began: datetime,
+    before: ReportWriter | None,
+    publish: Callable[[RecordUpdate], None],
+) -> ReportWriter:
+    """In the writer's thread: SQLAlchemy takes a while, and others get going meanwhile.
+
+    The recorder from `before` goes on, in a store that is opened anew if the old one is no good.
+    """
+    with importing():
+        import psutil  # noqa: F401  # pyright: ignore[reportUnusedImport] - for its runs
+
+        from ..store import open_store
+        from .report_writer import ReportWriter
+
+    if before is None:
+        store = open_store(place)
+        try:
+            return ReportWriter(store, mask, began, publish)
+        except BaseException:
+            store.close()
+            raise
+    if not before.store.is_usable:
+        before.store.close()
+        before.store = open_store(place)
+    return before
+
+
+def _nothing(_: ReportWriter) -> None:
+    pass
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@lru_cache(maxsize=1000)  # one for all calls of a tool: it remembers its digest
+def _subject(key: ToolKey) -> Subject:
+    return Subject(kind_named(key.kind), key.source, key.name)

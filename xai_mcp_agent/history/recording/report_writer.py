@@ -1,0 +1,223 @@
+"""Writes reports as events and updates the records, in one transaction, in the writer thread."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from ...core.fingerprint import definition_text, digest_of
+from ...core.tools import Tool
+from ...secrets.redactor import redact_json
+from .. import log
+from ..diff.renames import likely_renames
+from ..event import Subject
+from ..projection import Projection, Snapshots, rebuild_stale
+from ..records import Known, ToolRecord
+from ..runs import Runs
+from ..store import Store
+from .event_builder import EventBuilder, events_of_decision
+from .reports import (
+    Called,
+    Decided,
+    Failed,
+    Listed,
+    ListingDigest,
+    Lost,
+    RecordUpdate,
+    Report,
+    Seeded,
+    by_source,
+    digest_listing,
+)
+
+_ENDED = "It was still connected when its process ended."
+
+
+class ReportWriter:
+    """Records the reports of one run. `mask` hides what is secret in the words of strangers.
+
+    `began` is when the run did: before the first report, which may have waited for the store.
+    What was written is given to `publish`, in the same thread.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        mask: Callable[[str], str],
+        began: datetime | None = None,
+        publish: Callable[[RecordUpdate], None] | None = None,
+    ) -> None:
+        self.store = store  # another one takes its place when it has to be opened anew
+        self._used: Store | None = None  # by the last transaction
+        self._snapshots = Snapshots(store.project_id)
+        self._mask = mask
+        self._publish = publish
+        # Of the last listing of each source: most are listed again as they were.
+        self._seen: dict[Subject, ListingDigest] = {}
+        self._connected: dict[Subject, Listed] = {}
+        self._began = began
+        self._runs = Runs(store.project_id)  # not begun
+        self._changes = EventBuilder(store.project, self._runs.own)
+        self.beat()
+
+    def record(self, reports: Iterable[Report]) -> None:
+        """Write all of these down, or nothing.
+
+        Raises:
+            StoreFailed: nothing was written; the same reports may be recorded later.
+        """
+        taken = tuple(reports)
+        with self._page() as projection:
+            for report in taken:
+                self._take_in(projection, report)
+        if self._publish is not None:
+            self._publish(self._update(projection, taken))
+
+    def beat(self) -> None:
+        """Say that this run is still there.
+
+        Raises:
+            StoreFailed: it could not be said.
+        """
+        self.record(())
+
+    def close(self) -> None:
+        """Say that this run is over, and let go of the store.
+
+        Raises:
+            StoreFailed: it could not be said.
+        """
+        try:
+            with self._page() as projection:
+                for source in tuple(self._connected):  # usually none is left
+                    self._take_in(projection, Lost(source, datetime.now(UTC), _ENDED))
+                self._runs.end(projection.connection)
+        finally:
+            self.store.close()
+
+    def _update(self, projection: Projection, taken: Iterable[Report]) -> RecordUpdate:
+        tools, whole = projection.newest_tools()
+        settled = tuple(x for x in taken if isinstance(x, Decided))
+        sources = (x.source for x in taken if isinstance(x, Listed))
+        listed = {x: self._seen[x] for x in sources if x in self._seen}
+        return RecordUpdate(by_source(tools), whole, settled=settled, listed=listed)
+
+    @contextmanager
+    def _page(self) -> Generator[Projection]:
+        connected = dict(self._connected)
+        try:
+            with self.store.writing() as connection:
+                if self._used is not self.store:
+                    rebuild_stale(connection)
+                    self._snapshots = Snapshots(self.store.project_id)
+                projection = Projection(connection, self.store.project_id)
+                if not self._runs.beat(connection):
+                    self._begin(projection)
+                yield projection
+                self._snapshots.take_if_due(connection, projection.save())
+            self._used = self.store
+        except BaseException:
+            self._connected = connected
+            raise
+
+    def _begin(self, projection: Projection) -> None:
+        """Begin a run, and note what those had that ended without a word.
+
+        What this process has connected it had in a run that others took for ended, because the
+        machine slept, say.
+        """
+        self._runs = Runs(self.store.project_id)
+        self._changes = EventBuilder(self.store.project, self._runs.own)
+        self._runs.begin(projection.connection)
+        time, self._began = self._began or datetime.now(UTC), None
+        for run, end in self._runs.ended_silently(projection.connection).items():
+            for source in projection.sources_of(run):
+                lost = Lost(source, time, end, run)
+                projection.add(self._changes.of_loss(lost, projection.known(source)))
+            self._runs.end(projection.connection, run)
+        for report in tuple(self._connected.values()):
+            self._listed(projection, replace(report, time=time))
+
+    def _take_in(self, projection: Projection, report: Report) -> None:
+        match report:
+            case Listed():
+                self._listed(projection, report)
+            case Lost():
+                self._seen.pop(report.source, None)
+                self._connected.pop(report.source, None)
+                known = projection.known(report.source)
+                projection.add(self._changes.of_loss(report, known))
+            case Failed():
+                source = projection.source(report.source)
+                projection.add(self._changes.of_failure(report, source))
+            case Seeded():
+                self._seeded(projection, report)
+            case Called():
+                projection.read(report.tool)
+                projection.add([self._changes.of_call(report)])
+            case Decided():
+                known = projection.tool(report.tool)
+                projection.add(events_of_decision(report, known, self._runs.own))
+
+    def _listed(self, projection: Projection, report: Listed) -> None:
+        self._connected[report.source] = report
+        seen = digest_listing(report.tools, self._seen.get(report.source))
+        self._seen[report.source] = replace(seen, texts={})
+        source = projection.source(report.source)
+        if source is None or self._runs.own not in source.runs:
+            report = replace(report, connected=True)
+        is_news = report.connected or report.is_forced
+        if source and not is_news and source.inventory == seen.inventory:
+            projection.add([self._changes.of_source(report, seen, source)])
+            return
+        known = projection.known(report.source)
+        renames = self._renames(projection, known.vanished(seen.tools), known.came(seen.tools))
+        events = self._changes.of_listing(report, seen, known, renames)
+        projection.add(events, self._bodies(projection, seen, known))
+
+    def _renames(
+        self, projection: Projection, vanished: list[ToolRecord], came: list[Tool]
+    ) -> dict[str, str]:
+        """The likely ones. Only where there are both are definitions read from the store."""
+        if not vanished or not came:
+            return {}
+        before = projection.definitions(record.definition for record in vanished)
+        gone = [
+            {**before[x.definition], "name": x.name} for x in vanished if x.definition in before
+        ]
+        # What is secret is hidden in both; the names are those that the events are about.
+        new = [{**json.loads(self._body(tool)), "name": tool.name} for tool in came]
+        return likely_renames(gone, new)
+
+    def _bodies(self, projection: Projection, seen: ListingDigest, known: Known) -> dict[str, str]:
+        """The definitions that the store may not have: the new ones, and those that were lost."""
+        told = (d for x, d in seen.digests.items() if _has(known, x, d))
+        kept = log.kept_definitions(projection.connection, told)
+        new = {d: x for x, d in seen.digests.items() if d not in kept}
+        texts = {d: seen.texts.get(d) or definition_text(seen.tools[x]) for d, x in new.items()}
+        return {digest: redact_json(text, self._mask) for digest, text in texts.items()}
+
+    def _seeded(self, projection: Projection, report: Seeded) -> None:
+        digests = {tool.name: digest_of(definition_text(tool)) for tool in report.tools}
+        new = [x for x in report.tools if self._is_new(projection, report, x, digests[x.name])]
+        bodies = {digests[tool.name]: self._body(tool) for tool in new}
+        report = replace(report, tools=tuple(new))
+        projection.add(self._changes.of_seeds(report, digests), bodies)
+
+    def _is_new(self, projection: Projection, report: Seeded, tool: Tool, digest: str) -> bool:
+        """Whether it is not what it was when this process, in whatever run, said so last."""
+        known = projection.tool(Subject(report.kind, tool.source, tool.name))
+        if known is None or not known.is_available or known.definition != digest:
+            return True
+        return known.last_seen < self._runs.process_began
+
+    def _body(self, tool: Tool) -> str:
+        return redact_json(definition_text(tool), self._mask)
+
+
+def _has(known: Known, name: str, digest: str) -> bool:
+    record = known.tools.get(name)
+    return record is not None and record.definition == digest

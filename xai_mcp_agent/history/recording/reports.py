@@ -1,0 +1,170 @@
+"""Reports to the writer thread, digests of listings, and the record updates it publishes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from ...core.fingerprint import definition_text, digest_of, inventory_digest
+from ...core.kinds import SourceKind
+from ...core.tools import JsonObject, Tool
+from ..event import Subject, Teller
+from ..records import ToolRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A source listed its tools: right after it `connected`, or again.
+
+    With `is_forced` every tool is written down, though nothing may have changed. `disabled` are
+    names that the settings leave out.
+    """
+
+    source: Subject
+    time: datetime
+    tools: tuple[Tool, ...]
+    connected: bool = False
+    transport: str = ""
+    title: str = ""
+    is_forced: bool = False
+    disabled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A run let go of a source, or lost it; `reason` says why. `run` is empty for this run."""
+
+    source: Subject
+    time: datetime
+    reason: str
+    run: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A source could not be reached, or not listed. What was known of it stays."""
+
+    source: Subject
+    time: datetime
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """Tools that are there from the start. One of the same name takes the place of another."""
+
+    kind: SourceKind
+    time: datetime
+    tools: tuple[Tool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call that is over. `error` is empty when it went well.
+
+    `arguments` and `result` are None unless somebody asked for them to be kept. They are without
+    secrets; what is long is the beginning of a text.
+    """
+
+    tool: Subject
+    time: datetime
+    seconds: float
+    error: str = ""
+    arguments: JsonObject | str | None = None
+    result: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What is to be done with a tool from now on. `accepted` goes with a definition's digest.
+
+    Decided by a person, or by its first use, which accepts the definition it has.
+    """
+
+    tool: Subject
+    time: datetime
+    decision: Literal["enabled", "disabled", "accepted"]
+    definition: str = ""
+    reason: str = ""
+    teller: Teller = "user"
+
+
+Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided
+
+
+@dataclass(frozen=True, slots=True)
+class ListingDigest:
+    """Tools by their names, each with the digest of its definition.
+
+    `texts` are the definitions by their digests, of those that were not in the listing before.
+    """
+
+    tools: Mapping[str, Tool]
+    digests: Mapping[str, str]
+    texts: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def inventory(self) -> str:
+        """The digest of it all."""
+        return inventory_digest(self.digests.values())
+
+
+def digest_listing(tools: Iterable[Tool], before: ListingDigest | None) -> ListingDigest:
+    """What is in a listing. What was in the one before is not digested once more."""
+    by_name = {tool.name: tool for tool in tools}
+    digests: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for name, tool in by_name.items():
+        if before is not None and is_same(tool, before.tools.get(name)):
+            digests[name] = before.digests[name]
+        else:
+            text = definition_text(tool)
+            digests[name] = digest_of(text)
+            texts[digests[name]] = text
+    return ListingDigest(by_name, digests, texts)
+
+
+def is_same(tool: Tool, before: Tool | None) -> bool:
+    """Whether it is certainly the same; Python takes 1, 1.0 and true for equal, and JSON does not.
+
+    A server's session gives out the same objects for what came as before.
+    """
+    return tool is before or (
+        before is not None
+        and tool.input_schema is before.input_schema
+        and tool.output_schema is before.output_schema
+        and tool == before
+    )
+
+
+ToolsBySource: TypeAlias = Mapping[Subject, Mapping[Subject, ToolRecord]]
+"""Records of tools, by the sources they belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordUpdate:
+    """Records as one transaction left or found them.
+
+    Those of a source that is `whole` are all it has. Of the sources named in `decided` all are
+    here about which something was decided. `definitions` are accepted ones by their digests.
+    `settled` are decisions that are written down, and `listed` what sources listed. `is_aside`: it
+    was not read by the writer thread, and so may be older than what that has written.
+    """
+
+    tools: ToolsBySource
+    whole: Collection[Subject] = ()
+    decided: Collection[str] = ()
+    definitions: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    settled: tuple[Decided, ...] = ()
+    listed: Mapping[Subject, ListingDigest] = field(default_factory=dict[Subject, ListingDigest])
+    is_aside: bool = False
+
+
+def by_source(records: Iterable[ToolRecord]) -> dict[Subject, dict[Subject, ToolRecord]]:
+    """These records by the sources they belong to."""
+    found: dict[Subject, dict[Subject, ToolRecord]] = {}
+    for record in records:
+        found.setdefault(record.subject.anchor, {})[record.subject] = record
+    return found

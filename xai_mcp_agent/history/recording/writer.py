@@ -1,0 +1,366 @@
+"""Single writer thread: a bounded queue of reports and questions, retried while the store fails."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ...core.errors import StoreFailed
+from .reports import Called, Listed, Report, Seeded
+
+if TYPE_CHECKING:
+    from .report_writer import ReportWriter
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+# Hours of a busy agent, and some tens of megabytes. Listed tools and long texts count, too.
+_MOST_WAITING = 50_000
+_CHARS_PER_REPORT = 250  # of what is kept of a call, which take about as much room as a report
+_TOOLS_PER_REPORT = 2  # of the newest listing, which the session has as well
+# In one transaction: others want to write, too.
+_MOST_AT_ONCE = 1000
+# Calls come in numbers and are written down together; nothing waits for them.
+_CALLS_SECONDS = 1.0
+_BEAT_SECONDS = 30.0
+_FIRST_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 30.0
+_GOES_ON = "The agent goes on; what happens is written down when the history works again."
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something to be done with the store, for somebody who waits for it."""
+
+    do: Callable[[ReportWriter], Any]
+    answer: Future[Any] = field(default_factory=Future[Any])
+
+    def ask(self, recorder: ReportWriter) -> None:
+        """Answer it. A store that fails is the writer's trouble, too."""
+        if not self.answer.set_running_or_notify_cancel():
+            return
+        try:
+            self.answer.set_result(self.do(recorder))
+        except StoreFailed as reason:
+            self.answer.set_exception(reason)
+            raise
+        except Exception as reason:  # noqa: BLE001 - raised again where it was asked
+            self.answer.set_exception(reason)
+
+    def refuse(self, reason: StoreFailed) -> None:
+        """Have whoever waits for it told why there is no answer."""
+        if self.answer.set_running_or_notify_cancel():
+            self.answer.set_exception(reason.with_traceback(None))
+
+
+class ReportQueue:
+    """Reports and questions in their order. Used from any thread.
+
+    `left_out` is how many reports were; the newest one is always kept.
+    """
+
+    def __init__(self) -> None:
+        self.left_out = 0
+        self._items: deque[tuple[Report | Question, int]] = deque()
+        self._weight = 0
+        # Again by the same thread: Python may do anything while it holds it, such as a finalizer.
+        self._changing = threading.RLock()
+
+    def __len__(self) -> int:
+        """How many reports and questions there are."""
+        return len(self._items)
+
+    def put(self, item: Report | Question) -> None:
+        """Add it at the end."""
+        weight = _weight(item)
+        with self._changing:
+            self._items.append((item, weight))
+            self._weight += weight
+            self._leave_out()
+
+    def put_back(self, reports: Iterable[Report]) -> None:
+        """Have these, which were taken, come first again."""
+        weighed = [(x, _weight(x)) for x in reports]
+        with self._changing:
+            self._items.extendleft(reversed(weighed))
+            self._weight += sum(weight for _, weight in weighed)
+            self._leave_out()
+
+    def take_question(self) -> Question | None:
+        """The first of all, if it is a question."""
+        with self._changing:
+            if self._items and isinstance(self._items[0][0], Question):
+                item, _ = self._items.popleft()
+                return item if isinstance(item, Question) else None
+        return None
+
+    def take_reports(self) -> list[Report]:
+        """Some before the next question."""
+        taken: list[Report] = []
+        with self._changing:
+            while self._items and len(taken) < _MOST_AT_ONCE:
+                item, weight = self._items[0]
+                if isinstance(item, Question):
+                    break
+                self._items.popleft()
+                self._weight -= weight
+                taken.append(item)
+        return taken
+
+    def take_questions(self) -> list[Question]:
+        """All of them; the reports stay."""
+        with self._changing:
+            items, self._items = self._items, deque()
+            self._items.extend(x for x in items if not isinstance(x[0], Question))
+        return [x for x, _ in items if isinstance(x, Question)]
+
+    def _leave_out(self) -> None:
+        questions: list[tuple[Report | Question, int]] = []
+        while self._weight > _MOST_WAITING and len(self._items) > 1:
+            item, weight = self._items.popleft()
+            if isinstance(item, Question):
+                questions.append((item, weight))
+            else:
+                self._weight -= weight
+                self.left_out += 1
+        self._items.extendleft(reversed(questions))
+
+
+def _weight(item: Report | Question) -> int:
+    """How much room it takes, in reports that tell little. A question is soon answered."""
+    match item:
+        case Question():
+            return 0
+        case Listed() | Seeded():
+            return 1 + len(item.tools) // _TOOLS_PER_REPORT
+        case Called():
+            kept = (item.arguments, item.result)
+            chars = sum(len(str(x)) for x in kept if x is not None)
+            return 1 + chars // _CHARS_PER_REPORT
+        case _:
+            return 1
+
+
+class HistoryWriter:
+    """Used from any thread. Its own begins with the first report or question.
+
+    `open_recorder` is called in that thread, with the recorder that failed before if there was
+    one. It may raise `StoreFailed`. What a person should know of its trouble is given to `warn`.
+    """
+
+    def __init__(
+        self,
+        open_recorder: Callable[[ReportWriter | None], ReportWriter],
+        warn: Callable[[str], None] = logger.warning,
+    ) -> None:
+        self._warn = warn
+        self._open_recorder = open_recorder
+        self._recorder: ReportWriter | None = None
+        self._waiting = ReportQueue()
+        self._is_work, self._is_urgent = threading.Event(), threading.Event()
+        self._is_closing, self._is_wanted = threading.Event(), threading.Event()
+        self._trouble: StoreFailed | None = None
+        self._said: set[str] = set()
+        self._has_said_left_out = False
+        # Held by who begins to wait for an answer, or sees to it that nobody begins to.
+        self._asking = threading.RLock()
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+
+    @property
+    def trouble(self) -> str:
+        """Why nothing can be written down now; empty while all is well."""
+        return str(self._trouble or "")
+
+    def report(self, report: Report) -> None:
+        """Have this written down soon."""
+        if self._is_over():
+            return
+        self._put(report)
+        if not isinstance(report, Called):
+            self._is_urgent.set()
+
+    def ask(self, do: Callable[[ReportWriter], T]) -> Future[T]:
+        """Have something done with the store, after all that was reported before.
+
+        The future raises `StoreFailed` when the store cannot be used, without a wait for it, and
+        when this was closed. Whether it can be used now is then tried at once.
+        """
+        question = Question(do)
+        if self._is_over():  # looked at first: in a fork the lock may be held for ever
+            question.refuse(_closed())
+            return question.answer
+        with self._asking:
+            refusal = _closed() if self._is_over() else self._trouble
+            if refusal is None:
+                self._put(question)
+        self._is_urgent.set()
+        self._is_wanted.set()
+        if refusal is not None:
+            question.refuse(refusal)
+        return question.answer
+
+    def close(self, seconds: float) -> None:
+        """Write what is left, end the run and let go of the store, within so long.
+
+        That happens without a wait for it if it may take no time.
+        """
+        with self._starting:
+            self._is_closing.set()
+            thread = self._thread
+        for event in (self._is_work, self._is_urgent, self._is_wanted):
+            event.set()
+        if thread is None or self._pid != os.getpid() or not seconds:
+            return
+        thread.join(seconds)
+        if thread.is_alive() and self._waiting:
+            logger.warning(
+                "The history took longer than %g s: %s of what happened may not be in it.",
+                seconds, len(self._waiting),
+            )  # fmt: skip
+
+    def _is_over(self) -> bool:
+        """Whether nothing is done any more: it was closed, or this is a fork without its thread."""
+        return self._is_closing.is_set() or self._pid != os.getpid()
+
+    def _put(self, item: Report | Question) -> None:
+        self._waiting.put(item)
+        if not self._is_work.is_set():
+            self._is_work.set()
+        if self._thread is None:
+            self._start()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is not None or self._is_closing.is_set():
+                return
+            name = "xai-mcp-history"
+            self._thread = threading.Thread(target=self._serve, name=name, daemon=True)
+            try:
+                self._thread.start()
+                return
+            except RuntimeError as reason:  # Python is about to end
+                logger.debug("Nothing can be written down any more: %s", reason)
+                self._thread = None
+                self._is_closing.set()
+        self._end()  # not before: it waits for who asks, who may wait to start the thread
+
+    def _serve(self) -> None:
+        pause = _FIRST_PAUSE_SECONDS
+        while self._waiting or not self._is_closing.is_set():
+            self._await_work()
+            is_last_try = self._is_closing.is_set()
+            reason = self._problem_with_work()
+            self._say_what_is_left_out()
+            if reason is None:
+                pause = _FIRST_PAUSE_SECONDS
+                continue
+            self._refuse(reason)
+            if is_last_try:
+                break
+            self._is_wanted.wait(pause)
+            self._is_wanted.clear()
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+        self._end()
+
+    def _await_work(self) -> None:
+        if self._trouble is None and self._is_work.wait(_BEAT_SECONDS):
+            self._is_urgent.wait(_CALLS_SECONDS)
+        # Cleared before looking: what comes meanwhile asks for one more turn.
+        self._is_work.clear()
+        self._is_urgent.clear()
+
+    def _problem_with_work(self) -> StoreFailed | None:
+        """Do all that waits; what prevents it, if anything does."""
+        try:
+            try:
+                self._work_off()
+            except StoreFailed:
+                if not self._is_damaged():
+                    raise
+                self._work_off()  # in the one that is opened now, and mended
+        except StoreFailed as reason:
+            return reason
+        except Exception as reason:
+            logger.debug("The history cannot be used", exc_info=reason)
+            return StoreFailed("this project", f"{type(reason).__name__}: {reason}")
+        if self._trouble is not None:
+            logger.info("The history in %s works again.", self._trouble.place)
+            self._trouble = None
+        return None
+
+    def _is_damaged(self) -> bool:
+        return self._recorder is not None and self._recorder.store.is_damaged
+
+    def _work_off(self) -> None:
+        """Do all that waits; without any, say that this run is still there."""
+        if self._recorder is None or self._trouble is not None or self._is_damaged():
+            self._recorder = self._open_recorder(self._recorder)
+        if not self._waiting:
+            self._recorder.beat()
+        while self._waiting:
+            if (question := self._waiting.take_question()) is not None:
+                question.ask(self._recorder)
+            else:
+                self._record(self._recorder)
+
+    def _record(self, recorder: ReportWriter) -> None:
+        """Write down the reports before the next question; until that is done they wait."""
+        batch = self._waiting.take_reports()
+        try:
+            recorder.record(batch)
+        except StoreFailed:
+            self._waiting.put_back(batch)
+            raise
+        except Exception as reason:  # noqa: BLE001 - one of them is told below
+            logger.debug("A batch of reports is written one by one: %r", reason)
+            self._record_singly(recorder, batch)
+
+    def _record_singly(self, recorder: ReportWriter, batch: list[Report]) -> None:
+        for number, report in enumerate(batch):
+            try:
+                recorder.record([report])
+            except StoreFailed:
+                self._waiting.put_back(batch[number:])
+                raise
+            except Exception:
+                logger.exception("A report was not written into the history: %.200r", report)
+
+    def _refuse(self, reason: StoreFailed) -> None:
+        """The store cannot be used: say so once, and to all who ask."""
+        with self._asking:
+            self._trouble = reason
+        if str(reason) not in self._said:
+            self._said.add(str(reason))
+            self._warn(f"{reason} {_GOES_ON}")
+        for question in self._waiting.take_questions():
+            question.refuse(reason)
+
+    def _say_what_is_left_out(self) -> None:
+        if self._waiting.left_out and not self._has_said_left_out:
+            self._has_said_left_out = True
+            self._warn("So much waits to be written into the history that the oldest is left out.")
+
+    def _end(self) -> None:
+        with self._asking:  # nobody asks any more: it is closing
+            for question in self._waiting.take_questions():
+                question.refuse(self._trouble or _closed())
+        if lost := self._waiting.left_out + len(self._waiting):
+            what = "thing" if lost == 1 else "things"
+            logger.warning("%d %s that happened could not be written into the history.", lost, what)
+        if self._recorder is not None:
+            with suppress(StoreFailed):
+                self._recorder.close()
+
+
+def _closed() -> StoreFailed:
+    return StoreFailed("this project", "it is not used any more.", "Open a new bridge.")

@@ -1,0 +1,368 @@
+"""Records of sources and tools, the fold of events into them, and their JSON form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from ..core.tools import JsonObject, Tool
+from .event import Event, Subject
+
+# Each bucket is this much wider than the one before, so that a duration is known to 2.5 %.
+_BUCKET_GROWTH = math.log(1.05)
+_SHORTEST_SECONDS = 1e-6
+_MOST = 0.95
+
+ToolState: TypeAlias = Literal["available", "at rest", "gone"]
+"""at rest: its source is not connected, and would bring it along. gone: the source went on
+without it."""
+
+MARKS_OF_DECISIONS = ('"is_disabled":true', '"accepted":"')
+"""One of these stands in the row of a tool about which something was decided."""
+
+
+class Call(NamedTuple):
+    """A call that was made; `error` is empty when it went well."""
+
+    time: datetime
+    seconds: float
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How often a tool was called, and how that went. `durations` counts them by size."""
+
+    calls: int = 0
+    errors: int = 0
+    last_error: str = ""
+    last_executed: datetime | None = None
+    total_seconds: float = 0.0
+    durations: Mapping[int, int] = field(default_factory=dict[int, int])
+
+    @property
+    def mean_seconds(self) -> float | None:
+        """The mean duration of a call; None before the first."""
+        return self.total_seconds / self.calls if self.calls else None
+
+    @property
+    def p95_seconds(self) -> float | None:
+        """What 95 of 100 calls stay below, to 2.5 %; None before the first."""
+        left = math.ceil(_MOST * self.calls)
+        for bucket in sorted(self.durations):
+            left -= self.durations[bucket]
+            if left <= 0:
+                return math.exp((bucket + 0.5) * _BUCKET_GROWTH)
+        return None
+
+    def with_calls(self, made: Iterable[Call]) -> Usage:
+        """Some calls more, in their order."""
+        calls, errors, last_error = self.calls, self.errors, self.last_error
+        last_executed, total_seconds = self.last_executed, self.total_seconds
+        durations = dict(self.durations)
+        for call in made:
+            calls += 1
+            last_executed = call.time
+            total_seconds += call.seconds
+            bucket = math.floor(math.log(max(call.seconds, _SHORTEST_SECONDS)) / _BUCKET_GROWTH)
+            durations[bucket] = durations.get(bucket, 0) + 1
+            if call.error:
+                errors, last_error = errors + 1, call.error
+        return Usage(calls, errors, last_error, last_executed, total_seconds, durations)
+
+
+NO_USAGE = Usage()
+"""That of a tool that was never called."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRecord:
+    """A tool that is or was there. `definition` is the digest of what its source said last.
+
+    `reason` says why it is not `available`, and `unavailable_since` since when. `accepted` is the
+    digest of the definition that pinned calls are held to. `updated` is when the definition was
+    changed last, `last_seen` when it was told of last: see `last_seen` for a whole source.
+    """
+
+    subject: Subject
+    created: datetime
+    updated: datetime
+    last_seen: datetime
+    definition: str = ""
+    is_available: bool = False
+    unavailable_since: datetime | None = None
+    reason: str = ""
+    is_enabled: bool = True
+    accepted: str = ""
+    usage: Usage = NO_USAGE
+
+    @property
+    def name(self) -> str:
+        """The name its source knows it by."""
+        return self.subject.tool or ""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """A source that was connected or tried. `runs` are those that have it connected now.
+
+    `inventory` is the digest of what it listed last. `reason` says why it is not connected, and
+    `disconnected_since` since when; `last_error` what went wrong last since it was listed well.
+    """
+
+    subject: Subject
+    created: datetime
+    runs: tuple[str, ...] = ()
+    title: str = ""
+    transport: str = ""
+    tool_count: int = 0
+    inventory: str = ""
+    last_sync: datetime | None = None
+    last_error: str = ""
+    disconnected_since: datetime | None = None
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its name in the settings."""
+        return self.subject.source
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether any run has it connected."""
+        return bool(self.runs)
+
+    def without(self, run: str) -> SourceRecord:
+        """The same, when one run has let go of it."""
+        return replace(self, runs=tuple(x for x in self.runs if x != run))
+
+
+def state_of(tool: ToolRecord, source: SourceRecord | None) -> ToolState:
+    """How a tool is doing; `source` is its own, or None for tools that are not connected to."""
+    if tool.is_available:
+        return "available"
+    if source is None or source.is_connected:
+        return "gone"
+    # It went at the same moment if it went with its source, and else before.
+    return "at rest" if tool.unavailable_since == source.disconnected_since else "gone"
+
+
+def last_seen(tool: ToolRecord, source: SourceRecord | None) -> datetime:
+    """When it was there last. That an inventory is as before is told of its source alone."""
+    if source is None or source.last_sync is None or state_of(tool, source) == "gone":
+        return tool.last_seen
+    return max(tool.last_seen, source.last_sync)
+
+
+def is_offered(tool: ToolRecord, source: SourceRecord | None) -> bool:
+    """Whether its source offered it when it was last heard of, connected or not."""
+    return bool(tool.definition) and state_of(tool, source) != "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was known of a source before: itself, and all the tools it ever had, by name."""
+
+    source: SourceRecord | None
+    tools: Mapping[str, ToolRecord]
+
+    def available(self) -> list[ToolRecord]:
+        """The tools that it had at last, by their names."""
+        return [x for _, x in sorted(self.tools.items()) if x.is_available]
+
+    def vanished(self, listed: Mapping[str, Tool]) -> list[ToolRecord]:
+        """The tools it offered at last, and does not now: also those lost with its connection."""
+        missing = sorted(self.tools.keys() - listed.keys())
+        return [x for x in map(self.tools.__getitem__, missing) if is_offered(x, self.source)]
+
+    def came(self, listed: Mapping[str, Tool]) -> list[Tool]:
+        """The tools it offers now, and did not at last."""
+        known = self.tools
+        return [
+            tool
+            for name, tool in listed.items()
+            if name not in known or not is_offered(known[name], self.source)
+        ]
+
+
+@dataclass
+class Records:
+    """Every source and tool that an amount of events tells of."""
+
+    sources: dict[Subject, SourceRecord] = field(default_factory=dict[Subject, SourceRecord])
+    tools: dict[Subject, ToolRecord] = field(default_factory=dict[Subject, ToolRecord])
+
+    def fold(self, events: Iterable[Event]) -> Records:
+        """Take these events in, in their order; itself."""
+        calls: dict[Subject, list[Event]] = {}
+        for event in events:
+            subject = event.subject
+            if subject.tool is None:
+                self.sources[subject] = fold_source(self.sources.get(subject), event)
+            elif event.change == "called" and subject in self.tools:
+                # Most events are calls, and change nothing else of the tool: all at once, below.
+                calls.setdefault(subject, []).append(event)
+            else:
+                self.tools[subject] = fold_tool(self.tools.get(subject), event)
+        for subject, made in calls.items():
+            record = self.tools[subject]
+            self.tools[subject] = replace(record, usage=record.usage.with_calls(map(_call, made)))
+        return self
+
+
+def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
+    """The source after this event."""
+    record = known or SourceRecord(event.subject, event.time)
+    match event.change:
+        case "connected" | "reconnected" | "refreshed":
+            return _listed(record, event)
+        case "left":
+            return record.without(event.run)
+        case "disconnected":
+            return replace(record, runs=(), disconnected_since=event.time, reason=event.reason)
+        case "failed":
+            return replace(record, last_error=event.reason)
+        case _:
+            return record
+
+
+def fold_tool(known: ToolRecord | None, event: Event) -> ToolRecord:
+    """The tool after this event."""
+    record = known or ToolRecord(event.subject, event.time, event.time, event.time)
+    match event.change:
+        case "seeded" | "discovered" | "confirmed" | "changed" | "returned":
+            return _seen(record, event)
+        case "unavailable":
+            return replace(
+                record, is_available=False, unavailable_since=event.time, reason=event.reason
+            )
+        case "called":
+            return replace(record, usage=record.usage.with_calls([_call(event)]))
+        case "enabled" | "disabled":
+            return replace(record, is_enabled=event.change == "enabled")
+        case "accepted":
+            return replace(record, accepted=event.definition or "")
+        case _:
+            return record
+
+
+def _call(event: Event) -> Call:
+    return Call(event.time, event.payload["seconds"], event.payload.get("error", ""))
+
+
+def _listed(record: SourceRecord, event: Event) -> SourceRecord:
+    payload = event.payload
+    # `server_name` or `agent_name`: as sources of its kind are called.
+    title = next((x for name, x in payload.items() if name.endswith("_name")), record.title)
+    return replace(
+        record,
+        runs=record.runs if event.run in record.runs else (*record.runs, event.run),
+        title=title,
+        transport=payload.get("transport", record.transport),
+        tool_count=payload["tool_count"],
+        inventory=event.definition or "",
+        last_sync=event.time,
+        last_error="",
+        disconnected_since=None,
+        reason="",
+    )
+
+
+def _seen(record: ToolRecord, event: Event) -> ToolRecord:
+    is_new = event.definition != record.definition
+    return replace(
+        record,
+        definition=event.definition or "",
+        is_available=True,
+        unavailable_since=None,
+        reason="",
+        updated=event.time if is_new else record.updated,
+        last_seen=event.time,
+    )
+
+
+def source_as_json(record: SourceRecord) -> JsonObject:
+    """All but the subject, which is beside it."""
+    return _given(
+        created=record.created.isoformat(),
+        runs=list(record.runs),
+        title=record.title,
+        transport=record.transport,
+        tool_count=record.tool_count,
+        inventory=record.inventory,
+        last_sync=_text(record.last_sync),
+        last_error=record.last_error,
+        disconnected_since=_text(record.disconnected_since),
+        reason=record.reason,
+    )
+
+
+def source_from_json(subject: Subject, value: JsonObject) -> SourceRecord:
+    """The record that was written so."""
+    fields = dict(value)
+    fields["runs"] = tuple(fields.get("runs", ()))
+    for name in ("last_sync", "disconnected_since"):
+        fields[name] = _moment(fields.get(name))
+    return SourceRecord(subject, datetime.fromisoformat(fields.pop("created")), **fields)
+
+
+def tool_as_json(record: ToolRecord) -> JsonObject:
+    """All but the subject, which is beside it."""
+    return _given(
+        times=[x.isoformat() for x in (record.created, record.updated, record.last_seen)],
+        definition=record.definition,
+        is_available=record.is_available,
+        unavailable_since=_text(record.unavailable_since),
+        reason=record.reason,
+        is_disabled=not record.is_enabled,
+        accepted=record.accepted,
+        usage=_usage_as_json(record.usage) if record.usage.calls else None,
+    )
+
+
+def tool_from_json(subject: Subject, value: JsonObject) -> ToolRecord:
+    """The record that was written so."""
+    created, updated, last_seen = map(datetime.fromisoformat, value["times"])
+    return ToolRecord(
+        subject, created, updated, last_seen,
+        definition=value.get("definition", ""),
+        is_available=value.get("is_available", False),
+        unavailable_since=_moment(value.get("unavailable_since")),
+        reason=value.get("reason", ""),
+        is_enabled=not value.get("is_disabled", False),
+        accepted=value.get("accepted", ""),
+        usage=_usage_from_json(value["usage"]) if "usage" in value else NO_USAGE,
+    )  # fmt: skip
+
+
+def _usage_as_json(usage: Usage) -> JsonObject:
+    return _given(
+        calls=usage.calls,
+        errors=usage.errors,
+        last_error=usage.last_error,
+        last_executed=_text(usage.last_executed),
+        total_seconds=usage.total_seconds,
+        durations={str(bucket): count for bucket, count in usage.durations.items()},
+    )
+
+
+def _usage_from_json(value: JsonObject) -> Usage:
+    fields: dict[str, Any] = dict(value)
+    fields["durations"] = {int(bucket): n for bucket, n in value.get("durations", {}).items()}
+    fields["last_executed"] = _moment(value.get("last_executed"))
+    return Usage(**fields)
+
+
+def _given(**fields: Any) -> JsonObject:
+    return {name: x for name, x in fields.items() if x}
+
+
+def _text(moment: datetime | None) -> str | None:
+    return moment and moment.isoformat()
+
+
+def _moment(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

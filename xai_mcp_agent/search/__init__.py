@@ -1,0 +1,1 @@
+"""Which of the available tools a request to a model shows."""

@@ -1,0 +1,1 @@
+"""Secrets: how they are found, and how they are redacted."""

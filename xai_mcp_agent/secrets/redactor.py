@@ -1,0 +1,368 @@
+"""Finds secrets by name, pattern and context, and redacts them in texts, JSON and URLs."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import unquote, unquote_plus, urlsplit
+
+from .secrets import MASK, Secrets
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SECRET_PARTS = (
+    "token", "secret", "password", "passwd", "passphrase", "credential", "cookie",
+    "authorization", "apikey", "connectionstring",
+)  # fmt: skip
+_SECRET_ENDINGS = ("key", "keys", "auth", "pass", "pwd")
+_SECRET_WORDS = frozenset(("session", "dsn", "pat", "jwt", "bearer", "sig", "signature"))
+# A name that ends in one of these tells where or how, not the secret: KEY_FILE, TOKEN_TYPE.
+_HARMLESS_LAST_WORDS = frozenset((
+    "algorithm", "count", "dir", "directory", "enabled", "endpoint", "file", "folder", "format",
+    "host", "issuer", "length", "limit", "method", "mode", "model", "name", "path", "port",
+    "provider", "region", "scheme", "scope", "scopes", "seconds", "size", "sock", "socket",
+    "timeout", "ttl", "type", "uri", "url", "version",
+))  # fmt: skip
+_COUNTING_WORDS = frozenset(("budget", "max", "min", "num", "tokens", "total"))
+# MAX_TOKENS=100000 is a count; nobody counts further in a setting than this.
+_MAX_COUNT_DIGITS = 9
+
+# `NAME=`, `--flag=`, `Header:`, `"key":`, anywhere in a text; the value follows.
+_NAME_AND_MARK = re.compile(
+    r"(?:^|(?<=[\s;,&?'\"{=]))-{0,2}([A-Za-z][\w.-]{0,80})['\"]?\s?[=:](?!//)\s*"
+)
+_END_OF_VALUE = re.compile(r"[;,&\s'\"}]")
+# In "Authorization: Bearer abc" the secret is the second word.
+_AFTER_SCHEME = re.compile(r"(?i:bearer|basic|token) [^;,&\s'\"}]+")
+# The scheme is bounded, or a long text without any URL would take time by its square.
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
+_KNOWN_TOKEN = re.compile(
+    r"\b(?:sk-|gh[opsur]_|github_pat_|glpat-|xox[abeprs]-|AKIA|AIza|hf_|npm_|pypi-|ntn_|eyJ)"
+    r"[A-Za-z0-9_.-]{12,}"
+)
+# Some hosted servers put their key in the path; a random one this long mixes in digits.
+_RANDOM_SEGMENT = re.compile(r"(?=(?:[^0-9]*[0-9]){3})(?=.*[A-Za-z])[A-Za-z0-9_-]{24,}")
+# A user name this long is a token more often than a person.
+_LONG_USER_NAME = 16
+# As deep as secrets stand in JSON texts people put in variables; guards against hostile nesting.
+_MAX_JSON_DEPTH = 4
+
+# Shorter ones are words as well: DESKTOP_SESSION=ubuntu.
+_LEAST_CHARS_IN_ENVIRONMENT = 12
+_MOST_CHARS = 4_000  # of one recorded value: what a person reads, not a copy of a book
+# What is cut off is not searched for secrets, but one that begins before the cut is no longer.
+_SECRET_CHARS = 16_000
+_DEEPEST = 20  # guards against hostile nesting
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a value with this name (of a variable, header, flag, parameter) is a secret.
+
+    Judged by its words, in any spelling: `GITHUB_TOKEN`, `X-Api-Key`, `--clientSecret`. Names
+    that tell where or how (`KEY_FILE`, `AUTH_URL`, `TOKEN_TYPE`) are not.
+    """
+    words = _words(name)
+    if not words or words[-1] in _HARMLESS_LAST_WORDS:
+        return False
+    joined = "".join(words)
+    return (
+        any(part in joined for part in _SECRET_PARTS)
+        or any(word.endswith(_SECRET_ENDINGS) for word in words)
+        or not _SECRET_WORDS.isdisjoint(words)
+    )
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether this value of this name is a secret.
+
+    As `looks_secret`, but a number under a counting name (`MAX_TOKENS=4096`) and the absolute
+    path of a file or folder that exists are not.
+    """
+    if not value or not looks_secret(name):
+        return False
+    if value.isdecimal() and len(value) <= _MAX_COUNT_DIGITS:
+        return _COUNTING_WORDS.isdisjoint(_words(name))
+    # `exists` answers False, and does not raise, for a text that cannot be a path.
+    return not (os.path.isabs(value) and os.path.exists(value))
+
+
+def secrets_in_env(env: Mapping[str, str]) -> Iterator[str]:
+    """The secret texts in a server's environment variables."""
+    for name, value in env.items():
+        if is_secret(name, value):
+            yield from _with_credentials(value)
+        yield from secrets_in_text(value)
+
+
+def secrets_in_headers(headers: Mapping[str, str]) -> Iterator[str]:
+    """The secret texts in HTTP headers: whole values, and the credentials within them."""
+    for name, value in headers.items():
+        if looks_secret(name):
+            yield from _with_credentials(value)
+        if "cookie" in name.lower():
+            yield from (pair.partition("=")[2].strip() for pair in value.split(";"))
+        yield from secrets_in_text(value)
+
+
+def secrets_in_args(args: Sequence[str]) -> Iterator[str]:
+    """The secret texts among command line arguments.
+
+    What follows a flag such as `--api-key`, and what `secrets_in_text` finds in any argument.
+    """
+    for arg, follows_flag in with_flags(args):
+        if follows_flag:
+            yield from _with_credentials(arg)
+        yield from secrets_in_text(arg)
+
+
+def secrets_in_text(text: str) -> Iterator[str]:
+    """The secret texts in a value: well-known tokens, and what stands in a URL, after a
+    secret-looking name (`name=value`, `Header: value`), or in JSON."""
+    yield from tokens_in_text(text)
+    # Most texts have none of these, and looking for the signs alone takes no time.
+    for url in URL.findall(text) if "://" in text else ():
+        yield from secrets_in_url(url)
+    if "=" in text or ":" in text:
+        yield from _secrets_after_names(text)
+    if text.lstrip().startswith(("{", "[")):
+        yield from _secrets_in_json(text)
+
+
+def tokens_in_text(text: str) -> list[str]:
+    """The texts that nothing but a key or a token looks like, such as `sk-...`."""
+    return _KNOWN_TOKEN.findall(text)
+
+
+def secrets_in_url(url: str) -> Iterator[str]:
+    """The secret texts in a URL: its password, secret-looking parameters, random path parts.
+
+    The user name counts too when it stands alone or is long, because a token is often put there.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
+    found = [password, *_secret_parameters(parts.query)]
+    if not colon or len(user) >= _LONG_USER_NAME:
+        found.append(user)
+    yield from found
+    yield from (unquote(x) for x in found)
+    yield from (x for x in parts.path.split("/") if _RANDOM_SEGMENT.fullmatch(x))
+
+
+def with_flags(args: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Each argument, and whether it is the secret value of the flag before it."""
+    flag = ""
+    for arg in args:
+        yield arg, bool(flag) and not arg.startswith("--") and is_secret(flag, arg)
+        flag = arg if arg.startswith("-") and "=" not in arg else ""
+
+
+def _words(name: str) -> list[str]:
+    words = [word.lower() for word in _WORD.findall(name)]
+    # TOKENIZERS_PARALLELISM and the like are about text, not about access.
+    return [word for word in words if not word.startswith("tokeniz")]
+
+
+def _with_credentials(value: str) -> Iterator[str]:
+    """The value, what follows `Bearer` or another scheme, and what `Basic` hides in base64."""
+    yield value
+    scheme, _, credentials = value.strip().partition(" ")
+    yield value.strip()
+    if not credentials or not scheme.isalpha():
+        return
+    yield credentials.strip()
+    if scheme.lower() == "basic":
+        yield from _basic_credentials(credentials.strip())
+
+
+def _basic_credentials(credentials: str) -> Iterator[str]:
+    try:
+        plain = base64.b64decode(credentials, validate=True).decode()
+    except (binascii.Error, ValueError):
+        # Not what Basic asks for; the text itself is masked all the same.
+        return
+    yield plain
+    yield plain.partition(":")[2]
+
+
+def _secrets_after_names(text: str) -> Iterator[str]:
+    """Up to the next separator, and for the first one up to the end: its value may hold any."""
+    position, found_any = 0, False
+    while found := _NAME_AND_MARK.search(text, position):
+        position = found.end()
+        end = _END_OF_VALUE.search(text, position)
+        value = text[position : end.start() if end else None]
+        if is_secret(found[1], value or MASK):
+            yield value
+            if scheme := _AFTER_SCHEME.match(text, position):
+                yield from _with_credentials(scheme[0])
+            yield from () if found_any else _with_credentials(text[position:])
+            # Names within the value are part of it.
+            position, found_any = position + len(value), True
+
+
+def _secret_parameters(query: str) -> Iterator[str]:
+    for pair in query.split("&"):
+        name, _, value = pair.partition("=")
+        if is_secret(unquote(name), unquote(value)):
+            yield value
+            yield unquote_plus(value)
+
+
+def _secrets_in_json(text: str) -> Iterator[str]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        # Only looked like JSON.
+        return
+    yield from _secrets_in_value(value, _MAX_JSON_DEPTH)
+
+
+def _secrets_in_value(value: Any, depth: int) -> Iterator[str]:
+    inner: list[Any] = []
+    if isinstance(value, dict):
+        named = cast(dict[str, Any], value)
+        texts = {name: x for name, x in named.items() if isinstance(x, str)}
+        yield from secrets_in_headers({k: x for k, x in texts.items() if is_secret(k, x)})
+        inner = list(named.values())
+    elif isinstance(value, list):
+        inner = cast(list[Any], value)
+    for item in inner if depth else []:
+        yield from _secrets_in_value(item, depth - 1)
+
+
+class Redactor:
+    """Redacts the secrets in `known`, those in `environ`, and tokens such as `sk-...`.
+
+    With `guesses`, also what its name or the words around it tell to be one, and short ones of
+    `environ`: for what is kept. On a screen that hides answers, too ("the key: turn it twice").
+    """
+
+    def __init__(
+        self,
+        known: Iterable[Secrets],
+        *,
+        guesses: bool = False,
+        environ: Mapping[str, str] = os.environ,
+    ) -> None:
+        least = 0 if guesses else _LEAST_CHARS_IN_ENVIRONMENT
+        environment = Secrets(x for x in secrets_in_env(environ) if len(x) >= least)
+        self._known = (*known, environment)
+        self._guesses = guesses
+
+    def __call__(self, text: str) -> str:
+        """The text without secrets."""
+        # What the words around it tell comes first, before any of those is redacted.
+        found = list(secrets_in_text(text)) if self._guesses else tokens_in_text(text)
+        for secrets in (Secrets(found), *self._known) if found else self._known:
+            text = secrets.redact(text)
+        return text
+
+    def short(self, value: Any, name: str = "") -> Any:
+        """The value of this name for the record: as JSON has it; of a long one, the beginning."""
+        clean = self._clean(value, name)
+        text = "" if isinstance(clean, str) else json.dumps(clean, ensure_ascii=False)
+        return clean if len(text) <= _MOST_CHARS else _cut(text, len(text))
+
+    def _clean(self, value: Any, name: str, depth: int = 0) -> Any:
+        match value:
+            case str():
+                return MASK if is_secret(name, value) else self._clean_text(value)
+            case None | bool():
+                return value
+            case int() | float():
+                text = str(value)
+                is_hidden = is_secret(name, text) or self._clean_text(text) != text
+                return MASK if value and is_hidden else value
+            case Mapping() if depth < _DEEPEST:
+                items = cast(Mapping[Any, Any], value).items()
+                return {
+                    self._clean_text(str(k)): self._clean(v, str(k), depth + 1) for k, v in items
+                }
+            case list() | tuple() if depth < _DEEPEST:
+                return [self._clean(x, name, depth + 1) for x in cast(list[Any], value)]
+            case _:
+                return f"<{type(value).__name__}>"
+
+    def _clean_text(self, text: str) -> str:
+        return _cut(redact_beginning(text, self, _MOST_CHARS), len(text))
+
+
+def redact_beginning(text: str, redact: Callable[[str], str], chars: int) -> str:
+    """The text redacted, or of one longer than so many characters at least what they hold."""
+    searched = chars + _SECRET_CHARS
+    shown = redact(text[:searched])
+    # The end may hold half a secret, wherever masks moved it.
+    return shown[:-_SECRET_CHARS] if len(text) > searched else shown
+
+
+def redact_json(text: str, redact: Callable[[str], str]) -> str:
+    """The JSON text with every text in it redacted; itself if there is nothing to hide.
+
+    Redacted as a whole it might be JSON no more: a secret of digits may be part of a number.
+    """
+    return text if redact(text) == text else json.dumps(_redacted(json.loads(text), redact))
+
+
+def redact_args(args: Sequence[str], secrets: Secrets) -> list[str]:
+    """The arguments for a person to read: secrets masked, however short they are."""
+    redact = Redactor([secrets], guesses=True, environ={})
+    return [
+        MASK if follows_flag or secrets.knows(arg) else _redacted_arg(arg, redact)
+        for arg, follows_flag in with_flags(args)
+    ]
+
+
+def redact_url(url: str) -> str:
+    """A URL for a person to read: no user, no password, no parameter values, no fragment."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return MASK
+    _, at, host = parts.netloc.rpartition("@")
+    authority = f"//{MASK if at else ''}{at}{host}" if parts.netloc else ""
+    scheme = f"{parts.scheme}:" if parts.scheme else ""
+    path = "/".join(MASK if _RANDOM_SEGMENT.fullmatch(x) else x for x in parts.path.split("/"))
+    return f"{scheme}{authority}{path}{_redacted_query(parts.query)}"
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return redact(value)
+        case bool() | None:
+            return value
+        case int() | float():
+            digits = json.dumps(value)
+            shown = redact(digits)
+            return value if shown == digits else shown
+        case dict():
+            fields = cast(dict[str, Any], value)
+            return {redact(name): _redacted(x, redact) for name, x in fields.items()}
+        case _:
+            return [_redacted(x, redact) for x in value]
+
+
+def _redacted_arg(text: str, redact: Redactor) -> str:
+    text = URL.sub(lambda url: redact_url(url[0]), redact(text))
+    for found in _NAME_AND_MARK.finditer(text):
+        if is_secret(found[1], text[found.end() :]):
+            return text[: found.end()] + MASK
+    return text
+
+
+def _redacted_query(query: str) -> str:
+    if not query:
+        return ""
+    pairs = [pair.partition("=") for pair in query.split("&")]
+    return "?" + "&".join(f"{name}={MASK}" if mark else MASK for name, mark, _ in pairs)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if length <= _MOST_CHARS else f"{text[:_MOST_CHARS]}... ({length} characters)"

@@ -1,0 +1,164 @@
+"""`Secret` hides one value; `Secrets` redacts all known ones in any text."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+from urllib.parse import quote, quote_plus
+
+MASK = "***"
+
+Mask: TypeAlias = Callable[[str], str]
+"""Gives a text without its secrets."""
+
+# Shorter texts occur in ordinary words: masking them hides little and ruins what is read.
+MIN_SECRET_LENGTH = 6
+# A line of a private key is shown on its own in a log; a shorter line may be any word.
+_MIN_LINE_LENGTH = 16
+# They stand where a secret could, hide nothing, and occur in every other message.
+_COMMON_WORDS = frozenset((
+    "basic", "bearer", "cookie", "default", "development", "digest", "disabled", "enabled",
+    "localhost", "oauth2", "optional", "private", "production", "public", "required", "session",
+    "staging", "stdio", "undefined",
+))  # fmt: skip
+
+
+class Secret:
+    """A text that shows itself as `***` wherever it is printed; `reveal()` gives it back.
+
+    It is not a `str`, so nothing that only accepts text can show it by accident. Copying and
+    pickling keep the value: a pickle of it is as secret as the value itself.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def reveal(self) -> str:
+        """The text itself."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return MASK
+
+    def __format__(self, spec: str) -> str:
+        return format(MASK, spec)
+
+    def __bool__(self) -> bool:
+        return bool(self._value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._value == self._value
+
+    def __hash__(self) -> int:
+        return hash(("Secret", self._value))
+
+
+class Secrets:
+    """The secret texts known so far. Only grows; may be used from any thread."""
+
+    def __init__(self, texts: Iterable[str | Secret] = ()) -> None:
+        self._texts: dict[str, None] = {}
+        # From how many texts the forms were made, and the forms, longest first.
+        self._forms: tuple[int, list[str]] = (0, [])
+        self.update(texts)
+
+    def add(self, text: str | Secret) -> None:
+        """Remember one secret text. Common words and what is masked already are ignored."""
+        plain = text.reveal() if isinstance(text, Secret) else text
+        if plain.strip("* \t\r\n") and plain.strip().casefold() not in _COMMON_WORDS:
+            self._texts[plain] = None
+
+    def update(self, texts: Iterable[str | Secret]) -> None:
+        """Remember many."""
+        for text in texts:
+            self.add(text)
+
+    def knows(self, text: str) -> bool:
+        """Whether exactly this text was remembered, however short it is."""
+        return text in self._texts
+
+    def redact(self, text: str) -> str:
+        """`text` with `***` in place of every secret of at least `MIN_SECRET_LENGTH` characters.
+
+        Found as it is, URL-quoted, escaped as in JSON or a Python literal, in base64 (alone or
+        within a longer text, as in Basic authentication), and line by line.
+        """
+        forms = self._current_forms()
+        # Looking for each form in turn is several times faster than one regular expression of
+        # all. Again until nothing is found: a mask can complete a secret that has stars in it.
+        # It ends because every form is longer than the mask.
+        while found := [form for form in forms if form in text]:
+            for form in found:
+                text = text.replace(form, MASK)
+        return text
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"<Secrets: {len(self)} known>"
+
+    def _current_forms(self) -> list[str]:
+        count, forms = self._forms
+        if count != len(self._texts):
+            texts = list(self._texts)
+            distinct = {form for text in texts for form in _forms_of(text)}
+            forms = sorted(distinct, key=lambda form: (-len(form), form))
+            self._forms = (len(texts), forms)
+        return forms
+
+
+def _forms_of(text: str) -> Iterator[str]:
+    """Every form in which a secret is looked for; none for one too short to look for."""
+    if len(text) < MIN_SECRET_LENGTH:
+        return
+    yield text
+    yield from _escaped(text)
+    data = text.encode("utf-8", "surrogatepass")
+    yield from _url_quoted(data)
+    yield from _in_base64(data)
+    lines = [line.strip() for line in text.splitlines()]
+    if len(lines) > 1:
+        # The first and last line of a key in PEM form are the same for everybody.
+        yield from (x for x in lines if len(x) >= _MIN_LINE_LENGTH and not x.startswith("-----"))
+
+
+def _escaped(text: str) -> Iterator[str]:
+    yield repr(text)[1:-1]
+    for ascii_only in (True, False):
+        once = json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+        yield once
+        # Some languages escape the slash as well.
+        yield once.replace("/", "\\/")
+        # A tool's result is often JSON inside a JSON text.
+        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
+
+
+def _url_quoted(data: bytes) -> Iterator[str]:
+    # Strictest; Python's default; JavaScript's encodeURIComponent; its encodeURI.
+    for safe in ("", "/", "!*'()", "!*'();/?:@&=+$,#"):
+        quoted = quote(data, safe=safe)
+        yield quoted
+        yield re.sub("%..", lambda code: code[0].lower(), quoted)
+    yield quote_plus(data)
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """What base64 makes of `data` wherever it stands in a longer text, without the edges.
+
+    Three bytes give four letters, so there are three ways to fall; the letters that also
+    depend on the neighbours are left out.
+    """
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + data).decode()
+        core = encoded[(shift * 8 + 5) // 6 : (shift + len(data)) * 8 // 6]
+        yield core
+        yield core.replace("+", "-").replace("/", "_")

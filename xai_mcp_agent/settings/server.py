@@ -1,0 +1,379 @@
+"""An MCP server: an entry under `mcpServers`, in the spellings of the usual hosts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from itertools import chain
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
+from pydantic_core import PydanticKnownError
+
+from ..core.elicitation import ANSWER_SECONDS
+from ..core.errors import SettingsError
+from ..core.kinds import MCP
+from ..core.names import nearest
+from ..core.shell import shown_command
+from ..secrets.redactor import (
+    Redactor,
+    redact_args,
+    redact_url,
+    secrets_in_args,
+    secrets_in_env,
+    secrets_in_headers,
+    secrets_in_text,
+)
+from ..secrets.secrets import MASK
+from .auth import AuthSettings, auth_notes, read_auth
+from .document import Place
+from .entry import (
+    OURS,
+    START_TIMEOUT_SECONDS,
+    Count,
+    Flag,
+    Path,
+    Paths,
+    Reading,
+    Seconds,
+    SourceSettings,
+    Text,
+    Texts,
+    ToolNames,
+    is_encodable,
+    mistake,
+    read_entry,
+    read_text,
+    spelled,
+    unknown_keys,
+)
+from .interpolation import Variables
+
+TransportName: TypeAlias = Literal["stdio", "http", "sse"]
+ProtocolMode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
+"""auto: find out. legacy: the handshake of 2025-11-25 and before. 2026-07-28: only that."""
+
+Elicitation: TypeAlias = Literal["ask", "decline", "defaults"]
+"""ask: whoever makes the call. decline: the server is told that nobody can be asked. defaults:
+accept with the form's own defaults where every field that is needed has one."""
+
+Sampling: TypeAlias = Literal["refuse", "allow"]
+"""Whether a server may ask the model of the agent that calls it."""
+
+LogLevel: TypeAlias = Literal[
+    "off", "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
+]
+"""The least serious of a server's log messages that are wanted."""
+
+SAMPLING_MAX_TOKENS = 1000  # a page: enough to sum up or to judge, not to write a book
+SAMPLING_MAX_CALLS = 5  # of one tool call: a loop with tools of its own, not one without end
+PROBE_TIMEOUT_SECONDS = 5.0  # a few real servers ignore what they do not know; many start slowly
+LIST_TIMEOUT_SECONDS = 30.0
+CLOSE_TIMEOUT_SECONDS = 2.0  # servers flush their logs and databases when their input ends
+
+# All servers are ended together within the time that a closing bridge has.
+_MAX_CLOSE_SECONDS = 5
+# Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
+_MAX_NUMBER = 10**100
+URL_KEYS = {"url": "url", "serverUrl": "server_url", "httpUrl": "http_url"}
+_TRANSPORTS: dict[str, TransportName] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamablehttp": "http",
+    "sse": "sse",
+}
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_URL_TEXT = re.compile(r"[^\s\x00-\x1f\x7f]+")
+
+
+def _object(value: Any) -> Any:
+    return dict(cast(Mapping[Any, Any], value)) if isinstance(value, Mapping) else value
+
+
+def _env_text(value: Any, info: ValidationInfo) -> str:
+    """Numbers and true or false are common in `env`; the server gets them as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < _MAX_NUMBER):
+        return str(value)
+    return read_text(value, info)
+
+
+def _env(found: dict[str, str]) -> dict[str, str]:
+    if any(not x or "=" in x or "\0" in x or not is_encodable(x) for x in found):
+        fix = "Use letters, digits and underscores."
+        raise mistake("this is not the name of a variable.", fix)
+    return found
+
+
+def _header_text(value: Any, info: ValidationInfo) -> str:
+    text = read_text(value, info).strip()
+    if not _HEADER_VALUE.fullmatch(text):
+        raise mistake(
+            "it has a line break or a character that headers cannot carry.",
+            "Use plain ASCII on one line; look at the variables in it too.",
+        )
+    return text
+
+
+def _headers(found: dict[str, str]) -> dict[str, str]:
+    if not all(_HEADER_NAME.fullmatch(x) for x in found):
+        fix = "Use letters, digits and hyphens, without the colon."
+        raise mistake("this is not the name of a header.", fix)
+    return found
+
+
+def _named_transport(value: Any) -> TransportName:
+    if not isinstance(value, str):
+        raise PydanticKnownError("string_type")
+    transport = _TRANSPORTS.get(re.sub("[-_ ]", "", value).lower())
+    if transport is None:
+        fix = "Write stdio, http or sse, or leave it out."
+        raise mistake("this is not a transport we know.", fix)
+    return transport
+
+
+def _close_seconds(value: Any) -> Any:
+    if isinstance(value, int | float) and value > _MAX_CLOSE_SECONDS:
+        problem = "counts seconds and may be at most 5: a kernel that ends waits no longer."
+        raise mistake(problem, "Write seconds, such as 2.")
+    return value
+
+
+def _proven(auth: AuthSettings, info: ValidationInfo) -> AuthSettings:
+    """Refuse a machine that could not prove who it is."""
+    has_proof = auth.client_secret is not None or auth.has_private_key
+    if (
+        auth.is_for_machines
+        and not cast(Reading, info.context).is_off
+        and not (auth.client_id and has_proof)
+    ):
+        problem = "client_credentials need a `clientId`, and a `clientSecret` or `privateKey`."
+        raise mistake(problem, "Add them; ${NAME} takes them from the environment.")
+    return auth
+
+
+_Env = Annotated[
+    dict[str, Annotated[str, PlainValidator(_env_text)]],
+    BeforeValidator(_object),
+    AfterValidator(_env),
+]
+_Headers = Annotated[
+    dict[str, Annotated[str, PlainValidator(_header_text)]],
+    BeforeValidator(_object),
+    AfterValidator(_headers),
+]
+_Auth = Annotated[AuthSettings, BeforeValidator(read_auth), AfterValidator(_proven)]
+_Transport = Annotated[Any, PlainValidator(_named_transport)]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ServerSettings(SourceSettings):
+    """One server.
+
+    `transport` says which fields count: `command`, `args`, `env`, `cwd` for stdio; `url`,
+    `headers` for http (Streamable HTTP) and sse. `env` is what to add to the server's
+    environment. `roots` are the folders it is told of; None: those of its arguments, else the
+    working folder. `auth` is how we may get access to a server behind a URL.
+
+    Printing it shows names, never the values of `env` and `headers`, nor secrets in the rest.
+    `dataclasses.asdict` shows everything.
+    """
+
+    kind: ClassVar = MCP
+    noun: ClassVar = "MCP server"
+    shapes: ClassVar = ('{"command": ...}', '{"url": ...}')
+
+    transport: TransportName
+    command: Text = field(default="", repr=False)
+    args: Texts = field(default=(), repr=False)
+    env: _Env = field(default_factory=dict[str, str], hash=False)
+    cwd: Annotated[Path, Field(validate_default=True)] = ""
+    url: Text = field(default="", repr=False)
+    headers: _Headers = field(default_factory=dict[str, str], hash=False)
+    mode: ProtocolMode = "auto"
+    start_timeout_seconds: Annotated[Seconds, spelled("startTimeout", "start_timeout")] = (
+        START_TIMEOUT_SECONDS
+    )
+    probe_timeout_seconds: Annotated[Seconds, spelled("probeTimeout")] = PROBE_TIMEOUT_SECONDS
+    list_timeout_seconds: Annotated[Seconds, spelled("listTimeout")] = LIST_TIMEOUT_SECONDS
+    close_timeout_seconds: Annotated[
+        Seconds, BeforeValidator(_close_seconds), spelled("closeTimeout")
+    ] = CLOSE_TIMEOUT_SECONDS
+    elicitation: Elicitation = "ask"
+    elicitation_timeout_seconds: Annotated[Seconds, spelled("elicitationTimeout")] = ANSWER_SECONDS
+    sampling: Sampling = "refuse"
+    sampling_max_tokens: Annotated[Count, spelled("samplingMaxTokens")] = SAMPLING_MAX_TOKENS
+    sampling_max_calls: Annotated[Count, spelled("samplingMaxCalls")] = SAMPLING_MAX_CALLS
+    roots: Paths | None = None
+    log_level: Annotated[LogLevel, spelled("logLevel")] = "warning"
+    # http because nothing names it: it may be sse
+    transport_is_guess: Annotated[bool, OURS] = field(default=False, repr=False)
+    auth: Annotated[_Auth, spelled("auth", "oauth")] = field(default_factory=AuthSettings)
+
+    @classmethod
+    def read(cls, name: str, value: Any, place: Place, variables: Variables) -> ServerSettings:
+        """See `SourceSettings.read`."""
+        written = read_entry(ServerEntry, name, value, place, variables)
+        server = written.server(cast(Mapping[str, Any], value), place)
+        variables.secrets.update(server.secret_texts())
+        return server
+
+    @classmethod
+    def notes(cls, value: Any, place: Place) -> list[str]:
+        """See `SourceSettings.notes`."""
+        found = super(ServerSettings, ServerEntry).notes(value, place)
+        for key in ("auth", "oauth") if isinstance(value, Mapping) else ():
+            found += auth_notes(cast(Mapping[Any, Any], value).get(key), place.at(key))
+        return found
+
+    def ignored_parts(self, place: Place) -> Iterator[str]:
+        """See `SourceSettings.ignored_parts`."""
+        unused: dict[str, object] = {"env": self.env}
+        if self.transport == "stdio":
+            unused = {"headers": self.headers, "auth": self.auth.use == "yes"}
+        for key in (key for key, value in unused.items() if value):
+            yield place.at(key).note(f"ignored, a server of type {self.transport} has no {key}.")
+
+    @property
+    def target(self) -> str:
+        """The command line or the URL, for a person to read and paste: without secrets."""
+        if self.transport != "stdio":
+            return self.secrets.redact(redact_url(self.url))
+        command = self._redacted(self.command)
+        return shown_command(command, *redact_args(self.args, self.secrets))
+
+    def secret_texts(self) -> Iterator[str]:
+        """What is secret in its texts."""
+        return chain(
+            secrets_in_text(self.command), secrets_in_args(self.args), secrets_in_env(self.env),
+            secrets_in_text(self.url), secrets_in_headers(self.headers), self.auth.secret_texts(),
+        )  # fmt: skip
+
+    def _shown(self) -> Mapping[str, Any]:
+        return {
+            "target": self.target,
+            "env": dict.fromkeys(self.env, MASK),
+            "headers": dict.fromkeys(self.headers, MASK),
+            "cwd": self._redacted(self.cwd),
+        }
+
+    def _redacted(self, text: str) -> str:
+        return Redactor([self.secrets], guesses=True, environ={})(text)
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ServerEntry(ServerSettings):
+    """A server as it may be written: with the spellings of other hosts, and without a transport."""
+
+    transport: _Transport = None
+    type: _Transport = None
+    server_url: Annotated[Text, spelled("serverUrl")] = ""
+    http_url: Annotated[Text, spelled("httpUrl")] = ""
+    enabled: Flag = True
+    always_allow: Annotated[ToolNames, spelled("alwaysAllow")] = ()
+
+    def server(self, written: Mapping[str, Any], place: Place) -> ServerSettings:
+        """The server that is meant.
+
+        Raises:
+            SettingsError: the parts do not go together, or one is missing.
+        """
+        values = {x.name: getattr(self, x.name) for x in fields(ServerSettings)}
+        is_off = self.disabled or not self.enabled
+        key, url = self._url(written, place)
+        transport = self._transport(key, url, written, place)
+        if transport == "stdio" and not self.command.strip():
+            raise place.at("command").error("it is empty.", "Name the program to start.")
+        if transport != "stdio" and not is_off and (problem := _wrong_with_url(url)):
+            fix = "Write a full address such as https://example.com/mcp."
+            raise place.at(key).error(problem, fix)
+        values |= {
+            "transport": transport,
+            "transport_is_guess": transport == "http" and not (self.type or self.transport),
+            "command": self.command.strip() if transport == "stdio" else "",
+            "url": url if transport != "stdio" else "",
+            "disabled": is_off,
+            "auto_approve": tuple(dict.fromkeys((*self.auto_approve, *self.always_allow))),
+            "auth": self._access(written, is_off, place),
+        }
+        return ServerSettings(**values)
+
+    def _url(self, written: Mapping[str, Any], place: Place) -> tuple[str, str]:
+        """The key the URL is under, and the URL; both empty when there is none."""
+        urls = {k: getattr(self, x) for k, x in URL_KEYS.items() if _is_given(written.get(k))}
+        if len(urls) > 1:
+            keys = " and ".join(f"`{key}`" for key in urls)
+            raise place.error(f"{keys} are given at once.", "Remove all but one.")
+        return next(((key, url.strip()) for key, url in urls.items()), ("", ""))
+
+    def _transport(
+        self, key: str, url: str, written: Mapping[str, Any], place: Place
+    ) -> TransportName:
+        has_command = _is_given(written.get("command"))
+        if not has_command and not key:
+            raise _nothing_to_reach(written, place)
+        if self.type and self.transport and self.type != self.transport:
+            raise place.error("`type` and `transport` differ.", "Remove one of them.")
+        named = self.type or self.transport
+        if named is None and has_command and key:
+            problem = f"both `command` and `{key}` are given, and no `type`."
+            raise place.error(problem, 'Remove one, or add "type": "stdio" or "http".')
+        transport = named or ("stdio" if has_command else _transport_of(key, url))
+        if transport == "stdio" and not has_command:
+            raise place.error("the type is stdio, but there is no `command`.", "Add it.")
+        if transport != "stdio" and not key:
+            raise place.error(f"the type is {transport}, but there is no `url`.", "Add it.")
+        return transport
+
+    def _access(self, written: Mapping[str, Any], is_off: bool, place: Place) -> AuthSettings:
+        """How we may get access; a header that is configured says that already."""
+        has_header = any(name.lower() == "authorization" for name in self.headers)
+        given = [key for key in ("auth", "oauth") if written.get(key) is not None]
+        if len(given) > 1:
+            raise place.error("both `auth` and `oauth` are given.", "Remove one of them.")
+        if given and has_header and self.auth.use == "yes":
+            problem = f"both `{given[0]}` and the header `Authorization` are given."
+            raise place.error(problem, "Remove one of them.")
+        if given and not is_off:
+            return self.auth
+        return AuthSettings(use="no" if has_header else "auto")
+
+
+def _is_given(value: Any) -> bool:
+    """Whether a text that is written, or a path or secret given in Python, is not blank."""
+    return value is not None and (not isinstance(value, str) or bool(value.strip()))
+
+
+def _transport_of(key: str, url: str) -> TransportName:
+    """The transport of a URL without a type: the old SSE servers are known by their path."""
+    path = url.partition("?")[0].partition("#")[0].rstrip("/")
+    return "sse" if path.endswith("/sse") and key != "httpUrl" else "http"
+
+
+def _wrong_with_url(url: str) -> str:
+    """What is wrong with a URL, or nothing. Never quotes it."""
+    if not url.lower().startswith(("http://", "https://")):
+        return "it does not start with http:// or https://."
+    if not _URL_TEXT.fullmatch(url):
+        return "it has a blank or a line break in it."
+    try:
+        parts = urlsplit(url)
+        # Reading the port is what checks it.
+        host_and_port = parts.hostname, parts.port
+    except ValueError:
+        return "its host or port cannot be understood."
+    return "" if host_and_port[0] else "it names no host."
+
+
+def _nothing_to_reach(written: Mapping[str, Any], place: Place) -> SettingsError:
+    if written.get("command") is not None:
+        return place.at("command").error("it is empty.", "Name the program to start.")
+    problem = "there is neither a `command` nor a `url`."
+    for key in unknown_keys(ServerEntry, written):
+        if meant := nearest(key, ("command", *URL_KEYS), count=1):
+            return place.error(problem, f"Rename {key!r} to {meant[0]!r}.")
+    return place.error(problem, "Add `command` to start a server, or `url` to reach one.")

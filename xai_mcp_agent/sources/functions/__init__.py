@@ -1,0 +1,1 @@
+"""Plain typed Python functions of a file as tools."""

@@ -1,0 +1,152 @@
+"""One Python function as a tool: its schemas from its signature, and a call of it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
+from pydantic_core import to_jsonable_python
+
+from ...core.errors import InvalidArguments
+from ...core.kinds import FUNCTIONS
+from ...core.results import ToolResult
+from ...core.schemas import signature
+from ...core.tools import JsonObject, Tool, ToolKey
+from ..canvas import result_of
+
+_POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of a file. `fields` are its parameters, by the fields of `model`."""
+
+    tool: Tool
+    file: str
+    run: Callable[..., Any]
+    model: type[BaseModel]
+    fields: dict[str, inspect.Parameter]
+
+    @classmethod
+    def of(cls, source: str, name: str, file: str, run: Callable[..., Any]) -> Function:
+        """The tool that a function makes; what pydantic or Python cannot understand is raised."""
+        signed = inspect.signature(run, eval_str=True)
+        known = [x for x in signed.parameters.values() if x.kind not in _MANY]
+        # Under names of our own: a parameter may be called as pydantic calls something.
+        parameters = {f"p{i}": x for i, x in enumerate(known)}
+        fields: dict[str, Any] = {name: _field(x) for name, x in parameters.items()}
+        model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
+        schema = model.model_json_schema(schema_generator=_Schema)
+        schema.pop("title", None)
+        tool = Tool(
+            ToolKey(FUNCTIONS.name, source, name),
+            inspect.getdoc(run) or "",
+            {"properties": {}, **schema},
+            _output_schema(signed.return_annotation),
+        )
+        return cls(tool, file, run, model, parameters)
+
+    def call(self, arguments: JsonObject) -> ToolResult:
+        """Check the arguments, and call the function. What it raises is a result, whatever it is.
+
+        Raises:
+            InvalidArguments: they do not fit; the function was not called.
+        """
+        try:
+            # As JSON: that is what a model wrote, and dates and enumerations are texts in it.
+            given = self.model.model_validate_json(json.dumps(arguments))
+        except ValidationError as cause:
+            problems = [f"{_place(x['loc'])}: {x['msg']}" for x in cause.errors()]
+            expected = signature(self.tool.input_schema)
+            raise InvalidArguments(self.tool.name, problems, expected) from None
+        except BaseException as cause:  # noqa: BLE001 - of a person's validator
+            return self._failure(cause)
+        try:
+            return _result(self._outcome(given))
+        except BaseException as cause:  # noqa: BLE001 - sys.exit in a function ends the call alone
+            return self._failure(cause)
+
+    def _outcome(self, given: BaseModel) -> Any:
+        """What the function gives back for these arguments. Its own defaults are left to it."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        for field, parameter in self.fields.items():
+            if parameter.kind is _POSITIONAL:
+                args.append(getattr(given, field))
+            elif field in given.model_fields_set or isinstance(parameter.default, FieldInfo):
+                kwargs[parameter.name] = getattr(given, field)
+        value = self.run(*args, **kwargs)
+        # On a loop of this thread: what a coroutine blocks must not be the loop that all share.
+        return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+
+    def _failure(self, cause: BaseException) -> ToolResult:
+        text = f"{self.tool.name} failed: {words_of(cause, self.file)}"
+        return ToolResult.of_text(text, is_error=True)
+
+
+def words_of(cause: BaseException, file: str) -> str:
+    """The kind of an error, what it says, and the line of the file that it came through last."""
+    try:
+        said = str(cause)
+    except BaseException:  # noqa: BLE001 - it is a person's class
+        said = ""
+    lines: list[int] = []
+    traceback = cause.__traceback__
+    while traceback is not None:
+        if traceback.tb_frame.f_code.co_filename == file:
+            lines.append(traceback.tb_lineno)
+        traceback = traceback.tb_next
+    where = f" (in {Path(file).name}, line {lines[-1]})" if lines else ""
+    return f"{type(cause).__name__}{': ' if said else ''}{said}{where}"
+
+
+class _Schema(GenerateJsonSchema):
+    """Without titles, which only say a name again, and without warnings."""
+
+    def emit_warning(self, kind: JsonSchemaWarningKind, detail: str) -> None:
+        """Nobody could do anything about it."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
+    is_said = parameter.annotation is not inspect.Parameter.empty
+    kind = parameter.annotation if is_said else Any
+    has_default = parameter.default is not inspect.Parameter.empty
+    named = Annotated[kind, Field(alias=parameter.name)]
+    return named, parameter.default if has_default else ...
+
+
+def _output_schema(returned: Any) -> JsonObject | None:
+    """The schema of what is returned, where that is an object; None where nobody can tell."""
+    if returned in (inspect.Signature.empty, None, Any, ToolResult):
+        return None
+    try:
+        schema = TypeAdapter(returned).json_schema(mode="serialization", schema_generator=_Schema)
+    except Exception:  # noqa: BLE001 - it is called all the same; only nothing is promised of it
+        return None
+    return schema if schema.get("type") == "object" else None
+
+
+def _result(value: Any) -> ToolResult:
+    if value is None or isinstance(value, ToolResult | str):
+        return result_of(value)
+    return result_of(to_jsonable_python(value, fallback=str, inf_nan_mode="strings"))
+
+
+def _place(keys: tuple[int | str, ...]) -> str:
+    return ".".join(map(str, keys)) or "arguments"
+
+
+async def _awaited(value: Awaitable[Any]) -> Any:
+    return await value

@@ -1,1 +1,0 @@
-"""What a server asks of its client, answered by the host of the call."""

@@ -1,0 +1,107 @@
+"""Waiting for a person to sign in: for the browser's redirect, or whoever brings its outcome."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TypeAlias
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+
+from ....core.elicitation import Question
+from ....core.host import Host
+from ....core.sign_in import SignIn, SignInRequest
+from ....settings.server import ServerSettings
+from .callback import Callback, Outcome, outcome_in
+from .errors import AuthFailure, denied, no_outcome, not_opened, too_late
+
+Clocks: TypeAlias = Callable[[], AbstractContextManager[None]]
+"""Stops the clocks of requests while a person is waited for."""
+
+
+async def ask(
+    server: ServerSettings,
+    sign_in: SignIn,
+    link: str,
+    state: str,
+    callback: Callback,
+    clocks: Clocks,
+) -> Outcome:
+    """Have somebody open `link`, and wait for what comes of it.
+
+    Raises:
+        AuthFailure: nothing came within the limit, or it was a refusal.
+    """
+    seconds = server.auth.sign_in_seconds
+    host = urlsplit(link).hostname or ""
+    request = SignInRequest(server.name, link, host, callback.uri, seconds)
+    found: list[Outcome | AuthFailure] = []
+    with clocks(), anyio.move_on_after(seconds):
+        async with anyio.create_task_group() as tasks:
+
+            async def listen() -> None:
+                found.append(await callback.outcome(state))
+                tasks.cancel_scope.cancel()
+
+            async def tell() -> None:
+                brought = await _brought(server, sign_in, request, state)
+                if brought is not None:
+                    found.append(brought)
+                    tasks.cancel_scope.cancel()
+
+            tasks.start_soon(listen)
+            tasks.start_soon(tell)
+    return _checked(server, found[0] if found else too_late(server, seconds))
+
+
+def asking(host: Host) -> SignIn:
+    """Signing in by way of a host, which shows the page to its person."""
+
+    async def sign_in(request: SignInRequest) -> None:
+        message = "Please sign in. When you are done, your browser tells us by itself."
+        limit = request.limit_seconds
+        question = Question(
+            request.server, message, url=request.url, limit_seconds=limit, is_sign_in=True
+        )
+        answer = await host.answer(question)
+        if answer.action != "accept":
+            raise Declined(answer.reason)
+
+    return sign_in
+
+
+class Declined(Exception):
+    """The person did not want to open the page."""
+
+
+async def _brought(
+    server: ServerSettings, sign_in: SignIn, request: SignInRequest, state: str
+) -> Outcome | AuthFailure | None:
+    """What the person or program brings by itself."""
+    try:
+        text = await _called(sign_in, request)
+    except Declined as declined:
+        return not_opened(server, str(declined))
+    except Exception as cause:  # noqa: BLE001 - whatever a program raises, it did not sign in
+        words = f"{type(cause).__name__}: {cause}".rstrip(": ")
+        return denied(server, words, "")
+    return None if text is None else outcome_in(text, state) or no_outcome(server)
+
+
+async def _called(sign_in: SignIn, request: SignInRequest) -> str | None:
+    if inspect.iscoroutinefunction(sign_in):
+        return await sign_in(request)
+    # Left alone once somebody else has brought the outcome: a thread cannot be ended.
+    answer = await anyio.to_thread.run_sync(sign_in, request, abandon_on_cancel=True)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _checked(server: ServerSettings, found: Outcome | AuthFailure) -> Outcome:
+    if isinstance(found, AuthFailure):
+        raise found
+    if found.error:
+        raise denied(server, found.error, found.description)
+    return found

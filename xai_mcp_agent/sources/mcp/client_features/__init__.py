@@ -1,0 +1,1 @@
+"""Client features of MCP: elicitation, sampling, roots, logging."""

@@ -1,0 +1,385 @@
+"""HTTP responses in a form that the SDK can read: refusals, redirects, answers that are no message.
+
+The SDK forgets the HTTP status of a refusal, reads answers of any size, and ends the whole
+connection when one answer breaks off. So such an answer becomes an error answer to that one
+request, and the facts are kept. Redirects are followed within the origin only, by the SDK;
+credentials go nowhere else, and a person is told the new address.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+from ....secrets.secrets import Mask
+from ..auth.errors import AuthFailure
+from ..wire.large_json import SHORT_BYTES
+from ..wire.streams import INTERNAL_ERROR, METHOD_NOT_FOUND
+from ..wire.watch import NEXT_STEP, TROUBLE, Trouble
+from .facts import SESSION_HEADER, HttpFacts, RequestContext, current_request
+from .network_errors import by_which_way
+from .sse import MAX_ANSWER_BYTES, TOO_LARGE, in_pieces, shortened, with_short_answers
+
+if TYPE_CHECKING:
+    import httpx2
+
+# Only the head of an error page is of use to a reader; more than this is not even read.
+_SHOWN_BODY = 300
+_MAX_REFUSAL_BYTES = 64 * 1024
+_JSON = "application/json"
+_STREAM = "text/event-stream"
+_ACCEPTED = 202
+_NO_ENDPOINT = (400, 404, 405)
+# Others are not read by it, or no longer true of a body that was read and unpacked.
+_HEADERS_FOR_THE_SDK = ("content-type", SESSION_HEADER, "www-authenticate")
+
+# A title is near the beginning, and what else is shown is short.
+_HEAD_BYTES = 64 * 1024
+_SHOWN = 100
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+# Above this, finding out what is wrong would hold up other servers.
+_MAX_LOOKED_INTO_BYTES = 1024 * 1024
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+# A slash at the end, a path that moved: two are many.
+_MOST_IN_A_ROW = 10
+_COUNT = "xai-mcp-agent/redirects"
+
+
+async def as_the_sdk_can_read_it(
+    request: httpx2.Request, response: httpx2.Response, facts: HttpFacts
+) -> httpx2.Response:
+    """An answer as it came, or what stands for it where the SDK could not use it."""
+    context = current_request()
+    kind = response.headers.get("content-type", "").lower()
+    if context is None:
+        return response
+    facts.answers_in_json = kind.startswith(_JSON)
+    if kind.startswith(_STREAM):
+        return with_short_answers(response, facts)
+    if facts.answers_in_json:
+        return await _json_answer(request, response, context, facts)
+    if response.status_code == _ACCEPTED:
+        return _unreadable(request, "it was only accepted (HTTP 202), so no answer can come")
+    body = await _body(response, _MAX_REFUSAL_BYTES)
+    text = what_came_instead(response.status_code, kind, body, facts.mask)
+    return _unreadable(request, text)
+
+
+async def _json_answer(
+    request: httpx2.Request, response: httpx2.Response, context: RequestContext, facts: HttpFacts
+) -> httpx2.Response:
+    if _is_small(response):
+        # Here, where it may break off without harm to others.
+        context.body = await response.aread()
+        if not context.body.startswith(BYTE_ORDER_MARK):
+            return response
+    pieces = await _pieces(response, MAX_ANSWER_BYTES)
+    # Before they are put together: that much copying would hold up everybody, and for nothing.
+    if sum(map(len, pieces)) > MAX_ANSWER_BYTES:
+        return _unreadable(request, TOO_LARGE)
+    context.body = body = b"".join(pieces).removeprefix(BYTE_ORDER_MARK)
+    if len(body) > SHORT_BYTES:
+        body = await shortened(body, facts)
+    return _with_body(request, response, body)
+
+
+def note_a_refusal(response: httpx2.Response, facts: HttpFacts) -> None:
+    """Remember that a request was refused whose answer would come on another stream."""
+    facts.failure = f"a request was answered with HTTP {response.status_code}"
+    facts.on_doubt()
+
+
+def broken_off(
+    request: httpx2.Request, cause: httpx2.RequestError, facts: HttpFacts
+) -> httpx2.Response:
+    """An answer in place of the one that never came, or never came to its end.
+
+    Raises:
+        RequestError: a standing stream broke, which the SDK opens again by itself.
+    """
+    import httpx2
+
+    facts.failure = _words_of(cause) + by_which_way(str(request.url))
+    facts.on_doubt()
+    if request.method == "GET":
+        raise cause
+    if request.method == "DELETE":
+        return httpx2.Response(200, request=request)  # the session it should end is gone anyway
+    if isinstance(cause, httpx2.DecodingError):
+        return _unreadable(request, "it cannot be unpacked")
+    never_sent = isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout)
+    trouble: Trouble = "unsent" if never_sent else "broken"
+    return _error_answer(request, 503, facts.failure, trouble=trouble)
+
+
+def gone_wrong(request: httpx2.Request, cause: Exception) -> httpx2.Response:
+    """An answer to a request that could not be made at all."""
+    return _error_answer(request, 500, _words_of(cause))
+
+
+def without_access(
+    request: httpx2.Request, failure: AuthFailure, facts: HttpFacts
+) -> httpx2.Response:
+    """An answer in place of the one that there is none without access."""
+    facts.status, facts.failure, facts.no_access = 401, "", failure
+    return _error_answer(request, 401, failure.problem, next_step=failure.next_step)
+
+
+async def refusal(
+    request: httpx2.Request, response: httpx2.Response, facts: HttpFacts, remark: str
+) -> httpx2.Response:
+    """A refusal as a JSON-RPC error, which it may be already; `remark` goes with it.
+
+    A redirect that the SDK will follow is passed on as it is.
+
+    Raises:
+        HTTPStatusError: a stream was refused, which has nobody to read an error answer.
+    """
+    if response.has_redirect_location:
+        if not (why := why_not_followed(response)):
+            return response
+        await response.aclose()
+        return _refused(request, response, why)
+    body = await _body(response, _MAX_REFUSAL_BYTES)
+    error = _rpc_error_in(body)
+    facts.has_no_endpoint = response.status_code in _NO_ENDPOINT and not error
+    if SESSION_HEADER in request.headers and _is_forgotten(response.status_code, error):
+        text = "the server has forgotten our session"
+        return _error_answer(request, response.status_code, text, trouble="forgotten")
+    if error and not remark and request.method != "GET":
+        return _with_body(request, response, body)
+    said = error.get("message") or words_of(body, response.headers.get("content-type", ""))
+    # Masked before it is cut: half a secret is not recognised.
+    shown = facts.mask(str(said))[:_SHOWN_BODY]
+    text = f"HTTP {response.status_code}" + (f": {shown}" if shown else "")
+    return _refused(request, response, text + (f" ({remark})" if remark else ""))
+
+
+def _refused(request: httpx2.Request, response: httpx2.Response, text: str) -> httpx2.Response:
+    import httpx2
+
+    if request.method == "GET":
+        raise httpx2.HTTPStatusError(text, request=request, response=response)
+    challenge = response.headers.get("www-authenticate")
+    return _error_answer(request, response.status_code, text, challenge=challenge)
+
+
+def _words_of(cause: Exception) -> str:
+    """An exception for a sentence, which ends with a full stop of its own."""
+    return f"{type(cause).__name__}: {cause}".rstrip(": .")
+
+
+def _is_forgotten(status: int, error: dict[str, Any]) -> bool:
+    """Whether a server has refused a request for the session it came in, and so not carried it out.
+
+    In a session the server has to answer 404 once it has forgotten it (MCP, transports), and
+    clients to begin a new one. Servers made from the TypeScript SDK's examples answer 400.
+    """
+    if status == 404:
+        return error.get("code") != METHOD_NOT_FOUND
+    return status == 400 and "session" in str(error.get("message", "")).lower()
+
+
+def _rpc_error_in(body: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    error = cast(dict[str, Any], found).get("error") if isinstance(found, dict) else None
+    is_ours = isinstance(error, dict) and "jsonrpc" in found and "code" in error
+    return cast(dict[str, Any], error) if is_ours else {}
+
+
+def watched(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
+    """The same answer; the end of a standing stream may be the end of the server."""
+    import httpx2
+
+    response = with_short_answers(response, facts)
+
+    class Stream(httpx2.AsyncByteStream):
+        def __init__(self, inner: httpx2.AsyncByteStream) -> None:
+            self._inner = inner
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            try:
+                async for chunk in self._inner:
+                    yield chunk
+            except httpx2.RequestError as cause:
+                facts.failure = _words_of(cause)
+                raise
+            finally:
+                facts.on_doubt()
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        response.stream = Stream(response.stream)
+    return response
+
+
+async def _body(response: httpx2.Response, at_most: int) -> bytes:
+    """The body, unpacked; one byte or more too long when there is more than `at_most`."""
+    return b"".join(await _pieces(response, at_most))
+
+
+async def _pieces(response: httpx2.Response, at_most: int) -> list[bytes]:
+    """The same in the pieces in which it came."""
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async with aclosing(in_pieces(response)) as unpacked:
+            async for piece in unpacked:
+                pieces.append(piece)
+                size += len(piece)
+                if size > at_most:
+                    break
+    finally:
+        await response.aclose()
+    return pieces
+
+
+def _is_small(response: httpx2.Response) -> bool:
+    """Whether it says how long it is, as it comes, and that is not too much."""
+    length = response.headers.get("content-length", "")
+    is_packed = "content-encoding" in response.headers
+    return length.isdecimal() and int(length) <= SHORT_BYTES and not is_packed
+
+
+def _with_body(request: httpx2.Request, response: httpx2.Response, body: bytes) -> httpx2.Response:
+    import httpx2
+
+    told = response.headers
+    kept = {name: told[name] for name in _HEADERS_FOR_THE_SDK if name in told}
+    # As a stream: as content it would be measured and described again, which takes longer.
+    stream = httpx2.ByteStream(body)
+    return httpx2.Response(response.status_code, headers=kept, stream=stream, request=request)
+
+
+def _unreadable(request: httpx2.Request, why: str) -> httpx2.Response:
+    return _error_answer(request, 0, why, trouble="unreadable")
+
+
+def _error_answer(
+    request: httpx2.Request,
+    status: int,
+    message: str,
+    *,
+    challenge: str | None = None,
+    trouble: Trouble | None = None,
+    next_step: str = "",
+) -> httpx2.Response:
+    import httpx2
+
+    data = {"http_status": status, TROUBLE: trouble, NEXT_STEP: next_step}
+    error = {"code": INTERNAL_ERROR, "message": message, "data": data}
+    return httpx2.Response(
+        max(status, 400),  # or the SDK would not look for the error
+        headers={"www-authenticate": challenge} if challenge else None,
+        json={"jsonrpc": "2.0", "id": None, "error": error},
+        request=request,
+    )
+
+
+def what_came_instead(status: int, content_type: str, body: bytes, mask: Mask) -> str:
+    """An answer of another type than MCP's, for a sentence that begins with the server."""
+    if not body.strip():
+        return f"HTTP {status} with nothing in it"
+    if page := _page(body):
+        return page
+    kind = content_type.partition(";")[0].strip() or "no type"
+    return f"{kind} instead of JSON: {_head(body, mask)}"
+
+
+def why_no_message(body: bytes, mask: Mask) -> str:
+    """Why a body that calls itself JSON is no message, for a sentence."""
+    if not body.strip():
+        return "it is empty"
+    if page := _page(body):
+        return f"it is {page}"
+    if len(body) > _MAX_LOOKED_INTO_BYTES:
+        return "it is not a valid message"
+    try:
+        found = json.loads(body.decode())
+    except UnicodeDecodeError:
+        return f"it is {_encoding(body)}, and not UTF-8 as it must be"
+    except RecursionError:
+        return "it is nested too deeply"
+    except ValueError:
+        return f"it is not valid JSON: {_head(body, mask)}"
+    return _why_no_json_rpc(found, body, mask)
+
+
+def words_of(body: bytes, content_type: str = "") -> str:
+    """What a refusal says, in one line and whole: it has to be masked before it is cut."""
+    if page := _page(body) or ("an HTML page" if "html" in content_type else ""):
+        return page
+    return " ".join(body.decode("utf-8", "replace").split())
+
+
+def _why_no_json_rpc(found: Any, body: bytes, mask: Mask) -> str:
+    if isinstance(found, list):
+        return "it is a list, and batches of messages are not allowed"
+    if isinstance(found, dict) and cast(dict[str, Any], found).get("jsonrpc") == "2.0":
+        return f"it is not a valid message: {_head(body, mask)}"
+    return f"it is JSON, but not JSON-RPC: {_head(body, mask)}"
+
+
+def _page(body: bytes) -> str:
+    text = body[:_HEAD_BYTES].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if not text[:15].lower().startswith(("<html", "<!doctype", "<head", "<body")):
+        return ""
+    found = _TITLE.search(text)
+    title = " ".join(html.unescape(found[1]).split())[:_SHOWN] if found else ""
+    return f"an HTML page, {title!r}" if title else "an HTML page"
+
+
+def _encoding(body: bytes) -> str:
+    if body.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in body[:4]:
+        return "UTF-16 or UTF-32"
+    return "text in an older encoding"
+
+
+def _head(body: bytes, mask: Mask) -> str:
+    # Masked before it is cut: half a secret is not recognised.
+    text = mask(" ".join(body[:_HEAD_BYTES].decode("utf-8", "replace").split()))
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+def why_not_followed(response: httpx2.Response) -> str:
+    """Why the request ends at this redirect, for a sentence; empty where it is followed."""
+    following = response.next_request
+    if following is None:
+        return "it redirects, without a place that could be gone to"
+    sent, place = response.request, following.url
+    # Secrets may be in the rest of an address.
+    named = str(place.copy_with(userinfo=b"", query=None, fragment=None))
+    count = _count(sent) + 1
+    # Into the next request, which httpx2 made of this one.
+    following.extensions = {**following.extensions, _COUNT: count}
+    if sent.url.scheme == "https" and place.scheme == "http":
+        return f"it redirects to {named}, where everything would travel unprotected"
+    if not _is_same_place(sent.url, place):
+        return f"it redirects to {named}, and credentials are not taken to another server"
+    if following.method != sent.method:
+        return f"it redirects to {named} in a way that loses what was asked"
+    if place.userinfo and place.userinfo != sent.url.userinfo:
+        return f"it redirects to {named} with credentials of its own"
+    return f"it redirects in a circle, at last to {named}" if count > _MOST_IN_A_ROW else ""
+
+
+def _count(request: httpx2.Request) -> int:
+    return cast(int, request.extensions.get(_COUNT, 0))
+
+
+def _is_same_place(old: httpx2.URL, new: httpx2.URL) -> bool:
+    if (old.scheme, old.host, old.port) == (new.scheme, new.host, new.port):
+        return True
+    # The default ports of both: the same server, from now on protected.
+    is_upgrade = (old.scheme, new.scheme) == ("http", "https")
+    return is_upgrade and old.host == new.host and old.port is None and new.port is None

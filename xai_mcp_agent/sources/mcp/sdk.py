@@ -1,0 +1,64 @@
+"""The MCP SDK: imported when the first server starts, logging no tracebacks, told our name."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+if TYPE_CHECKING:
+    import mcp_types as types
+
+NAME = "xai-mcp-agent"
+
+is_loaded = threading.Event()
+"""Set once in a process."""
+
+
+async def load() -> None:
+    """Import what sessions need, in a thread: other servers are being served."""
+    await anyio.to_thread.run_sync(_import_libraries)
+
+
+def _import_libraries() -> None:
+    import jsonschema_rs  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+    for name in ("mcp", "client"):  # as the SDK calls its loggers
+        # What it logs is in our errors, in fewer words; who sets up logging sees it all the same.
+        logging.getLogger(name).addHandler(logging.NullHandler())
+    logger = logging.getLogger("mcp.client.auth.oauth2")
+    if not any(isinstance(x, _NoTracebacks) for x in logger.filters):
+        logger.addFilter(_NoTracebacks())
+    is_loaded.set()
+
+
+class _NoTracebacks(logging.Filter):
+    """Takes the exceptions away: they quote states, codes and answers that hold tokens.
+
+    Nothing is lost: whoever needs the server is told in our words.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record pass, and nothing but its text."""
+        record.exc_info = record.exc_text = None
+        return True
+
+
+@cache
+def our_name() -> types.Implementation:
+    """Our name and version: servers log it, and some treat clients differently."""
+    import mcp_types as types  # as heavy as the SDK, which is loaded when this is called
+
+    return types.Implementation(name=NAME, version=_version())
+
+
+def _version() -> str:
+    try:
+        return version(NAME)
+    except PackageNotFoundError:  # run from its folder, without being installed
+        return "unknown"

@@ -1,0 +1,212 @@
+"""The listing of a server's tools, made again after change notices.
+
+The handshake era sends notices by itself; on 2026-07-28 nothing arrives unless a
+`subscriptions/listen` stream is open. Either way a notice is only a cue to list again; it is
+seen where messages come in (`wire/streams.py`), before the SDK gets them.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.lowlevel
+
+from ....core.errors import SourceError
+from ....core.events import Inventory
+from ....core.schemas import SchemaCheck
+from ....core.tools import JsonObject, Tool
+from .. import results
+from ..requests import all_pages
+from ..transport import Connection
+from .subscriptions import keep_listening
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from anyio.abc import TaskStatus
+    from mcp import Client
+
+logger = logging.getLogger(__name__)
+
+_SHOWN_REASON = 200  # characters
+# Computed in a row, then others on the event loop get their turn.
+_SECONDS_IN_A_ROW = 0.01
+# When a stale listing cannot be renewed, it is not asked for at every step.
+_RETRY_SECONDS = 5.0
+# A server that rebuilds its tools sends one notice for each; they come within milliseconds.
+_BURST_SECONDS = 0.05
+# Some servers send a notice because they were asked to list: a notice this soon after a listing
+# may be its echo, and the pause before the next one grows to this.
+_ECHO_SECONDS = 0.2
+_LONGEST_BURST_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A tool made of what was listed, and notes on what of it goes unchecked, and why."""
+
+    raw: JsonObject
+    tool: Tool
+    notes: tuple[str, ...]
+
+
+class Listing:
+    """One server's tools as it listed them last, and how long that is good for."""
+
+    def __init__(self, link: Connection) -> None:
+        self.tools: dict[str, Tool] = {}
+        self._link = link
+        self._made: dict[str, _Made] = {}
+        self._notes: tuple[str, ...] = ()
+        self._stale_at = inf
+
+    def is_stale(self) -> bool:
+        """Whether the time-to-live that the server gave is over."""
+        return anyio.current_time() >= self._stale_at
+
+    def is_repeatable(self, tool: str) -> bool:
+        """Whether the server says that calling this tool twice does no more than once."""
+        listed = self.tools.get(tool)
+        return listed is not None and bool(
+            listed.annotations.read_only or listed.annotations.idempotent
+        )
+
+    def keep_for_now(self) -> None:
+        """It could not be renewed: use it a little longer."""
+        self._stale_at = anyio.current_time() + _RETRY_SECONDS
+
+    def inventory(self, instructions: str) -> Inventory:
+        """What the server offers, for those who hear of it."""
+        name = self._link.settings.name
+        disabled = tuple(x for x in self._made if x not in self.tools)
+        return Inventory(name, tuple(self.tools.values()), instructions, self._notes, disabled)
+
+    async def fetch(self, client: Client) -> None:
+        """List all tools; what was known before is replaced when that is done."""
+        self._link.watch.listing_begins()
+        pages = await all_pages(client.list_tools, "tools")
+        self._stale_at = anyio.current_time() + pages.seconds_good
+        await self._replace(pages.items, [pages.note] if pages.note else [])
+
+    def clear(self) -> None:
+        """The server has no tools at all."""
+        self._stale_at = inf
+        self._made = {}
+        self.tools, self._notes = {}, tuple(self._link.watch.notes)
+
+    async def _replace(self, listed: list[types.Tool], notes: list[str]) -> None:
+        settings, watch = self._link.settings, self._link.watch
+        found: dict[str, _Made] = {}
+        began = time.thread_time()
+        for tool in listed:
+            if time.thread_time() - began > _SECONDS_IN_A_ROW:
+                await anyio.lowlevel.checkpoint()
+                began = time.thread_time()
+            if tool.name in found:
+                notes.append(f"Tool {tool.name!r} is listed twice; the first one is used.")
+                continue
+            found[tool.name] = made = self._made_of(tool)
+            notes += made.notes
+        notes += [
+            f"Tool {name!r} was left out: an x-mcp-header in its inputSchema is not valid."
+            for name in sorted(watch.mended.keys() - found.keys())
+        ]
+        self._made = found
+        self.tools = {n: x.tool for n, x in found.items() if n not in settings.disabled_tools}
+        self._notes = tuple(dict.fromkeys((*watch.notes, *notes)))
+
+    def _made_of(self, listed: types.Tool) -> _Made:
+        """The tool as a value of ours; the one of the last listing where it is listed as it was."""
+        made, raw = self._made.get(listed.name), results.raw_of(listed)
+        if made is not None and made.raw is raw:
+            return made
+        tool = results.tool_of(self._link.settings.name, listed)
+        return _Made(raw, tool, tuple(_unchecked(tool)))
+
+
+def _unchecked(tool: Tool) -> Iterator[str]:
+    for what, name, schema in (
+        ("Arguments", "inputSchema", tool.input_schema),
+        ("Results", "outputSchema", tool.output_schema),
+    ):
+        if schema is not None and (reason := SchemaCheck(schema).why_unusable()):
+            yield (
+                f"{what} of tool {tool.name!r} are passed on unchecked: its {name} cannot be used "
+                f"({reason[:_SHOWN_REASON]})."
+            )
+
+
+class ChangeWatch:
+    """One server's change notices, turned into at most one listing per burst."""
+
+    def __init__(self) -> None:
+        self._dirty = anyio.Event()
+        self._somebody_waits = anyio.Event()
+        self._settled = anyio.Event()
+        self._settled.set()
+
+    def notice(self) -> None:
+        """Something changed. Called for each notice, so it is quick and may be called often."""
+        if not self._dirty.is_set():
+            self._dirty.set()
+            self._settled = anyio.Event()
+
+    async def settled(self) -> None:
+        """Wait until what was noticed so far has been listed; at once where nothing was."""
+        if not self._settled.is_set():
+            self._somebody_waits.set()
+            await self._settled.wait()
+
+    async def listen(
+        self,
+        client: Client,
+        missed: Callable[[], None],
+        on_lost: Callable[[], None],
+        *,
+        task_status: TaskStatus[None],
+    ) -> None:
+        """Keep a listen stream open where the server has one; see `keep_listening`.
+
+        Started when the first stream is open, or when it is known that there will be none.
+        """
+        has = client.server_capabilities
+        lists = {
+            "tools_list_changed": True,
+            "prompts_list_changed": has.prompts is not None,
+            "resources_list_changed": has.resources is not None,
+        }
+        await keep_listening(
+            client, lists, opened=lambda _: task_status.started(), missed=missed, on_lost=on_lost
+        )
+        task_status.started()  # it returned, so there is no such stream
+
+    async def relist(self, refresh: Callable[[], Awaitable[Any]]) -> None:
+        """Call `refresh` after each burst of notices, for ever."""
+        pause = _BURST_SECONDS
+        try:
+            while True:
+                await self._dirty.wait()
+                with anyio.move_on_after(pause):
+                    await self._somebody_waits.wait()
+                await self._list_once(refresh)
+                with anyio.move_on_after(_ECHO_SECONDS) as quiet:
+                    await self._dirty.wait()
+                is_quiet = quiet.cancelled_caught
+                pause = _BURST_SECONDS if is_quiet else min(pause * 2, _LONGEST_BURST_SECONDS)
+        finally:
+            self._settled.set()  # nobody is left to list for those who wait
+
+    async def _list_once(self, refresh: Callable[[], Awaitable[Any]]) -> None:
+        # Clear before listing: a notice that arrives meanwhile asks for one more.
+        self._dirty, self._somebody_waits, listed = anyio.Event(), anyio.Event(), self._settled
+        try:
+            await refresh()
+        except SourceError as cause:
+            logger.warning("Listing again after a change notice failed: %s", cause)
+        finally:
+            listed.set()

@@ -1,0 +1,292 @@
+"""Subscriptions to a server's changes: listeners, subscribe requests, listen streams.
+
+The handshake era has a request for a resource. On 2026-07-28 there is a listen stream instead, one
+for each resource, so that each can come and go without the others missing anything. What comes over
+it is seen where all messages come in (`wire/streams.py`), before the SDK gets them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ....core.errors import ServerError, SourceError
+from ...base import LISTS, OnUpdate
+from ..backoff import Backoff
+from ..failures import is_missing_method
+from ..requests import Requests
+from ..wire.streams import METHOD_NOT_FOUND, is_modern
+
+if TYPE_CHECKING:
+    import mcp_types as types
+    from anyio.abc import TaskStatus
+    from mcp import Client
+
+    Opened: TypeAlias = Callable[[types.SubscriptionFilter], None]
+
+logger = logging.getLogger(__name__)
+
+_NEXT_STEP = "Read it again from time to time instead."
+_ACK_SECONDS = 5.0
+# Changes of the same thing this close together are told as one.
+_BURST_SECONDS = 0.05
+# What may stand between the URI that was asked for and the rest of one below it.
+_BORDERS = ("/", "?", "#")
+
+
+class Subscriptions:
+    """Those of one connection: opened and closed by any task, while the one that runs `serve` keeps
+    them."""
+
+    def __init__(self, server: str, requests: Requests, updates: UpdateListeners) -> None:
+        self._server = server
+        self._requests = requests
+        self._updates = updates
+        self._open: dict[str, anyio.CancelScope] = {}
+        self._one_change = anyio.Lock()
+        self._streams: TaskGroup | None = None
+
+    async def serve(self, *, task_status: TaskStatus[None]) -> None:
+        """Subscribe again to all that is wanted, and tell the listeners what changes."""
+        async with anyio.create_task_group() as self._streams:
+            task_status.started()
+            for uri in self._updates.uris:
+                self._streams.start_soon(self._resume, uri)
+            for name in LISTS:
+                self._updates.notice(name)
+            await self._updates.deliver()
+
+    async def open(self, uri: str) -> None:
+        """Have the server tell when this resource changes; nothing happens if it does already.
+
+        Raises:
+            SourceError: it refuses, or cannot do such a thing.
+        """
+        async with self._one_change:
+            if uri in self._open:
+                return
+            ask = partial(self._listen if self._is_modern else self._subscribe, uri)
+            try:
+                agreed = await self._requests.ask(
+                    f"subscribing to {uri!r}", ask, self._requests.seconds
+                )
+            except SourceError as error:
+                if not is_missing_method(error):
+                    raise
+                agreed = False
+            if not agreed:
+                raise self._refusal(uri)
+
+    async def close(self, uri: str) -> None:
+        """Nobody wants to hear of it any more. What goes wrong with that is of no interest."""
+        async with self._one_change:
+            scope = self._open.pop(uri, None)
+            if scope is None:
+                return
+            scope.cancel()
+            try:
+                if not self._is_modern:
+                    ask = partial(self._unsubscribe, uri)
+                    await self._requests.ask(f"leaving {uri!r}", ask, self._requests.seconds)
+            except SourceError as cause:
+                logger.debug("%s", cause)
+
+    @property
+    def _is_modern(self) -> bool:
+        return is_modern(self._requests.connected().protocol_version)
+
+    async def _resume(self, uri: str) -> None:
+        try:
+            await self.open(uri)
+        except SourceError as cause:
+            logger.warning("No news of %s until the next connection: %s", uri, cause)
+        else:
+            self._updates.notice(uri)
+
+    async def _subscribe(self, uri: str) -> bool:
+        import mcp_types as types  # as heavy as the SDK, which is loaded by now
+
+        params = types.SubscribeRequestParams(uri=uri)
+        await self._send(types.SubscribeRequest(params=params))
+        self._open[uri] = anyio.CancelScope()
+        return True
+
+    async def _unsubscribe(self, uri: str) -> None:
+        import mcp_types as types
+
+        params = types.UnsubscribeRequestParams(uri=uri)
+        await self._send(types.UnsubscribeRequest(params=params))
+
+    async def _send(self, request: Any) -> None:
+        import mcp_types as types
+
+        # The client's own method for it warns that newer servers have none.
+        await self._requests.connected().session.send_request(request, types.EmptyResult)
+
+    async def _listen(self, uri: str) -> bool:
+        assert self._streams is not None, "the connection is being served"
+        outcome: bool | Exception = await self._streams.start(self._keep_stream, uri)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def _keep_stream(self, uri: str, *, task_status: TaskStatus[bool | Exception]) -> None:
+        """Report whether the server agreed to tell, or why it did not."""
+
+        def opened(agreed: types.SubscriptionFilter) -> None:
+            if agreed.resource_subscriptions:
+                self._open[uri] = scope
+            else:
+                scope.cancel()
+            task_status.started(bool(agreed.resource_subscriptions))
+
+        with anyio.CancelScope() as scope:
+            cause = await keep_listening(
+                self._requests.connected(),
+                {"resource_subscriptions": [uri]},
+                opened=opened,
+                missed=partial(self._updates.notice, uri),
+                on_lost=self._requests.health.doubt,
+                patience_seconds=inf,  # whoever asked has a limit of their own
+            )
+            task_status.started(cause or False)  # it returned, so there is no such stream
+
+    def _refusal(self, uri: str) -> ServerError:
+        problem = f"it does not tell when {uri} changes."
+        return ServerError(self._server, problem, METHOD_NOT_FOUND, _NEXT_STEP)
+
+
+class UpdateListeners:
+    """One server's listeners, by what they listen to: a resource's URI, or the name of a list.
+
+    They outlive its connections: each of those subscribes anew to what is wanted, and then
+    everything counts as changed, because nothing is replayed.
+    """
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, list[OnUpdate]] = {}
+        self._changed: dict[str, None] = {}  # in their order
+        self._something_changed = anyio.Event()
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners)
+
+    @property
+    def uris(self) -> list[str]:
+        """The resources that somebody listens to."""
+        return [x for x in self._listeners if x not in LISTS]
+
+    def add(self, what: str, tell: OnUpdate) -> None:
+        """Tell this listener of changes from now on. It is called on the loop."""
+        self._listeners.setdefault(what, []).append(tell)
+
+    def remove(self, what: str, tell: OnUpdate) -> bool:
+        """Do not tell it any more; whether it was the last one there."""
+        listeners = self._listeners.get(what, [])
+        if tell in listeners:
+            listeners.remove(tell)
+        if listeners or what not in self._listeners:
+            return False
+        del self._listeners[what]
+        return True
+
+    def notice(self, what: str) -> None:
+        """Something changed. Called for each notice, so it is quick and may be called often.
+
+        A server may tell of a resource below the one that was asked for.
+        """
+        for wanted in self._listeners:
+            if _is_at_or_below(what, wanted):
+                self._changed[wanted] = None
+                self._something_changed.set()
+
+    async def deliver(self) -> None:
+        """Tell the listeners, for ever."""
+        while True:
+            await self._something_changed.wait()
+            await anyio.sleep(_BURST_SECONDS)
+            changed, self._changed = self._changed, {}
+            self._something_changed = anyio.Event()
+            for what in changed:
+                for tell in list(self._listeners.get(what, ())):
+                    _call(tell, what)
+
+
+def _is_at_or_below(noticed: str, wanted: str) -> bool:
+    if noticed == wanted:
+        return True
+    if wanted in LISTS or not noticed.startswith(wanted):
+        return False
+    return wanted.endswith(_BORDERS) or noticed[len(wanted)] in _BORDERS
+
+
+def _call(tell: OnUpdate, what: str) -> None:
+    try:
+        tell(what)
+    except Exception:
+        # Somebody's program: what it does wrong must not end the connection.
+        logger.exception("A listener for changes of %s raised", what)
+
+
+async def keep_listening(
+    client: Client,
+    wanted: dict[str, Any],
+    *,
+    opened: Opened,
+    missed: Callable[[], None],
+    on_lost: Callable[[], None],
+    patience_seconds: float = _ACK_SECONDS,
+) -> Exception | None:
+    """Keep a stream open for what is `wanted` (arguments of the SDK's `listen`), until cancelled.
+
+    `opened` is told what the server agreed to; `missed`, that the stream was opened again: what
+    happened meanwhile is not replayed. `on_lost` is told when it breaks. Returns only where
+    there can be no stream, and why, if that is known. `patience_seconds`: how long the first one
+    may take to open.
+    """
+    pauses = Backoff()
+    await pauses.before_opening()
+    is_open, cause = await _one_stream(client, wanted, opened, on_lost, patience_seconds)
+    if not is_open:
+        return cause
+    while True:  # a proxy or a restart may have closed it
+        await pauses.before_opening()
+        is_open, _ = await _one_stream(client, wanted, lambda _: missed(), on_lost, _ACK_SECONDS)
+        if not is_open:
+            on_lost()
+
+
+async def _one_stream(
+    client: Client,
+    wanted: dict[str, Any],
+    opened: Opened,
+    on_lost: Callable[[], None],
+    patience_seconds: float,
+) -> tuple[bool, Exception | None]:
+    """One stream from start to end: whether it was open at all, and what ended it."""
+    from mcp import MCPError
+    from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+
+    is_open = False
+    try:
+        with anyio.move_on_after(patience_seconds) as patience:
+            async with client.listen(**wanted) as notices:
+                patience.deadline, is_open = float("inf"), True
+                opened(notices.honored)
+                async for _ in notices:
+                    pass  # each was noticed when it arrived
+    except (ListenNotSupportedError, MCPError) as cause:
+        logger.debug("no listen stream: %s", cause)
+        return is_open, cause
+    except SubscriptionLost as cause:
+        on_lost()
+        return is_open, cause
+    return is_open, None

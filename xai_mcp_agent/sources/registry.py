@@ -1,0 +1,55 @@
+"""The kinds of sources: for each class of settings, how its source is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.host import Host
+from ..settings.entry import SourceSettings
+from ..settings.functions import FunctionSettings
+from ..settings.server import ServerSettings
+from .base import Source
+from .mcp.auth.token_store import Access
+from .mcp.server_features.subscriptions import UpdateListeners
+
+
+@dataclass(frozen=True)
+class SourceContext:
+    """What a bridge lends to a source that it makes.
+
+    `mask` hides what is secret; `host` answers what the source asks where whoever makes the call
+    does not; `updates` are those who listen for changes; `access` is how we get access.
+    """
+
+    mask: Callable[[str], str]
+    host: Host
+    updates: UpdateListeners
+    access: Access | None
+
+
+def make_source(settings: SourceSettings, context: SourceContext) -> Source:
+    """A new source, on the event loop that will run it. Nothing is started yet."""
+    return _FACTORIES[type(settings)](settings, context)
+
+
+# Imported when one is made: a bridge without servers needs none of theirs.
+
+
+def _mcp(settings: ServerSettings, context: SourceContext) -> Source:
+    from .mcp.source import McpSource
+
+    return McpSource(settings, context.mask, context.host, context.updates, context.access)
+
+
+def _functions(settings: FunctionSettings, context: SourceContext) -> Source:
+    from .functions.source import FunctionSource
+
+    return FunctionSource(settings, context.mask)
+
+
+_FACTORIES: dict[type[SourceSettings], Callable[[Any, SourceContext], Source]] = {
+    ServerSettings: _mcp,
+    FunctionSettings: _functions,
+}

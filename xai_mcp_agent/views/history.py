@@ -1,0 +1,289 @@
+"""Events, changes and versions of tools as JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+
+from ..console.text import count, one_line, wrap
+from ..core.tools import JsonObject
+from ..history.diff.changes import ToolChanged, Version
+from ..history.event import Change, Event, Subject
+from .times import clock_text, day_text, seconds_text, time_text, utc_text
+
+NOTHING = "Nothing is remembered yet."
+NO_CHANGE = "Nothing changed."
+
+_MOST_NAMES = 6  # in one line; the events themselves have all
+_MOST_CALLS = 12  # one after the other in lines of their own; more are summed up by tool
+_MOST_REASON_CHARS = 500
+_INDENT = " " * len("00:00:00  ")
+
+_OF_TOOLS: dict[Change, str] = {
+    "seeded": "part of the workflow",
+    "discovered": "new",
+    "confirmed": "as before",
+    "changed": "changed",
+    "returned": "back, as before",
+    "unavailable": "not available",
+    "enabled": "switched on again",
+    "disabled": "switched off, so offered to no agent",
+    "accepted": "accepted with this definition",
+}
+_BY_FIRST_USE = "used for the first time, and so accepted with this definition"
+
+# Of tools that only came or went; the first listing of a server may have thousands.
+_MOST_CAME_OR_WENT = 50
+_MOST_LINES = 200  # of one tool; it may have thousands of parameters
+_MOST_LINE_CHARS = 5000  # more than a text in full
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Events that are told as one. `others` are those of its tools with the fate of a source."""
+
+    events: Sequence[Event]
+    others: Sequence[Event] = ()
+
+    @property
+    def first(self) -> Event:
+        return self.events[0]
+
+    @property
+    def last(self) -> Event:
+        return self.events[-1]
+
+
+def event_json(event: Event) -> JsonObject:
+    """Every field, the links beside them, and what it is about as names."""
+    return {
+        "position": event.position,
+        "time": utc_text(event.time),
+        "context_id": event.context_id,
+        "event_kind": event.event_kind,
+        "source": event.source,
+        "change": event.change,
+        "payload": event.payload,
+        "extends": list(event.links.extends),
+        "related_to": list(event.links.related_to),
+        "reinforces": list(event.links.reinforces),
+        "contradicts": list(event.links.contradicts),
+        "kind": event.subject.kind.name,
+        "tool_source": event.subject.source,
+        "tool": event.subject.tool,
+        "definition": event.definition,
+        "reason": event.reason,
+        "run": event.run,
+    }
+
+
+def events_text(events: Iterable[Event], width: int) -> str:
+    """The events as lines of at most so many columns, each day under its date."""
+    out = list[str]()
+    for day, lines in groupby(_lines(events), lambda x: day_text(x.first.time)):
+        out.append(day)
+        for line in lines:
+            out += wrap(
+                _text(line)[: width * 40], width, f"{clock_text(line.first.time)}  ", f"{_INDENT}  "
+            )
+    return "\n".join(out) or NOTHING
+
+
+def subject_text(subject: Subject) -> str:
+    """What an event is about, by its names."""
+    source = subject.shown_source
+    return source if subject.tool is None else f"{source}.{subject.tool}"
+
+
+def _lines(events: Iterable[Event]) -> Iterator[_Line]:
+    """What is told together: neighbours that are alike."""
+    for is_calls, group in groupby(events, lambda x: x.change == "called"):
+        found = list(group)
+        lines = [_Line(list(x)) for _, x in groupby(found, _call if is_calls else _likeness)]
+        if is_calls:
+            yield from _by_tool(found) if len(lines) > _MOST_CALLS else lines
+        else:
+            yield from _with_their_tools(lines)
+
+
+def _with_their_tools(lines: Iterable[_Line]) -> Iterator[_Line]:
+    """Sources joined with the tools that are there, or gone, just because they are."""
+    last: _Line | None = None
+    for line in lines:
+        if last is not None and _is_of(line, last):
+            last = replace(last, others=line.events)
+            continue
+        if last is not None:
+            yield last
+        last = line
+    if last is not None:
+        yield last
+
+
+def _is_of(tools: _Line, source: _Line) -> bool:
+    one, other = source.last, tools.first
+    if (one.subject, one.time, one.run) != (other.subject.anchor, other.time, other.run):
+        return False
+    match one.change, other.change:
+        case ("disconnected", "unavailable"):
+            return one.reason == other.reason
+        case ("reconnected" | "refreshed", "confirmed"):
+            return len(tools.events) == one.payload.get("tool_count")
+        case _:
+            return False
+
+
+def _likeness(event: Event) -> tuple[object, ...]:
+    """Equal for events that one line can tell of."""
+    subject, payload = event.subject, event.payload
+    about = (subject, payload.get("tool_count"))
+    if subject.tool is not None:
+        about = (subject.anchor, event.time)
+    return (*about, day_text(event.time), event.change, event.reason, event.source)
+
+
+def _call(event: Event) -> tuple[object, ...]:
+    return event.subject, day_text(event.time)
+
+
+def _by_tool(calls: Sequence[Event]) -> Iterable[_Line]:
+    found: dict[tuple[object, ...], list[Event]] = {}
+    for event in calls:
+        found.setdefault(_call(event), []).append(event)
+    return map(_Line, found.values())
+
+
+def _text(line: _Line) -> str:
+    if line.first.change == "called":
+        return f"{subject_text(line.first.subject)}: {_of_calls(line)}"
+    if line.first.subject.tool is None:
+        return f"{subject_text(line.first.subject)}: {_of_source(line)}"
+    return _of_tools(line)
+
+
+def _of_tools(line: _Line) -> str:
+    first = line.first
+    what = _OF_TOOLS.get(first.change, first.change)
+    if first.change == "accepted" and first.source == "executor":
+        what = _BY_FIRST_USE
+    why = f": {_short(first.reason)}" if first.reason else ""
+    if len(line.events) == 1:
+        return f"{subject_text(first.subject)}: {what}{why}"
+    names = [x.subject.tool or "" for x in line.events]
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    shown = f"{', '.join(names[:_MOST_NAMES])}{more}"
+    return (
+        f"{subject_text(first.subject.anchor)}: {count(len(names), 'tool')} {what}{why} ({shown})"
+    )
+
+
+def _of_source(line: _Line) -> str:
+    event, payload = line.first, line.first.payload
+    offered = count(int(payload.get("tool_count", 0)), "tool")
+    times = f" {len(line.events)} times" if len(line.events) > 1 else ""
+    as_before = ", as before" if line.others else ""
+    match event.change:
+        case "connected":
+            own = next((str(x) for k, x in payload.items() if k.endswith("_name")), "")
+            named = f" ({own})" if own not in ("", event.subject.source) else ""
+            over = f" over {payload['transport']}" if payload.get("transport") else ""
+            return f"connected for the first time{over}{named}, {offered}"
+        case "reconnected":
+            return f"connected again{times}, {offered}{as_before}"
+        case "refreshed":
+            return f"listed its tools again{times}, {offered}{as_before}"
+        case "left":
+            return f"closed by one process{times}; others have it still"
+        case "disconnected":
+            with_it = f", with {count(len(line.others), 'tool')}" if line.others else ""
+            return f"disconnected{with_it}: {_short(event.reason)}"
+        case "failed":
+            return f"failed{times}: {_short(event.reason)}"
+        case _:
+            return event.change
+
+
+def _of_calls(line: _Line) -> str:
+    seconds = [float(x.payload.get("seconds", 0.0)) for x in line.events]
+    errors = [x for x in (str(e.payload.get("error", "")) for e in line.events) if x]
+    took = seconds_text(max(seconds))
+    if len(line.events) == 1:
+        return f"failed after {took}: {_short(errors[0])}" if errors else f"called, {took}"
+    begin, end = clock_text(line.first.time), clock_text(line.last.time)
+    until = "" if begin == end else f" until {end}"
+    mean = seconds_text(sum(seconds) / len(seconds))
+    text = f"called {len(line.events):,} times{until}, {mean} each, {took} at most"
+    return f"{text}; {len(errors):,} failed, the last: {_short(errors[-1])}" if errors else text
+
+
+def _short(reason: str) -> str:
+    return one_line(reason, _MOST_REASON_CHARS)
+
+
+def change_json(change: ToolChanged) -> JsonObject:
+    """Every field, and the tool as names."""
+    return {
+        "kind": change.tool.kind.name,
+        "source": change.tool.source,
+        "tool": change.tool.tool,
+        "how": change.how,
+        "was": change.was and change.was.tool,
+        "lines": list(change.lines),
+    }
+
+
+def version_json(version: Version) -> JsonObject:
+    """Every field, the time in UTC."""
+    return {**asdict(version), "time": utc_text(version.time)}
+
+
+def changes_text(changes: Sequence[ToolChanged], width: int) -> str:
+    """What became of each tool, in lines of at most so many columns."""
+    lines = list[str]()
+    for how, group in groupby(sorted(changes, key=_rank), lambda x: x.how):
+        found = list(group)
+        if how in ("added", "removed"):
+            lines += _wrapped(f"{how}: {_names(found)}", width, "", "    ")
+            continue
+        for change in found:
+            lines += _wrapped(_head(change), width, "", "    ")
+            lines += _told(change.lines, width)
+    return "\n".join(lines) or NO_CHANGE
+
+
+def versions_text(versions: Sequence[Version], width: int) -> str:
+    """Every definition of a tool: since when it was so, and how it differed from the one before."""
+    lines = list[str]()
+    for number, version in enumerate(versions):
+        lines.append(f"{time_text(version.time)}  {'changed' if number else 'first seen'}")
+        lines += _told(version.lines, width)
+    return "\n".join(lines)
+
+
+def _rank(change: ToolChanged) -> int:
+    return ("changed", "renamed", "removed", "added").index(change.how)
+
+
+def _head(change: ToolChanged) -> str:
+    name = subject_text(change.tool)
+    if change.was is None:
+        return f"{name} changed"
+    return f"{name} is probably {subject_text(change.was)}, renamed"
+
+
+def _names(changes: Sequence[ToolChanged]) -> str:
+    names = [subject_text(x.tool) for x in changes[:_MOST_CAME_OR_WENT]]
+    left = len(changes) - len(names)
+    return ", ".join(names) + (f" and {left:,} more" if left else "")
+
+
+def _told(lines: Sequence[str], width: int) -> Iterator[str]:
+    left = len(lines) - _MOST_LINES
+    more = [f"and {left:,} more changes, which JSON has"] if left > 0 else []
+    for line in (*lines[:_MOST_LINES], *more):
+        yield from _wrapped(line, width, "    ", "      ")
+
+
+def _wrapped(line: str, width: int, first: str, after: str) -> list[str]:
+    return wrap(line[:_MOST_LINE_CHARS], width, first, after)

@@ -1,0 +1,108 @@
+"""Servers, their results, resources and prompts, and the store, as JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ..catalog.entry import Refreshed
+from ..console.text import count
+from ..core.events import SourceStatus
+from ..core.resources import Prompt, PromptMessage, Resource
+from ..core.results import ImagePart, ResourcePart, ToolResult, describe
+from ..core.tools import JsonObject
+from ..history.place import StoreStatus
+from .history import change_json, changes_text
+from .times import time_text
+
+
+def status_json(found: SourceStatus) -> JsonObject:
+    """How a server is doing: every field."""
+    return asdict(found)
+
+
+def status_text(found: SourceStatus) -> str:
+    """A server in a line or more: what it is, or why it cannot be used and what to do."""
+    lines = [f"{found.name}: {found.state}"]
+    if found.state == "ready":
+        lines[0] += f", {found.tool_count} tools in {found.connect_seconds or 0:.1f} s"
+        lines[0] += f", {found.transport}"
+        lines[0] += f", protocol {found.era}" if found.era else ""
+    if found.signed_in:
+        lines.append(f"  Signed in at {found.signed_in}")
+    if found.error:
+        lines.append(f"  {found.error}")
+        lines += [f"    stderr: {line}" for line in found.stderr_tail]
+    if found.next_step:
+        lines.append(f"  Next step: {found.next_step}")
+    return "\n".join([*lines, *(f"  Note: {note}" for note in found.notes)])
+
+
+def store_json(store: StoreStatus) -> JsonObject:
+    """Where the history is kept: every field."""
+    return asdict(store)
+
+
+def store_text(store: StoreStatus) -> str:
+    """Where the history is kept, or why nothing is remembered now."""
+    return f"History: not kept now. {store.error}" if store.error else f"History: {store.place}"
+
+
+def refreshed_json(one: Refreshed) -> JsonObject:
+    """What came of listing a server anew."""
+    return {
+        "server": one.server,
+        "tools": [x.key.name for x in one.tools],
+        "before": one.before and one.before.isoformat(),
+        "changes": None if one.changes is None else [change_json(x) for x in one.changes],
+        "error": one.error,
+        "trouble": one.trouble,
+    }
+
+
+def refreshed_text(one: Refreshed, width: int, indent: str = "") -> str:
+    """What came of a server in a line, and below it what changed, in lines of so many columns."""
+    if one.error:
+        return one.error
+    head = f"{one.server}: {count(len(one.tools), 'tool')}"
+    if one.changes is None:
+        return f"{head}. What changed is not known: {one.trouble}"
+    if one.before is None:
+        return f"{head}, listed for the first time"
+    if not one.changes:
+        return f"{head}; nothing changed since {time_text(one.before)}"
+    lines = changes_text(one.changes, width - len(indent)).splitlines()
+    head += f"; these changed since {time_text(one.before)}"
+    return "\n".join([head, *(indent + line for line in lines)])
+
+
+def result_json(result: ToolResult) -> JsonObject:
+    """The result of a tool; its `meta` is for programs that ask for it."""
+    return {
+        "is_error": result.is_error,
+        "text": result.text,
+        "structured": result.structured,
+        "parts": parts_json(result),
+        "notes": result.notes,
+    }
+
+
+def parts_json(result: ToolResult) -> list[JsonObject]:
+    """Every part of a result with its kind: text, image, audio, link, resource, unknown."""
+    kinds = (type(part).__name__.removesuffix("Part").lower() for part in result.parts)
+    return [{"kind": k, **asdict(p)} for k, p in zip(kinds, result.parts, strict=True)]
+
+
+def feature_json(found: Resource | ResourcePart | Prompt) -> JsonObject:
+    """Something that a server has besides tools: every field."""
+    return asdict(found)
+
+
+def message_json(message: PromptMessage) -> JsonObject:
+    """A prompt's message as a model takes it: with text, or a picture it may look at."""
+    content: str | Sequence[Any] = describe(message.content)
+    if isinstance(message.content, ImagePart):
+        url = f"data:{message.content.mime_type};base64,{message.content.data}"
+        content = [{"type": "image_url", "image_url": {"url": url}}]
+    return {"role": message.role, "content": content}

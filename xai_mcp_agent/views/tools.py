@@ -1,0 +1,204 @@
+"""Tools, their records, and what was decided about them, as JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+
+from ..catalog.entry import CatalogEntry
+from ..console.text import count, one_line, wrap
+from ..core.kinds import META, STATIC
+from ..core.schemas import signature
+from ..core.tools import JsonObject
+from ..history.event import Subject
+from ..history.records import Records, SourceRecord, ToolRecord, Usage, last_seen, state_of
+from ..policy.decisions import Choice
+from .history import NOTHING
+from .times import seconds_text, time_text, utc_text
+
+_DESCRIPTION_CHARS = 100
+_CHOSEN = {
+    ("enabled", True): "{} is switched on again.",
+    ("enabled", False): "{} is not switched off.",
+    ("disabled", True): "{} is switched off: no agent is offered it.",
+    ("disabled", False): "{} is switched off already.",
+    ("accepted", True): "{} is accepted as it is now.",
+    ("accepted", False): "{} has not changed since it was accepted.",
+}
+
+# What is said of one tool; a whole log as an error would bury the others.
+_MOST_CHARS = 400
+_KINDS = {STATIC: " (tools that are drawn)", META: " (tools of our own)"}
+
+
+def tool_json(entry: CatalogEntry) -> JsonObject:
+    """A tool for people and programs; what it does not say is None."""
+    tool = entry.require()
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "icons": [asdict(x) for x in tool.icons],
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+        "output_schema": tool.output_schema,
+        "annotations": asdict(tool.annotations),
+        "note": tool.note,
+        "is_enabled": entry.is_enabled,
+        "is_changed": entry.is_changed,
+    }
+
+
+def tool_text(entry: CatalogEntry) -> str:
+    """A tool in one line: how to call it, what was decided about it, and what it does."""
+    tool = entry.require()
+    said = marks_text(is_enabled=entry.is_enabled, is_changed=entry.is_changed)
+    marks = f" ({said})" if said else ""
+    first = (tool.description.strip().splitlines() or [""])[0]
+    short = first if len(first) <= _DESCRIPTION_CHARS else f"{first[:_DESCRIPTION_CHARS]}..."
+    titled = tool.title if tool.title and tool.title not in (tool.name, short) else ""
+    words = ". ".join(x.rstrip(".") if x == titled else x for x in (titled, short) if x)
+    call = f"{tool.name}({signature(tool.input_schema)})"
+    return f"{call}{marks}: {words}" if words else f"{call}{marks}"
+
+
+def marks_text(*, is_enabled: bool, is_changed: bool) -> str:
+    """What was decided about a tool; nothing where it is as usual."""
+    said = ("" if is_enabled else "switched off", "changed since it was accepted" * is_changed)
+    return ", ".join(x for x in said if x)
+
+
+def choice_json(choice: Choice) -> JsonObject:
+    """What a person decided about a tool: every field."""
+    return asdict(choice)
+
+
+def choice_text(choice: Choice) -> str:
+    """What was decided about a tool in a line, and a line for each thing that is different."""
+    said = _CHOSEN[choice.decision, choice.is_new].format(choice.tool)
+    return "\n".join((f"{choice.server}: {said}", *(f"  {line}" for line in choice.lines)))
+
+
+def records_text(records: Records, width: int, server: str | None = None) -> str:
+    """Each source with its tools, in lines of at most so many columns. `server`: only this one."""
+    out = list[str]()
+    for subject in _sources(records, server):
+        source = records.sources.get(subject)
+        tools = _tools_of(records, subject)
+        out += wrap(_source_line(subject, source, tools), width, "", "    ")
+        for tool in tools:
+            for number, line in enumerate(_tool_lines(tool, source)):
+                out += wrap(line, width, "      " if number else "  ", "      ")
+    return "\n".join(out) or NOTHING
+
+
+def records_json(records: Records, server: str | None = None) -> dict[str, list[JsonObject]]:
+    """The `servers` that have a record, and all `tools`. `server`: only this one."""
+    subjects = _sources(records, server)
+    return {
+        "servers": [_source_json(x) for x in map(records.sources.get, subjects) if x],
+        "tools": [
+            _tool_json(tool, records.sources.get(subject))
+            for subject in subjects
+            for tool in _tools_of(records, subject)
+        ],
+    }
+
+
+def usage_text(usage: Usage) -> str:
+    """How often it was called, how long that took, and what went wrong last."""
+    if not usage.calls:
+        return "never called"
+    text = f"{count(usage.calls, 'call')}, {seconds_text(usage.mean_seconds or 0)}"
+    if usage.calls > 1:
+        text += f" on average, 95 of 100 within {seconds_text(usage.p95_seconds or 0)}"
+    if usage.errors:
+        text += f"; {usage.errors:,} failed, the last: {_short(usage.last_error)}"
+    return text
+
+
+def _sources(records: Records, server: str | None) -> list[Subject]:
+    """The sources there are, those that have no record of their own first."""
+    found = {*records.sources, *(x.anchor for x in records.tools)}
+    wanted = (x for x in found if server in (None, x.shown_source))
+    return sorted(wanted, key=lambda x: (x.kind.connects, x.source, x.kind.name))
+
+
+def _tools_of(records: Records, source: Subject) -> list[ToolRecord]:
+    """Its tools by name, those that are gone last."""
+    own = records.sources.get(source)
+    found = (x for x in records.tools.values() if x.subject.anchor == source)
+    return sorted(found, key=lambda x: (state_of(x, own) == "gone", x.name))
+
+
+def _source_line(subject: Subject, source: SourceRecord | None, tools: list[ToolRecord]) -> str:
+    there = sum(state_of(x, source) != "gone" for x in tools)
+    offered = count(there, "tool")
+    if source is None:
+        return f"{subject.shown_source}{_KINDS.get(subject.kind, '')}: {offered}"
+    name = source.name if source.title in ("", source.name) else f"{source.name} ({source.title})"
+    if source.is_connected:
+        error = f". Last error: {_short(source.last_error)}" if source.last_error else ""
+        return f"{name}: connected, {offered}{error}"
+    if source.last_sync is None:
+        return f"{name}: never connected: {_short(source.last_error)}"
+    since = f" since {time_text(x)}" if (x := source.disconnected_since) else ""
+    error = f" Since then: {_short(source.last_error)}" if source.last_error else ""
+    return f"{name}: {offered}, not connected{since}: {_short(source.reason)}{error}"
+
+
+def _tool_lines(tool: ToolRecord, source: SourceRecord | None) -> Iterator[str]:
+    yield f"{tool.name}: {_marks(tool)}{usage_text(tool.usage)}"
+    if state_of(tool, source) == "gone":
+        since = f" since {time_text(x)}" if (x := tool.unavailable_since) else ""
+        yield f"gone{since}: {_short(tool.reason)}"
+
+
+def _marks(tool: ToolRecord) -> str:
+    is_changed = tool.accepted not in ("", tool.definition)
+    said = marks_text(is_enabled=tool.is_enabled, is_changed=is_changed)
+    return f"{said}; " if said else ""
+
+
+def _source_json(record: SourceRecord) -> JsonObject:
+    return {
+        "name": record.name,
+        "kind": record.subject.kind.name,
+        "is_connected": record.is_connected,
+        "title": record.title,
+        "transport": record.transport,
+        "tool_count": record.tool_count,
+        "inventory": record.inventory,
+        "created": utc_text(record.created),
+        "last_sync": utc_text(record.last_sync),
+        "last_error": record.last_error,
+        "disconnected_since": utc_text(record.disconnected_since),
+        "reason": record.reason,
+    }
+
+
+def _tool_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
+    usage = record.usage
+    return {
+        "name": record.name,
+        "server": record.subject.shown_source,
+        "kind": record.subject.kind.name,
+        "state": state_of(record, source),
+        "unavailable_since": utc_text(record.unavailable_since),
+        "reason": record.reason,
+        "is_enabled": record.is_enabled,
+        "created": utc_text(record.created),
+        "updated": utc_text(record.updated),
+        "last_seen": utc_text(last_seen(record, source)),
+        "definition": record.definition,
+        "accepted": record.accepted,
+        "calls": usage.calls,
+        "errors": usage.errors,
+        "last_error": usage.last_error,
+        "last_executed": utc_text(usage.last_executed),
+        "mean_seconds": usage.mean_seconds,
+        "p95_seconds": usage.p95_seconds,
+    }
+
+
+def _short(text: str) -> str:
+    return one_line(text, _MOST_CHARS)
