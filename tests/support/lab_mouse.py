@@ -41,11 +41,15 @@ class Mouse:
     def click(self, x: float, y: float) -> None:
         """Click a place of the canvas."""
         area = self._canvas.area()
+        assert x < area["width"], f"{x:g} is beside the canvas"
+        assert y < area["height"], f"{y:g} is below the canvas"
         self._page.mouse.click(area["x"] + x, area["y"] + y)
 
     def move(self, name: str, x: float, y: float) -> None:
-        """Drag a node to this place."""
-        self._drag(_grip(self._canvas.node(name)), self._at(x + _GRIP, y + _GRIP))
+        """Drag a node to this place; fails if it lies elsewhere afterwards."""
+        node = self._canvas.node(name)
+        self._drag(_grip(node), self._at(x + _GRIP, y + _GRIP))
+        wait_until(lambda: self._lies_at(node, x, y), f"{name} lies at ({x:g}, {y:g})")
 
     def drop(self, name: str, x: float, y: float) -> None:
         """Drag a node from the palette to this place."""
@@ -99,6 +103,10 @@ class Mouse:
 
     def _port(self, node: str, port: str) -> Locator:
         return self._canvas.node(node).locator(f'div.port[data-name="{port}"]')
+
+    def _lies_at(self, node: Locator, x: float, y: float) -> bool:
+        place, (wanted_x, wanted_y) = _place(node), self._at(x, y)
+        return abs(place["x"] - wanted_x) < 2 * _GRIP and abs(place["y"] - wanted_y) < 2 * _GRIP
 
     def _at(self, x: float, y: float) -> tuple[float, float]:
         area = self._canvas.area()

@@ -49,7 +49,7 @@ def test_a_newcomer_draws_an_agent_and_it_answers(
 def place_nodes(mouse: Mouse) -> None:
     """Put all nodes side by side, with room between them."""
     # Both are selected in an empty workflow, and would be moved together.
-    mouse.click(400, 500)
+    mouse.click(400, 300)
     mouse.move("Start", 20, 60)
     mouse.move("Finish", 1060, 60)
     for name, x in zip(FLOW[1:-1], (180, 390, 600, 810), strict=True):
