@@ -110,13 +110,24 @@ def test_only_component_files_stand_at_the_top_of_the_package() -> None:
     assert {name for name in names if not name.endswith("_components.py")} == set()
 
 
-def test_importing_the_package_loads_nothing_heavy() -> None:
-    code = "import sys, xai_mcp_agent; print(*{name.partition('.')[0] for name in sys.modules})"
+def modules_after(code: str) -> set[str]:
+    """What is loaded in a fresh Python that ran this, by the names of the whole packages."""
+    shown = "import sys; print(*{x.partition('.')[0] for x in sys.modules})"
     done = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-c", f"{code}; {shown}"],
         cwd=PACKAGE.parent, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
     )  # fmt: skip
-    assert HEAVY & set(done.stdout.split()) == set()
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    assert HEAVY & modules_after("import xai_mcp_agent") == set()
+
+
+def test_importing_all_component_files_loads_nothing_heavy_but_xircuits() -> None:
+    files = ", ".join(f"{PACKAGE.name}.{x.stem}" for x in sorted(PACKAGE.glob("*_components.py")))
+    beside = modules_after("import xai_components.base")
+    assert HEAVY & (modules_after(f"import {files}") - beside) == set()
 
 
 TOYS = {

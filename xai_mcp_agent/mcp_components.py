@@ -3,7 +3,6 @@
 from xai_components.base import Component, InArg, InCompArg, OutArg, xai_component
 
 from xai_mcp_agent import canvas
-from xai_mcp_agent.views.servers import parts_json
 
 
 @xai_component(color="rgb(0, 128, 96)")
@@ -65,6 +64,9 @@ class MCPCallTool(Component):
     is_error: OutArg[bool]
 
     def execute(self, ctx) -> None:
+        # Here: a component file loads nothing heavy.
+        from xai_mcp_agent.views.servers import parts_json
+
         result = canvas.servers.call_tool(
             ctx,
             self.server_name.value,
