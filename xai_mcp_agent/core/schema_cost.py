@@ -67,18 +67,12 @@ class SchemaCost:
         self.compiling = graph.compiling
         """Of its patterns, in units of about 0.2 microseconds."""
         self.has_patterns_for_names = graph.has_patterns_for_names
-        self._steps = _Levels(graph.nodes, lambda node: node.weight)
-        self._matching = _Levels(graph.nodes, lambda node: node.matching)
-        if any(self._steps.at(depth) > _MAX_STEPS for depth in range(_FIRST_LEVELS)):
-            raise TooCostly("its references and choices multiply to more than can be checked")
-
-    def steps(self, depth: int) -> int:
+        self.steps = _Levels(graph.nodes, lambda node: node.weight).at
         """For one value that is so deep in another."""
-        return self._steps.at(depth)
-
-    def matching(self, depth: int) -> int:
+        self.matching = _Levels(graph.nodes, lambda node: node.matching).at
         """For one character of a text that is so deep: states of all patterns that may apply."""
-        return self._matching.at(depth)
+        if any(self.steps(depth) > _MAX_STEPS for depth in range(_FIRST_LEVELS)):
+            raise TooCostly("its references and choices multiply to more than can be checked")
 
 
 class Work:
@@ -96,17 +90,26 @@ class Work:
             if parts > _MAX_VALUES or steps >= _ENDLESS:
                 self.steps = _ENDLESS
                 break
-            objects = cast(list[JsonObject], [x for x in level if isinstance(x, dict)])
             self.steps += len(level) * steps
             if matching:  # where a value is, its name is matched too
                 texts = [x for x in level if isinstance(x, str)]
                 names = map(str, chain.from_iterable(above))
                 self.matching += sum(map(len, chain(texts, names))) * matching
-            most_steps, depth, above = max(most_steps, steps), depth + 1, objects
-            lists = cast(list[list[Any]], [x for x in level if isinstance(x, list)])
-            level = [*chain.from_iterable(x.values() for x in objects)]
-            level += chain.from_iterable(lists)
+            most_steps, depth = max(most_steps, steps), depth + 1
+            level, above = _next_level(level)
         self.quoted = parts * most_steps
+
+
+def _next_level(level: list[Any]) -> tuple[list[Any], list[JsonObject]]:
+    """All values that are directly in these, and those of these that are objects."""
+    inner, objects = list[Any](), list[JsonObject]()
+    for value in level:
+        if isinstance(value, dict):
+            objects.append(found := cast(JsonObject, value))
+            inner += found.values()
+        elif isinstance(value, list):
+            inner += cast(list[Any], value)
+    return inner, objects
 
 
 def compiling_cost(pattern: str) -> int:
@@ -307,6 +310,8 @@ class _Levels:
 
     def at(self, depth: int) -> int:
         """What one value so deep costs at most."""
+        if depth < len(self._found):
+            return self._found[depth]
         if depth >= max(_MAX_COUNTING // len(self._nodes), _FIRST_LEVELS):
             return _ENDLESS
         while len(self._found) <= depth:
