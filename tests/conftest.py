@@ -16,7 +16,10 @@ from xai_mcp_agent.history.place import IN_MEMORY, Place
 
 from .support import databases
 from .support.environments import build_package
+from .support.stalls import watching_all_loops
 from .support.warm_python import kept_warm
+
+_MAX_STEP_SECONDS = 0.1  # of the processor, in any loop
 
 # What takes long begins first, so that the processes end at about the same time.
 _LONGEST_FIRST = (
@@ -81,6 +84,14 @@ def _usual_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What runs print does not depend on what the person likes who runs the tests."""
     for name in ("XAI_MCP_SHOW", "FORCE_COLOR", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def _no_loop_stands_still() -> Iterator[None]:
+    """Whatever a model, a server or a file says: other agents and servers go on meanwhile."""
+    with watching_all_loops() as stalls:
+        yield
+    assert stalls.longest_step_seconds < _MAX_STEP_SECONDS
 
 
 class _ByFile(LoadScopeScheduling):

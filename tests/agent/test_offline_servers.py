@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
+import jsonschema  # noqa: F401  # by the SDK's client in the middle of a call, for a second
 import pytest
 from mcp import Client
 
@@ -74,7 +76,8 @@ async def bundled(*names: str) -> AsyncIterator[House]:
     house = House()
     async with AsyncExitStack() as stack:
         for name in names:
-            client = await stack.enter_async_context(Client(server_of(name)))
+            server = await anyio.to_thread.run_sync(server_of, name)  # it imports for long
+            client = await stack.enter_async_context(Client(server))
             await house.add(name.removesuffix("_tools"), client)
         yield house
 

@@ -285,6 +285,27 @@ def test_an_import_that_does_not_end_is_left(file: Path, gate: None) -> None:
     assert "startTimeout" in error.next_step
 
 
+def test_a_disk_that_hangs_holds_only_its_own_file(
+    file: Path, gate: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was offered before goes on, and the loop with everybody else."""
+    stat, hangs = os.stat, threading.Event()
+
+    def slow(path: Any, *args: Any, **more: Any) -> os.stat_result:
+        in_main = threading.current_thread() is threading.main_thread()
+        if path == str(file) and hangs.is_set() and not in_main:
+            GATE.wait()
+        return stat(path, *args, **more)
+
+    monkeypatch.setattr(os, "stat", slow)
+    with offering(file, "def f(): return 'fine'\n", startTimeout=0.2) as bridge:
+        assert bridge.call_tool("it", "f").text == "fine"
+        hangs.set()
+        assert bridge.call_tool("it", "f").text == "fine"
+        with pytest.raises(SourceFailed, match="whether its disk answers"):
+            bridge.refresh("it")
+
+
 def test_a_failing_import_leaves_nothing_behind(file: Path) -> None:
     before = {x for x in sys.modules if x.startswith("_xai_mcp_functions")}
     failure_of("1 / 0\n", file)

@@ -6,7 +6,8 @@ import asyncio
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,7 +39,7 @@ class Stalls:
 
     async def run(self, _engine: object) -> None:
         """Look until cancelled, on the loop that is to be watched."""
-        with _collecting() as collected, _timed_steps(self._note_step, collected):
+        with _timed_steps(self._note_step, threading.get_ident()):
             while True:
                 wall, process, self._stolen = (
                     time.monotonic(),
@@ -73,41 +74,47 @@ def watching(bridge: Bridge) -> Iterator[Stalls]:
 
 
 @contextmanager
-def _timed_steps(note: Callable[[float], None], collected: Callable[[], float]) -> Iterator[None]:
-    """Tell how long each step of this thread's loop computes, without collecting garbage."""
-    usual, loop = asyncio.Handle._run, threading.get_ident()
-
-    def timed(handle: asyncio.Handle) -> None:
-        if threading.get_ident() != loop:
-            return usual(handle)
-        began, garbage = time.thread_time(), collected()
-        usual(handle)
-        return note(time.thread_time() - began - (collected() - garbage))
-
-    asyncio.Handle._run = timed  # asyncio tells this only in its debug mode, and of the wall clock
-    try:
-        yield
-    finally:
-        asyncio.Handle._run = usual
+def watching_all_loops() -> Iterator[Stalls]:
+    """How long the steps of any loop of this process were in the block, the tests' own included."""
+    stalls = Stalls()
+    with _timed_steps(stalls._note_step):
+        yield stalls
 
 
 @contextmanager
-def _collecting() -> Iterator[Callable[[], float]]:
-    """How many seconds this thread has spent with collecting garbage so far."""
-    seconds, began, thread = 0.0, 0.0, threading.get_ident()
+def _timed_steps(note: Callable[[float], None], thread: int | None = None) -> Iterator[None]:
+    """Tell how long each step of this thread's loop, or of any, computes, garbage apart."""
+    usual = asyncio.Handle._run
+
+    def timed(handle: asyncio.Handle) -> None:
+        here = threading.get_ident()
+        if thread not in (None, here):
+            return usual(handle)
+        began, garbage = time.thread_time(), collected[here]
+        usual(handle)
+        return note(time.thread_time() - began - (collected[here] - garbage))
+
+    with _collecting() as collected:
+        # asyncio tells this only in its debug mode, and of the wall clock.
+        asyncio.Handle._run = timed
+        try:
+            yield
+        finally:
+            asyncio.Handle._run = usual
+
+
+@contextmanager
+def _collecting() -> Iterator[Mapping[int, float]]:
+    """How many seconds each thread has spent with collecting garbage so far."""
+    seconds: dict[int, float] = defaultdict(float)
 
     def note(phase: str, _: object) -> None:
-        nonlocal seconds, began
-        if threading.get_ident() != thread:
-            return
-        if phase == "start":
-            began = time.thread_time()
-        else:
-            seconds += time.thread_time() - began
+        now = time.thread_time()
+        seconds[threading.get_ident()] += now if phase == "stop" else -now
 
     gc.callbacks.append(note)
     try:
-        yield lambda: seconds
+        yield seconds
     finally:
         gc.callbacks.remove(note)
 

@@ -22,6 +22,11 @@ OBJECT = {"type": "object"}
 ANSWER = '{"jsonrpc": "2.0", "id": ID, "result": %s}'
 
 
+@pytest.fixture(autouse=True)
+def _no_loop_stands_still() -> None:
+    """Each test here looks itself; a result at the limit of its size may take its 0.1 s."""
+
+
 @contextmanager
 def watched(folder: Path, *tools: dict[str, Any]) -> Iterator[tuple[Bridge, Stalls]]:
     """A bridge with a server that offers these, and how still its loop stands from the start."""

@@ -168,13 +168,24 @@ class FunctionSource:
         async with self._importing:
             if self._state == "closed":
                 raise SourceFailed(self.name, _CLOSED, "Run the workflow again.")
-            stamp = _stamp(self._settings.file)
+            stamp = await self._stamp_now()
             if stamp != self._stamp or self._file is None or (once_more and self._error):
                 await self._import(stamp)
             if self._error is not None:
                 raise _again(self._error)
             assert self._file is not None
             return self._inventory(self._file)
+
+    async def _stamp_now(self) -> object:
+        """In a thread, as the import: the file's disk may hang."""
+        file, limit = self._settings.file, self._settings.start_timeout_seconds
+        try:
+            return await self._threads.run(partial(_stamp, file), limit)
+        except TimeoutError as cause:
+            problem = f"looking whether {file} has changed did not end within {limit:g} s."
+            raise SourceFailed(self.name, problem, "Look whether its disk answers.") from cause
+        except TooManyLeft as cause:
+            raise self._too_many() from cause
 
     async def _import(self, stamp: object) -> None:
         started = anyio.current_time()
