@@ -139,3 +139,26 @@ def test_calls_that_meet_the_end_get_their_result_or_are_told():
         caller.join(10)
     assert len(ends) == 8
     assert all("bridge" in end and "closed" in end for end in ends)
+
+
+def test_a_loop_that_cannot_start_says_why(monkeypatch: pytest.MonkeyPatch):
+    """Too many open files, say."""
+
+    def no_loop() -> None:
+        raise OSError("Too many open files")
+
+    monkeypatch.setattr("xai_mcp_agent.bridge.portal._new_loop", no_loop)
+    with pytest.raises(RuntimeError, match="did not start: Too many open files"):
+        Portal(stay)
+
+
+def test_a_new_thread_is_never_taken_for_the_one_that_has_ended():
+    """Threads get the numbers of those that have ended."""
+    with portal() as closed:
+        pass
+    taken: list[bool] = []
+    for _ in range(5):
+        other = threading.Thread(target=lambda: taken.append(closed.is_here))
+        other.start()
+        other.join()
+    assert taken == [False] * 5

@@ -306,6 +306,52 @@ def test_a_disk_that_hangs_holds_only_its_own_file(
             bridge.refresh("it")
 
 
+def test_an_import_belongs_to_nobody_who_waits_for_it(file: Path, gate: None) -> None:
+    """Who gives up loses no change, and starts no second import."""
+    begun = file.with_name("begun")
+    note = f"with open({str(begun)!r}, 'a') as file: file.write('x')\n"
+    with offering(file, "def f(): return 'old'\n") as bridge:
+        assert bridge.call_tool("it", "f").text == "old"
+        change(file, f"{note}{HANGING}def f(): return 'new'\n")
+        for _ in range(2):
+            with pytest.raises(SourceFailed, match="not"):
+                bridge.call_tool("it", "f", timeout_seconds=0.2)
+        GATE.set()
+        assert bridge.call_tool("it", "f").text == "new"
+    assert begun.read_text(encoding="ascii") == "x"
+
+
+def test_nothing_is_kept_of_a_file_that_changed_or_was_closed(file: Path) -> None:
+    before = {x for x in sys.modules if x.startswith("_xai_mcp_functions")}
+    with offering(file, "def f(): return 1\n") as bridge:
+        bridge.list_tools("it")
+        change(file, "def f(): return 2\n")
+        assert bridge.call_tool("it", "f").text == "2"
+    assert {x for x in sys.modules if x.startswith("_xai_mcp_functions")} <= before
+
+
+def test_what_ends_python_in_an_annotation_costs_its_function(file: Path) -> None:
+    text = (
+        "import sys\nclass Odd:\n    @classmethod\n"
+        "    def __get_pydantic_core_schema__(cls, *_): sys.exit(3)\n"
+        "def f(x: Odd): ...\ndef g(): return 'fine'\n"
+    )
+    with offering(file, text) as bridge:
+        assert bridge.call_tool("it", "g").text == "fine"
+        assert "f is left out" in status_of(bridge, "it").notes[0]
+
+
+def test_no_key_of_the_environment_is_in_what_a_file_says(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_SERVICE_API_KEY", "verysecretvalue12345")
+    key = "import os\nKEY = os.environ['SOME_SERVICE_API_KEY']\n"
+    error = failure_of(f"{key}raise RuntimeError('401 for ' + KEY)\n", file)
+    assert "401 for ***" in error.problem
+    with offering(file, f"{key}def f(): raise RuntimeError('401 for ' + KEY)\n") as bridge:
+        assert "401 for ***" in bridge.call_tool("it", "f").text
+
+
 def test_a_failing_import_leaves_nothing_behind(file: Path) -> None:
     before = {x for x in sys.modules if x.startswith("_xai_mcp_functions")}
     failure_of("1 / 0\n", file)

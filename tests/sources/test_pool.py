@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Small:
-    """A source without tools. `broken`, `failing` and `clumsy` ones behave so, others well."""
+    """A source without tools. `broken`, `failing`, `clumsy` and, first, `deaf` ones behave so."""
 
     def __init__(self, name: str, log: list[str]) -> None:
         self.name = name
@@ -32,6 +32,8 @@ class Small:
 
     async def own(self, observer: Observer) -> None:
         self.log.append(f"{self.name} begins")
+        if self.name == "deaf" and len(self.log) == 1:
+            await anyio.sleep_forever()
         if self.name == "broken":
             raise RuntimeError("a mistake of ours")
         self.state = "ready"
@@ -143,3 +145,17 @@ async def test_one_that_is_started_again_waits_until_the_first_has_ended():
 async def test_stopping_what_was_never_started_is_harmless():
     async with pool_of_small_sources([]) as pool:
         await pool.stop("nobody")
+
+
+async def test_who_gives_up_stopping_a_deaf_one_leaves_nobody_waiting():
+    """An interrupt of `disconnect`, say."""
+    log: list[str] = []
+    async with pool_of_small_sources(log) as pool:
+        pool.start("deaf")
+        await anyio.wait_all_tasks_blocked()
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await pool.stop("deaf")
+        pool.start("deaf")
+        while len(log) < 2:
+            await anyio.lowlevel.checkpoint()

@@ -64,7 +64,7 @@ class Engine:
         self.signing_in: dict[str, Access] = {}  # while somebody does, by server
         self.one_sign_in = defaultdict[str, anyio.Lock](anyio.Lock)  # at a time, by server
         self.catalog = Catalog(recorder)
-        self.decisions = Decisions(recorder, self.catalog, settings.secrets.redact)
+        self.decisions = Decisions(recorder, self.catalog, recorder.mask)
         self.pool = SourcePool(self._make_source, _Observers(recorder, self.catalog))
         self.definitions = Definitions()
         self.calls = CallPipeline(self.decisions, recorder, self._current, self.is_pinned)
@@ -322,7 +322,7 @@ class Engine:
             )
         updates = self._updates.setdefault(name, UpdateListeners())
         access = self.signing_in.get(name, self.access)
-        context = SourceContext(self.settings.secrets.redact, self._host, updates, access)
+        context = SourceContext(self.recorder.mask, self._host, updates, access)
         return make_source(settings, context)
 
 

@@ -16,21 +16,23 @@ class HistoryFlush:
 
     def __init__(self, recorder: HistoryRecorder) -> None:
         self._recorder = recorder
-        self._written: Future[None] | None = None
+        self._late: Future[None] | None = None
 
     async def wait(self) -> None:
         """Wait for a moment at most, and not at all for a store that was too slow just now.
 
         Trouble with the store is told by whoever writes there, and no concern of a run.
         """
-        is_late = self._written is not None and not self._written.done()
+        is_late = self._late is not None and not self._late.done()
         if is_late or not self._recorder.place.is_lasting:
             return
-        self._written = self._recorder.settled()
-        written = asyncio.wrap_future(self._written)
+        asked = self._recorder.settled()
+        written = asyncio.wrap_future(asked)
         written.add_done_callback(_take_note)
         # Waits without an end to what it waits for: the next one sees that it is late.
         await asyncio.wait([written], timeout=_SETTLE_SECONDS)
+        if not asked.done():
+            self._late = asked
 
 
 def _take_note(written: asyncio.Future[None]) -> None:

@@ -47,6 +47,7 @@ class Portal:
         self._has_loop = False
         self._started = threading.Event()
         self._closing = False
+        self._failure: BaseException | None = None  # of the start
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name="xai-mcp-bridge", daemon=True)
         _open_portals.add(self)
@@ -54,6 +55,9 @@ class Portal:
             self._thread.start()
             if not self._started.wait(_START_SECONDS):
                 raise RuntimeError("The bridge's event loop did not start.")
+            if self._failure is not None:
+                said = f"The bridge's event loop did not start: {self._failure}"
+                raise RuntimeError(said) from self._failure
         except BaseException:
             self.begin_to_close()  # an interrupt: nobody will have this portal, or close it
             raise
@@ -66,7 +70,7 @@ class Portal:
     @property
     def is_here(self) -> bool:
         """Whether the caller is in the portal's own thread, on its loop."""
-        return threading.get_ident() == self._thread.ident
+        return threading.current_thread() is self._thread
 
     def call(self, make: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
         """Run a coroutine function on the loop and wait for its result.
@@ -176,7 +180,13 @@ class Portal:
             call.cancel()
 
     def _run(self) -> None:
-        anyio.run(self._park, backend="asyncio", backend_options={"loop_factory": _new_loop})
+        try:
+            anyio.run(self._park, backend="asyncio", backend_options={"loop_factory": _new_loop})
+        except BaseException as cause:
+            if self._started.is_set():
+                raise
+            self._failure = cause
+            self._started.set()
 
     async def _park(self) -> None:
         self._stop = anyio.Event()

@@ -88,9 +88,11 @@ class SourcePool:
         owner = self._owners[name]
         owner.is_told = True
         source.stop()
-        with anyio.move_on_after(_STOP_SECONDS):
-            await owner.ended.wait()
-        owner.scope.cancel()
+        try:
+            with anyio.move_on_after(_STOP_SECONDS):
+                await owner.ended.wait()
+        finally:
+            owner.scope.cancel()
 
     def running(self) -> Mapping[str, Source]:
         """The sources that were asked for so far."""

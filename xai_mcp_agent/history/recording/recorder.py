@@ -48,8 +48,9 @@ _HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
 class HistoryRecorder:
     """An `Observer` that writes down what it is told of. Used from any thread.
 
-    `mask` hides what is secret in the words of strangers. `record` says what is kept of calls
-    (`arguments`, `results`); in that are hidden the `secrets`, and what looks like one.
+    `mask` hides what is secret in the words of strangers, everywhere in its bridge. `record` says
+    what is kept of calls (`arguments`, `results`); in that are hidden the `secrets`, and what looks
+    like one.
     What a person should know of its trouble is given to `warn`, in a thread of its own.
     """
 
@@ -71,7 +72,7 @@ class HistoryRecorder:
         self._just_connected: set[str] = set()
         self._forced: set[str] = set()
         self._seeded: dict[Subject, Tool] = {}
-        self._mask = mask
+        self.mask = mask
         self._record = record
         known = [secrets] if secrets else []
         self._redactor = Redactor(known, guesses=True, environ=os.environ if record else {})
@@ -91,10 +92,10 @@ class HistoryRecorder:
             case InventoryChanged(source, inventory):
                 self._listed(source, inventory)
             case SourceLost(source, reason):
-                self._writer.report(Lost(self._subject(source), _now(), self._mask(reason)))
+                self._writer.report(Lost(self._subject(source), _now(), self.mask(reason)))
             case SourceUnreachable(source, problem, kind):
                 self._kinds[source] = kind
-                self._writer.report(Failed(self._subject(source), _now(), self._mask(problem)))
+                self._writer.report(Failed(self._subject(source), _now(), self.mask(problem)))
 
     @contextmanager
     def writing_all(self, source: str) -> Generator[None]:
@@ -126,7 +127,7 @@ class HistoryRecorder:
         """A call is over. `error` is empty when it went well."""
         subject = self.subject(key)
         if error:
-            error = redact_beginning(error, self._mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
+            error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
         text = self._redactor.short(result.text) if result and RESULTS in self._record else None
         self._writer.report(Called(subject, _now(), seconds, error, given, text))
@@ -189,7 +190,7 @@ class HistoryRecorder:
             Listed(
                 self._subject(source), _now(), inventory.tools, just_connected,
                 transport=session.transport if session else "",
-                title=self._mask(session.title) if session else "",
+                title=self.mask(session.title) if session else "",
                 is_forced=is_forced,
                 disabled=inventory.disabled,
             )

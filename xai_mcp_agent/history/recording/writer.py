@@ -341,14 +341,20 @@ class HistoryWriter:
             self._trouble = reason
         if str(reason) not in self._said:
             self._said.add(str(reason))
-            self._warn(f"{reason} {_GOES_ON}")
+            self._tell(f"{reason} {_GOES_ON}")
         for question in self._waiting.take_questions():
             question.refuse(reason)
 
     def _say_what_is_left_out(self) -> None:
         if self._waiting.left_out and not self._has_said_left_out:
             self._has_said_left_out = True
-            self._warn("So much waits to be written into the history that the oldest is left out.")
+            self._tell("So much waits to be written into the history that the oldest is left out.")
+
+    def _tell(self, text: str) -> None:
+        try:
+            self._warn(text)
+        except Exception:  # stdout may be closed
+            logger.exception("A warning about the history could not be told: %s", text)
 
     def _end(self) -> None:
         with self._asking:  # nobody asks any more: it is closing

@@ -29,6 +29,11 @@ class FunctionFile:
     functions: dict[str, Function]
     notes: tuple[str, ...]
     disabled: tuple[str, ...]
+    module: str
+
+    def forget(self) -> None:
+        """Let go of the module: nobody imports anything from it any more."""
+        sys.modules.pop(self.module, None)
 
 
 def read_functions(settings: FunctionSettings) -> FunctionFile:
@@ -47,10 +52,10 @@ def read_functions(settings: FunctionSettings) -> FunctionFile:
             continue
         try:
             functions[name] = Function.of(settings.name, name, settings.file, run)
-        except Exception as cause:  # noqa: BLE001 - a person's types; the others can be used
+        except BaseException as cause:  # noqa: BLE001 - a person's types; the others can be used
             notes.append(f"{name} is left out, its types cannot be understood: {_first(cause)}")
     off = tuple(x for x in settings.disabled_tools if x in wanted and x not in settings.exclude)
-    return FunctionFile(functions, tuple(notes), off)
+    return FunctionFile(functions, tuple(notes), off, module.__name__)
 
 
 def _imported(settings: FunctionSettings) -> ModuleType:
@@ -111,5 +116,5 @@ def _unknown(settings: FunctionSettings, found: dict[str, Any]) -> Iterator[str]
             yield f"`{key}` names {name!r}, which the file does not define. {hint}".rstrip()
 
 
-def _first(cause: Exception) -> str:
+def _first(cause: BaseException) -> str:
     return str(cause).strip().partition("\n")[0] or type(cause).__name__

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import anyio
+from anyio.abc import TaskGroup
 
 from ...core.errors import SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import (
@@ -31,8 +33,18 @@ _CLOSED = "it was closed."
 _SHORTEST_CALL_SECONDS = 0.1  # of a call's limit that is left after importing
 
 
+class _Import:
+    """One import of the file, as it was with this stamp."""
+
+    def __init__(self, stamp: object) -> None:
+        self.stamp = stamp
+        self.done = anyio.Event()
+
+
 class FunctionSource:
     """A `Source` over one file. Its code runs in threads, never on the event loop."""
+
+    _tasks: TaskGroup  # of the owner
 
     def __init__(self, settings: FunctionSettings, mask: Callable[[str], str]) -> None:
         self._settings = settings
@@ -41,7 +53,7 @@ class FunctionSource:
         self._state: SourceState = "idle"
         self._observer: Observer | None = None
         self._owned, self._stopping = anyio.Event(), anyio.Event()
-        self._importing = anyio.Lock()
+        self._import: _Import | None = None  # that is going on
         self._stamp: object = None  # of the file as it was imported last, or could not be
         self._file: FunctionFile | None = None
         self._error: SourceFailed | None = None
@@ -76,15 +88,16 @@ class FunctionSource:
     async def own(self, observer: Observer) -> None:
         """Import the file, and stay until stopped. Run by exactly one task."""
         self._observer, self._state = observer, "connecting"
-        self._owned.set()
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._import_first)
+            async with anyio.create_task_group() as self._tasks:
+                self._owned.set()
+                self._tasks.start_soon(self._import_first)
                 await self._stopping.wait()
-                tasks.cancel_scope.cancel()
+                self._tasks.cancel_scope.cancel()
         finally:
             self._state = "closed"
             if self._file is not None:
+                self._file.forget()
                 observer.notice(SourceLost(self.name, _CLOSED, on_purpose=True))
 
     def stop(self) -> None:
@@ -129,7 +142,7 @@ class FunctionSource:
             invocation.check()
         left = max(limit - (anyio.current_time() - started), _SHORTEST_CALL_SECONDS)
         try:
-            return await self._threads.run(partial(function.call, invocation.arguments), left)
+            result = await self._threads.run(partial(function.call, invocation.arguments), left)
         except TimeoutError as cause:
             raise ToolTimeout(
                 self.name,
@@ -139,6 +152,12 @@ class FunctionSource:
             ) from cause
         except TooManyLeft as cause:
             raise self._too_many() from cause
+        # What it raised may quote the environment; what it gave back is for the model.
+        return (
+            ToolResult.of_text(self._mask(result.text), is_error=True)
+            if result.is_error
+            else result
+        )
 
     def features(self, caller: Caller) -> None:
         """Functions are all that a file offers."""
@@ -165,16 +184,29 @@ class FunctionSource:
             SourceFailed: it cannot be imported, or it could not as it is now.
         """
         await self._owned.wait()
-        async with self._importing:
-            if self._state == "closed":
-                raise SourceFailed(self.name, _CLOSED, "Run the workflow again.")
-            stamp = await self._stamp_now()
-            if stamp != self._stamp or self._file is None or (once_more and self._error):
-                await self._import(stamp)
-            if self._error is not None:
-                raise _again(self._error)
-            assert self._file is not None
-            return self._inventory(self._file)
+        self._check_open()
+        stamp = await self._stamp_now()
+        if stamp != self._stamp or self._file is None or (once_more and self._error):
+            await self._imported(stamp)
+        if self._error is not None:
+            raise _again(self._error)
+        assert self._file is not None
+        return self._inventory(self._file)
+
+    async def _imported(self, stamp: object) -> None:
+        """Wait until the file was imported as it is now. It belongs to nobody who waits."""
+        while self._import and self._import.stamp != stamp:
+            await self._import.done.wait()
+        self._check_open()
+        if self._import is None:
+            self._import = _Import(stamp)
+            self._tasks.start_soon(self._do_import, self._import)
+        await self._import.done.wait()
+        self._check_open()
+
+    def _check_open(self) -> None:
+        if self._state == "closed":
+            raise SourceFailed(self.name, _CLOSED, "Run the workflow again.")
 
     async def _stamp_now(self) -> object:
         """In a thread, as the import: the file's disk may hang."""
@@ -187,14 +219,13 @@ class FunctionSource:
         except TooManyLeft as cause:
             raise self._too_many() from cause
 
-    async def _import(self, stamp: object) -> None:
+    async def _do_import(self, job: _Import) -> None:
         started = anyio.current_time()
-        self._stamp = stamp
         limit = self._settings.start_timeout_seconds
         was_connected = self._file is not None
         try:
             read = partial(read_functions, self._settings)
-            self._file = await self._threads.run(read, limit)
+            found = await self._threads.run(read, limit)
         except TimeoutError:
             problem = f"importing {self._settings.file} did not end within {limit:g} s."
             fix = "Look for what takes so long at the top of the file, or raise `startTimeout`."
@@ -204,11 +235,20 @@ class FunctionSource:
         except SourceFailed as error:
             self._failed(error)
         else:
+            self._use(replace(found, notes=tuple(map(self._mask, found.notes))))
             self._seconds, self._error = anyio.current_time() - started, None
             self._state = "ready"
             if not was_connected:
                 self._notice(SourceConnected(self.name, self._settings.transport, "", FUNCTIONS))
-            self._notice(InventoryChanged(self.name, self._inventory(self._file)))
+            self._notice(InventoryChanged(self.name, self._inventory(found)))
+        finally:
+            self._stamp, self._import = job.stamp, None
+            job.done.set()
+
+    def _use(self, found: FunctionFile | None) -> None:
+        if self._file is not None:
+            self._file.forget()
+        self._file = found
 
     def _failed(self, error: SourceFailed) -> None:
         self._error = SourceFailed(self.name, self._mask(error.problem), error.next_step)

@@ -28,7 +28,7 @@ class Threads:
         self._left: set[threading.Thread] = set()
 
     async def run(self, do: Callable[[], T], seconds: float) -> T:
-        """Wait for what `do` gives, so long. It must raise nothing that is not an `Exception`.
+        """Wait for what `do` gives, so long.
 
         Daemon threads: one that hangs must not keep Python from ending.
 
@@ -54,5 +54,6 @@ class Threads:
 def _settle(future: Future[T], do: Callable[[], T]) -> None:
     try:
         future.set_result(do())
-    except Exception as cause:  # noqa: BLE001 - whoever waits is told
-        future.set_exception(cause)
+    except BaseException as cause:  # noqa: BLE001 - whoever waits is told, and nobody is ended by it
+        told = cause if isinstance(cause, Exception) else RuntimeError(repr(cause))
+        future.set_exception(told)
