@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.fault_server import entry
+from xai_mcp_agent.canvas import servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.lease import bridge_of
@@ -108,3 +110,70 @@ def test_a_copy_of_ctx_is_still_one_run() -> None:
     ctx: Ctx = {}
     bridge = bridge_of(ctx)
     assert bridge_of(copy.deepcopy(ctx)) is bridge
+
+
+def settle(file: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
+    """Have the next run use this settings file, with the server `it`."""
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"mcpServers": {"it": entry(), **more}}), encoding="utf-8")
+    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
+
+
+def pid(ctx: Ctx) -> str:
+    """Of the server process that this run uses."""
+    return servers.call_tool(ctx, "it", "pid", {}, None).text
+
+
+def test_workflows_that_alternate_in_one_thread_share_their_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(tmp_path / "mcp_settings.json", monkeypatch)
+    runs: list[Ctx] = [{}, {}, {}]
+    assert len({pid(run) for _ in range(3) for run in runs}) == 1
+
+
+def test_workflows_with_other_settings_that_alternate_keep_their_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each works in a folder of its own."""
+    used: dict[str, set[str]] = {"one": set(), "other": set()}
+    runs: dict[str, Ctx] = {name: {} for name in used}
+    for name in used:
+        settle(tmp_path / name / "mcp_settings.json", monkeypatch)
+    for name in list(used) * 3:
+        monkeypatch.setenv("XAI_MCP_SETTINGS", str(tmp_path / name / "mcp_settings.json"))
+        used[name].add(pid(runs[name]))
+    assert [len(x) for x in used.values()] == [1, 1]
+    assert not used["one"] & used["other"]
+
+
+def test_short_runs_beside_one_that_goes_on_end_its_servers_once_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before it goes on nothing tells it from one that failed."""
+    settle(tmp_path / "mcp_settings.json", monkeypatch)
+    long: Ctx = {}
+    used = [pid(long)]
+    for _ in range(3):
+        pid({})
+        used.append(pid(long))
+    assert len(set(used)) <= 2
+    assert len(set(used[1:])) == 1
+    bridge = bridge_of(long)
+    for _ in range(6):  # it may have failed meanwhile
+        pid({})
+    assert not bridge.is_open
+
+
+def test_a_new_run_finds_what_was_changed_in_the_settings_since_one_that_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "mcp_settings.json"
+    settle(file, monkeypatch)
+    left: Ctx = {}
+    before = pid(left)
+    settle(file, monkeypatch, more=entry())
+    new: Ctx = {}
+    assert servers.call_tool(new, "more", "echo", {"text": "hi"}, None).text == "hi"
+    assert pid(new) != before
+    assert pid(left) == pid(new)

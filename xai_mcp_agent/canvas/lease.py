@@ -3,11 +3,13 @@
 There is one bridge per process and settings file. A run finds it through its `ctx`,
 which holds a `BridgeLease` on it; when the last hold is gone the bridge is closed.
 A run that ends drops its `ctx` and with it the hold. A run that failed in a notebook is kept
-alive by its traceback, so the next run in the same thread takes its hold away.
+alive by its traceback, so the next run in the same thread takes its hold along when it ends,
+unless that one was used meanwhile: then two runs alternate, and none ends the other's servers.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import threading
@@ -22,29 +24,38 @@ from ..bridge.engine import Engine
 from ..bridge.toolbox import Failure
 from ..console.screen import warn_beside_runs
 from ..settings.load import find_settings, load_settings
+from ..settings.models import Settings
 from .drawn_tools import drawn_in
 from .installation import warn_if_stale
 
 _KEY = "mcp_bridge"
+_SPARE_RUNS = 5  # more between two uses of a workflow is no alternation, or it failed
 # Reentrant: garbage collection may end a run in the middle of starting another.
 _lock = threading.RLock()
 _bridges: dict[str, Bridge] = {}
+_environs: weakref.WeakKeyDictionary[Bridge, dict[str, str]] = weakref.WeakKeyDictionary()
 _holds: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
+_uses = itertools.count()
 
 
 class BridgeLease:
     """One run's claim on a bridge. `busy` counts what is going on in the run right now.
 
+    `used` tells which of two was used later. One that `came_back` after it was taken may be left
+    unused by some later runs before it is taken again, as `spare` counts down.
     `failed` has the servers that an agent of the run could not use when it waited for them last.
     """
 
-    def __init__(self, name: str, bridge: Bridge) -> None:
+    def __init__(self, name: str, bridge: Bridge, *, came_back: bool) -> None:
         self.bridge = bridge
         self.name = name
         self.thread = threading.get_ident()
         self.busy = 0
+        self.came_back = came_back
+        self.spare = 0
+        self.used = began = next(_uses)
         self.failed: dict[str, Failure] = {}
-        self._finalizer = weakref.finalize(self, _release, name, bridge)
+        self._finalizer = weakref.finalize(self, _release, name, bridge, self.thread, began)
 
     @property
     def is_held(self) -> bool:
@@ -88,34 +99,51 @@ def _hold_of(ctx: Any) -> BridgeLease:
     hold = ctx.get(_KEY)
     # One that was taken away may still have an open bridge, but nobody keeps it open for this run.
     if not isinstance(hold, BridgeLease) or not hold.is_held or not hold.bridge.is_open:
-        hold = ctx[_KEY] = _take_hold()
+        came_back = isinstance(hold, BridgeLease)
+        if not came_back:
+            _tell_of_stale_components()
+            _end_outdated()
+        hold = ctx[_KEY] = _take_hold(came_back=came_back)
         # Before any server is started: what is drawn is there from the start.
         if drawn := drawn_in(ctx):
             hold.bridge.run(Engine.seed, drawn)
+    hold.used, hold.spare = next(_uses), _SPARE_RUNS * hold.came_back
     return hold
 
 
-def _take_hold() -> BridgeLease:
+def _take_hold(*, came_back: bool) -> BridgeLease:
     file = find_settings()
-    name = str(file.resolve()) if file else ""
-    _tell_of_stale_components()
-    for abandoned in _abandoned():
-        abandoned.release()
+    name = _name(file)
     with _lock:
         bridge = _bridges.get(name)
         if bridge is None or not bridge.is_open:
             bridge = _bridges[name] = _new_bridge(file)
-        hold = BridgeLease(name, bridge)
+            _environs[bridge] = dict(os.environ)
+        hold = BridgeLease(name, bridge, came_back=came_back)
         _holds.add(hold)
         return hold
 
 
-def _abandoned() -> list[BridgeLease]:
-    """Holds of earlier runs in this thread, which runs one workflow at a time."""
+def _end_outdated() -> None:
+    """Take the holds of earlier runs in this thread on what a new run would not find so now."""
     here = threading.get_ident()
+    file = find_settings()
     with _lock:  # another thread may be adding one
-        mine = [hold for hold in _holds if hold.thread == here]
-    return [hold for hold in mine if hold.is_held and not hold.busy]
+        mine = [x for x in _holds if x.thread == here and x.name == _name(file)]
+    for hold in [x for x in mine if x.is_held and not x.busy]:
+        if _environs.get(hold.bridge) != os.environ or _facts(hold.bridge.settings) != _facts(
+            load_settings(file)
+        ):
+            hold.release()
+
+
+def _facts(settings: Settings) -> tuple[Any, ...]:
+    """What makes settings the same as others."""
+    return settings.sources, list(settings.problems), settings.store, settings.record
+
+
+def _name(file: Path | None) -> str:
+    return str(file.resolve()) if file else ""
 
 
 def _tell_of_stale_components() -> None:
@@ -131,13 +159,25 @@ def _new_bridge(file: Path | None) -> Bridge:
     return Bridge(loaded=load_settings(file), warn=warn_beside_runs)
 
 
-def _release(name: str, bridge: Bridge) -> None:
+def _release(name: str, bridge: Bridge, thread: int, began: int) -> None:
+    _end_abandoned(thread, began)
     with _lock:
         if any(hold.bridge is bridge and hold.is_held for hold in _holds):
             return
         if _bridges.get(name) is bridge:
             del _bridges[name]
     bridge.close()
+
+
+def _end_abandoned(thread: int, began: int) -> None:
+    """Take the holds of runs in this thread that nobody used since a later one began."""
+    with _lock:
+        mine = [x for x in _holds if x.thread == thread and x.used < began]
+    for hold in mine:
+        if hold.is_held and not hold.busy:
+            hold.spare -= 1
+            if hold.spare < 0:
+                hold.release()
 
 
 def _begin_anew() -> None:
