@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from ..core.errors import XaiMcpError
 from ..core.tools import JsonObject
-from .messages import ADDED, Message, ToolCall
+from .messages import ADDED, Message, ToolCall, with_calls
 from .protocols.text import format_call, format_result, text_of
 
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
@@ -199,14 +199,9 @@ def _never_answered(call_id: str) -> Message:
 
 def _in_text(messages: list[Message]) -> list[Message]:
     """Native calls and results as text, for a model that knows neither."""
-    names = {
-        call["id"]: call["function"]["name"]
-        for message in messages
-        for call in message.get("tool_calls") or ()
-    }
     shown: list[Message] = []
     before = ""
-    for message in messages:
+    for message, answered in with_calls(messages):
         if message.get("tool_calls"):
             calls = [
                 ToolCall(x["id"], x["function"]["name"], x["function"].get("arguments") or "{}")
@@ -214,7 +209,7 @@ def _in_text(messages: list[Message]) -> list[Message]:
             ]
             shown.append(call_message(text_of(message), calls, in_text=True))
         elif message["role"] == "tool":
-            name = names.get(message.get("tool_call_id"), "tool")
+            name = answered["function"]["name"] if answered else "tool"
             text = format_result(name, text_of(message))
             if before == "tool":
                 # One message for all results of a turn: strict chat templates want roles in turn.

@@ -126,6 +126,7 @@ class AgentRun:
         """
         started = time.monotonic()
         self._tools, self._pages = tools, pages
+        pages.begin(self.state.conversation.messages)
         self._calls = CallRunner(tools, pages, self._emit, self._caller)
         try:
             await self._begin(left_out)

@@ -6,8 +6,9 @@ the common tongue of all providers. Content is a string or a list of parts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 Message: TypeAlias = dict[str, Any]
 
@@ -31,3 +32,30 @@ class ToolCall:
     arguments: str
     not_made: str = ""
     note: str = ""
+
+
+def with_calls(
+    messages: Iterable[Mapping[str, Any]],
+) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Each message with the call that it answers; with an empty one if it answers none.
+
+    That is the last call before it with its id: many services use ids again in every turn.
+    """
+    waiting: dict[str, list[Mapping[str, Any]]] = {}
+    found: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
+    for message in messages:
+        is_answer = message.get("role") == "tool"
+        calls = waiting.get(str(message.get("tool_call_id"))) if is_answer else None
+        found.append((message, calls.pop(0) if calls else {}))
+        asked = calls_of(message)
+        waiting |= {str(x.get("id")): [] for x in asked}
+        for call in asked:
+            waiting[str(call.get("id"))].append(call)
+    return found
+
+
+def calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The calls that a message asks for; what is none is left out."""
+    asked = message.get("tool_calls")
+    calls = cast(list[Any], asked) if isinstance(asked, list) else []
+    return [cast(Mapping[str, Any], x) for x in calls if isinstance(x, Mapping)]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..core.invocation import ToolInvocation
 from ..core.kinds import META
 from ..core.results import TextPart, ToolResult
 from ..core.tools import Tool, ToolKey
+from .messages import Message
+from .protocols.text import text_of
 from .toolsets import Toolset
 
 # About 8,000 tokens: room for several such results in the smallest current context windows.
@@ -16,6 +20,9 @@ MAX_RESULT_CHARS = 32_000
 # The beginning tells what it is, the end how it came out; errors and totals stand last.
 _HEAD_SHARE = 0.7
 _PAGE_CHARS = 24_000
+_PLAIN_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
+_ID_CHARS = 12
+_NAMED = re.compile(r'"result_id": "([\w.:-]+)"', re.ASCII)
 _NOTHING = "The tool ran and gave back nothing."
 
 READ_RESULT = Tool(
@@ -40,7 +47,8 @@ class ResultPages(Toolset):
     """Whole texts of results that were shown in part, and the tool to read them with.
 
     The tool is there once there is something to read. `usable_name` gives what the model calls
-    it by; empty where it may not be called. `texts` are those of a run that goes on, by call.
+    it by; empty where it may not be called. `texts` are those of a run that goes on, by the
+    ids that the model reads them by.
     """
 
     def __init__(
@@ -48,6 +56,11 @@ class ResultPages(Toolset):
     ) -> None:
         self.texts: Mapping[str, str] = dict(texts or {})
         self._usable_name = usable_name
+        self._named: set[str] = set()
+
+    def begin(self, conversation: Iterable[Message]) -> None:
+        """Give no result an id that stands in this conversation already, for another."""
+        self._named = {x for message in conversation for x in _NAMED.findall(text_of(message))}
 
     async def tools(self) -> Sequence[Tool]:
         """The one to read with, once there is something for it to read."""
@@ -62,16 +75,25 @@ class ResultPages(Toolset):
         text = _text_for_model(result)
         if len(text) <= MAX_RESULT_CHARS:
             return text
-        self.texts = {**self.texts, call_id: text}
+        result_id = self._id_of(text, call_id)
+        self.texts = {**self.texts, result_id: text}
         head = int(MAX_RESULT_CHARS * _HEAD_SHARE)
         tail = len(text) - (MAX_RESULT_CHARS - head)
         name = self._usable_name(READ_RESULT.key)
-        how = f'. Read them with {name}: {{"result_id": "{call_id}", "start": {head}}}'
+        how = f'. Read them with {name}: {{"result_id": "{result_id}", "start": {head}}}'
         gap = (
             f"\n[... characters {head} to {tail} of {len(text)} are left out here"
             f"{how if name else ''} ...]\n"
         )
         return text[:head] + gap + text[tail:]
+
+    def _id_of(self, text: str, call_id: str) -> str:
+        """That of the call, unless it was used before: many services begin anew in every turn."""
+        is_used = call_id in self.texts or call_id in self._named
+        if _PLAIN_ID.fullmatch(call_id) and not is_used:
+            return call_id
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"result-{digest[:_ID_CHARS]}"
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """A page of a text."""

@@ -23,8 +23,8 @@ class RunState:
     that have no answer yet; the conversation has them only together with their answers. `names` are
     the shown names in their order, `hinted` the calls of the last turn that were not made because
     they were quoted, as `key_of` names them, `kept` the whole texts of results that were shown in
-    part, by call. `step` counts the turns of the model so far, `failures` those in a row of which
-    nothing came.
+    part, by their ids. `step` counts the turns of the model so far, `failures` those in a row of
+    which nothing came.
     `added` is what the model's service wants to see again beside the pending calls.
     """
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from ..messages import with_calls
 from .spellings import TextCall
 from .text import read_results, text_of
 
@@ -114,10 +115,8 @@ def _made_in(messages: Sequence[Mapping[str, Any]]) -> set[str]:
     # Those of no call that the model wrote may be written by anybody.
     own = [x.call for x in results if x.call.written and not x.is_error]
     made = {key_of(x.name, x.arguments) for x in own}
-    answers = {x.get("tool_call_id"): text_of(x) for x in messages if x.get("role") == "tool"}
-    for message in messages:
-        for asked in message.get("tool_calls") or ():
+    for answer, asked in with_calls(messages):
+        if asked and not text_of(answer).startswith("ERROR"):
             function = asked["function"]
-            if not answers.get(asked["id"], "ERROR").startswith("ERROR"):
-                made.add(key_of(function["name"], function.get("arguments") or ""))
+            made.add(key_of(function["name"], function.get("arguments") or ""))
     return made

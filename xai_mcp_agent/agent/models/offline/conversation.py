@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ....core.provider_schema import FunctionSpec
 from ....core.tools import JsonObject
-from ...messages import Message
+from ...messages import Message, calls_of, with_calls
 from ...protocols import text as text_protocol
 from ...protocols.text import text_of
 from ..base import ModelRequest
@@ -82,7 +82,7 @@ def read_request(request: ModelRequest) -> Reading:
         in_text=not request.functions,
         may_call=may_call,
         has_images=at >= 0 and _has_images(messages[at]),
-        call_ids=frozenset(str(x.get("id")) for m in messages for x in _calls(m)),
+        call_ids=frozenset(str(x.get("id")) for m in messages for x in calls_of(m)),
         is_cut=len(asked) > _MAX_CHARS,
     )
 
@@ -106,10 +106,9 @@ def _last_asked(messages: Sequence[Message]) -> int:
 
 def _outcomes(messages: Sequence[Message]) -> Iterator[Outcome]:
     """Every answered call of either protocol, in order."""
-    asked = {str(x.get("id")): x for message in messages for x in _calls(message)}
-    for message in messages:
+    for message, asked in with_calls(messages):
         if message.get("role") == "tool":
-            function = _object(asked.get(str(message.get("tool_call_id")), {}).get("function"))
+            function = _object(asked.get("function"))
             text = text_of(message)
             arguments = _arguments(function.get("arguments"))
             name = function.get("name") or message.get("name") or ""
@@ -117,11 +116,6 @@ def _outcomes(messages: Sequence[Message]) -> Iterator[Outcome]:
     for result in text_protocol.read_results(messages):
         call = result.call
         yield Outcome(call.name, _arguments(call.arguments), result.text, result.is_error)
-
-
-def _calls(message: Message) -> list[JsonObject]:
-    found = message.get("tool_calls")
-    return [_object(x) for x in cast(list[Any], found)] if isinstance(found, list) else []
 
 
 def _arguments(written: Any) -> JsonObject:
