@@ -11,6 +11,8 @@ class AgentNumpyMemory(Component):
 
     It needs no key: notes are compared by their words. With an embedding model they are
     compared by their meaning. Agents that share this node do not see each other's notes.
+    Only you can read the file. Several runs may use it at once, and each finds what the others
+    note. A line in it that is broken is moved to a file beside it, whose name ends in `.broken`.
 
     ##### inPorts:
     - file (str): Keeps the notes in this file, and finds them there in the next run.

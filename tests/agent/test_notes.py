@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.offline_talk import first_calls
@@ -18,7 +16,6 @@ from tests.support.processes import free_port
 from xai_mcp_agent import ModelError, Secret
 from xai_mcp_agent.agent.memory.embeddings import endpoint_embeddings
 from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore, memory_for
-from xai_mcp_agent.agent.memory.similarity import rank
 from xai_mcp_agent.agent.memory.tools import (
     CREATE_MEMORY,
     LOOKUP_MEMORY,
@@ -31,44 +28,11 @@ from xai_mcp_agent.canvas.learning import learn
 from xai_mcp_agent.canvas.memory import local_memory, remote_memory
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
-NOTES = [
-    "My dog is called Rex and likes bones.",
-    "The invoice of March was paid by card.",
-    "Ada is allergic to peanuts.",
-    "The train to Paris leaves at nine.",
-]
-
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which gets the history of what agents do here."""
     monkeypatch.chdir(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("query", "best"),
-    [
-        ("What is the name of my dog?", 0),
-        ("invoices", 1),
-        ("peanut allergy", 2),
-        ("when does the train go", 3),
-        ("REX", 0),
-    ],
-)
-def test_a_note_is_found_by_what_it_is_about(query: str, best: int):
-    scores = rank(query, NOTES)
-    assert scores.index(max(scores)) == best
-
-
-@given(st.text(), st.lists(st.text(), max_size=5))
-def test_likeness_is_between_0_and_1_for_any_texts(query: str, texts: list[str]):
-    assert all(-1e-9 <= x <= 1 + 1e-9 for x in rank(query, texts))
-
-
-@given(st.text(min_size=1, max_size=20).filter(lambda x: any(c.isalnum() for c in x)))
-def test_a_text_is_most_like_itself(text: str):
-    scores = rank(text, [text, "zzz qqq"])
-    assert scores[0] >= scores[1]
 
 
 def test_agents_that_share_a_memory_node_do_not_see_each_others_notes():

@@ -286,6 +286,9 @@ def nodes(folder: Path) -> Iterator[str]:
     yield _said_by(lambda: canvas.define_tool(ctx, None, "shout", "Says it loudly.", repr))
     yield _said_by(lambda: canvas.follow_route(ctx, "helper", "My invoice is wrong.", None))
     yield _said_by(lambda: canvas.local_memory(str(folder), None, None, None))
+    diary = folder / "diary.txt"
+    diary.write_text("Dear diary,\n", encoding="utf-8")
+    yield _said_by(lambda: canvas.local_memory(str(diary), None, None, None))
 
 
 def _shown_in_the_lab(node: Any) -> str:

@@ -3,8 +3,8 @@
 `XAI_MCP_TRANSCRIPT=<file>` turns it on. Each line has the `time` (seconds since 1970), the `run`
 (the same in all lines of one run of a workflow), the `agent` or the `node` it is about, the
 `event`, and the event's own fields. Runs, threads and processes may share a file: a line
-is one write at its end. Secrets are masked and long values cut. A file that cannot be
-written is told of once, and no run stops for it.
+is one write at its end. Secrets are masked and long values cut. Only the owner can read the file,
+also where others could before. One that cannot be written is told of once, and no run stops for it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned
 from ..bridge.bridge import Bridge
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
+from ..secrets.private_files import append_private
 from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets
 from ..sources.canvas import CANVAS
@@ -135,8 +136,7 @@ def _append(file: str, line: str) -> None:
     # Odd halves of characters, which Python's texts may hold, stay readable as JSON's escapes.
     data = f"{line}\n".encode("utf-8", "backslashreplace")
     try:
-        with open(os.path.expanduser(file), "ab", buffering=0) as transcript:
-            transcript.write(data)
+        append_private(Path(os.path.expanduser(file)), data)
     except (OSError, ValueError) as reason:
         if file not in _told:
             _told.add(file)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -10,6 +11,7 @@ from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..core.errors import StoreFailed
+from ..secrets.private_files import open_private
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, not_mended
@@ -20,7 +22,6 @@ from .tables import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_
 
 # The first ones that open a new database at the same moment are in each other's way.
 _OPENING_PAUSE_SECONDS = 0.1
-_ONLY_OWNER = 0o600
 _GONE = "The file was deleted, or another one put in its place, while it was used."
 _NOTHING_THERE = ("There is no history of this project in it.", "Name another place.")
 _GOES_ON = "What happens from now on is kept in the file that is there then."
@@ -170,7 +171,7 @@ def _keep_to_its_owner(place: Place) -> None:
     with suppress(OSError), open(place.file.with_name(".gitignore"), "x", encoding="ascii") as file:
         file.write(f"{place.file.name}*\n")
     with suppress(FileExistsError):  # of another process, which was quicker
-        place.file.touch(_ONLY_OWNER, exist_ok=False)
+        os.close(open_private(place.file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
 def _opened(place: Place, is_to_read: bool) -> Store:

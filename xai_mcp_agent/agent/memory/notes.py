@@ -6,17 +6,21 @@ only, also where several agents use one memory node or one file.
 
 from __future__ import annotations
 
+import heapq
 import json
 import logging
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from array import array
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import mul
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from ...core.errors import XaiMcpError
-from ...core.tools import JsonObject
-from .similarity import rank
+from ...search.similarity import SimilarityIndex, terms_of
+from .note_file import MemoryFailed, NoteFile, StoredNote, unit
 
 logger = logging.getLogger(__name__)
 
@@ -59,48 +63,40 @@ class MemoryStore(Protocol):
         ...
 
 
-class MemoryFailed(XaiMcpError):
-    """A memory that cannot be read or written; says which file or service, and what to do."""
-
-
-@dataclass(slots=True)
-class _Stored:
-    agent: str
-    id: str
-    text: str
-    metadata: Any
-    vector: Vector | None = None
-
-
-@dataclass
 class NoteStore:
     """Notes of any number of agents, in memory and, if wanted, in a file of one JSON line each.
 
-    Safe to use from several threads. `embed` is asked for vectors where one is given; if it
-    fails, likeness is worked out here and the failure is told once.
+    Safe to use from several threads; a file also from several processes, each of which has the
+    notes of all. `embed` is asked for vectors where one is given; if it fails, likeness is worked
+    out here and the failure is told once.
+
+    Raises:
+        MemoryFailed: the file is there and cannot be read, or is no memory.
     """
 
-    file: Path | None = None
-    embed: Embed | None = None
-    notes: list[_Stored] = field(default_factory=list[_Stored])
-
-    def __post_init__(self) -> None:
-        self._lock = threading.Lock()
-        self._told = False
-        self._ends_whole = True
-        if self.file is not None and self.file.exists():
-            self._load(self.file)
+    def __init__(
+        self,
+        file: Path | None = None,
+        embed: Embed | None = None,
+        notes: Iterable[StoredNote] = (),
+    ) -> None:
+        self.notes: list[StoredNote] = []
+        self._path, self._embed = file, embed
+        self._file = NoteFile(file) if file else None
+        self._lock = threading.RLock()
+        self._has_told = False
+        self._forget()
+        for note in notes:
+            self._take(note)
+        self._catch_up()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NoteStore:
         """Itself: who copies a `ctx` to work in another thread writes into the same memory."""
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """What another process gets: the notes so far, the file, no lock."""
-        return {"file": self.file, "embed": self.embed, "notes": self.notes}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)
+        return NoteStore, (self._path, self._embed, self.notes)
 
     def for_agent(self, agent: str) -> AgentMemory:
         """The memory of one agent; the notes of the others are not in it."""
@@ -110,78 +106,114 @@ class NoteStore:
         """Keep a note, in the file first: what was promised to be remembered is not lost.
 
         The same note again changes nothing: a workflow that is run daily does not fill the file.
+
+        Raises:
+            MemoryFailed: the file cannot be written.
         """
-        vectors = self._vectors([text])
-        with self._lock:
-            if any((x.agent, x.text, x.metadata) == (agent, text, metadata) for x in self.notes):
+        note = StoredNote(agent, str(id or ""), str(text), metadata, self._vector(text))
+        with self._lock, self._shared():
+            if _key(note) in self._known:
                 return
-            stored = _Stored(agent, id or f"note-{len(self.notes) + 1}", text, metadata)
-            stored.vector = vectors[0] if vectors else None
-            self._append(stored)
-            self.notes.append(stored)
+            note.id = note.id or self._new_id()
+            if self._file is None:
+                self._take(note)
+            else:
+                self._file.append(note)
+                self._read(self._file)
 
     def query(self, agent: str, query: str, count: int) -> list[Note]:
         """The notes of one agent that are most like `query`, best first."""
+        wanted = self._vector(query)
         with self._lock:
-            own = [x for x in self.notes if x.agent == agent]
-        scores = self._scores(query, own)
-        ranked = sorted(zip(scores, own, strict=True), key=lambda x: -x[0])[:count]
-        return [Note(x.id, round(score, 3), x.metadata) for score, x in ranked if score >= _FLOOR]
+            try:
+                self._catch_up()
+            except MemoryFailed as reason:
+                logger.warning("%s Until then the notes that were read before are used.", reason)
+            own = self._by_agent.get(agent)
+            return own.query(query, wanted, count) if own else []
 
-    def _scores(self, query: str, notes: list[_Stored]) -> list[float]:
-        vectors = self._vectors([query]) if all(x.vector for x in notes) else None
-        if vectors:
-            return [_cosine(vectors[0], x.vector or ()) for x in notes]
-        return rank(query, [x.text for x in notes])
-
-    def _vectors(self, texts: list[str]) -> list[Vector] | None:
-        if self.embed is None:
-            return None
-        try:
-            return self.embed(texts)
-        except XaiMcpError as cause:
-            if not self._told:
-                logger.warning("Embeddings failed, notes are compared by their words: %s", cause)
-            self._told = True
-            return None
-
-    def _append(self, note: _Stored) -> None:
-        if self.file is None:
+    @contextmanager
+    def _shared(self) -> Generator[None]:
+        """With all notes of other processes, and without new ones of theirs within the block."""
+        if self._file is None:
+            yield
             return
-        # All in ASCII: a note may hold half a character, which no file encoding takes.
-        line = json.dumps(asdict(note), default=str)
-        try:
-            self.file.parent.mkdir(parents=True, exist_ok=True)
-            with self.file.open("a", encoding="utf-8") as out:
-                out.write(("" if self._ends_whole else "\n") + line + "\n")
-            self._ends_whole = True
-        except OSError as cause:
-            raise MemoryFailed(
-                f"The memory file {self.file} cannot be written: {cause.strerror}. "
-                "Choose another `file`, or free it."
-            ) from cause
+        with self._file.locked():
+            self._read(self._file)
+            yield
 
-    def _load(self, file: Path) -> None:
-        try:
-            text = file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as cause:
-            raise MemoryFailed(
-                f"The memory file {file} cannot be read: {cause}. Choose another `file`."
-            ) from cause
-        self._ends_whole = not text or text.endswith("\n")
-        for number, line in enumerate(text.splitlines(), 1):
-            if line.strip():
-                self._load_line(file, number, line)
+    def _catch_up(self) -> None:
+        if self._file is not None and self._file.has_news:
+            with self._shared():
+                pass
 
-    def _load_line(self, file: Path, number: int, line: str) -> None:
-        try:
-            raw = cast(JsonObject, json.loads(line))
-            note = _Stored(raw["agent"], raw["id"], raw["text"], raw["metadata"], raw.get("vector"))
-        except (ValueError, KeyError, TypeError) as cause:
-            # A run that was killed while writing leaves half a line; the others are whole.
-            logger.warning("%s, line %s is no note and was passed over: %r", file, number, cause)
-        else:
+    def _read(self, file: NoteFile) -> None:
+        is_anew, found = file.read()
+        if is_anew and self._from_file:
+            self._forget()
+        for note in found:
+            self._take(note)
+            self._from_file = True
+
+    def _forget(self) -> None:
+        self._from_file = False
+        self.notes.clear()
+        self._known: set[tuple[str, str, str]] = set()
+        self._ids: set[str] = set()
+        self._by_agent: dict[str, _AgentNotes] = {}
+
+    def _take(self, note: StoredNote) -> None:
+        key = _key(note)
+        if key not in self._known:
+            self._known.add(key)
+            self._ids.add(note.id)
             self.notes.append(note)
+            self._by_agent.setdefault(note.agent, _AgentNotes()).add(note)
+
+    def _new_id(self) -> str:
+        number = len(self.notes) + 1
+        while f"note-{number}" in self._ids:
+            number += 1
+        return f"note-{number}"
+
+    def _vector(self, text: str) -> array[float]:
+        try:
+            vectors = self._embed([text]) if self._embed else ()
+            return unit(vectors[0] if vectors else None)
+        except XaiMcpError as cause:
+            if not self._has_told:
+                logger.warning("Embeddings failed, notes are compared by their words: %s", cause)
+            self._has_told = True
+            return unit(None)
+
+
+class _AgentNotes:
+    """The notes of one agent, ready to be searched; what is rare is so among these alone."""
+
+    def __init__(self) -> None:
+        self._notes: list[StoredNote] = []
+        self._index = SimilarityIndex()
+
+    def add(self, note: StoredNote) -> None:
+        self._notes.append(note)
+
+    def query(self, query: str, vector: array[float], count: int) -> list[Note]:
+        scores = self._by_meaning(vector) or self._by_words(query)
+        best = heapq.nlargest(count, scores.items(), key=lambda x: (x[1], -x[0]))
+        found = [(min(score, 1.0), self._notes[n]) for n, score in best if score >= _FLOOR]
+        return [Note(x.id, round(score, 3), x.metadata) for score, x in found]
+
+    def _by_meaning(self, wanted: array[float]) -> dict[int, float]:
+        """Nothing where not every note has a vector of the model that is asked."""
+        if not wanted or any(len(x.vector) != len(wanted) for x in self._notes):
+            return {}
+        return {n: sum(map(mul, wanted, x.vector)) for n, x in enumerate(self._notes)}
+
+    def _by_words(self, query: str) -> dict[int, float]:
+        # Only now, as notes that are found by their meaning need no index.
+        for note in self._notes[len(self._index) :]:
+            self._index.add(terms_of(note.text))
+        return self._index.similar(terms_of(query))
 
 
 @dataclass(frozen=True)
@@ -218,7 +250,10 @@ def memory_for(value: Any, agent: str) -> Memory | None:
     )
 
 
-def _cosine(one: Vector, other: Vector) -> float:
-    dot = sum(a * b for a, b in zip(one, other, strict=False))
-    lengths = sum(a * a for a in one) ** 0.5 * sum(b * b for b in other) ** 0.5
-    return dot / lengths if lengths else 0.0
+def _key(note: StoredNote) -> tuple[str, str, str]:
+    """What makes a note the same as another."""
+    try:
+        metadata = json.dumps(note.metadata, sort_keys=True, default=str)
+    except (TypeError, ValueError):  # keys of several types, or a circle
+        metadata = repr(note.metadata)
+    return note.agent, note.text, metadata

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import shutil
 import signal
 import site
 import subprocess
@@ -22,6 +21,7 @@ from ...canvas.installation import COMPONENTS, LIBRARY
 from ...canvas.transcript import ENVIRONMENT_VARIABLE, read_transcript
 from ...core.shell import shown_command
 from ...core.tools import JsonObject
+from ...secrets.private_files import make_private_folder, replace_private
 from ..init import SETTINGS_FILE, SOLUTIONS, WORKSHOP, starter_folder
 from .child import NOT_COMPILED
 from .goals import Judged, judge
@@ -381,11 +381,12 @@ def _keep(
     """Keep what was printed and what happened where the learner finds it; where, and complaints."""
     kept = folder / WORKSHOP / _CHECKED / f"{lesson.folder}.txt"
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(f"{ended.output}\n{ended.errors}".strip() + "\n", encoding="utf-8")
+        make_private_folder(kept.parent)
+        printed = f"{ended.output}\n{ended.errors}".strip() + "\n"
+        replace_private(kept, printed.encode("utf-8", "backslashreplace"))
         transcript = scratch / "transcript.jsonl"
         if transcript.is_file():
-            shutil.copyfile(transcript, kept.with_suffix(".jsonl"))
+            replace_private(kept.with_suffix(".jsonl"), transcript.read_bytes())
     except OSError as reason:
         return None, [f"What it printed could not be kept in {kept}: {reason.strerror or reason}."]
     return str(kept), []

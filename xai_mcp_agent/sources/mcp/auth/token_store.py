@@ -6,11 +6,9 @@ import hashlib
 import json
 import logging
 import os
-import stat
-import tempfile
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, cast
@@ -19,6 +17,14 @@ import anyio
 import anyio.to_thread
 
 from ....core.sign_in import SignIn
+from ....secrets.private_files import (
+    NotOurs,
+    close_to_others,
+    make_private_folder,
+    open_lock,
+    replace_private,
+    take_lock,
+)
 from ....settings.server import ServerSettings
 
 logger = logging.getLogger(__name__)
@@ -27,9 +33,6 @@ logger = logging.getLogger(__name__)
 # takes its time, and clocks differ.
 _EARLY_SECONDS = 30.0
 _EARLY_SHARE = 0.1
-_ONLY_OWNER_FOLDER = 0o700
-_ONLY_OWNER_FILE = 0o600
-_OTHERS = 0o077
 # Nothing of ours is larger; a file that is cannot be one of ours.
 _MAX_BYTES = 1_000_000
 _LOOK_SECONDS = 0.05  # at the lock of a file
@@ -203,43 +206,27 @@ class TokenStore:
     def _write(self, file: Path, record: Record) -> None:
         try:
             if self._has_folder():
-                self._replace(file, record.as_json())
+                replace_private(file, record.as_json().encode())
         except OSError as reason:
             self._note(f"{file} cannot be written ({reason.strerror}): nobody stays signed in.")
-
-    def _replace(self, file: Path, text: str) -> None:
-        """First beside it, then in its place: it is never half-written."""
-        handle, beside = tempfile.mkstemp(dir=self.folder, suffix=".new")  # only its owner's
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as opened:
-                opened.write(text)
-                opened.flush()
-                os.fsync(opened.fileno())
-            os.replace(beside, file)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(beside)
-            raise
 
     def _has_folder(self) -> bool:
         """Whether there is a folder to use; it is made if there is none."""
         try:
-            self.folder.mkdir(mode=_ONLY_OWNER_FOLDER, parents=True, exist_ok=True)
-            return self._is_ours_alone(self.folder, _ONLY_OWNER_FOLDER)
+            make_private_folder(self.folder)
+            return self._is_ours_alone(self.folder)
         except OSError as reason:
             self._note(f"{self.folder} cannot be used ({reason.strerror}).")
             return False
 
-    def _is_ours_alone(self, path: Path, mode: int = _ONLY_OWNER_FILE) -> bool:
+    def _is_ours_alone(self, path: Path) -> bool:
         """Whether nobody else owns it; where others have access, that is taken from them."""
-        found = path.stat()
-        if os.name == "nt":
-            return True  # there, a person's configuration folder is closed to others by itself
-        if found.st_uid != os.geteuid():
+        try:
+            was_open = close_to_others(path)
+        except NotOurs:
             self._note(f"{path} belongs to somebody else and is not used: remove it.")
             return False
-        if stat.S_IMODE(found.st_mode) & _OTHERS:
-            path.chmod(mode)
+        if was_open:
             self._note(f"{path} was open to others, and is now closed. Was a token taken from it?")
         return True
 
@@ -255,44 +242,11 @@ async def _file_lock(path: Path) -> AsyncGenerator[None]:
 
     Where files cannot be locked (some network drives) it goes on without.
     """
-    file = _opened(path)
+    file = open_lock(path)
     try:
-        while file is not None and not _taken(file):  # noqa: ASYNC110 - nobody tells us
+        while file is not None and not take_lock(file):  # noqa: ASYNC110 - nobody tells us
             await anyio.sleep(_LOOK_SECONDS)
         yield
     finally:
         if file is not None:
             os.close(file)  # which takes it off as well
-
-
-def _opened(path: Path) -> int | None:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as reason:
-        logger.debug("No lock at %s: %s", path, reason)
-        return None
-
-
-if os.name == "nt":
-    import msvcrt
-
-    def _taken(file: int) -> bool:
-        """Whether the lock is ours now."""
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
-        except OSError:
-            return False
-        return True
-
-else:
-    import fcntl
-
-    def _taken(file: int) -> bool:
-        """Whether the lock is ours now, or there can be none."""
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError as reason:
-            logger.debug("Files cannot be locked here: %s", reason)
-        return True

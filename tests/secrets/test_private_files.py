@@ -1,0 +1,212 @@
+"""What only its owner should read is never open to others, and never written to somebody else."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.scripts import child_environment
+from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore
+from xai_mcp_agent.canvas.transcript import Recorder
+from xai_mcp_agent.secrets.private_files import (
+    NotOurs,
+    append_private,
+    file_lock,
+    make_private_folder,
+    replace_private,
+)
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX modes of files")
+as_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give files away"
+)
+SOMEBODY = 4711
+_CHILD_SECONDS = 30
+
+
+def note(file: Path) -> None:
+    """A memory makes a note there."""
+    NoteStore(file).add("a", "", "Rex is a dog.", {})
+
+
+def record(file: Path) -> None:
+    """A transcript is written there."""
+    Recorder(str(file), {"run": "r"}).note("Noted", text="hi")
+
+
+WRITERS = [note, record]
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@contextmanager
+def umask(value: int) -> Iterator[None]:
+    before = os.umask(value)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o277])
+def test_only_its_owner_reads_a_new_file(tmp_path: Path, write: Callable[[Path], None], mask: int):
+    with umask(mask):
+        write(tmp_path / "made.jsonl")
+        write(tmp_path / "made.jsonl")
+    assert {mode(x) for x in tmp_path.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_file_is_never_open_to_others_not_for_a_moment(
+    tmp_path: Path, write: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+):
+    """With what mode it is made decides, not what becomes of it later."""
+    monkeypatch.setattr(os, "chmod", lambda *_: pytest.fail("it had a mode to be changed"))
+    with umask(0):
+        write(tmp_path / "made.jsonl")
+    assert mode(tmp_path / "made.jsonl") == 0o600
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_file_that_others_could_read_is_closed_to_them_when_it_is_written(
+    tmp_path: Path, write: Callable[[Path], None]
+):
+    file = tmp_path / "made.jsonl"
+    file.touch()
+    file.chmod(0o666)
+    write(file)
+    assert mode(file) == 0o600
+
+
+def test_folders_that_are_made_are_their_owners_and_others_stay(tmp_path: Path):
+    tmp_path.chmod(0o755)
+    note(tmp_path / "one" / "two" / "notes.jsonl")
+    assert [mode(tmp_path / x) for x in ("", "one", "one/two")] == [0o755, 0o700, 0o700]
+    make_private_folder(tmp_path / "one")
+    with pytest.raises(FileExistsError):
+        make_private_folder(tmp_path / "one" / "two" / "notes.jsonl")
+
+
+@pytest.mark.parametrize("write", WRITERS)
+def test_a_link_of_ones_own_is_followed(tmp_path: Path, write: Callable[[Path], None]):
+    """Notes may be kept in a folder that is shared between machines."""
+    (tmp_path / "far").mkdir()
+    link = tmp_path / "made.jsonl"
+    link.symlink_to(tmp_path / "far" / "real.jsonl")
+    write(link)
+    write(link)
+    assert link.is_symlink()
+    assert mode(tmp_path / "far" / "real.jsonl") == 0o600
+
+
+def foreign_link(folder: Path) -> Path:
+    """A link that somebody put there, to a file of ours."""
+    ours, link = folder / "ours", folder / "link"
+    ours.write_text("mine\n")
+    link.symlink_to(ours)
+    os.chown(link, SOMEBODY, SOMEBODY, follow_symlinks=False)
+    return link
+
+
+def link_to_foreign(folder: Path) -> Path:
+    """A link of ours to what is somebody else's."""
+    link = folder / "link"
+    link.symlink_to(foreign_file(folder))
+    return link
+
+
+def foreign_file(folder: Path) -> Path:
+    """A file that somebody made before us, to read what we write."""
+    file = folder / "theirs"
+    file.write_text("mine\n")
+    os.chown(file, SOMEBODY, SOMEBODY)
+    file.chmod(0o666)
+    return file
+
+
+FOREIGN = [foreign_link, link_to_foreign, foreign_file]
+
+
+@as_root
+@pytest.mark.parametrize("place", FOREIGN)
+def test_nothing_is_written_to_what_is_somebody_elses(
+    tmp_path: Path, place: Callable[[Path], Path]
+):
+    file = place(tmp_path)
+    with pytest.raises(NotOurs, match="it belongs to somebody else"):
+        append_private(file, b"a secret\n")
+    assert file.read_text() == "mine\n"
+
+
+@as_root
+def test_a_memory_and_a_transcript_say_that_the_file_is_somebody_elses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = foreign_file(tmp_path)
+    file.write_text("")
+    with pytest.raises(MemoryFailed, match="theirs cannot be written: it belongs to somebody else"):
+        note(file)
+    record(file)
+    assert "it belongs to somebody else" in capsys.readouterr().err
+    assert file.read_text() == ""
+
+
+def test_what_is_no_file_keeps_its_mode(tmp_path: Path):
+    """`/dev/null` is the way to write nothing; closing it to others would harm everybody."""
+    before = mode(Path(os.devnull))
+    append_private(Path(os.devnull), b"x")
+    assert mode(Path(os.devnull)) == before
+
+
+def test_a_replaced_file_is_its_owners_and_whole(tmp_path: Path):
+    file = tmp_path / "kept"
+    file.write_text("before")
+    file.chmod(0o644)
+    with umask(0):
+        replace_private(file, b"after")
+    assert (file.read_bytes(), mode(file)) == (b"after", 0o600)
+    assert [x.name for x in tmp_path.iterdir()] == ["kept"]
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from xai_mcp_agent.secrets.private_files import file_lock
+with file_lock(Path(sys.argv[1]), 10) as is_locked:
+    print(is_locked, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_lock_keeps_other_processes_out_until_its_holder_ends(tmp_path: Path):
+    lock = tmp_path / "lock"
+    child = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lock)], env=child_environment(tmp_path),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "True\n"
+        with pytest.raises(TimeoutError, match="another process"), file_lock(lock, 0.05):
+            pytest.fail("it was not kept out")
+    finally:
+        child.kill()
+        child.communicate(timeout=_CHILD_SECONDS)
+    with file_lock(lock, _CHILD_SECONDS) as is_locked:
+        assert is_locked
+    assert mode(lock) == 0o600
+
+
+def test_where_there_can_be_no_lock_it_goes_on_without(tmp_path: Path):
+    with file_lock(tmp_path / "no" / "such" / "folder", 0.05) as is_locked:
+        assert not is_locked

@@ -1,0 +1,172 @@
+"""Files that only their owner may read, whatever the umask; and a lock on one between processes.
+
+Windows closes a person's folders to others by itself, and knows neither modes nor these owners.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+_FILE, _FOLDER = 0o600, 0o700
+_OTHERS = 0o077
+_LOOK_SECONDS = 0.01  # at the lock of a file
+# Not through a link, which somebody may have put there meanwhile; not for children; as it is.
+_ALWAYS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+class NotOurs(PermissionError):
+    """A file, folder or link that belongs to somebody else, who could read what we write."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EPERM, "it belongs to somebody else", str(path))
+
+
+def open_private(path: Path, flags: int) -> int:
+    """Open a file to write to it, as `os.open` does; one that others could read is closed to them.
+
+    A new one never was open to them. A link is followed if it is ours and leads to what is ours.
+
+    Raises:
+        NotOurs: somebody else's file, or link.
+        OSError: as `os.open` does.
+    """
+    place = followed(path)
+    file = os.open(place, flags | _ALWAYS, _FILE)
+    try:
+        close_to_others(place, file)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def append_private(path: Path, data: bytes) -> None:
+    """Add to the end of a file, in one write where the disk has room; it is made if there is none.
+
+    Raises:
+        OSError: as `open_private` does.
+    """
+    file = open_private(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    with os.fdopen(file, "ab", buffering=0) as opened:
+        while data:
+            data = data[opened.write(data) :]
+
+
+def replace_private(path: Path, data: bytes) -> None:
+    """Write a file beside this one, then put it in its place: it is never half-written."""
+    handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".new")  # only its owner's
+    try:
+        with os.fdopen(handle, "wb") as opened:
+            opened.write(data)
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder, and those above it that are missing; one that is there stays as it is."""
+    if not folder.is_dir():
+        make_private_folder(folder.parent)
+        folder.mkdir(_FOLDER, exist_ok=True)
+
+
+def close_to_others(path: Path, file: int | None = None) -> bool:
+    """Take from others what access they have to this, open as `file`; whether they had any.
+
+    Raises:
+        NotOurs: it is somebody else's.
+    """
+    place = path if file is None else file
+    found = os.stat(place)
+    if os.name == "nt" or stat.S_ISCHR(found.st_mode):  # a terminal, or nowhere
+        return False
+    if found.st_uid != os.geteuid():
+        raise NotOurs(path)
+    owners = _FOLDER if stat.S_ISDIR(found.st_mode) else _FILE
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & (_OTHERS | owners) != owners:
+        os.chmod(place, mode & ~_OTHERS | owners)
+    return bool(mode & _OTHERS)
+
+
+def followed(path: Path) -> Path:
+    """Where a link leads, if it is the owner's or the system's; other paths as they are.
+
+    Raises:
+        NotOurs: somebody else put the link there.
+    """
+    if not path.is_symlink():
+        return path
+    if os.name != "nt" and path.lstat().st_uid not in (os.geteuid(), 0):
+        raise NotOurs(path)
+    return Path(os.path.realpath(path))
+
+
+@contextmanager
+def file_lock(path: Path, seconds: float) -> Generator[bool]:
+    """Hold the lock of this file, which is made, within the block; whether there is one.
+
+    Where files cannot be locked there is none: on some network drives, in folders that cannot be
+    written.
+
+    Raises:
+        TimeoutError: somebody else had it for so long.
+    """
+    file, until = open_lock(path), time.monotonic() + seconds
+    try:
+        while file is not None and not take_lock(file):
+            if time.monotonic() > until:
+                raise TimeoutError(errno.ETIMEDOUT, "another process keeps it locked", str(path))
+            time.sleep(_LOOK_SECONDS)
+        yield file is not None
+    finally:
+        if file is not None:
+            os.close(file)  # which takes it off as well
+
+
+def open_lock(path: Path) -> int | None:
+    """A file to lock, open; None where there can be none."""
+    try:
+        return open_private(path, os.O_RDWR | os.O_CREAT)
+    except OSError as reason:
+        logger.debug("No lock at %s: %s", path, reason)
+        return None
+
+
+if os.name == "nt":
+    import msvcrt
+
+    def take_lock(file: int) -> bool:
+        """Whether the lock is ours now."""
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def take_lock(file: int) -> bool:
+        """Whether the lock is ours now, or there can be none."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as reason:
+            logger.debug("Files cannot be locked here: %s", reason)
+        return True
