@@ -180,6 +180,7 @@ def without_access(folder: Path) -> Iterator[str]:
         ({}, None),
         ({"denies": "access_denied"}, go_there),
         ({"registers": False}, go_there),
+        ({"metadata": {"token_endpoint": "http://127.0.0.2/token"}}, go_there),
     ]
     for number, (options, sign_in) in enumerate(ways):
         with protected_server(**options) as protected:

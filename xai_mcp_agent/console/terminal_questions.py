@@ -100,6 +100,8 @@ class _Form:
         self._read = read
 
     def answer(self, server: str) -> Answer:
+        if not self._fields:
+            return _accepted_or_not("Accept?", self._say, self._read)
         self._say("  ", f"Type an answer and Enter. {_DECLINE} says no, {_CANCEL} stops asking.")
         for _ in range(_MOST_TRIES):
             content = {x.name: v for x in self._fields if (v := self._ask(x)) is not NO_DEFAULT}
@@ -147,10 +149,15 @@ class _Form:
 def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
     host = host_of(url)
     say("  ", f"It wants you to open a page of the host {host}:\n{url}")
-    if not _agrees(f"Open {host}? (yes or no; {_CANCEL} stops asking): ", say, read):
-        raise Ended(Answer.declined("the person said no"))
+    accepted = _accepted_or_not(f"Open {host}?", say, read)
     if not open_page(url):
         say("  ", "Open it in your browser: copy the address above.")
+    return accepted
+
+
+def _accepted_or_not(asked: str, say: Say, read: Read) -> Answer:
+    if not _agrees(f"{asked} (yes or no; {_CANCEL} stops asking): ", say, read):
+        raise Ended(Answer.declined("the person said no"))
     return Answer.accepted()
 
 

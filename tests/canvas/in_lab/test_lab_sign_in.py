@@ -51,10 +51,32 @@ def service_page(canvas: Canvas) -> Page:
     return page
 
 
+def agree_to_sign_in(canvas: Canvas) -> None:
+    """Answer the question that comes first, once: whether to be registered there."""
+    page = canvas.follow("Answer notes here")
+    assert "you have to sign in at 127.0.0.1" in page.inner_text("body")
+    page.get_by_role("button", name="Accept").click()
+    page.locator("text=Your answer was sent").wait_for()
+    page.close()
+
+
+def test_who_does_not_want_to_be_registered_says_so_and_no_service_hears_of_it(
+    canvas: Canvas, notes: Protected, script: str
+) -> None:
+    canvas.start_script(script)
+    page = canvas.follow("Answer notes here")
+    page.get_by_role("button", name="Decline").click()
+    page.close()
+    shown = " ".join(canvas.wait_for_output("Finished Executing").split())
+    assert "the page to sign in was not opened (the person said no)." in shown
+    assert notes.service.count("register") == 0
+
+
 def test_who_does_not_want_to_sign_in_says_so_and_the_run_ends(
     canvas: Canvas, notes: Protected, script: str
 ) -> None:
     canvas.start_script(script)
+    agree_to_sign_in(canvas)
     page = canvas.follow(LINK)
     page.get_by_role("button", name="Do not sign in").click()
     page.locator("text=You may close this page").wait_for()

@@ -335,14 +335,47 @@ def test_a_host_that_is_asked_questions_is_shown_the_page(protected: Protected, 
 
     def answer(question: Question) -> Answer:
         questions.append(question)
-        browse(question.url)
+        if question.is_sign_in:
+            browse(question.url)
+        else:
+            assert "sign in at 127.0.0.1, where this program is registered" in question.message
+            assert protected.service.asked == ["metadata"]
         return Answer.accepted()
 
     with Bridge(
         {"mcpServers": {"it": protected.entry}}, answer=answer, token_folder=tmp_path
     ) as bridge:
         assert bridge.call_tool("it", "who").text
-    assert [x.server for x in questions] == ["it"]
+    assert [(x.server, x.is_sign_in) for x in questions] == [("it", False), ("it", True)]
+
+
+def test_nothing_is_registered_for_a_person_who_does_not_want_to_sign_in(
+    protected: Protected, tmp_path: Path
+):
+    servers = {"it": protected.entry}
+    for answer in (Answer.declined("not now"), Answer.cancelled("")):
+        with Bridge(
+            {"mcpServers": servers}, answer=lambda _, a=answer: a, token_folder=tmp_path
+        ) as bridge:
+            assert "the page to sign in was not opened" in failure_of(bridge).problem
+    assert set(protected.service.asked) == {"metadata"}
+
+
+def test_who_is_registered_already_is_asked_once(protected: Protected, tmp_path: Path):
+    questions: list[Question] = []
+
+    def answer(question: Question) -> Answer:
+        questions.append(question)
+        browse(question.url)
+        return Answer.accepted()
+
+    with bridge_to(protected, tmp_path) as bridge:
+        bridge.list_tools("it")
+        protected.service.revoke_tokens()
+    servers = {"it": protected.entry}
+    with Bridge({"mcpServers": servers}, answer=answer, token_folder=tmp_path) as bridge:
+        assert bridge.call_tool("it", "who").text
+    assert [x.is_sign_in for x in questions] == [True]
 
 
 def test_whoever_does_not_open_the_page_is_not_signed_in(protected: Protected, tmp_path: Path):

@@ -8,8 +8,9 @@ first whether another one has done so meanwhile.
 from __future__ import annotations
 
 import re
+import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, TypeAlias
@@ -59,8 +60,8 @@ class Authorization:
         self._failure: tuple[float, AuthFailure] | None = None
         self._is_due = access.is_forced
 
-    def as_httpx_auth(self) -> httpx2.Auth:
-        """For the HTTP client of the connection."""
+    def as_httpx_auth(self, trusted: ssl.SSLContext) -> httpx2.Auth:
+        """For the HTTP client of the connection; services need the same certificates."""
         # Here, because it is only needed once a server is reached by URL.
         import httpx2
 
@@ -68,14 +69,19 @@ class Authorization:
 
         class Auth(httpx2.Auth):
             def async_auth_flow(self, request: httpx2.Request) -> Flow:
-                return flow(request)
+                return flow(request, trusted)
 
         return Auth()
 
     def sign_in(self) -> SignIn | None:
         """How somebody signs in now: as the program says, else whoever waits for the server."""
+        host = self.host()
+        return asking(host) if host else self.access.sign_in
+
+    def host(self) -> Host | None:
+        """Who is asked whether to sign in, where no program was told how to."""
         hosts = [x for x in self._hosts() if not x.why_nobody]
-        return self.access.sign_in or (asking(hosts[-1]) if hosts else None)
+        return hosts[-1] if hosts and self.access.sign_in is None else None
 
     async def keep(self, record: Record) -> None:
         """Use this from now on, and have it kept; its secrets are hidden from here on."""
@@ -121,7 +127,7 @@ class Authorization:
         """The server has answered to a request with this token."""
         self.accepted.add(used)
 
-    async def _flow(self, request: httpx2.Request) -> Flow:
+    async def _flow(self, request: httpx2.Request, trusted: ssl.SSLContext) -> Flow:
         if not self._is_for_the_server(request.url):
             yield request
             return
@@ -135,19 +141,32 @@ class Authorization:
             if response is not None and not self.is_wanted_by(response):
                 self.note_taken(used)
                 return
-            getting = TokenFlow(self, request, response, used)
-            async with self._one_at_a_time(used), aclosing(getting.steps()) as steps:
-                outgoing = await anext(steps, None)
-                while outgoing is not None:
-                    answer = yield outgoing
-                    outgoing = await _next(steps, answer)
+            signed_in = await self._get_token(request, response, used, trusted)
             used = self.sign(request)
             response = yield request
-            if getting.signed_in:
+            if signed_in:
                 break
         if response is not None and self.is_wanted_by(response):
             raise in_vain(self.server, response)
         self.note_taken(used)
+
+    async def _get_token(
+        self,
+        request: httpx2.Request,
+        refused: httpx2.Response | None,
+        used: str,
+        trusted: ssl.SSLContext,
+    ) -> bool:
+        """Get another token than the one that was `used`; whether it took a sign-in."""
+        from .services import ServiceClient, cut_short  # heavy, and for most servers not needed
+
+        if refused is not None:
+            cut_short(refused)
+        services = ServiceClient(self.server, refused, trusted)
+        async with self._one_at_a_time(used), services:
+            getting = TokenFlow(self, services, request, refused, used)
+            await getting.run()
+            return getting.signed_in
 
     @asynccontextmanager
     async def _one_at_a_time(self, used: str) -> AsyncGenerator[None]:
@@ -185,10 +204,3 @@ class Authorization:
         # The same host, now encrypted.
         is_upgrade = (ours.scheme, ours.port, url.scheme, url.port) == ("http", None, "https", None)
         return is_upgrade and url.host == ours.host
-
-
-async def _next(flow: Flow, answer: httpx2.Response) -> httpx2.Request | None:
-    try:
-        return await flow.asend(answer)
-    except StopAsyncIteration:
-        return None

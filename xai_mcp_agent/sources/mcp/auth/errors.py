@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from ....settings.server import ServerSettings
-
-if TYPE_CHECKING:
-    import httpx2
 
 _SHOWN_CHARS = 200
 _REGISTRATION_STATUS = re.compile(r"Registration failed: (\d+)")
@@ -123,20 +120,31 @@ def not_safe(where: str) -> AuthFailure:
     )
 
 
+class OutOfReach(AuthFailure):
+    """A server sends us to a place in which it is not itself."""
+
+    def __init__(self, server: ServerSettings, where: str, place: str) -> None:
+        super().__init__(
+            f"it leads to a sign-in at {_short(where)}, which is {place}; the server is not.",
+            "Do not sign in there; ask who runs the server. If it is right all the same, write the "
+            f"address of that sign-in service as `issuer` under `auth` of {server.name!r}.",
+        )
+
+
+def too_long(where: str, most_bytes: int) -> AuthFailure:
+    """A service sends without end."""
+    return AuthFailure(
+        f"its sign-in service at {where} sent more than {most_bytes // 1024} KiB at once.",
+        "Do not sign in there; ask who runs the server.",
+    )
+
+
 def unreachable(where: str, reason: str) -> AuthFailure:
     """The service that gives tokens does not answer."""
     return AuthFailure(
         f"its sign-in service at {where} cannot be reached: {reason}.",
         "Check the network, and try again in a while.",
     )
-
-
-def of_the_service(cause: httpx2.RequestError, request: httpx2.Request) -> AuthFailure | None:
-    """What it means that `request` broke off, if it was another one that did: one for a token."""
-    asked = cause.request.url.netloc
-    if cause.request is request or asked == request.url.netloc:
-        return None
-    return unreachable(asked.decode(), type(cause).__name__)
 
 
 def key_problem(server: ServerSettings, reason: str) -> AuthFailure:

@@ -14,12 +14,15 @@ import anyio.to_thread
 from ....core.elicitation import Question
 from ....core.host import Host
 from ....core.sign_in import SignIn, SignInRequest
+from ....core.tools import JsonObject
 from ....settings.server import ServerSettings
 from .callback import Callback, Outcome, outcome_in
 from .errors import AuthFailure, denied, no_outcome, not_opened, too_late
 
 Clocks: TypeAlias = Callable[[], AbstractContextManager[None]]
 """Stops the clocks of requests while a person is waited for."""
+
+_YES_OR_NO: JsonObject = {"type": "object", "properties": {}}  # a form without fields
 
 
 async def ask(
@@ -55,6 +58,26 @@ async def ask(
             tasks.start_soon(listen)
             tasks.start_soon(tell)
     return _checked(server, found[0] if found else too_late(server, seconds))
+
+
+async def agree(server: ServerSettings, host: Host, where: str, clocks: Clocks) -> None:
+    """Have a person agree to sign in, before anything is registered for them.
+
+    Raises:
+        AuthFailure: they did not.
+    """
+    message = (
+        f"To go on, you have to sign in at {where}, where this program is registered first. "
+        "Accept only if you know that name."
+    )
+    limit = server.auth.sign_in_seconds
+    question = Question(server.name, message, _YES_OR_NO, limit_seconds=limit)
+    with clocks(), anyio.move_on_after(limit):
+        answer = await host.answer(question)
+        if answer.action == "accept":
+            return
+        raise not_opened(server, answer.reason)
+    raise too_late(server, limit)
 
 
 def asking(host: Host) -> SignIn:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
 from time import time
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
+from ....core.host import Host
 from ....core.sign_in import SignIn
 from ....settings.server import ServerSettings
 from . import errors
 from .callback import LOCAL_HOSTS, Callback, open_callback
 from .client import choose_authentication, provider_of
-from .sign_in import Clocks, ask
+from .sign_in import Clocks, agree, ask
 from .token_store import Record
 
 if TYPE_CHECKING:
@@ -22,11 +24,10 @@ if TYPE_CHECKING:
     from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
     from mcp.client.auth.oauth2 import OAuthContext
 
+    from .services import ServiceClient
+
     Flow: TypeAlias = AsyncGenerator[httpx2.Request, httpx2.Response]
 
-_CONNECT_SECONDS = 10.0
-# Sign-in services answer at once; one that does not must not hold up everything.
-_ANSWER_SECONDS = 30.0
 _LONG_AGO = 1.0  # a time when any token had ended
 _SCOPE = re.compile(r'\bscope=(?:"([^"]*)"|([^\s,]+))')
 _METADATA = re.compile(r'\bresource_metadata=(?:"[^"]*"|[^\s,]+)')
@@ -46,6 +47,10 @@ class Owner(Protocol):
         """How somebody signs in now; None where nobody is there."""
         ...
 
+    def host(self) -> Host | None:
+        """Who is asked whether to sign in; None where `sign_in` is told, or nobody is there."""
+        ...
+
     async def keep(self, record: Record) -> None:
         """Use this record from now on."""
         ...
@@ -62,10 +67,16 @@ class TokenFlow:
     """
 
     def __init__(
-        self, owner: Owner, request: httpx2.Request, refused: httpx2.Response | None, used: str
+        self,
+        owner: Owner,
+        services: ServiceClient,
+        request: httpx2.Request,
+        refused: httpx2.Response | None,
+        used: str,
     ) -> None:
         self.signed_in = False
         self._owner = owner
+        self._services = services
         self._server = owner.server
         self._request = request
         self._refused = refused
@@ -76,14 +87,15 @@ class TokenFlow:
         self._callback: Callback | None = None
         self._provider: OAuthClientProvider
 
-    async def steps(self) -> Flow:
-        """The requests it takes. After them the owner's record has a new token, unless it could
-        not be renewed and nothing was refused yet.
+    async def run(self) -> None:
+        """Get one. After that the owner's record has a new token, unless it could not be renewed
+        and nothing was refused yet.
 
         Raises:
             AuthFailure: there is none to be had.
         """
         # Here, as in the other functions: the SDK is imported once a server is started.
+        import httpx2
         from mcp.client.auth import OAuthFlowError
 
         self._record = await self._owner.latest()
@@ -93,24 +105,30 @@ class TokenFlow:
         if is_refused and self._was_in_vain(self._owner.signed_in):
             raise errors.refused_at_once(self._server)
         self._provider = self._new_provider()
-        flow = self._provider.async_auth_flow(self._request)
         try:
-            outgoing = await anext(flow)
-            while (outgoing := await self._next_to_ask(outgoing, flow)) is not None:
-                answer = yield outgoing
-                self._judge_renewal(outgoing, answer)
-                outgoing = await flow.asend(answer)
-        except OAuthFlowError as cause:
+            await self._ask_services()
+        except errors.OutOfReach:
+            # Where the server is is known once it was asked something.
+            if self._refused is not None:
+                raise
+        except (OAuthFlowError, httpx2.InvalidURL) as cause:
             raise await self._failure(cause) from None
         finally:
-            await flow.aclose()
             if self._callback is not None:
                 await self._callback.close()
+
+    async def _ask_services(self) -> None:
+        async with aclosing(self._provider.async_auth_flow(self._request)) as flow:
+            outgoing = await anext(flow)
+            while (outgoing := await self._next_to_ask(outgoing, flow)) is not None:
+                answer = await self._services.ask(outgoing)
+                self._judge_renewal(outgoing, answer)
+                outgoing = await flow.asend(answer)
 
     async def _next_to_ask(self, outgoing: httpx2.Request, flow: Flow) -> httpx2.Request | None:
         """The next request to a service; None when there is nothing more to ask."""
         if outgoing is not self._request:
-            return self._checked(outgoing)
+            return await self._checked(outgoing)
         if self.signed_in:
             self._owner.signed_in = self._token
             self._owner.asked_scopes = _words(self._context.client_metadata.scope)
@@ -124,7 +142,7 @@ class TokenFlow:
             return None  # the server has yet to say what it wants
         await self._begin_to_sign_in(self._refused)
         self.signed_in = True
-        return self._checked(await flow.asend(self._challenge(self._refused)))
+        return await self._checked(await flow.asend(self._challenge(self._refused)))
 
     @property
     def _context(self) -> OAuthContext:
@@ -199,18 +217,16 @@ class TokenFlow:
         headers = {"www-authenticate": f"Bearer {', '.join(parts)}"}
         return httpx2.Response(401, headers=headers, request=self._request)
 
-    def _checked(self, outgoing: httpx2.Request) -> httpx2.Request:
-        """A request to a service, if it may be made; with limits."""
-        import httpx2
-
+    async def _checked(self, outgoing: httpx2.Request) -> httpx2.Request:
+        """A request to a service, if it may be made."""
         self._require_safety(str(outgoing.url))
         is_last_look = outgoing.method == "POST" and self.signed_in
         if is_last_look and not self._server.auth.is_for_machines:
             if self._server.auth.client_id and self._context.client_info is None:
                 raise errors.other_service(self._server)
             self._require_somebody()
-        limits = httpx2.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
-        outgoing.extensions = {**outgoing.extensions, "timeout": limits.as_dict()}
+            if self._context.client_info is None:
+                await self._require_agreement()
         return outgoing
 
     def _require_safety(self, url: str) -> None:
@@ -226,6 +242,15 @@ class TokenFlow:
             raise self._not_offered()
         raise errors.nobody_there(self._server)
 
+    async def _require_agreement(self) -> None:
+        """Ask the person who would sign in, before a service hears of us for the first time."""
+        host = self._owner.host()
+        if host is None:
+            return  # a program signs in, or a command that was given for that
+        service = self._context.oauth_metadata
+        page = str(service.authorization_endpoint) if service else self._server.url
+        await agree(self._server, host, urlsplit(page).hostname or "", self._owner.clocks)
+
     def _not_offered(self) -> errors.NotOffered:
         is_wanted = self._refused is not None and self._refused.status_code == 401
         return errors.NotOffered(self._server, is_wanted)
@@ -238,8 +263,11 @@ class TokenFlow:
             raise errors.unreachable(outgoing.url.netloc.decode(), reason)
 
     async def _on_link(self, url: str) -> None:
+        import httpx2
+
         self._require_somebody()
         self._require_safety(url)
+        await self._services.check(httpx2.URL(url))
         if self._context.client_info is not None:
             choose_authentication(self._context.client_info, self._context.oauth_metadata)
         self._link = url

@@ -17,7 +17,7 @@ import httpx2
 
 from ....settings.server import ServerSettings
 from ..auth.authorization import Authorization
-from ..auth.errors import AuthFailure, of_the_service
+from ..auth.errors import AuthFailure
 from .facts import SESSION_HEADER, Connections, HttpFacts, current_request
 from .network_errors import is_this_machine
 from .responses import (
@@ -48,9 +48,15 @@ class DirectClient(httpx2.AsyncClient):
     a small call. Where those are needed, as for getting access, a message takes the usual way.
     """
 
-    def __init__(self, endpoint: str, authorization: Authorization | None, **options: Any) -> None:
-        auth = authorization.as_httpx_auth() if authorization else None
-        super().__init__(auth=auth, **options)
+    def __init__(
+        self,
+        endpoint: str,
+        authorization: Authorization | None,
+        trusted: ssl.SSLContext,
+        **options: Any,
+    ) -> None:
+        auth = authorization.as_httpx_auth(trusted) if authorization else None
+        super().__init__(auth=auth, verify=trusted, **options)
         # Taken apart once: for each request anew that is a fifteenth of all the work for a call.
         self.endpoint = httpx2.URL(endpoint)
         self._authorization = authorization
@@ -134,10 +140,10 @@ class ServerClient(DirectClient):
         super().__init__(
             settings.url,
             authorization,
+            trusted,
             headers=settings.headers,
             timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
             limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
-            verify=trusted,
             # A proxy named in the environment is not asked for a server on this machine.
             trust_env=not is_this_machine(settings.url),
         )
@@ -217,8 +223,8 @@ class ServerClient(DirectClient):
         Raises:
             Exception: what went wrong with a stream; the SDK opens it again, or does without.
         """
-        if failure := _refused_access(cause, request):
-            return without_access(request, failure, self._facts)
+        if isinstance(cause, AuthFailure):
+            return without_access(request, cause, self._facts)
         if isinstance(cause, httpx2.RequestError):
             if await retry.outlasts_the_break(cause):
                 return None
@@ -228,12 +234,6 @@ class ServerClient(DirectClient):
         # The SDK would end the connection, for all other requests too.
         logger.debug("%s: %r", self._settings.name, cause, exc_info=cause)
         return gone_wrong(request, cause)
-
-
-def _refused_access(cause: Exception, request: httpx2.Request) -> AuthFailure | None:
-    if isinstance(cause, AuthFailure):
-        return cause
-    return of_the_service(cause, request) if isinstance(cause, httpx2.RequestError) else None
 
 
 def trusted_certificates() -> ssl.SSLContext:

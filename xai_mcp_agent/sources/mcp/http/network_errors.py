@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
+
+from ....core.places import THIS_MACHINE, place_of_host
 
 _DNS = ("name or service not known", "getaddrinfo failed", "nodename nor servname",
         "name resolution", "no address associated")  # fmt: skip
@@ -49,11 +50,8 @@ def reaching_help(failure: str) -> str:
 
 def is_this_machine(url: str) -> bool:
     """Whether a URL leads to a server on this machine, which no proxy can reach for us."""
-    host = urlsplit(url).hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
+    place = place_of_host(urlsplit(url).hostname or "")
+    return place is not None and place.startswith(THIS_MACHINE)
 
 
 def by_which_way(url: str) -> str:
