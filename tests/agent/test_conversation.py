@@ -5,17 +5,18 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.agent.conversation import Conversation
+from xai_mcp_agent.agent.conversation import BadConversation, Conversation
 
 CALL_IDS = st.sampled_from(["c1", "c2", "c3"])
 CALL = st.builds(
     lambda i: {"id": i, "type": "function", "function": {"name": "t", "arguments": "{}"}}, CALL_IDS
 )
 MESSAGE = st.one_of(
-    st.builds(lambda t: {"role": "user", "content": t}, st.text(max_size=5)),
+    st.builds(lambda t: {"role": "user", "content": t}, st.text(max_size=5).filter(str.strip)),
     st.builds(lambda t: {"role": "system", "content": t}, st.text(max_size=5)),
     st.builds(
         lambda t, c: {"role": "assistant", "content": t, "tool_calls": c, "_added": {"x": t}},
@@ -43,3 +44,16 @@ def test_the_text_protocol_sends_nothing_but_roles_and_contents(messages: list[d
     sent = Conversation(messages).for_model("", in_text=True, keep_provided=True)
     assert all(set(x) == {"role", "content"} for x in sent)
     assert {x["role"] for x in sent} <= {"system", "user", "assistant"}
+
+
+@pytest.mark.parametrize("content", [None, "", " \n", [], 5, {"text": "Hi"}])
+def test_a_message_of_the_user_without_content_is_refused(content: Any):
+    """Services answer it with 400, each in its own words."""
+    messages = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": content}]
+    with pytest.raises(BadConversation, match=r"Message 2 .* from the user and has no `content`"):
+        Conversation(messages)
+
+
+def test_a_message_of_the_user_that_lacks_its_content_is_refused():
+    with pytest.raises(BadConversation, match="has no `content`"):
+        Conversation({"role": "user"})

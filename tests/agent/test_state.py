@@ -20,7 +20,7 @@ from xai_mcp_agent.agent.models.base import Usage
 from xai_mcp_agent.agent.state import RunState
 
 TEXT = st.text(max_size=8)
-MESSAGE = st.builds(lambda text: {"role": "user", "content": text}, TEXT)
+MESSAGE = st.builds(lambda text: {"role": "user", "content": text}, TEXT.filter(str.strip))
 KEY = st.builds(ToolKey, st.sampled_from(["mcp", "tools"]), TEXT, TEXT)
 COUNT = st.integers(0, 1000)
 STATE = st.builds(

@@ -16,8 +16,14 @@ import pytest
 
 from tests.support.model_endpoint import ModelAsked, calls, model_endpoint, says
 from tests.support.scripts import Finished, compile_workflow, run_script
-from tests.support.xai_agent_workflow import install, xai_agent_workflow
+from tests.support.xai_agent_workflow import (
+    QUESTION,
+    install,
+    upstream_components,
+    xai_agent_workflow,
+)
 from tools.canvas_file import links_of, load
+from tools.workflows import Shown, Workflow
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 
 KEY = "sk-dummy-0123456789"
@@ -100,6 +106,49 @@ def test_the_key_of_its_argument_does_not_reach_the_agent(adopted: Path) -> None
     done = run_script(compile_workflow(adopted), OPENAI_BASE_URL="https://example.invalid/v1")
     assert done.status == 1
     assert "OPENAI_API_KEY" in done.errors
+
+
+def test_prompts_go_where_they_went(adopted: Path, working_folder: Path) -> None:
+    """The address of OpenAIAuthorize counted for all agents; here it is the agent's own."""
+    with model_endpoint([says("From there.")]) as theirs, model_endpoint([]) as another:
+        flow = xai_agent_workflow("addressed", base_url=theirs.base_url)
+        written = adopt_file(flow.write(working_folder)).written
+        assert written is not None
+        done = run_script(
+            compile_workflow(written), OPENAI_API_KEY=KEY, OPENAI_BASE_URL=another.base_url
+        )
+        assert (done.status, another.requests) == (0, [])
+        assert "From there." in done.output
+        assert KEY not in str([x.headers for x in theirs.requests])
+
+
+def test_a_run_refuses_while_its_address_is_not_decided(
+    adopted: Path, working_folder: Path
+) -> None:
+    flow = Workflow("undecided", upstream_components())
+    time = flow.node("GetCurrentTime")
+    key = flow.node("OpenAIAuthorize", base_url=time["time_str"])
+    memory, belt = flow.node("AgentNumpyMemory"), flow.node("AgentMakeToolbelt", name="default")
+    agent = flow.node(
+        "AgentInit",
+        agent_name="clock",
+        agent_provider="openai",
+        agent_model="gpt-5-mini",
+        agent_memory=memory["memory"],
+        system_prompt="x",
+        max_thoughts=1,
+        toolbelt_spec=belt["toolbelt_spec"],
+    )
+    run = flow.node("AgentRun", agent_name="clock", conversation=Shown(QUESTION))
+    flow.main(time, key, memory, belt, agent, run)
+    with model_endpoint([]) as endpoint:
+        written = adopt_file(flow.write(working_folder)).written
+        assert written is not None
+        done = run_script(
+            compile_workflow(written), OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url
+        )
+        assert (done.status, endpoint.requests) == (1, [])
+    assert "`base_url` of AgentInit is still to be decided" in done.errors
 
 
 @pytest.mark.skipif(not TEMPLATE.is_file(), reason="this Xircuits ships no such template")

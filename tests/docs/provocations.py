@@ -47,6 +47,7 @@ from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.canvas.agent_run import CanvasRun
+from xai_mcp_agent.canvas.agents import UNDECIDED
 from xai_mcp_agent.canvas.installation import warn_if_stale
 from xai_mcp_agent.canvas.waits import call_here
 from xai_mcp_agent.cli.component_files import find_clashes
@@ -97,6 +98,7 @@ def installation(folder: Path) -> Iterator[str]:
     adopted.write_text("{}", encoding="ascii")
     yield _said_by(lambda: adopt_file(made))
     yield _said_by(lambda: adopt_file(adopted))
+    yield _said_by(lambda: canvas.init_agent({}, "a", base_url=UNDECIDED))
 
 
 _THEIRS = """

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from tools.components import all_components
 from tools.workflows import Argument, Shown, Workflow
@@ -26,10 +27,13 @@ def upstream_components() -> dict[str, ComponentClass]:
     return all_components() | {x.name: x for x in found}
 
 
-def xai_agent_workflow(name: str = "clock") -> Workflow:
-    """An agent with a key, a memory and a drawn tool: 23 nodes, 9 of them components."""
+def xai_agent_workflow(name: str = "clock", **access: Any) -> Workflow:
+    """An agent with a key, a memory and a drawn tool: 23 nodes, 9 of them components.
+
+    `access` is given to the node that unlocks the service, besides its key.
+    """
     flow = Workflow(name, upstream_components())
-    key = flow.node("OpenAIAuthorize", api_key=Argument("api_key"))
+    key = flow.node("OpenAIAuthorize", api_key=Argument("api_key"), **access)
     memory = flow.node("AgentNumpyMemory")
     belt = flow.node("AgentMakeToolbelt", name="default")
     agent = flow.node(

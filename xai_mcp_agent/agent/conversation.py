@@ -143,7 +143,7 @@ def _as_list(given: Any) -> list[Any]:
 
 def _checked(message: Any, number: int) -> Message:
     if isinstance(message, str):
-        return {"role": "user", "content": message}
+        message = {"role": "user", "content": message}
     if not isinstance(message, Mapping):
         raise BadConversation(
             f"Message {number + 1} of the conversation is {type(message).__name__}, not a "
@@ -156,11 +156,23 @@ def _checked(message: Any, number: int) -> Message:
             f"Use one of: {', '.join(sorted(_ROLES))}."
         )
     _check_calls(checked, number)
+    if checked["role"] == "user":
+        _check_content(checked.get("content"), number)
     if checked["role"] == "function":
         # The older form has no id to answer to; as a message it is understood by every model.
         name = checked.get("name") or "a function"
         return {"role": "user", "content": f"Result of {name}:\n{text_of(checked)}"}
     return checked
+
+
+def _check_content(content: Any, number: int) -> None:
+    """Raise `BadConversation` where a person's message says nothing: services refuse that."""
+    if content and (isinstance(content, list) or (isinstance(content, str) and content.strip())):
+        return
+    raise BadConversation(
+        f"Message {number + 1} of the conversation is from the user and has no `content`. Give it "
+        "what the agent should answer, a text or a list of parts, or leave the message out."
+    )
 
 
 def _check_calls(message: Message, number: int) -> None:

@@ -21,6 +21,8 @@ _PREFIX = "agent_"
 _PROTOCOLS = ("auto", "native", "text")
 # Enough to look a thing up, act on it, check, and answer.
 DEFAULT_MAX_THOUGHTS = 10
+# What `adopt` writes as an address where it could not tell which one it was.
+UNDECIDED = "still to be decided"
 
 
 # Without these it is something else of that name in `ctx`.
@@ -188,6 +190,12 @@ def _thoughts(number: Any, port: str, node: str) -> int:
 def _address(url: Any, port: str, node: str) -> str | Secret:
     """The address, held so that printing `ctx` shows no password or key that stands in it."""
     text = optional(url, port, node)
+    if text == UNDECIDED:
+        raise BadSetting(
+            f"`{port}` of {node} is {UNDECIDED}: the workflow was adopted, and where its prompts "
+            "went could not be told. Write that address there, such as http://localhost:11434/v1, "
+            "or https://api.openai.com/v1 for OpenAI itself."
+        )
     return Secret(text) if redact_url(text) != text else text
 
 

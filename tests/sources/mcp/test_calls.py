@@ -231,8 +231,14 @@ def test_progress_is_told_while_the_call_runs(galleries: Bridge, server: str):
     assert sorted(told) == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
 
 
-def test_progress_without_words_and_a_listener_that_fails_do_no_harm():
-    def fail(*_: Any) -> None:
+def test_progress_without_words_and_a_listener_that_fails_do_no_harm(
+    caplog: pytest.LogCaptureFixture,
+):
+    """That it fails is told, with the result and in the log."""
+    called: list[Any] = []
+
+    def fail(*told: Any) -> None:
+        called.append(told)
         raise RuntimeError("in the listener")
 
     told: list[Any] = []
@@ -240,7 +246,12 @@ def test_progress_without_words_and_a_listener_that_fails_do_no_harm():
         flood = {"steps": 2, "flood": 2}
         bridge.call_tool("it", "progress", flood, on_progress=lambda *x: told.append(x))
         assert sorted(told) == [(1, 2, ""), (2, 2, "")]
-        assert bridge.call_tool("it", "progress", flood, on_progress=fail).text == "done"
+        result = bridge.call_tool("it", "progress", flood, on_progress=fail)
+        assert result.text == "done"
+        (note,) = result.notes
+        assert "the listener raised RuntimeError" in note
+        assert len(called) == 1
+        assert "in the listener" in caplog.text
         assert bridge.call_tool("it", "progress", flood).text == "done"
 
 

@@ -21,6 +21,7 @@ from ...core.shell import shown_command
 from ...core.tools import JsonObject
 from ..component_files import Clash, clash_lines, find_clashes, our_components
 from ..output import echo_json, folded, replace_text, say
+from .address import with_addresses
 from .advice import advice
 from .document import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
 from .migrate import AdoptedNode, Migration, Remark, migrate
@@ -63,7 +64,7 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
         WorkflowFileError: it cannot be read, is no workflow, or its place is taken.
     """
     document = read_workflow(file)
-    migration = migrate(document, our_components())
+    migration = with_addresses(migrate(document, our_components()))
     remarks = (*migration.remarks, *advice(migration, our_components()))
     remarks = tuple(sorted(remarks, key=lambda x: not x.to_do))
     if not migration.adopted:

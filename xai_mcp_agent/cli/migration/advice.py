@@ -9,8 +9,9 @@ from ...agent.prompt import PLACEHOLDERS
 from ...core.names import did_you_mean
 from ...core.tools import JsonObject
 from ..component_files import ComponentClass
+from .address import names_an_address
 from .document import COMPULSORY_MARK, nodes_of, ports_of, text_of, texts_by_port
-from .migrate import AdoptedNode, Migration, Remark, is_upstream, library_of, path_of
+from .migrate import AUTHORIZE, AdoptedNode, Migration, Remark, is_upstream, library_of, path_of
 
 # They come with Xircuits itself, and need nothing to be installed.
 _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}
@@ -18,8 +19,7 @@ _PROVIDER_PORTS = {"agent_provider", "new_agent_provider"}
 _PROMPT_PORTS = {"system_prompt", "new_system_prompt"}
 _EXTRAS = {"bedrock": "bedrock", "vertexai": "vertex"}
 _LONGEST_SHOWN = 20  # of what should be a provider's name; what is longer may be a key
-# How the nodes that unlock a service are called, and where the agents here find their access.
-_AUTHORIZE = "authori"
+# Where the agents here find their access.
 _ACCESS = {
     "openai": (
         "Set the environment variable OPENAI_API_KEY before you start. Or right-click AgentInit, "
@@ -28,6 +28,10 @@ _ACCESS = {
     "bedrock": "They look for it in AWS's usual places, such as AWS_PROFILE.",
     "vertex": "They look for it in Google's usual places, such as GOOGLE_CLOUD_PROJECT.",
 }
+_ACCESS_TO_ADDRESS = (
+    "The one in OPENAI_API_KEY goes to OpenAI alone, or to the address in OPENAI_BASE_URL: "
+    "right-click AgentInit, Reload Node, and wire the key of its address to the new port `api_key`."
+)
 _ACCESS_ELSEWHERE = "Give them theirs by the ports of AgentInit or by the environment."
 
 
@@ -59,10 +63,12 @@ def _strangers(
 def _keys(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Iterator[Remark]:
     for node_id, node in _strangers(document, classes):
         name = text_of(node, "name")
-        if _AUTHORIZE not in name.lower():
+        if AUTHORIZE not in name.lower():
             continue
         whose = f"{name} {path_of(node)}".lower()
         access = next((text for key, text in _ACCESS.items() if key in whose), _ACCESS_ELSEWHERE)
+        if names_an_address(document, node_id):
+            access = _ACCESS_TO_ADDRESS
         text = (
             f"the agents here do not get their key from it. {access} Then remove this node, "
             "unless a node that is not ours needs it."

@@ -79,9 +79,12 @@ def links_of(document: JsonObject) -> Items:
 
 def with_nodes(document: JsonObject, nodes: Items) -> JsonObject:
     """Return the document with other nodes; the given one stays as it is."""
-    changed = _layer(document, _NODES)
-    layers = [{**x, "models": dict(nodes)} if x is changed else x for x in document["layers"]]
-    return {**document, "layers": layers}
+    return _with_models(document, _NODES, nodes)
+
+
+def with_links(document: JsonObject, links: Items) -> JsonObject:
+    """Return the document with other links; the given one stays as it is."""
+    return _with_models(document, _LINKS, links)
 
 
 def text_of(item: JsonObject, key: str) -> str:
@@ -160,6 +163,12 @@ def _problem(document: Any) -> str:
 
 def _layer(document: JsonObject, kind: str) -> JsonObject:
     return next(x for x in _objects(document["layers"]) if x.get("type") == kind)
+
+
+def _with_models(document: JsonObject, kind: str, models: Items) -> JsonObject:
+    changed = _layer(document, kind)
+    layers = [{**x, "models": dict(models)} if x is changed else x for x in document["layers"]]
+    return {**document, "layers": layers}
 
 
 def _objects(value: Any) -> list[JsonObject]:

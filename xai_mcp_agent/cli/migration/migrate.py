@@ -22,6 +22,8 @@ from .document import (
 )
 
 _UPSTREAM = "xai_agent"  # the folder of xai-agent; some people renamed it, xai_agent_old say
+AUTHORIZE = "authori"  # in the names of nodes that unlock a service
+_OPENAI = "openai"
 _INDEX = re.compile(r"\[\d+\]$")  # of the further parts of a port that takes several values
 _TYPE = re.compile(rf"{VALUE_PORT}(?:out-)?(.+?)-")
 
@@ -120,6 +122,12 @@ def path_of(node: JsonObject) -> str:
 def is_upstream(path: str) -> bool:
     """Whether a class's path is in xai-agent's folder."""
     return any(_UPSTREAM in folder for folder in path.split("/")[:-1])
+
+
+def is_authorizing(node: JsonObject) -> bool:
+    """Whether it is a component that unlocks OpenAI for all others, such as OpenAIAuthorize."""
+    name = text_of(node, "name").lower()
+    return AUTHORIZE in name and _OPENAI in f"{name} {path_of(node).lower()}"
 
 
 def library_of(path: str) -> str:

@@ -180,7 +180,7 @@ class McpSession:
         """Call a tool; on time-out or cancellation the server is told to stop."""
         tool, arguments = invocation.tool.name, invocation.arguments
         on_progress, notes = invocation.on_progress, list[str]()
-        tell = _with_words(on_progress) if on_progress else None
+        tell = _told(on_progress, notes) if on_progress else None
         requests = self._requests.made_by(invocation.caller)
         client = requests.connected()
         # A copy, for the SDK adds to it.
@@ -259,10 +259,23 @@ class McpSession:
         return replace(result, notes=(*result.notes, note))
 
 
-def _with_words(on_progress: OnProgress) -> ProgressFnT:
-    """The SDK gives None where the server said nothing."""
+def _told(on_progress: OnProgress, notes: list[str]) -> ProgressFnT:
+    """A listener for the SDK, which gives None where the server said nothing, and drops what a
+    listener raises. That is noted here; the call goes on, and its progress is not told any more."""
+    is_well = True
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
-        await on_progress(progress, total, message or "")
+        nonlocal is_well
+        if not is_well:
+            return
+        try:
+            await on_progress(progress, total, message or "")
+        except Exception as cause:
+            is_well = False
+            logger.exception("A progress listener raised; it is not called for this call any more")
+            notes.append(
+                f"Progress was not told to the end: the listener raised {type(cause).__name__}. "
+                "The log says more."
+            )
 
     return tell
