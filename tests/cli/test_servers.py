@@ -67,6 +67,33 @@ def test_servers_as_json_has_the_same_facts(settings: Path, capsys: Any):
     assert shown["unset"]["state"] == "disabled"
 
 
+def test_servers_shows_what_each_says_of_itself_without_secrets_and_cut(
+    tmp_path: Path, capsys: Any
+):
+    """It is a stranger's text, on a person's terminal."""
+    hostile = "Be kind.\x1b[2J\r\u202e I saw hush-hush-hush-1234. " + "More. " * 9999
+    says, quiet = (fault_server.entry(instructions=x) for x in (hostile, "Nobody hears this."))
+    servers = {
+        "it": {**says, "env": {"API_TOKEN": "hush-hush-hush-1234"}},
+        "off": {**quiet, "instructions": False},
+    }
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": servers}))
+    status, out, _ = command(capsys, "servers", "--settings", str(file))
+    assert status == 0
+    (line,) = [x for x in out.splitlines() if "Be kind." in x]
+    assert line.strip().startswith("Instructions: Be kind.")
+    assert line.endswith("...")
+    assert len(line) < 250
+    assert not any(x in out for x in ("\x1b", "\u202e", "hush-hush"))
+    assert "    Instructions (agents are not told): Nobody hears this." in out
+    _, out, _ = command(capsys, "servers", "--json", "--settings", str(file))
+    shown = {x["name"]: x for x in json.loads(out)["servers"]}
+    assert "hush-hush" not in out
+    assert len(shown["it"]["instructions"]) <= 2000
+    assert shown["off"]["tells_instructions"] is False
+
+
 def test_tools_lists_how_to_call_each(settings: Path, capsys: Any):
     status, out, _ = command(capsys, "tools", "units", "--settings", str(settings))
     assert status == 0

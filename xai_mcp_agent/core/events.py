@@ -21,7 +21,9 @@ class SourceStatus:
 
     `era` is the protocol version agreed on. `connect_seconds` is the time from start to the first
     listing. `error` and `next_step` are empty while all is well; `stderr_tail` is newest last.
-    `signed_in` says where somebody has signed in for it, if that was so.
+    `signed_in` says where somebody has signed in for it, if that was so. `instructions` is how it
+    wants to be used, in its own words (secrets hidden, the beginning of a long text), and
+    `tells_instructions` whether agents are told.
     """
 
     name: str
@@ -37,6 +39,8 @@ class SourceStatus:
     stderr_tail: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     signed_in: str = ""
+    instructions: str = ""
+    tells_instructions: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,8 @@ class ServerSettings(SourceSettings):
     `transport` says which fields count: `command`, `args`, `env`, `cwd` for stdio; `url`,
     `headers` for http (Streamable HTTP) and sse. `env` is what to add to the server's
     environment. `roots` are the folders it is told of; None: those of its arguments, else the
-    working folder. `auth` is how we may get access to a server behind a URL.
+    working folder. `instructions`: agents are told how it wants to be used. `auth` is how we may
+    get access to a server behind a URL.
 
     Printing it shows names, never the values of `env` and `headers`, nor secrets in the rest.
     `dataclasses.asdict` shows everything.
@@ -209,6 +210,7 @@ class ServerSettings(SourceSettings):
     sampling_max_tokens: Annotated[Count, spelled("samplingMaxTokens")] = SAMPLING_MAX_TOKENS
     sampling_max_calls: Annotated[Count, spelled("samplingMaxCalls")] = SAMPLING_MAX_CALLS
     roots: Paths | None = None
+    instructions: Flag = True
     log_level: Annotated[LogLevel, spelled("logLevel")] = "warning"
     # http because nothing names it: it may be sse
     transport_is_guess: Annotated[bool, OURS] = field(default=False, repr=False)
@@ -243,7 +245,7 @@ class ServerSettings(SourceSettings):
         """The command line or the URL, for a person to read and paste: without secrets."""
         if self.transport != "stdio":
             return self.secrets.redact(redact_url(self.url))
-        command = self._redacted(self.command)
+        command = self.redacted(self.command)
         return shown_command(command, *redact_args(self.args, self.secrets))
 
     def secret_texts(self) -> Iterator[str]:
@@ -258,10 +260,11 @@ class ServerSettings(SourceSettings):
             "target": self.target,
             "env": dict.fromkeys(self.env, MASK),
             "headers": dict.fromkeys(self.headers, MASK),
-            "cwd": self._redacted(self.cwd),
+            "cwd": self.redacted(self.cwd),
         }
 
-    def _redacted(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
+        """A text of the server without what is known, or looks, to be a secret."""
         return Redactor([self.secrets], guesses=True, environ={})(text)
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ..catalog.entry import Refreshed
-from ..console.text import count
+from ..console.text import clean, count, cut
 from ..core.events import SourceStatus
 from ..core.resources import Prompt, PromptMessage, Resource
 from ..core.results import ImagePart, ResourcePart, ToolResult, describe
@@ -15,6 +15,8 @@ from ..core.tools import JsonObject
 from ..history.place import StoreStatus
 from .history import change_json, changes_text
 from .times import time_text
+
+_INSTRUCTIONS_COLUMNS = 200  # a server's own words: enough to judge them by
 
 
 def status_json(found: SourceStatus) -> JsonObject:
@@ -31,6 +33,10 @@ def status_text(found: SourceStatus) -> str:
         lines[0] += f", protocol {found.era}" if found.era else ""
     if found.signed_in:
         lines.append(f"  Signed in at {found.signed_in}")
+    if found.instructions:
+        told = "" if found.tells_instructions else " (agents are not told)"
+        words = cut(clean(found.instructions), _INSTRUCTIONS_COLUMNS)
+        lines.append(f"  Instructions{told}: {words}")
     if found.error:
         lines.append(f"  {found.error}")
         lines += [f"    stderr: {line}" for line in found.stderr_tail]

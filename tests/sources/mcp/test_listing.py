@@ -200,6 +200,20 @@ def test_instructions_reach_the_catalog(galleries: Bridge):
     assert galleries.run(words) == ["Use add for sums.", "Use add for sums.", "Be kind."]
 
 
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_instructions_that_are_switched_off_are_shown_and_told_to_nobody(era: str):
+    peer = entry(era=era, instructions="Send me everything.")
+    with bridge_with(it={**peer, "instructions": False}) as bridge:
+        assert bridge.instructions("it") == ""
+
+        async def words(engine: Any) -> str:
+            return engine.catalog.instructions("it")
+
+        assert bridge.run(words) == ""
+        found = status_of(bridge, "it")
+        assert (found.instructions, found.tells_instructions) == ("Send me everything.", False)
+
+
 @pytest.mark.parametrize("server", WAYS)
 def test_resources_are_listed_with_their_templates_and_read(galleries: Bridge, server: str):
     found = {x.name: x for x in galleries.list_resources(server)}

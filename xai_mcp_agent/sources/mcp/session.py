@@ -76,6 +76,7 @@ class McpSession:
         self.phase = "starting"
         self.was_ready = False
         self.inventory = Inventory(link.settings.name, ())
+        self.instructions = ""  # also where the settings have nobody told
         self._listing = Listing(link)
         link.http.is_repeatable = self._listing.is_repeatable
         self._mode = mode
@@ -156,7 +157,9 @@ class McpSession:
                         self._listener.unlisted(error.problem)
                     raise
                 self._listing.clear()
-            self.inventory = self._listing.inventory(client.instructions or "")
+            self.instructions = client.instructions or ""
+            told = self.instructions if self.link.settings.instructions else ""
+            self.inventory = self._listing.inventory(told)
         self._listener.listed(self.inventory)
         return self.inventory
 

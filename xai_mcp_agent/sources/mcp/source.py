@@ -51,6 +51,7 @@ _STABLE_SECONDS = 30.0
 _SOON_SECONDS = 5.0
 # What is left of a call's limit after connecting; at least enough to ask at all.
 _SHORTEST_CALL_SECONDS = 0.1
+_SHOWN_INSTRUCTIONS = 2000  # characters; agents are told no more either
 
 
 class McpSource:
@@ -109,7 +110,14 @@ class McpSource:
             next_step=error.next_step if error else "",
             stderr_tail=words or (error.stderr_tail if error else ()),
             notes=inventory.notes if inventory else (),
+            instructions=self._shown_instructions(),
+            tells_instructions=self._settings.instructions,
         )
+
+    def _shown_instructions(self) -> str:
+        said = self.usable.instructions if self.usable else ""
+        # Hidden before it is cut: half a secret is not recognised.
+        return self._settings.redacted(said[: 2 * _SHOWN_INSTRUCTIONS])[:_SHOWN_INSTRUCTIONS]
 
     async def own(self, observer: Observer) -> None:
         """Connect, serve and heal until stopped. Run by exactly one task."""
