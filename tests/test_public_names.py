@@ -23,9 +23,10 @@ from tests.test_house import ARROWS, HEAVY
 PUBLIC = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
     "BadSetting", "Bridge", "Choice", "Completion", "DefinitionChanged", "Event", "Graph", "Icon",
-    "ImagePart", "InvalidArguments", "JsonObject", "LinkPart", "ModelAuthenticationError",
-    "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow", "ModelError",
-    "ModelRateLimited", "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
+    "ImagePart", "InvalidArguments", "JsonObject", "LinkPart", "ModelAnswerInvalid",
+    "ModelAnswerMissing", "ModelAuthenticationError", "ModelCannotCallFunctions",
+    "ModelContentFiltered", "ModelContextOverflow", "ModelError", "ModelRateLimited",
+    "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Records", "Resource", "ResourcePart", "ResultPart", "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",

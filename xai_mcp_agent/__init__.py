@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 __all__ = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
     "BadSetting", "Bridge", "Choice", "Completion", "DefinitionChanged", "Event", "Graph", "Icon",
-    "ImagePart", "InvalidArguments", "JsonObject", "LinkPart", "ModelAuthenticationError",
-    "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow", "ModelError",
-    "ModelRateLimited", "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
+    "ImagePart", "InvalidArguments", "JsonObject", "LinkPart", "ModelAnswerInvalid",
+    "ModelAnswerMissing", "ModelAuthenticationError", "ModelCannotCallFunctions",
+    "ModelContentFiltered", "ModelContextOverflow", "ModelError", "ModelRateLimited",
+    "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Records", "Resource", "ResourcePart", "ResultPart", "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
@@ -32,11 +33,11 @@ _HOMES = {
     "bridge.subscription": "AioSubscription OnChange Subscription",
     "core.elicitation": "Answer Answerer Question answer_with_defaults",
     "core.errors": (
-        "AcceptanceUnknown BadSetting DefinitionChanged InvalidArguments ModelAuthenticationError "
-        "ModelCannotCallFunctions ModelContentFiltered ModelContextOverflow ModelError "
-        "ModelRateLimited ModelTimeout ModelUnreachable ServerError SettingsError SourceClosed "
-        "SourceError SourceFailed StoreFailed ToolDisabled ToolTimeout UnknownAgent UnknownServer "
-        "UnknownTool XaiMcpError"
+        "AcceptanceUnknown BadSetting DefinitionChanged InvalidArguments ModelAnswerInvalid "
+        "ModelAnswerMissing ModelAuthenticationError ModelCannotCallFunctions "
+        "ModelContentFiltered ModelContextOverflow ModelError ModelRateLimited ModelTimeout "
+        "ModelUnreachable ServerError SettingsError SourceClosed SourceError SourceFailed "
+        "StoreFailed ToolDisabled ToolTimeout UnknownAgent UnknownServer UnknownTool XaiMcpError"
     ),
     "core.events": "SourceState SourceStatus",
     "core.resources": "Completion Prompt PromptArgument PromptMessage Resource",
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
         BadSetting,
         DefinitionChanged,
         InvalidArguments,
+        ModelAnswerInvalid,
+        ModelAnswerMissing,
         ModelAuthenticationError,
         ModelCannotCallFunctions,
         ModelContentFiltered,

@@ -141,6 +141,8 @@ class AgentRun(Component):
     ##### Branches:
     - on_thought: Runs after each use of a tool; `thought` and `out_conversation` are up to date.
       With several tools in one turn it runs when all are done, once for each.
+    - on_error: The way on when there is no answer; `error` says why. Nothing after the node runs
+      then. Not wired: the workflow ends with the error.
 
     ##### inPorts:
     - agent_name (str): The agent, from AgentInit.
@@ -149,12 +151,22 @@ class AgentRun(Component):
       earlier run. It is not changed.
     - show (str): How much is printed: `quiet` (only what went wrong), `normal` or `verbose`.
       Default: what the environment variable XAI_MCP_SHOW says, else `normal`.
+    - output_schema (dict): A JSON Schema that the answer must fit, such as
+      `"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]`. An
+      answer that does not is asked for once more. Default: the answer is any text.
 
     ##### outPorts:
     - out_conversation (list): The conversation with everything that was said and done. After an
       error, everything so far.
     - last_response (str): The answer.
-    - thought (str): In the branch: what the agent said when it used the tool.
+    - thought (str): In the branch on_thought: what the agent said when it used the tool.
+    - stopped (str): How it ended: `answered`, `max_thoughts` (it had to answer in its last turn),
+      `length` (the answer was cut off), `refused` (last_response is how) or `error`. In the branch
+      on_thought: `waiting`, it goes on after that.
+    - usage (dict): What it used: input_tokens, output_tokens, cached_tokens, reasoning_tokens (as
+      the service counts them), turns (of the model), calls (of tools) and seconds.
+    - error (str): Why there is no answer. Empty if there is one.
+    - structured (any): With output_schema, the answer as data.
 
     ##### Example:
     agent_name `helper`, conversation `Which books do you have about the sea?`, and
@@ -162,18 +174,31 @@ class AgentRun(Component):
     """
 
     on_thought: BaseComponent
+    on_error: BaseComponent
 
     agent_name: InCompArg[str]
     metadata: InArg[dict]
     conversation: InCompArg[any]
     show: InArg[str]
+    output_schema: InArg[dict]
 
     out_conversation: OutArg[list]
     last_response: OutArg[str]
     thought: OutArg[str]
+    stopped: OutArg[str]
+    usage: OutArg[dict]
+    error: OutArg[str]
+    structured: OutArg[any]
 
     def execute(self, ctx) -> None:
-        canvas.run_node(self, ctx, canvas.run_agent)
+        form = self.output_schema.value
+        self.structured.value = None
+        outcome = canvas.run_node(self, ctx, canvas.run_agent, output_schema=form)
+        self.structured.value = outcome.structured
+
+    def do(self, ctx):
+        way_on = super().do(ctx)
+        return self.on_error if self.error.value else way_on
 
 
 @xai_component(color="rgb(0, 105, 180)")
@@ -223,6 +248,7 @@ class AgentLearn(Component):
 
     ##### Branches:
     - on_thought: Runs after each use of a tool; `thought` and `out_conversation` are up to date.
+    - on_error: The way on when it did not learn; as in AgentRun.
 
     ##### inPorts:
     - agent_name (str): The agent; it needs a memory.
@@ -233,13 +259,17 @@ class AgentLearn(Component):
     ##### outPorts:
     - out_conversation (list): The conversation with what was learned.
     - last_response (str): What the agent says it has learned.
-    - thought (str): In the branch: what the agent said when it used the tool.
+    - thought (str): In the branch on_thought: what the agent said when it used the tool.
+    - stopped (str): How it ended, as in AgentRun.
+    - usage (dict): What it used, as in AgentRun.
+    - error (str): Why it did not learn. Empty if it did.
 
     ##### Example:
     After AgentRun: agent_name `helper`, conversation from its out_conversation.
     """
 
     on_thought: BaseComponent
+    on_error: BaseComponent
 
     agent_name: InCompArg[str]
     metadata: InArg[dict]
@@ -249,9 +279,16 @@ class AgentLearn(Component):
     out_conversation: OutArg[list]
     last_response: OutArg[str]
     thought: OutArg[str]
+    stopped: OutArg[str]
+    usage: OutArg[dict]
+    error: OutArg[str]
 
     def execute(self, ctx) -> None:
         canvas.run_node(self, ctx, canvas.learn)
+
+    def do(self, ctx):
+        way_on = super().do(ctx)
+        return self.on_error if self.error.value else way_on
 
 
 @xai_component(color="rgb(0, 105, 180)")

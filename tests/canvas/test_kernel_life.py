@@ -204,3 +204,54 @@ def test_a_kernel_that_is_ended_leaves_nothing(shell: Kernel, journal: Path, num
     shell.end_by(number)
     wait_until(lambda: none_runs(journal), "all are gone")
     shell.restart()
+
+
+INTERRUPTED = """
+import time
+from pathlib import Path
+from tests.support.canvas import call
+from tests.support.model_endpoint import calls, model_endpoint
+from xai_mcp_agent.toolbelt_components import AgentDefineTool, AgentToolOutput
+
+def drawn(name, function):
+    start = make(AgentDefineTool, tool_name=name, description="Does it.")
+    work = call(function)
+    return [start, work, make(AgentToolOutput, results=[work.result])]
+
+def hold(_):
+    Path("held").touch()
+    time.sleep(60)
+
+def ask_for(slow):
+    global run
+    tools = [drawn("note", lambda _: Path("noted").touch() or "NOTED"), drawn("hold", hold)]
+    belt = make(AgentMakeToolbelt)
+    with model_endpoint([calls(("note", {}), (slow, {}))]) as endpoint:
+        agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, api_key="sk-x",
+                     agent_provider="openai", agent_model="m", base_url=endpoint.base_url)
+        run = make(AgentRun, agent_name="a", conversation="Go.")
+        play({}, make(AgentUseMCPTools, server_name="it"), belt, agent, run, tools=tools)
+"""
+
+
+@pytest.mark.parametrize("slow", ["it_never", "hold"])
+def test_an_interrupt_in_a_turn_leaves_what_was_done_in_the_conversation(
+    shell: Kernel, folder: Path, journal: Path, slow: str
+) -> None:
+    """Whether it comes in the wait for a server or in a person's nodes."""
+    for file in ("noted", "held"):
+        (folder / file).unlink(missing_ok=True)
+    shell.run(INTERRUPTED)
+
+    def is_between() -> bool:
+        begun = calls_in(journal) == 1 if slow == "it_never" else (folder / "held").exists()
+        return begun and (folder / "noted").exists()
+
+    ran = shell.interrupt_once(is_between, f"ask_for({slow!r})")
+    assert ran.error == "KeyboardInterrupt"
+    said = ast.literal_eval(shell.value("run.out_conversation.value"))
+    assert [x["role"] for x in said] == ["user", "assistant", "tool", "tool"]
+    assert said[2]["content"] == "NOTED"
+    assert "It may have been carried out" in said[3]["content"]
+    ports = "(run.stopped.value, run.last_response.value, run.usage.value['calls'])"
+    assert shell.value(ports) == "('error', '', 2)"

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,16 @@ from tests.support.canvas import make, play
 from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
-from tests.support.model_endpoint import Step, breaks_off, fails, hangs, html, model_endpoint, says
+from tests.support.model_endpoint import (
+    Step,
+    breaks_off,
+    calls,
+    fails,
+    hangs,
+    html,
+    model_endpoint,
+    says,
+)
 from tests.support.processes import free_port
 from tests.support.warm_python import warm_python
 from tests.support.xai_agent_workflow import xai_agent_workflow
@@ -287,6 +297,8 @@ def nodes(folder: Path) -> Iterator[str]:
     yield _said_by(lambda: canvas.init_agent(ctx, "other", toolbelt_spec="default"))
     canvas.define_tool(ctx, None, "shout", "Says it loudly.", print)
     yield _said_by(lambda: canvas.define_tool(ctx, None, "shout", "Says it loudly.", repr))
+    wrong = {"city": "string"}
+    yield _said_by(lambda: run(ctx, "helper", "Hello", outcome=outcome, output_schema=wrong))
     yield _said_by(lambda: canvas.follow_route(ctx, "helper", "My invoice is wrong.", None))
     yield _said_by(lambda: canvas.local_memory(str(folder), None, None, None))
     diary = folder / "diary.txt"
@@ -349,6 +361,31 @@ def _asked(model: OpenAIModel) -> str:
     return _said_by(lambda: anyio.run(ask))
 
 
+def without_answer() -> Iterator[str]:
+    """Models that end without an answer, or with one of another form than was wanted."""
+    ctx: dict[str, Any] = {}
+    canvas.define_tool(ctx, None, "shout", "Says it loudly.", print)
+    belt = canvas.make_toolbelt(ctx, None)
+    form = {"properties": {"city": {"type": "string"}}, "required": ["city"]}
+    script = [
+        says(""), says(""), says("", finish="length"), calls(("shout", {})), says(""),
+        says("Rome"), says('{"town": "Rome"}'),
+    ]  # fmt: skip
+
+    def run(schema: Any = None, **values: Any) -> str:
+        address = {"provider": "openai", "model": "qwen3", "base_url": endpoint.base_url}
+        canvas.init_agent(ctx, "helper", **address, **values)
+        answer = CanvasRun()
+        asked = partial(canvas.run_agent, outcome=answer, output_schema=schema)
+        return _said_by(lambda: asked(ctx, "helper", "Hello"))
+
+    with model_endpoint(script) as endpoint:
+        yield run()
+        yield run()
+        yield run(max_thoughts=1, toolbelt_spec=belt)
+        yield run(form)
+
+
 def offline() -> Iterator[str]:
     """What the offline model says when no tool fits."""
     tool = FunctionSpec("add", "Adds two numbers.", {"type": "object", "properties": {}})
@@ -373,5 +410,6 @@ def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     yield from changed()
     yield from asked()
     yield from models()
+    yield from without_answer()
     yield from offline()
     yield left_out(folder, monkeypatch)

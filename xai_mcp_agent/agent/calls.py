@@ -25,6 +25,13 @@ from .toolsets import AgentTools, Available
 logger = logging.getLogger(__name__)
 
 
+_INTERRUPTED = (
+    "The run was interrupted before this call had a result. It may have been carried out, whole "
+    "or in part: look what came of it before you repeat it."
+)
+_NOT_BEGUN = "The run was interrupted before this call was made."
+
+
 class CallNotMade(XaiMcpError):
     """A model wrote a call that it did not mean as one, or not yet; the message tells it so."""
 
@@ -44,7 +51,7 @@ class Answered:
 
 
 class CallRunner:
-    """Answers the calls of one run."""
+    """Answers the calls of one run. `has_begun`: a call of the turn may have had an effect."""
 
     def __init__(
         self, tools: AgentTools, pages: ResultPages, emit: Emit, caller: Caller = PROGRAM
@@ -53,26 +60,43 @@ class CallRunner:
         self._pages = pages
         self._emit = emit
         self._caller = caller
+        self._begun: set[str] = set()  # of this turn, by their ids
+        self._finished: dict[str, ToolFinished] = {}
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether anything of this turn was done already."""
+        return bool(self._begun or self._finished)
 
     async def answer_all(
         self, calls: Sequence[ToolCall], available: Available, thought: str
     ) -> list[Answered]:
         """Run all calls at once; the answers are in their order, the events not told yet."""
-        finished: dict[int, ToolFinished] = {}
-
-        async def run(number: int, call: ToolCall) -> None:
-            finished[number] = await self._answer(call, available, thought)
-
+        self._begun, self._finished = set(), {}
         async with anyio.create_task_group() as tasks:
-            for number, call in enumerate(calls):
-                tasks.start_soon(run, number, call)
-        return [self.answered(call, finished[number]) for number, call in enumerate(calls)]
+            for call in calls:
+                tasks.start_soon(self._answer, call, available, thought)
+        return self.answers_so_far(calls, thought)
 
-    def answered(self, call: ToolCall, event: ToolFinished) -> Answered:
+    def answers_so_far(self, calls: Sequence[ToolCall], thought: str) -> list[Answered]:
+        """The calls of this turn in their order; those without a result as interrupted ones."""
+        return [self._finished_or_not(call, thought) for call in calls]
+
+    def refused(self, call: ToolCall, why: str, thought: str) -> Answered:
+        """A call that has no result, answered with the reason."""
+        result = ToolResult.of_text(why, is_error=True)
+        return self._answered(call, ToolFinished(call.id, call.name, None, result, 0.0, thought))
+
+    def _finished_or_not(self, call: ToolCall, thought: str) -> Answered:
+        if (event := self._finished.get(call.id)) is not None:
+            return self._answered(call, event)
+        return self.refused(call, _INTERRUPTED if call.id in self._begun else _NOT_BEGUN, thought)
+
+    def _answered(self, call: ToolCall, event: ToolFinished) -> Answered:
         """A call with its answer as the model will read it."""
         return Answered(call, self._pages.shown(call.id, event.result), event)
 
-    async def _answer(self, call: ToolCall, available: Available, thought: str) -> ToolFinished:
+    async def _answer(self, call: ToolCall, available: Available, thought: str) -> None:
         started = time.monotonic()
         arguments: JsonObject | None = None
         name, source = call.name, None
@@ -91,11 +115,14 @@ class CallRunner:
         else:
             await self._emit(ToolStarted(call.id, name, arguments, source))
             result = await self._result(call.id, definition, arguments)
-            await self._emit(ToolReturned(call.id))
         if call.note:
             result = replace(result, notes=(*result.notes, call.note))
         seconds = time.monotonic() - started
-        return ToolFinished(call.id, name, arguments, result, seconds, thought, source)
+        self._finished[call.id] = ToolFinished(
+            call.id, name, arguments, result, seconds, thought, source
+        )
+        if call.id in self._begun:
+            await self._emit(ToolReturned(call.id))
 
     async def _result(
         self, call_id: str, definition: ToolDefinition, arguments: JsonObject
@@ -109,6 +136,7 @@ class CallRunner:
         invocation = ToolInvocation(
             definition.tool, arguments, self._caller, name, on_progress=on_progress
         )
+        self._begun.add(call_id)
         try:
             return await self._tools.call(invocation)
         except XaiMcpError as problem:

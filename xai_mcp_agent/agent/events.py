@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from .models.base import ModelRequest, Usage
 
 ToolProtocol: TypeAlias = Literal["native", "text"]
+Stopped: TypeAlias = Literal["answered", "max_thoughts", "length", "refused"]
+"""Why a run ended that has an answer; any other ends with an error, which is `RunFailed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class ModelAsked:
 
 @dataclass(frozen=True, slots=True)
 class ModelAskedAgain:
-    """The service failed in a way that passes; the same turn is asked for anew after a pause.
+    """An attempt came to nothing, as `reason` says; the turn is asked for anew after a pause.
 
     The text that arrived of this turn so far does not count.
     """
@@ -129,14 +131,18 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The run ended with `answer`. `stopped` says why it ended."""
+    """The run ended with `answer`. `stopped` says why it ended.
+
+    `structured` is the value that the answer gives, where one of a certain form was wanted.
+    """
 
     answer: str
-    stopped: Literal["answered", "max_thoughts", "length", "refused"]
+    stopped: Stopped
     steps: int
     tool_calls: int
     seconds: float
     usage: Usage
+    structured: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,7 @@ class RunFailed:
     """The run ended with an error, which is raised too."""
 
     error: str
+    stopped: Literal["error"] = "error"
 
 
 RunEvent: TypeAlias = (

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from ..core.errors import ModelCannotCallFunctions, ModelContentFiltered
+from ..core.errors import ModelAnswerMissing, ModelCannotCallFunctions, ModelContentFiltered
 from ..core.invocation import PROGRAM, Caller
 from ..core.provider_schema import FunctionSpec
-from ..core.results import ToolResult
+from ..core.tools import JsonObject
 from ..search.selector import Selector, ShowEverything
 from .calls import Answered, CallRunner
 from .conversation import Conversation, call_message, result_messages
@@ -27,9 +27,9 @@ from .events import (
     RunFailed,
     RunFinished,
     RunStarted,
+    Stopped,
     TextArrived,
     ThoughtFinished,
-    ToolFinished,
     ToolProtocol,
     ToolsChanged,
 )
@@ -40,10 +40,10 @@ from .protocols.reading import ReadReply, beside_loop, read_reply
 from .protocols.text import text_of
 from .results import ResultPages
 from .state import RunState
+from .structured import OutputSchema
 from .toolsets import AgentTools, Available
 
 ProtocolChoice: TypeAlias = Literal["auto", "native", "text"]
-Stopped: TypeAlias = Literal["answered", "max_thoughts", "length", "refused"]
 
 # As in xai-agent: each failure in a row makes the model a little less predictable.
 _STRESS_PER_FAILURE = 0.1
@@ -52,7 +52,14 @@ _OUT_OF_THOUGHTS = (
     "The limit of thoughts is reached and no tool can be used any more. "
     "Answer now from what you know."
 )
-_NO_ANSWER = "(The model ended without an answer.)"
+_MISSING = {
+    "answered": "ended its turn without an answer, also when asked once more. Ask in other words, "
+    "or use another model.",
+    "length": "reached the limit of its output before it said anything. Raise `max_output_tokens` "
+    "of AgentInit, or lower its `reasoning_effort`.",
+    "max_thoughts": "called tools to its last turn and gave no answer. Raise `max_thoughts` of "
+    "AgentInit, or tell it in `system_prompt` when to answer.",
+}
 _CUT_OFF = (
     "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
     "made. Call again with shorter arguments, or one tool at a time."
@@ -61,7 +68,10 @@ _CUT_OFF = (
 
 @dataclass(frozen=True)
 class AgentSpec:
-    """An agent, ready to run. `max_thoughts` is the most turns of the model in one run."""
+    """An agent, ready to run. `max_thoughts` is the most turns of the model in one run.
+
+    `output` is the form that its answer must have, if a certain one is wanted.
+    """
 
     name: str
     model: Model
@@ -69,17 +79,21 @@ class AgentSpec:
     max_thoughts: int = 10
     protocol: ProtocolChoice = "auto"
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    output: OutputSchema | None = None
 
 
 class AgentRun:
     """One run of one agent, as steps from one `state` to the next.
 
     `state` can be read at any time, also after a failure; a run that goes on is made with the state
-    of the former one.
+    of the former one. Calls that had been made when a run was interrupted are answered in it, and
+    not made again.
     """
 
     _tools: AgentTools
+    _pages: ResultPages
     _calls: CallRunner
+    _started: float | None = None
 
     def __init__(
         self,
@@ -96,6 +110,19 @@ class AgentRun:
         self._available = Available()
         self.state = start if isinstance(start, RunState) else self._first_state(start)
 
+    @property
+    def conversation(self) -> Conversation:
+        """All that was said and done so far, at any time and from any thread.
+
+        Pending calls are in it with the results that there are, the others as interrupted ones.
+        """
+        return self._interrupted().conversation
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return 0.0 if self._started is None else time.monotonic() - self._started
+
     def count(self, usage: Usage) -> None:
         """Tokens that were used because of this run, beside those of its own turns."""
         self.state = replace(self.state, usage=self.state.usage + usage)
@@ -110,22 +137,22 @@ class AgentRun:
         Raises:
             ModelError: one of its kinds; `state` holds what was said so far.
         """
-        started = time.monotonic()
         self._tools, self._pages = tools, pages
         pages.begin(self.state.conversation.messages)
         self._calls = CallRunner(tools, pages, self._emit, self._caller)
+        self._started = time.monotonic()
         try:
             await self._begin(left_out)
             while (ended := await self._step()) is None:
                 pass
-        except Exception as error:
-            await self._emit(RunFailed(str(error) or type(error).__name__))
+        except BaseException as error:
+            if self._calls.has_begun:
+                self.state = self._interrupted()
+            if isinstance(error, Exception):
+                await self._emit(RunFailed(str(error) or type(error).__name__))
             raise
-        (answer, stopped), state = ended, self.state
-        seconds = time.monotonic() - started
-        finished = RunFinished(answer, stopped, state.step, state.calls, seconds, state.usage)
-        await self._emit(finished)
-        return finished
+        await self._emit(ended)
+        return ended
 
     async def _begin(self, left_out: tuple[str, ...]) -> None:
         self._available = await self._tools.available()
@@ -134,7 +161,7 @@ class AgentRun:
         names, protocol = self._available.names, self.state.protocol
         await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, asked))
 
-    async def _step(self) -> tuple[str, Stopped] | None:
+    async def _step(self) -> RunFinished | None:
         """One step of the run; what it came to, if that was the last."""
         if self.state.pending:
             await self._answer_calls()
@@ -147,7 +174,7 @@ class AgentRun:
         if reply.calls and step < most:
             self.state = self.state.asking(reply)
             return None
-        return self._conclude(reply, is_last=step >= most)
+        return await self._conclude(reply, is_last=step >= most)
 
     async def _think(self, *, is_last: bool) -> ModelReply:
         """One turn of the model; an empty one is asked for once more."""
@@ -157,18 +184,19 @@ class AgentRun:
             reply = await self._ask(is_last=is_last)
         if is_last and reply.calls and not reply.text and not self._in_text:
             # It was told to call nothing and did; without functions it can only answer.
-            answer = await self._reply(self._request_for_words())
-            self.count(answer.usage)
-            answer = await self._read(answer, is_last=True)
-            reply = replace(answer, calls=reply.calls)
+            reply = replace(await self._in_words(_OUT_OF_THOUGHTS), calls=reply.calls)
+        return await self._told(reply)
+
+    async def _told(self, reply: ModelReply) -> ModelReply:
+        """The same, and it is known what was thought; unless it was cut off by a filter."""
         if reply.finish == "content_filter":
             raise ModelContentFiltered(
                 f"{self._spec.model.name} was stopped by its service's content filter. "
                 "Change the request or the tool results that led to it."
             )
         step, calls = self.state.step, len(reply.calls)
-        thought = _thought(reply.thinking, reply.text)
-        await self._emit(ThoughtFinished(step, thought, calls, reply.usage))
+        text = _joined(reply.thinking, reply.text)
+        await self._emit(ThoughtFinished(step, text, calls, reply.usage))
         return reply
 
     async def _ask(self, *, is_last: bool) -> ModelReply:
@@ -183,6 +211,13 @@ class AgentRun:
         self.count(reply.usage)
         return await self._read(reply, is_last=is_last)
 
+    async def _in_words(self, limit: str = "") -> ModelReply:
+        """A turn in which it is offered nothing, and can only answer."""
+        messages, form = self._messages((), "text", limit), self._output_schema
+        reply = await self._reply(ModelRequest(messages, may_call=False, output_schema=form))
+        self.count(reply.usage)
+        return await self._read(reply, is_last=True)
+
     async def _reply(self, request: ModelRequest) -> ModelReply:
         await self._emit(ModelAsked(self.state.step, request))
         return await self._spec.model.reply(request, self._on_text, self._on_again)
@@ -194,10 +229,9 @@ class AgentRun:
         messages = self._messages(functions, self.state.protocol, limit)
         stress = min(self.state.failures * _STRESS_PER_FAILURE, _MAX_STRESS)
         offered = () if self._in_text else functions
-        return ModelRequest(messages, offered, may_call=not is_last, extra_temperature=stress)
-
-    def _request_for_words(self) -> ModelRequest:
-        return ModelRequest(self._messages((), "text", _OUT_OF_THOUGHTS), may_call=False)
+        # Several services call no tool any more when they are held to a form.
+        form = None if offered or (functions and not is_last) else self._output_schema
+        return ModelRequest(messages, offered, not is_last, stress, form)
 
     def _messages(
         self, functions: Sequence[FunctionSpec], protocol: ToolProtocol, limit: str
@@ -213,9 +247,9 @@ class AgentRun:
             metadata=dict(self._spec.metadata) or None,
             provided_system=conversation.provided_system,
         )
-        if limit and in_text:
-            # Not a message of its own: strict chat templates want roles in turn.
-            prompt = f"{prompt}\n\n{limit}".strip()
+        form = self._spec.output.instruction if self._spec.output else ""
+        # In text not a message of its own: strict chat templates want roles in turn.
+        prompt = _joined(prompt, form, limit if in_text else "")
         keep_provided = not uses(template, "provided_system")
         messages = conversation.for_model(prompt, in_text=in_text, keep_provided=keep_provided)
         return (
@@ -253,41 +287,68 @@ class AgentRun:
     async def _answer_calls(self) -> None:
         """Answer every pending call; the conversation never holds a call without its answer."""
         state = self.state
-        thought = _thought(state.thinking, state.thought)
+        thought = _joined(state.thinking, state.thought)
         if state.cut_off:
-            answers = [self._cut_off(call, thought) for call in state.pending]
+            answers = [self._calls.refused(x, _CUT_OFF, thought) for x in state.pending]
         else:
             answers = await self._calls.answer_all(state.pending, self._available, thought)
+        self.state = self._answered(answers)
+        for answer in answers:
+            await self._emit(answer.event)
+
+    def _interrupted(self) -> RunState:
+        """The state if it all ended here."""
+        pending = self.state.pending
+        if not pending or self._started is None:
+            return self.state
+        return self._answered(self._calls.answers_so_far(pending, ""))
+
+    def _answered(self, answers: Sequence[Answered]) -> RunState:
+        """The state after the pending calls, with these answers."""
+        state = self.state
         answered = [(x.call, x.text, x.is_error) for x in answers]
-        self.state = self.state.answered(
+        return state.answered(
             call_message(state.thought, state.pending, in_text=self._in_text, added=state.added),
             *result_messages(answered, in_text=self._in_text),
             failed=all(x.is_error for x in answers),
             kept=self._pages.texts,
         )
-        for answer in answers:
-            await self._emit(answer.event)
 
-    def _cut_off(self, call: ToolCall, thought: str) -> Answered:
-        result = ToolResult.of_text(_CUT_OFF, is_error=True)
-        return self._calls.answered(
-            call, ToolFinished(call.id, call.name, None, result, 0.0, thought)
+    async def _conclude(self, reply: ModelReply, *, is_last: bool) -> RunFinished:
+        self._say(reply)
+        structured = None
+        if self._spec.output and not reply.refusal:
+            reply, structured = await self._spec.output.fitted(reply, self._ask_again)
+        stopped: Stopped = "max_thoughts" if is_last and reply.calls else "answered"
+        if reply.finish == "length":
+            stopped = "length"
+        if reply.refusal:
+            stopped = "refused"
+        answer, state = reply.refusal or reply.text, self.state
+        if not answer:
+            raise ModelAnswerMissing(f"{self._spec.model.name} {_MISSING[stopped]}")
+        return RunFinished(
+            answer, stopped, state.step, state.calls, self.seconds, state.usage, structured
         )
 
-    def _conclude(self, reply: ModelReply, *, is_last: bool) -> tuple[str, Stopped]:
-        if reply.refusal:
-            answer, stopped = reply.refusal, "refused"
-        elif reply.finish == "length":
-            answer, stopped = reply.text or _NO_ANSWER, "length"
-        else:
-            answer = reply.text or _NO_ANSWER
-            stopped = "max_thoughts" if is_last and reply.calls else "answered"
-        message: Message = {"role": "assistant", "content": answer}
-        if reply.added and not self._in_text:
-            message[ADDED] = dict(reply.added)
-        said = self.state.conversation.with_said(message)
-        self.state = replace(self.state, conversation=said)
-        return answer, stopped
+    async def _ask_again(self, reply: ModelReply, reason: str, told: str) -> ModelReply:
+        """Another answer in place of this one, after the model was told what is wrong."""
+        await self._emit(ModelAskedAgain(self.state.step, reason, 0.0))
+        self._add({"role": "user", "content": told})
+        again = await self._told(replace(await self._in_words(), calls=reply.calls))
+        self._say(again)
+        return again
+
+    def _say(self, reply: ModelReply) -> None:
+        """Keep an answer in the conversation, if it is one."""
+        if answer := reply.refusal or reply.text:
+            message: Message = {"role": "assistant", "content": answer}
+            if reply.added and not self._in_text:
+                message[ADDED] = dict(reply.added)
+            self._add(message)
+
+    def _add(self, message: Message) -> None:
+        self.state = replace(self.state, conversation=self.state.conversation.with_said(message))
 
     async def _notice_changes(self) -> None:
         before = self._available
@@ -304,6 +365,10 @@ class AgentRun:
     async def _on_again(self, again: AskedAgain) -> None:
         await self._emit(ModelAskedAgain(self.state.step, again.reason, again.pause_seconds))
 
+    @property
+    def _output_schema(self) -> JsonObject | None:
+        return self._spec.output.schema if self._spec.output else None
+
     def _first_state(self, conversation: Conversation) -> RunState:
         wanted = self._spec.protocol
         native = wanted == "native" or (wanted == "auto" and self._spec.model.calls_functions)
@@ -314,5 +379,5 @@ class AgentRun:
         return self.state.protocol == "text"
 
 
-def _thought(*parts: str) -> str:
+def _joined(*parts: str) -> str:
     return "\n\n".join(x for x in parts if x)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -42,10 +42,23 @@ T = TypeVar("T")
 
 @dataclass
 class CanvasRun:
-    """What a run came to. After an error it still holds the conversation so far."""
+    """What a run came to. After an error it still holds the conversation so far.
+
+    `stopped` says how it ended, `error` why it has no answer. `usage` counts tokens, turns of the
+    model, calls of tools and seconds. `structured` is the value of an answer of a certain form.
+    """
 
     conversation: list[Message] = field(default_factory=list[Message])
     answer: str = ""
+    stopped: str = "waiting"
+    error: str = ""
+    usage: dict[str, float] = field(default_factory=lambda: _usage(Usage()))
+    structured: Any = None
+
+    def follow(self, run: AgentRun) -> None:
+        """Take over what was said and used so far."""
+        self.conversation, state = run.conversation.messages, run.state
+        self.usage = _usage(state.usage, state.step, state.calls, run.seconds)
 
 
 def run_agent(
@@ -57,11 +70,13 @@ def run_agent(
     outcome: CanvasRun,
     on_thought: Callable[[ToolFinished], None] | None = None,
     show: Any = None,
+    output_schema: Mapping[str, Any] | None = None,
 ) -> None:
     """Run an agent to its answer; `outcome` is filled as it goes, up to an error too.
 
     `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
     `show` is how much is printed, as a person may have written it: see `Console`.
+    `output_schema` is the form that the answer must have.
 
     Raises:
         UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a mistake here.
@@ -73,12 +88,12 @@ def run_agent(
     agent = agent_in(ctx, name, "AgentRun")
     workflow = _Workflow(ctx, {"agent": name}, Console(name, show), on_thought)
     workflow.call_for(agent, name)
-    spec = spec_of(agent, name, metadata)
+    spec = spec_of(agent, name, metadata, output_schema)
 
     async def emit(event: RunEvent) -> None:
         workflow.show(event)
         if isinstance(event, ToolFinished) and workflow.on_thought:
-            outcome.conversation = run.state.conversation.messages
+            outcome.follow(run)
             await workflow.run_nodes(partial(workflow.on_thought, event))
 
     run = AgentRun(spec, Conversation(outcome.conversation), emit, workflow.thread.caller)
@@ -86,21 +101,25 @@ def run_agent(
     go = partial(_go, workflow, agent, run, spec.model)
     try:
         with nested(name):
-            outcome.answer = ctx["last_answer"] = workflow.perform(go).answer
+            finished = workflow.perform(go)
+        outcome.answer, outcome.stopped = finished.answer, finished.stopped
+        outcome.structured = finished.structured
     finally:
-        outcome.conversation = run.state.conversation.messages
+        outcome.follow(run)
+        ctx["last_answer"] = outcome.answer or None
 
 
-def run_node(node: Any, ctx: Any, run: Callable[..., None]) -> None:
+def run_node(node: Any, ctx: Any, run: Callable[..., None], **options: Any) -> CanvasRun:
     """Run an agent for a node with the ports of AgentRun; `run` is `run_agent` or like it.
 
-    The ports are set as far as the run came, also when it ends with an error.
+    The ports are set as far as the run came, also when it ends with an error; that is raised,
+    unless something is wired to the node's branch for it.
     """
     outcome = CanvasRun()
 
     def tell_branch(event: ToolFinished) -> None:
         node.thought.value = thought_of(event)
-        node.out_conversation.value = outcome.conversation
+        _set_ports(node, outcome)
         node.on_thought.do(ctx)
 
     try:
@@ -112,10 +131,22 @@ def run_node(node: Any, ctx: Any, run: Callable[..., None]) -> None:
             outcome=outcome,
             on_thought=tell_branch if node.on_thought else None,
             show=node.show.value,
+            **options,
         )
+    except BaseException as error:
+        outcome.stopped, outcome.error = "error", str(error) or type(error).__name__
+        if not node.on_error or not isinstance(error, Exception):
+            raise
     finally:
-        node.out_conversation.value = outcome.conversation
-        node.last_response.value = outcome.answer
+        _set_ports(node, outcome)
+    return outcome
+
+
+def _set_ports(node: Any, outcome: CanvasRun) -> None:
+    node.out_conversation.value = outcome.conversation
+    node.last_response.value = outcome.answer
+    node.stopped.value, node.error.value = outcome.stopped, outcome.error
+    node.usage.value = outcome.usage
 
 
 def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
@@ -160,6 +191,10 @@ def thought_of(event: ToolFinished) -> str:
         return event.thought
     shown = short_arguments(event.arguments)
     return f"Using {event.tool}({shown})."
+
+
+def _usage(tokens: Usage, turns: int = 0, calls: int = 0, seconds: float = 0.0) -> dict[str, float]:
+    return {**asdict(tokens), "turns": turns, "calls": calls, "seconds": round(seconds, 3)}
 
 
 class _Workflow:

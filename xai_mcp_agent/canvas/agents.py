@@ -10,6 +10,7 @@ from ..agent.loop import AgentSpec, ProtocolChoice
 from ..agent.memory.notes import memory_for
 from ..agent.models.base import Model, ModelSettings
 from ..agent.models.registry import PROVIDERS, model_for, unknown_provider
+from ..agent.structured import OutputSchema
 from ..core.errors import BadSetting, UnknownAgent
 from ..core.names import did_you_mean
 from ..secrets.redactor import redact_url
@@ -114,13 +115,19 @@ def model_of(agent: Mapping[str, Any]) -> Model:
     )
 
 
-def spec_of(agent: Mapping[str, Any], name: str, metadata: Mapping[str, Any] | None) -> AgentSpec:
+def spec_of(
+    agent: Mapping[str, Any],
+    name: str,
+    metadata: Mapping[str, Any] | None,
+    output_schema: Mapping[str, Any] | None = None,
+) -> AgentSpec:
     """The agent as the loop wants it.
 
     Raises:
         UnknownProvider: the agent has no model's name, which its provider wants.
-        BadSetting: `metadata` is no dict.
+        BadSetting: `metadata` is no dict, or `output_schema` no JSON Schema.
     """
+    form = mapping(output_schema, "output_schema", "AgentRun")
     return AgentSpec(
         name=name,
         model=model_of(agent),
@@ -128,6 +135,7 @@ def spec_of(agent: Mapping[str, Any], name: str, metadata: Mapping[str, Any] | N
         max_thoughts=int(agent["max_thoughts"]),
         protocol=agent.get("tool_protocol", "auto"),
         metadata=mapping(metadata, "metadata", "AgentRun"),
+        output=OutputSchema(form) if form else None,
     )
 
 

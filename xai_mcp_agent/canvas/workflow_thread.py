@@ -13,7 +13,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
@@ -40,11 +40,12 @@ class WorkflowThread:
         self.caller = Caller("person")  # whoever makes the calls of this run
         self._tick = tick or _nothing
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._interrupted: Future[Any] | None = None  # of the nodes that an interrupt came to
 
     async def run(self, do: Callable[[], T]) -> T:
         """From the loop: have the workflow's thread do this, and wait for its outcome."""
         done: Future[T] = Future()
-        self._work.put(partial(_work, do, done))
+        self._work.put(partial(self._do, do, done))
         try:
             return await asyncio.wrap_future(done)
         finally:
@@ -79,12 +80,41 @@ class WorkflowThread:
             return future.result()
         except concurrent.futures.CancelledError:
             raise closed_meanwhile() from None
-        except BaseException:
+        except BaseException as error:
             future.cancel()
             ended.wait(_UNWIND_SECONDS)
+            self._let_go(error)
             raise
         finally:
             del future  # as in `run`
+
+    def _do(self, do: Callable[[], T], done: Future[T]) -> None:
+        if not done.set_running_or_notify_cancel():
+            return
+        try:
+            done.set_result(do())
+        except (StopIteration, concurrent.futures.CancelledError) as error:
+            # Tasks cannot be given these: the one that asked would wait for ever, or end as
+            # cancelled.
+            stopped = RuntimeError(f"a node raised {type(error).__name__}")
+            stopped.__cause__ = error
+            done.set_exception(stopped)
+        except Exception as error:  # noqa: BLE001 - raised again in the task that asked
+            done.set_exception(error)
+        except BaseException:
+            self._interrupted = done
+            raise
+        finally:
+            del done  # as in `run`
+
+    def _let_go(self, error: BaseException) -> None:
+        """Answer who still waits for nodes: not a call of the run, which was cancelled first.
+
+        Such a call is not to be taken for one that failed.
+        """
+        done, self._interrupted = self._interrupted, None
+        if done is not None and not done.done():
+            done.set_exception(RuntimeError(f"stopped by {type(error).__name__}"))
 
     def _finish_work(self) -> None:
         """Do what was posted last; nothing more can come."""
@@ -96,25 +126,6 @@ class WorkflowThread:
             return self._work.get(timeout=_CHECK_SECONDS)
         except queue.Empty:
             return self._tick
-
-
-def _work(do: Callable[[], T], done: Future[T]) -> None:
-    if not done.set_running_or_notify_cancel():
-        return
-    try:
-        done.set_result(do())
-    except (StopIteration, concurrent.futures.CancelledError) as error:
-        # Tasks cannot be given these: the one that asked would wait for ever, or end as cancelled.
-        stopped = RuntimeError(f"a node raised {type(error).__name__}")
-        stopped.__cause__ = error
-        done.set_exception(stopped)
-    except Exception as error:  # noqa: BLE001 - raised again in the task that asked
-        done.set_exception(error)
-    except BaseException as interrupt:
-        done.set_exception(RuntimeError(f"stopped by {type(interrupt).__name__}"))
-        raise
-    finally:
-        del done  # as in `WorkflowThread.run`
 
 
 def _nothing() -> None:

@@ -259,7 +259,8 @@ class Console:
     def _asked_again(self, event: ModelAskedAgain) -> None:
         anew = "; the reply begins anew" if self._has_spoken else ""
         self._has_spoken = False
-        self._say("--", f"{event.reason}: asked again in {event.pause_seconds:.1f} s{anew}")
+        when = f" in {event.pause_seconds:.1f} s" if event.pause_seconds else ""
+        self._say("--", f"{event.reason}: asked again{when}{anew}")
         self._waiting.begin(_MODEL, f"the model {self._model}".rstrip())
 
     def _stream(self, text: str) -> None:
@@ -363,7 +364,8 @@ class Console:
         if event.stopped in _STOPPED:
             self._failed(_STOPPED[event.stopped])
         self._gutter = self._body = ""
-        text = f"== {self._name} is done: {', '.join(x for x in parts if x)}"
+        how = "is done" if event.stopped == "answered" else f"ended ({event.stopped})"
+        text = f"== {self._name} {how}: {', '.join(x for x in parts if x)}"
         self._put(text, "", "   ", "bold")
 
     def _failed(self, text: str) -> None:

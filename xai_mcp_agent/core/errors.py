@@ -223,6 +223,18 @@ class ModelCannotCallFunctions(ModelError):
     """The model or its service refuses to be offered functions; the text protocol still works."""
 
 
+class ModelAnswerMissing(ModelError):
+    """The model ended its turn, was cut off or used up its turns, and had said nothing."""
+
+
+class ModelAnswerInvalid(ModelError):
+    """The answer does not fit the form that was asked for; `problems` has a line for each fault."""
+
+    def __init__(self, message: str, problems: Sequence[str]) -> None:
+        super().__init__(message)
+        self.problems = tuple(problems)
+
+
 class ModelUnreachable(ModelError):
     """The service cannot be reached, or answered with something that is not a model's reply."""
 

@@ -70,12 +70,15 @@ class ModelRequest:
     conversation speaks of them and the request stays like the last one, but none may be called.
     `extra_temperature` is added to the model's own setting: it grows with
     consecutive failures, so that a stuck model tries something else.
+    `output_schema` is the form that the answer must have, for a service that can hold a model to
+    it; the messages say so too.
     """
 
     messages: tuple[Message, ...]
     functions: tuple[FunctionSpec, ...] = ()
     may_call: bool = True
     extra_temperature: float = 0.0
+    output_schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,14 @@ import anyio.to_thread
 
 from ...core.errors import ModelCannotCallFunctions, ModelUnreachable
 from ...core.provider_schema import FunctionSpec
+from ...core.tools import JsonObject
 from ...secrets.secrets import Secret
 from . import openai_errors as errors
 from .base import AskedAgain, ModelReply, ModelRequest, ModelSettings, OnAgain, OnText
 from .openai_access import Access, OpenAIProvider
 from .openai_added import added_names, without_private
 from .openai_attempts import Attempts
+from .openai_format import answer_format, is_about_format
 from .openai_reply import ReplySoFar
 from .openai_stream import chunks
 
@@ -188,6 +190,7 @@ class OpenAIModel:
             "temperature": _temperature(settings.temperature, request.extra_temperature),
             limit_name: settings.max_output_tokens,
             "reasoning_effort": settings.reasoning_effort,
+            "response_format": _response_format(request.output_schema),
         }
         service_id = self._access.service_id(client)
         messages = without_private(request.messages, service_id, learned.refused)
@@ -229,6 +232,8 @@ class _Learned:
             return True
         optional = ("stream_options", "temperature", "tool_choice")
         named = [x for x in optional if _names(cause.param, words, x)]
+        if is_about_format(cause.param, words):
+            named.append("response_format")
         for name in named:
             if name in body:
                 self.refused.add(name)
@@ -250,6 +255,11 @@ class _Learned:
 def _function(spec: FunctionSpec) -> dict[str, Any]:
     described = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
     return {"type": "function", "function": described}
+
+
+def _response_format(schema: JsonObject | None) -> JsonObject | None:
+    described = answer_format(schema)
+    return described and {"type": "json_schema", "json_schema": described}
 
 
 def _temperature(wanted: float | None, extra: float) -> float | None:

@@ -26,7 +26,7 @@ _XML_CHILD = re.compile(r"\s*+<(\w[\w.-]{0,255}+)>(.*?)</\1>\s*+", re.DOTALL)
 _QUOTED = re.compile(r"(?:\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')(?=\s*+(?:,|\Z))", re.DOTALL)
 _BETWEEN = " \t\n,"
 _NOTHING_MORE = re.compile(rf"[{_BETWEEN}]*+\Z")
-_NOT_JSON = object()
+NOT_JSON = object()
 
 
 def parse_arguments(text: str, schema: JsonObject, *, tool: str = "this tool") -> JsonObject:
@@ -42,8 +42,8 @@ def parse_arguments(text: str, schema: JsonObject, *, tool: str = "this tool") -
     text = without_fence(text)
     if not text:
         return {}
-    value = _relaxed(text)
-    inner = _relaxed(value) if isinstance(value, str) else None
+    value = read_json(text)
+    inner = read_json(value) if isinstance(value, str) else None
     value = cast(Any, inner) if isinstance(inner, dict) else value
     if isinstance(value, dict):
         return cast(JsonObject, value)
@@ -54,7 +54,7 @@ def parse_arguments(text: str, schema: JsonObject, *, tool: str = "this tool") -
     found = _xml_children(text, schema) or _keywords(text, schema)
     if found is not None:
         return found
-    return _bare(text if value is _NOT_JSON else value, text, schema, tool)
+    return _bare(text if value is NOT_JSON else value, text, schema, tool)
 
 
 def _bare(value: Any, text: str, schema: JsonObject, tool: str) -> JsonObject:
@@ -70,21 +70,21 @@ def _bare(value: Any, text: str, schema: JsonObject, tool: str) -> JsonObject:
     return {name: value_from_text(plain, properties(schema)[name])}
 
 
-def _relaxed(text: str) -> Any:
-    """The value of JSON, or of what is nearly JSON; `_NOT_JSON` when it is neither."""
+def read_json(text: str) -> Any:
+    """The value of JSON, or of what is nearly JSON; `NOT_JSON` when it is neither."""
     try:
         return json.loads(text, strict=False, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         pass
     if text[:1] not in {"{", "[", '"', "'"}:
-        return _NOT_JSON
+        return NOT_JSON
     for read in (_json5, _python):
         try:
             # Through JSON and back: tuples become lists, and what JSON has no word for is refused.
             return json.loads(json.dumps(read(text), allow_nan=False))
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
             continue
-    return _NOT_JSON
+    return NOT_JSON
 
 
 def _json5(text: str) -> Any:
@@ -155,10 +155,10 @@ def _typed(text: str, schema: JsonObject, name: str) -> Any:
     """A named value's text as the schema's type. Quotes and brackets say what they mean."""
     spec = properties(schema).get(name, {})
     if text[:1] in {'"', "'", "[", "{"}:
-        value = _relaxed(text)
+        value = read_json(text)
         if isinstance(value, str):
             return value_from_text(value, spec)
-        if value is not _NOT_JSON and value_from_text(json.dumps(value), spec) == value:
+        if value is not NOT_JSON and value_from_text(json.dumps(value), spec) == value:
             return value
     return value_from_text(text, spec)
 

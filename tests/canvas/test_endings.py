@@ -1,0 +1,249 @@
+"""How a run ended, on the ports of AgentRun and AgentLearn, and the way on after an error."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from xai_components.base import Component
+
+from tests.support.canvas import call, chain, make, play
+from tests.support.model_endpoint import ModelEndpoint, Step, calls, fails, model_endpoint, says
+from tests.support.scripts import compile_workflow, run_script
+from tools.workflows import Workflow
+from xai_mcp_agent import ModelAnswerInvalid, ModelAnswerMissing, ModelError, UnknownAgent
+from xai_mcp_agent.agent.models.base import Usage
+from xai_mcp_agent.agent_components import AgentInit, AgentLearn, AgentRun
+from xai_mcp_agent.canvas.lease import bridge_of
+from xai_mcp_agent.memory_components import AgentNumpyMemory
+from xai_mcp_agent.routing_components import AgentDefineRoute, AgentRouter
+from xai_mcp_agent.toolbelt_components import AgentDefineTool, AgentMakeToolbelt, AgentToolOutput
+
+from .conftest import UseServers
+
+SHOUT = calls(("shout", {"input": "hi"}))
+NOTHING = [says(""), says("")]
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+
+
+@pytest.fixture(autouse=True)
+def _no_servers(use_servers: UseServers) -> None:
+    use_servers()
+
+
+def shout() -> list[Component]:
+    """A drawn tool that writes a text in capitals."""
+    start = make(AgentDefineTool, tool_name="shout", description="Says a text loudly.")
+    work = call(str.upper, start.tool_input)
+    return [start, work, make(AgentToolOutput, results=[work.result])]
+
+
+def agent(endpoint: ModelEndpoint, name: str = "a", **inputs: Any) -> list[Component]:
+    """The nodes that set an agent up whose model is scripted."""
+    belt = make(AgentMakeToolbelt)
+    values = {
+        "agent_provider": "openai", "agent_model": "m", "base_url": endpoint.base_url,
+        "api_key": "sk-dummy", "toolbelt_spec": belt.toolbelt_spec,
+    }  # fmt: skip
+    return [belt, make(AgentInit, agent_name=name, **{**values, **inputs})]
+
+
+def ended(*steps: Step, way_on: bool = True, **inputs: Any) -> tuple[AgentRun, list[str]]:
+    """AgentRun after a run, and where the flow went; without `way_on` an error is raised."""
+    went: list[str] = []
+    run = make(AgentRun, agent_name="a", conversation="Go.", output_schema=inputs.pop("form", None))
+    if way_on:
+        run.on_error = chain(call(lambda error: went.append(f"error: {error}"), run.error))
+    after = call(lambda _: went.append("on"))
+    with model_endpoint(steps) as endpoint:
+        play({}, *agent(endpoint, **inputs), run, after, tools=[shout()])
+    return run, went
+
+
+@pytest.mark.parametrize(
+    ("steps", "inputs", "stopped", "answer"),
+    [
+        ([says("Hello.")], {}, "answered", "Hello."),
+        ([SHOUT, says("Enough.")], {"max_thoughts": 1}, "max_thoughts", "Enough."),
+        ([says("Once upon", finish="length")], {}, "length", "Once upon"),
+        ([says("", refusal="I will not.")], {}, "refused", "I will not."),
+    ],
+)
+def test_a_run_with_an_answer_says_how_it_ended(
+    steps: list[Step], inputs: dict[str, Any], stopped: str, answer: str
+) -> None:
+    run, went = ended(*steps, **inputs)
+    assert (run.stopped.value, run.last_response.value) == (stopped, answer)
+    assert (run.error.value, run.structured.value) == ("", None)
+    assert went == ["on"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "inputs", "why"),
+    [
+        (NOTHING, {}, "openai m ended its turn without an answer"),
+        ([says("", finish="length")], {}, "Raise `max_output_tokens`"),
+        ([SHOUT, SHOUT, *NOTHING], {"max_thoughts": 2}, "Raise `max_thoughts`"),
+        ([says("", finish="content_filter")], {}, "content filter"),
+        ([fails(400, {"message": "no such thing"})], {}, "no such thing"),
+    ],
+)
+def test_a_run_without_an_answer_goes_the_way_of_errors_and_not_on(
+    steps: list[Step], inputs: dict[str, Any], why: str
+) -> None:
+    """Nothing is given for an answer that is none."""
+    run, went = ended(*steps, **inputs)
+    assert why in run.error.value
+    assert went == [f"error: {run.error.value}"]
+    assert (run.stopped.value, run.last_response.value) == ("error", "")
+    assert run.out_conversation.value[0] == {"role": "user", "content": "Go."}
+    assert all(x["content"] for x in run.out_conversation.value if x["role"] == "tool")
+
+
+def test_without_a_way_of_errors_the_workflow_ends_with_them() -> None:
+    with pytest.raises(ModelAnswerMissing, match="ended its turn without an answer"):
+        ended(*NOTHING, way_on=False)
+    with pytest.raises(ModelError, match="no such thing"):
+        ended(fails(400, {"message": "no such thing"}), way_on=False)
+
+
+def test_the_conversation_so_far_and_what_it_used_are_there_after_an_error() -> None:
+    run, _ = ended(SHOUT, fails(400, {"message": "no"}))
+    assert [x["role"] for x in run.out_conversation.value] == ["user", "assistant", "tool"]
+    used = run.usage.value
+    assert (used["input_tokens"], used["output_tokens"], used["cached_tokens"]) == (20, 5, 8)
+    assert (used["turns"], used["calls"]) == (2, 1)
+    assert used["seconds"] > 0
+
+
+def test_what_a_run_used_is_counted() -> None:
+    run, _ = ended(SHOUT, says("HI"))
+    used = run.usage.value
+    assert (used["input_tokens"], used["turns"], used["calls"]) == (40, 2, 1)
+    assert used.keys() == {x.name for x in fields(Usage)} | {"turns", "calls", "seconds"}
+
+
+def test_an_error_before_the_run_goes_the_way_of_errors_too() -> None:
+    heard: list[str] = []
+    run = make(AgentRun, agent_name="nobody", conversation="Go.")
+    with pytest.raises(UnknownAgent):
+        play({}, run)
+    run.on_error = chain(call(heard.append, run.error))
+    play({}, run)
+    assert "No agent 'nobody'" in heard[0]
+    assert run.usage.value["calls"] == 0
+
+
+def test_an_interrupt_is_no_error_to_go_on_after() -> None:
+    went: list[str] = []
+    run = make(AgentRun, agent_name="a", conversation="Go.")
+    run.on_error = chain(call(went.append))
+
+    def interrupt(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    start = make(AgentDefineTool, tool_name="shout", description="Says a text loudly.")
+    with model_endpoint([SHOUT]) as endpoint, pytest.raises(KeyboardInterrupt):
+        play({}, *agent(endpoint), run, tools=[[start, call(interrupt)]])
+    assert (went, run.stopped.value, run.error.value) == ([], "error", "KeyboardInterrupt")
+    assert "It may have been carried out" in run.out_conversation.value[-1]["content"]
+
+
+def test_a_bridge_that_is_closed_meanwhile_leaves_what_was_done() -> None:
+    ctx: dict[str, Any] = {}
+    run = make(AgentRun, agent_name="a", conversation="Go.")
+    start = make(AgentDefineTool, tool_name="close", description="Ends it all.")
+    closing = [start, call(lambda _: bridge_of(ctx).close())]
+    both = calls(("shout", {"input": "hi"}), ("close", {}))
+    with model_endpoint([both]) as endpoint, pytest.raises(RuntimeError, match="closed"):
+        play(ctx, *agent(endpoint), run, tools=[shout(), closing])
+    assert [x["role"] for x in run.out_conversation.value] == ["user", "assistant", "tool", "tool"]
+    assert run.out_conversation.value[2]["content"] == "HI"
+
+
+def test_in_the_branch_a_run_has_not_ended() -> None:
+    seen: list[tuple[str, int]] = []
+    run = make(AgentRun, agent_name="a", conversation="Go.")
+    note = call(lambda used: seen.append((run.stopped.value, used["calls"])), run.usage)
+    run.on_thought = chain(note)
+    with model_endpoint([SHOUT, SHOUT, says("Done.")]) as endpoint:
+        play({}, *agent(endpoint), run, tools=[shout()])
+    assert seen == [("waiting", 1), ("waiting", 2)]
+    assert run.stopped.value == "answered"
+
+
+def test_an_agent_as_a_tool_that_gives_no_answer_is_a_tool_that_failed() -> None:
+    start = make(AgentDefineTool, tool_name="ask", description="Asks the other.")
+    inner = make(AgentRun, agent_name="inner", conversation="Go.")
+    tool = [start, inner, make(AgentToolOutput, results=[inner.last_response])]
+    steps = [calls(("ask", {"input": "x"})), *NOTHING, says("Sorry.")]
+    with model_endpoint(steps) as endpoint:
+        outer = make(AgentRun, agent_name="a", conversation="Go.")
+        play({}, *agent(endpoint, "inner"), *agent(endpoint), outer, tools=[tool])
+    told = outer.out_conversation.value[2]["content"]
+    assert told.startswith("ERROR: The drawn tool 'ask' failed: ModelAnswerMissing")
+    assert outer.last_response.value == "Sorry."
+
+
+def test_a_route_whose_agent_gave_no_answer_has_no_result_of_an_earlier_one() -> None:
+    first = make(AgentRun, agent_name="a", conversation="Go.")
+    second = make(AgentRun, agent_name="a", conversation="Go.")
+    second.on_error = chain(call(lambda _: None))
+    start = make(AgentDefineRoute, agent_flow_name="it", description="All.")
+    steps = [calls(("it", {})), says("Hello."), *NOTHING]
+    with model_endpoint(steps) as endpoint:
+        router = make(AgentRouter, agent_name="a", conversation="Go.")
+        play({}, *agent(endpoint), router, tools=[[start, first, second]])
+    assert router.result.value is None
+
+
+def test_an_agent_that_cannot_learn_goes_the_way_of_errors() -> None:
+    heard: list[str] = []
+    memory = make(AgentNumpyMemory)
+    learn = make(AgentLearn, agent_name="a", conversation="Go.")
+    learn.on_error = chain(call(heard.append, learn.error))
+    with model_endpoint(NOTHING) as endpoint:
+        play({}, memory, *agent(endpoint, agent_memory=memory.memory), learn)
+    assert "without an answer" in heard[0]
+    assert (learn.stopped.value, learn.usage.value["turns"]) == ("error", 1)
+
+
+def test_an_answer_of_a_certain_form_is_given_as_data() -> None:
+    run, went = ended(says('{"city": "Rome"}'), form=CITY)
+    assert run.structured.value == {"city": "Rome"}
+    assert (run.stopped.value, went) == ("answered", ["on"])
+
+
+def test_an_answer_that_never_fits_is_an_error_and_no_data_of_an_earlier_run_is_left() -> None:
+    run, went = ended(says('{"city": 1}'), says('{"town": "Rome"}'), form=CITY)
+    assert '"city" is a required property' in run.error.value
+    assert (run.stopped.value, run.last_response.value) == ("error", "")
+    assert len(went) == 1
+    assert len(run.out_conversation.value) == 4
+    run.structured.value = {"city": "Rome"}
+    with model_endpoint([says("Rome"), says("Rome!")]) as endpoint:
+        play({}, *agent(endpoint), run)
+    assert run.structured.value is None
+    with pytest.raises(ModelAnswerInvalid):
+        ended(says("Rome"), says("Rome!"), form=CITY, way_on=False)
+
+
+def test_a_compiled_workflow_goes_the_way_that_was_drawn(
+    working_folder: Path, use_servers: UseServers
+) -> None:
+    with model_endpoint(NOTHING) as endpoint:
+        flow = Workflow("failing_agent")
+        made = flow.node(
+            "AgentInit", agent_name="a", agent_provider="openai", agent_model="m",
+            base_url=endpoint.base_url,
+        )  # fmt: skip
+        run = flow.node("AgentRun", agent_name="a", conversation="Go.")
+        flow.main(made, run, flow.node("Print", msg="IT WENT ON"))
+        flow.branch(run, "on_error", flow.node("Print", msg=run["error"]))
+        script = compile_workflow(flow.write(working_folder))
+        done = run_script(script, XAI_MCP_SETTINGS=str(use_servers()))
+    assert done.status == 0, done.errors
+    assert "without an answer" in done.output.split("Executing: Print")[1]
+    assert "IT WENT ON" not in done.output
