@@ -161,8 +161,8 @@ class AgentRun(Component):
     - last_response (str): The answer.
     - thought (str): In the branch on_thought: what the agent said when it used the tool.
     - stopped (str): How it ended: `answered`, `max_thoughts` (it had to answer in its last turn),
-      `length` (the answer was cut off), `refused` (last_response is how) or `error`. In the branch
-      on_thought: `waiting`, it goes on after that.
+      `length` (the answer was cut off), `refused` (last_response says so) or `error`. In the
+      branch on_thought: `waiting`, it goes on after that.
     - usage (dict): What it used: input_tokens, output_tokens, cached_tokens, reasoning_tokens (as
       the service counts them), turns (of the model), calls (of tools) and seconds.
     - error (str): Why there is no answer. Empty if there is one.

@@ -60,8 +60,8 @@ def write_texts(mouse: Mouse) -> None:
     """Give the ports that have a star their texts."""
     mouse.write("AgentUseMCPTools", "parameter-string-server_name", "library", -60, 110)
     mouse.write("AgentInit", "parameter-string-agent_name", "helper", -110, 60)
-    mouse.write("AgentRun", "parameter-string-agent_name", "helper", -20, 115)
-    box = mouse.pull("AgentRun", "parameter-any-conversation", 0, 130)
+    mouse.write("AgentRun", "parameter-string-agent_name", "helper", -20, 205)
+    box = mouse.pull("AgentRun", "parameter-any-conversation", 0, 220)
     mouse.submit(QUESTION)
     # Without the quotation mark the box comes back empty.
     box.wait_for()
