@@ -60,8 +60,8 @@ class CallRunner:
         self._pages = pages
         self._emit = emit
         self._caller = caller
-        self._begun: set[str] = set()  # of this turn, by their ids
-        self._finished: dict[str, ToolFinished] = {}
+        self._begun: set[int] = set()  # of this turn, by their places: ids may be the same
+        self._finished: dict[int, ToolFinished] = {}
 
     @property
     def has_begun(self) -> bool:
@@ -74,29 +74,31 @@ class CallRunner:
         """Run all calls at once; the answers are in their order, the events not told yet."""
         self._begun, self._finished = set(), {}
         async with anyio.create_task_group() as tasks:
-            for call in calls:
-                tasks.start_soon(self._answer, call, available, thought)
+            for number, call in enumerate(calls):
+                tasks.start_soon(self._answer, number, call, available, thought)
         return self.answers_so_far(calls, thought)
 
     def answers_so_far(self, calls: Sequence[ToolCall], thought: str) -> list[Answered]:
         """The calls of this turn in their order; those without a result as interrupted ones."""
-        return [self._finished_or_not(call, thought) for call in calls]
+        return [self._finished_or_not(number, call, thought) for number, call in enumerate(calls)]
 
     def refused(self, call: ToolCall, why: str, thought: str) -> Answered:
         """A call that has no result, answered with the reason."""
         result = ToolResult.of_text(why, is_error=True)
         return self._answered(call, ToolFinished(call.id, call.name, None, result, 0.0, thought))
 
-    def _finished_or_not(self, call: ToolCall, thought: str) -> Answered:
-        if (event := self._finished.get(call.id)) is not None:
+    def _finished_or_not(self, number: int, call: ToolCall, thought: str) -> Answered:
+        if (event := self._finished.get(number)) is not None:
             return self._answered(call, event)
-        return self.refused(call, _INTERRUPTED if call.id in self._begun else _NOT_BEGUN, thought)
+        return self.refused(call, _INTERRUPTED if number in self._begun else _NOT_BEGUN, thought)
 
     def _answered(self, call: ToolCall, event: ToolFinished) -> Answered:
         """A call with its answer as the model will read it."""
         return Answered(call, self._pages.shown(call.id, event.result), event)
 
-    async def _answer(self, call: ToolCall, available: Available, thought: str) -> None:
+    async def _answer(
+        self, number: int, call: ToolCall, available: Available, thought: str
+    ) -> None:
         started = time.monotonic()
         arguments: JsonObject | None = None
         name, source = call.name, None
@@ -114,14 +116,15 @@ class CallRunner:
             result = ToolResult.of_text(str(problem), is_error=True)
         else:
             await self._emit(ToolStarted(call.id, name, arguments, source))
+            self._begun.add(number)
             result = await self._result(call.id, definition, arguments)
         if call.note:
             result = replace(result, notes=(*result.notes, call.note))
         seconds = time.monotonic() - started
-        self._finished[call.id] = ToolFinished(
+        self._finished[number] = ToolFinished(
             call.id, name, arguments, result, seconds, thought, source
         )
-        if call.id in self._begun:
+        if number in self._begun:
             await self._emit(ToolReturned(call.id))
 
     async def _result(
@@ -136,7 +139,6 @@ class CallRunner:
         invocation = ToolInvocation(
             definition.tool, arguments, self._caller, name, on_progress=on_progress
         )
-        self._begun.add(call_id)
         try:
             return await self._tools.call(invocation)
         except XaiMcpError as problem:
