@@ -45,6 +45,14 @@ class AgentInit(Component):
     - extra_body (dict): Further fields for the service's request, as they are. Default: none.
     - timeout_seconds (int): The longest silence of the model's service. Default: 120.
     - turn_timeout_seconds (int): The longest time for one turn of the model. Default: 600.
+    - context_tokens (int): How much the model takes in, its answer included. What is more is not
+      sent: of old results a part, of the oldest turns a summary. Default: 128000, or what the
+      service says.
+    - max_run_tokens (int): The most tokens of one run, in and out. Before they are used up the
+      model is asked for its answer. Default: no limit.
+    - max_run_cost (float): The same in money; wants the two prices. Default: no limit.
+    - input_price (float): What a million tokens cost that go in. Default: none.
+    - output_price (float): What a million tokens cost that come out. Default: none.
 
     ##### Example:
     agent_name `helper`, system_prompt `You are a friendly librarian.`, toolbelt_spec from
@@ -67,6 +75,11 @@ class AgentInit(Component):
     extra_body: InArg[dict]
     timeout_seconds: InArg[int]
     turn_timeout_seconds: InArg[int]
+    context_tokens: InArg[int]
+    max_run_tokens: InArg[int]
+    max_run_cost: InArg[float]
+    input_price: InArg[float]
+    output_price: InArg[float]
 
     def execute(self, ctx) -> None:
         canvas.init_agent(
@@ -87,6 +100,11 @@ class AgentInit(Component):
             extra_body=self.extra_body.value,
             timeout_seconds=self.timeout_seconds.value,
             turn_timeout_seconds=self.turn_timeout_seconds.value,
+            context_tokens=self.context_tokens.value,
+            max_run_tokens=self.max_run_tokens.value,
+            max_run_cost=self.max_run_cost.value,
+            input_price=self.input_price.value,
+            output_price=self.output_price.value,
         )
 
 
@@ -161,8 +179,9 @@ class AgentRun(Component):
     - last_response (str): The answer.
     - thought (str): In the branch on_thought: what the agent said when it used the tool.
     - stopped (str): How it ended: `answered`, `max_thoughts` (it had to answer in its last turn),
-      `length` (the answer was cut off), `refused` (last_response says so) or `error`. In the
-      branch on_thought: `waiting`, it goes on after that.
+      `limit` (it had to answer before max_run_tokens or max_run_cost), `length` (the answer was cut
+      off), `refused` (last_response says so) or `error`. In the branch on_thought: `waiting`, it
+      goes on after that.
     - usage (dict): What it used: input_tokens, output_tokens, cached_tokens, reasoning_tokens (as
       the service counts them), turns (of the model), calls (of tools) and seconds.
     - error (str): Why there is no answer. Empty if there is one.

@@ -8,7 +8,7 @@ from tests.support.model_endpoint import ModelEndpoint
 from xai_mcp_agent import Bridge, JsonObject, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import Emit, RunEvent, RunFinished
-from xai_mcp_agent.agent.loop import AgentRun, AgentSpec, ProtocolChoice
+from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.bridge.engine import Engine
@@ -35,9 +35,12 @@ def go(
     *,
     emit: Emit = unheard,
     selector: Selector | None = None,
-    protocol: ProtocolChoice = "auto",
+    **spec: Any,
 ) -> tuple[RunState, RunFinished | None]:
-    """Run an agent from here; its last state, and what it came to unless it was `StoppedHere`."""
+    """Run an agent from here; its last state, and what it came to unless it was `StoppedHere`.
+
+    `spec` are further fields of its `AgentSpec`.
+    """
     drawn = {"tell": _drawn("tell", lambda: LONG), "add": _drawn("add", lambda: 5)}
 
     async def call(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
@@ -47,7 +50,7 @@ def go(
         model = model_for("openai", "m", base_url=endpoint.base_url)
         state = start if isinstance(start, RunState) else None
         tools, pages = agent_tools(engine, [DrawnToolset(drawn, call)], state=state)
-        run = AgentRun(AgentSpec("a", model, protocol=protocol), start, emit, selector=selector)
+        run = AgentRun(AgentSpec("a", model, **spec), start, emit, selector=selector)
         try:
             finished = await run.go(tools, pages)
         except ExceptionGroup as stopped:

@@ -124,6 +124,15 @@ def test_a_tool_call_is_answered_and_the_model_asked_again():
     ]
 
 
+def test_a_branch_after_each_tool_gets_a_long_conversation_without_holding_up_the_loop():
+    given = [{"role": "user", "content": f"question {n}"} for n in range(20_000)]
+    seen: list[Any] = []
+    script = [calls(("add", {"a": 2, "b": 3})), says("5")]
+    run = play(script, given, on_thought=seen.append, context_tokens=1_000_000)
+    assert (run.outcome.answer, len(seen)) == ("5", 1)
+    assert len(run.outcome.conversation) == 20_003
+
+
 def test_parallel_calls_are_all_answered_in_the_order_they_were_asked():
     run = play(
         [calls(("add", {"a": 1, "b": 1}), ("shout", {"input": "hi"}), ("nope", {})), says("ok")]

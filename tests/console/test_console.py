@@ -7,6 +7,7 @@ import pytest
 from tests.support.screens import STARTED, Paper, shown
 from xai_mcp_agent import BadSetting, ToolResult
 from xai_mcp_agent.agent.events import (
+    ConversationFolded,
     ModelAsked,
     ProtocolChanged,
     RunFailed,
@@ -127,6 +128,19 @@ def test_a_megabyte_in_one_word_is_shown_in_a_few_lines() -> None:
 def test_tools_that_come_and_go_are_told() -> None:
     text = shown(STARTED, ToolsChanged(("b",), ("a",)))
     assert text.split("\n")[1:] == ["    ++ new tools: b", "    -- gone: a"]
+
+
+def test_what_is_not_sent_any_more_is_told() -> None:
+    text = shown(STARTED, ConversationFolded(3, 2, 0, False, 60_000, 128_000))
+    assert "to fit the model's window, 2 messages in part sent from here" in " ".join(text.split())
+    text = shown(STARTED, ConversationFolded(3, 1, 12, True, 60_000, 128_000))
+    told = "1 message in part and 12 messages summed up sent from here: about 60,000 of 128,000"
+    assert told in " ".join(text.split())
+
+
+def test_a_run_at_its_limit_says_which_to_raise() -> None:
+    text = shown(STARTED, RunFinished("3", "limit", 10, 9, 1.0, Usage()))
+    assert "raise `max_run_tokens` or `max_run_cost`" in " ".join(text.split())
 
 
 def test_an_answer_that_was_cut_off_says_what_to_do() -> None:

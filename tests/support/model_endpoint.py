@@ -40,7 +40,7 @@ USAGE = {
     "total_tokens": 25,
     "prompt_tokens_details": {"cached_tokens": 8},
 }
-"""What every scripted reply reports as its usage."""
+"""What a scripted reply reports as its usage, if it says nothing else."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Step:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     events: Sequence[str] = ()
     pause_seconds: float = 0.0
+    usage: Mapping[str, Any] = field(default_factory=lambda: USAGE)
 
 
 Script: TypeAlias = Sequence[Step] | Callable[[dict[str, Any]], Step]
@@ -248,7 +249,7 @@ def _in_order(steps: Sequence[Step]) -> Callable[[dict[str, Any]], Step]:
 def _whole(step: Step, model: Any) -> dict[str, Any]:
     choice = {"index": 0, "message": step.message, "finish_reason": step.finish}
     head = {"id": "scripted", "object": "chat.completion", "created": 1, "model": model}
-    return {**head, "choices": [choice], "usage": USAGE}
+    return {**head, "choices": [choice], "usage": step.usage}
 
 
 def _chunks(step: Step, wants_usage: bool) -> Iterator[dict[str, Any]]:
@@ -269,7 +270,7 @@ def _chunks(step: Step, wants_usage: bool) -> Iterator[dict[str, Any]]:
     if step.kind == "reply":
         yield delta({}, finish=step.finish)
         if wants_usage:
-            yield {**_chunk([]), "usage": USAGE}
+            yield {**_chunk([]), "usage": step.usage}
 
 
 def _chunk(choices: list[dict[str, Any]]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Conversation:
     def __init__(self, given: Any, said: Sequence[Message] = ()) -> None:
         self._given = [_checked(x, n) for n, x in enumerate(_as_list(given))]
         self._said = tuple(said)
+        self.chars = _chars_of([*self._given, *self._said])  # how much work it is to read it
 
     @property
     def messages(self) -> list[Message]:
@@ -65,6 +66,7 @@ class Conversation:
         """The same with these at its end."""
         longer = copy.copy(self)
         longer._said = (*self._said, *messages)
+        longer.chars = self.chars + _chars_of(messages)
         return longer
 
     def for_model(
@@ -74,19 +76,34 @@ class Conversation:
 
         `keep_provided` says that the given system messages are not in the prompt already.
         """
-        start = self._system_count()
-        system = system_prompt
+        rest = self.turns()
+        return as_sent(
+            self.system(system_prompt, keep_provided=keep_provided),
+            in_text_form(rest) if in_text else rest,
+        )
+
+    def system(self, system_prompt: str, *, keep_provided: bool) -> str:
+        """The text of the one system message."""
         if keep_provided and self.provided_system:
-            system = f"{system}\n\n{self.provided_system}".strip()
-        rest = _without_dangling_calls([*self._given[start:], *self._said])
-        if in_text:
-            rest = _in_text(rest)
-        first: list[Message] = [{"role": "system", "content": system}] if system else []
-        return (*first, *_answerable(rest))
+            return f"{system_prompt}\n\n{self.provided_system}".strip()
+        return system_prompt
+
+    def turns(self) -> list[Message]:
+        """What follows the system message: each call answered right after it.
+
+        A longer conversation begins with the same messages.
+        """
+        return _without_dangling_calls([*self._given[self._system_count() :], *self._said])
 
     def _system_count(self) -> int:
-        roles = [x["role"] in _SYSTEM_ROLES for x in self._given]
-        return roles.index(False) if False in roles else len(roles)
+        others = (n for n, x in enumerate(self._given) if x["role"] not in _SYSTEM_ROLES)
+        return next(others, len(self._given))
+
+
+def as_sent(system: str, turns: list[Message]) -> tuple[Message, ...]:
+    """A system message, if there is anything in it, and turns that can be answered."""
+    first: list[Message] = [{"role": "system", "content": system}] if system else []
+    return (*first, *_answerable(turns))
 
 
 def call_message(
@@ -204,12 +221,16 @@ def _without_dangling_calls(messages: list[Message]) -> list[Message]:
     return [*whole, *map(_never_answered, waiting)]
 
 
+def _chars_of(messages: Iterable[Message]) -> int:
+    return sum(len(text_of(x)) for x in messages)
+
+
 def _never_answered(call_id: str) -> Message:
     text = "ERROR: this call was never answered."
     return {"role": "tool", "tool_call_id": call_id, "content": text}
 
 
-def _in_text(messages: list[Message]) -> list[Message]:
+def in_text_form(messages: Sequence[Message]) -> list[Message]:
     """Native calls and results as text, for a model that knows neither."""
     shown: list[Message] = []
     before = ""

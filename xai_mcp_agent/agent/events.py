@@ -14,7 +14,7 @@ from ..core.tools import JsonObject
 from .models.base import ModelRequest, Usage
 
 ToolProtocol: TypeAlias = Literal["native", "text"]
-Stopped: TypeAlias = Literal["answered", "max_thoughts", "length", "refused"]
+Stopped: TypeAlias = Literal["answered", "max_thoughts", "limit", "length", "refused"]
 """Why a run ended that has an answer; any other ends with an error, which is `RunFailed`."""
 
 
@@ -46,6 +46,23 @@ class ToolsChanged:
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationFolded:
+    """Some of the conversation is not sent as it is any more, to fit the model's window.
+
+    `shortened` messages are sent in part, `left_out` ones not at all, but in a summary if
+    `summed_up`. The request then takes about `tokens`; `window_tokens` is what fits. The
+    conversation that is kept stays whole.
+    """
+
+    step: int
+    shortened: int
+    left_out: int
+    summed_up: bool
+    tokens: int
+    window_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +174,7 @@ RunEvent: TypeAlias = (
     RunStarted
     | ProtocolChanged
     | ToolsChanged
+    | ConversationFolded
     | ModelAsked
     | ModelAskedAgain
     | TextArrived

@@ -7,18 +7,24 @@ failed server. Nothing a tool does ends the run.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from ..core.errors import ModelAnswerMissing, ModelCannotCallFunctions, ModelContentFiltered
+from ..core.errors import (
+    ModelAnswerMissing,
+    ModelCannotCallFunctions,
+    ModelContentFiltered,
+    ModelContextOverflow,
+)
 from ..core.invocation import PROGRAM, Caller
 from ..core.provider_schema import FunctionSpec
+from ..core.tokens import tokens_in
 from ..core.tools import JsonObject
 from ..search.selector import Selector, ShowEverything
 from .calls import Answered, CallRunner
-from .conversation import Conversation, call_message, result_messages
+from .conversation import Conversation, as_sent, call_message, result_messages
 from .events import (
     Emit,
     ModelAsked,
@@ -33,6 +39,8 @@ from .events import (
     ToolProtocol,
     ToolsChanged,
 )
+from .fitting import Fitting
+from .limits import RunLimits
 from .messages import ADDED, Message, ToolCall
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
 from .prompt import build_system_prompt, uses
@@ -42,6 +50,7 @@ from .results import ResultPages
 from .state import RunState
 from .structured import OutputSchema
 from .toolsets import AgentTools, Available
+from .window import ContextWindow
 
 ProtocolChoice: TypeAlias = Literal["auto", "native", "text"]
 
@@ -59,6 +68,8 @@ _MISSING = {
     "of AgentInit, or lower its `reasoning_effort`.",
     "max_thoughts": "called tools to its last turn and gave no answer. Raise `max_thoughts` of "
     "AgentInit, or tell it in `system_prompt` when to answer.",
+    "limit": "gave no answer before the limit of the run. Raise `max_run_tokens` or `max_run_cost` "
+    "of AgentInit.",
 }
 _CUT_OFF = (
     "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
@@ -70,7 +81,8 @@ _CUT_OFF = (
 class AgentSpec:
     """An agent, ready to run. `max_thoughts` is the most turns of the model in one run.
 
-    `output` is the form that its answer must have, if a certain one is wanted.
+    `output` is the form that its answer must have, if a certain one is wanted. `window` is that of
+    the model, `limits` are the most of tokens and money in one run.
     """
 
     name: str
@@ -80,6 +92,8 @@ class AgentSpec:
     protocol: ProtocolChoice = "auto"
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     output: OutputSchema | None = None
+    window: ContextWindow = field(default_factory=ContextWindow)
+    limits: RunLimits = field(default_factory=RunLimits)
 
 
 class AgentRun:
@@ -93,6 +107,7 @@ class AgentRun:
     _tools: AgentTools
     _pages: ResultPages
     _calls: CallRunner
+    _fitting: Fitting
     _started: float | None = None
 
     def __init__(
@@ -138,8 +153,9 @@ class AgentRun:
             ModelError: one of its kinds; `state` holds what was said so far.
         """
         self._tools, self._pages = tools, pages
-        pages.begin(self.state.conversation.messages)
         self._calls = CallRunner(tools, pages, self._emit, self._caller)
+        window, folding = self._spec.window, self.state.folding
+        self._fitting = Fitting(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()
         try:
             await self._begin(left_out)
@@ -155,6 +171,8 @@ class AgentRun:
         return ended
 
     async def _begin(self, left_out: tuple[str, ...]) -> None:
+        conversation, pages = self.state.conversation, self._pages
+        await beside_loop(conversation.chars, lambda: pages.begin(conversation.turns()))
         self._available = await self._tools.available()
         self.state = replace(self.state, names=self._tools.names)
         model, asked = self._spec.model.name, self.state.conversation.last_text
@@ -169,12 +187,15 @@ class AgentRun:
         step, most = self.state.step + 1, max(self._spec.max_thoughts, 1)
         if step > 1:
             await self._notice_changes()
+        spent, last_turn = self.state.usage + self.state.uncounted, self.state.last_turn
+        is_limited = self._spec.limits.ends_with_next(spent, last_turn)
+        is_last = is_limited or step >= most
         self.state = replace(self.state, step=step)
-        reply = await self._think(is_last=step >= most)
-        if reply.calls and step < most:
+        reply = await self._think(is_last=is_last)
+        if reply.calls and not is_last:
             self.state = self.state.asking(reply)
             return None
-        return await self._conclude(reply, is_last=step >= most)
+        return await self._conclude(reply, is_last=is_last, is_limited=is_limited)
 
     async def _think(self, *, is_last: bool) -> ModelReply:
         """One turn of the model; an empty one is asked for once more."""
@@ -200,41 +221,81 @@ class AgentRun:
         return reply
 
     async def _ask(self, *, is_last: bool) -> ModelReply:
+        build = partial(self._request, is_last=is_last)
         try:
-            reply = await self._reply(self._request(is_last))
+            request, reply = await self._fitting_reply(build)
         except ModelCannotCallFunctions:
             if self._spec.protocol != "auto" or self._in_text:
                 raise
             self.state = replace(self.state, protocol="text")
             await self._emit(ProtocolChanged("text"))
-            reply = await self._reply(self._request(is_last))
-        self.count(reply.usage)
-        return await self._read(reply, is_last=is_last)
+            request, reply = await self._fitting_reply(build)
+        return await self._read(reply, request, is_last=is_last)
 
     async def _in_words(self, limit: str = "") -> ModelReply:
         """A turn in which it is offered nothing, and can only answer."""
-        messages, form = self._messages((), "text", limit), self._output_schema
-        reply = await self._reply(ModelRequest(messages, may_call=False, output_schema=form))
-        self.count(reply.usage)
-        return await self._read(reply, is_last=True)
 
-    async def _reply(self, request: ModelRequest) -> ModelReply:
+        async def build() -> ModelRequest:
+            messages = await self._messages((), "text", limit)
+            return ModelRequest(messages, may_call=False, output_schema=self._output_schema)
+
+        request, reply = await self._fitting_reply(build)
+        return await self._read(reply, request, is_last=True)
+
+    async def _fitting_reply(
+        self, build: Callable[[], Awaitable[ModelRequest]]
+    ) -> tuple[ModelRequest, ModelReply]:
+        """The reply to a request, which is made smaller as long as it does not fit."""
+        while True:
+            request = await build()
+            try:
+                await self._emit(ModelAsked(self.state.step, request))
+                reply = await self._spec.model.reply(request, self._on_text, self._on_again)
+            except ModelContextOverflow as overflow:
+                if not await self._fitting.gives_way(overflow, self.state.conversation):
+                    raise
+            else:
+                self._count_turn(reply)
+                return request, reply
+
+    def _count_turn(self, reply: ModelReply) -> None:
+        self._fitting.learn(reply.usage)
+        self.count(turn := reply.usage)
+        if not turn.input_tokens:
+            words = "".join((reply.text, *(x.arguments for x in reply.calls)))
+            turn = Usage(self._fitting.sent_tokens, tokens_in(words))
+            self.state = replace(self.state, uncounted=self.state.uncounted + turn)
+        self.state = replace(self.state, last_turn=turn, folding=self._fitting.folding)
+
+    async def _ask_aside(self, request: ModelRequest) -> ModelReply:
+        """The reply to a request that is no turn of the run; it is not shown."""
         await self._emit(ModelAsked(self.state.step, request))
-        return await self._spec.model.reply(request, self._on_text, self._on_again)
+        reply = await self._spec.model.reply(request, _unheard, self._on_again)
+        self.count(reply.usage)
+        return reply
 
-    def _request(self, is_last: bool) -> ModelRequest:
-        shown = self._selector.select(self._available.definitions).shown
-        functions = tuple(x.function for x in shown)
+    async def _request(self, *, is_last: bool) -> ModelRequest:
+        selection = self._selector.select(self._available.definitions)
+        functions = tuple(x.function for x in selection.shown)
         limit = _OUT_OF_THOUGHTS if is_last and (functions or self.state.calls) else ""
-        messages = self._messages(functions, self.state.protocol, limit)
+        offered, cost = ((), 0) if self._in_text else (functions, selection.tokens)
+        had_pages, protocol = bool(self._pages.texts), self.state.protocol
+        messages = await self._messages(functions, protocol, limit, cost)
+        if self._pages.texts and not had_pages:
+            # The tool to read with is there from now on.
+            await self._notice_changes()
+            return await self._request(is_last=is_last)
         stress = min(self.state.failures * _STRESS_PER_FAILURE, _MAX_STRESS)
-        offered = () if self._in_text else functions
         # Several services call no tool any more when they are held to a form.
         form = None if offered or (functions and not is_last) else self._output_schema
         return ModelRequest(messages, offered, not is_last, stress, form)
 
-    def _messages(
-        self, functions: Sequence[FunctionSpec], protocol: ToolProtocol, limit: str
+    async def _messages(
+        self,
+        functions: Sequence[FunctionSpec],
+        protocol: ToolProtocol,
+        limit: str,
+        function_tokens: int = 0,
     ) -> tuple[Message, ...]:
         """All that the model is sent; `limit` is said last, or, in text, in the system message."""
         template, in_text = self._spec.system_prompt, protocol == "text"
@@ -251,17 +312,21 @@ class AgentRun:
         # In text not a message of its own: strict chat templates want roles in turn.
         prompt = _joined(prompt, form, limit if in_text else "")
         keep_provided = not uses(template, "provided_system")
-        messages = conversation.for_model(prompt, in_text=in_text, keep_provided=keep_provided)
+        system = conversation.system(prompt, keep_provided=keep_provided)
+        fixed_tokens = tokens_in(system + limit) + function_tokens
+        turns = await self._fitting.turns(self.state, fixed_tokens, in_text=in_text)
+        self.state = replace(self.state, folding=self._fitting.folding, kept=self._pages.texts)
+        messages = as_sent(system, turns)
         return (
             (*messages, {"role": "user", "content": limit}) if limit and not in_text else messages
         )
 
-    async def _read(self, reply: ModelReply, *, is_last: bool) -> ModelReply:
+    async def _read(self, reply: ModelReply, request: ModelRequest, *, is_last: bool) -> ModelReply:
         """A reply with what was thought, and the calls that were written, taken out of its text."""
         if not reply.text or (reply.calls and not is_last):
             # Beside native calls no other is meant; the service may want its words as they are.
             return reply
-        read = await self._parts_of(reply, is_last=is_last)
+        read = await self._parts_of(reply, request, is_last=is_last)
         first, mark = self.state.calls + 1, "call" if self._in_text else "text_call"
         calls = tuple(
             ToolCall(f"{mark}_{n}", x.call.name, x.call.arguments, x.not_made, x.note)
@@ -269,9 +334,10 @@ class AgentRun:
         )
         return replace(reply, text=read.said, calls=reply.calls or calls, thinking=read.thinking)
 
-    async def _parts_of(self, reply: ModelReply, *, is_last: bool) -> ReadReply:
-        state, find = self.state, self._available.find
-        messages = state.conversation.for_model("", in_text=self._in_text, keep_provided=False)
+    async def _parts_of(
+        self, reply: ModelReply, request: ModelRequest, *, is_last: bool
+    ) -> ReadReply:
+        state, find, messages = self.state, self._available.find, request.messages
         has_tools = bool(self._available.definitions or state.calls)
         read = partial(
             read_reply,
@@ -306,7 +372,8 @@ class AgentRun:
     def _answered(self, answers: Sequence[Answered]) -> RunState:
         """The state after the pending calls, with these answers."""
         state = self.state
-        answered = [(x.call, x.text, x.is_error) for x in answers]
+        texts = self._pages.together([(x.call.id, x.text) for x in answers])
+        answered = [(x.call, text, x.is_error) for x, text in zip(answers, texts, strict=True)]
         return state.answered(
             call_message(state.thought, state.pending, in_text=self._in_text, added=state.added),
             *result_messages(answered, in_text=self._in_text),
@@ -314,12 +381,14 @@ class AgentRun:
             kept=self._pages.texts,
         )
 
-    async def _conclude(self, reply: ModelReply, *, is_last: bool) -> RunFinished:
+    async def _conclude(self, reply: ModelReply, *, is_last: bool, is_limited: bool) -> RunFinished:
         self._say(reply)
         structured = None
         if self._spec.output and not reply.refusal:
             reply, structured = await self._spec.output.fitted(reply, self._ask_again)
         stopped: Stopped = "max_thoughts" if is_last and reply.calls else "answered"
+        if is_limited:
+            stopped = "limit"
         if reply.finish == "length":
             stopped = "length"
         if reply.refusal:
@@ -377,6 +446,10 @@ class AgentRun:
     @property
     def _in_text(self) -> bool:
         return self.state.protocol == "text"
+
+
+async def _unheard(_: str) -> None:
+    """What is no answer is not shown."""
 
 
 def _joined(*parts: str) -> str:

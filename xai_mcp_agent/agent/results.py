@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -17,6 +18,8 @@ from .toolsets import Toolset
 
 # About 8,000 tokens: room for several such results in the smallest current context windows.
 MAX_RESULT_CHARS = 32_000
+# Of all results of one turn; less where the model's window is small.
+MAX_TURN_CHARS = 4 * MAX_RESULT_CHARS
 # The beginning tells what it is, the end how it came out; errors and totals stand last.
 _HEAD_SHARE = 0.7
 _PAGE_CHARS = 24_000
@@ -57,6 +60,12 @@ class ResultPages(Toolset):
         self.texts: Mapping[str, str] = dict(texts or {})
         self._usable_name = usable_name
         self._named: set[str] = set()
+        self.turn_chars = MAX_TURN_CHARS  # the most that the results of one turn take together
+
+    @property
+    def reader(self) -> str:
+        """What the model calls the tool by; empty where it may not be called."""
+        return self._usable_name(READ_RESULT.key)
 
     def begin(self, conversation: Iterable[Message]) -> None:
         """Give no result an id that stands in this conversation already, for another."""
@@ -72,20 +81,31 @@ class ResultPages(Toolset):
 
     def shown(self, call_id: str, result: ToolResult) -> str:
         """The text for the model: whole, or its head and tail and how to read the rest."""
-        text = _text_for_model(result)
-        if len(text) <= MAX_RESULT_CHARS:
+        return self._shown(call_id, _text_for_model(result), MAX_RESULT_CHARS)
+
+    def together(self, shown: Sequence[tuple[str, str]]) -> list[str]:
+        """What is shown of one turn's calls, made shorter where all of it is too much."""
+        most = evenly((len(x) for _, x in shown), self.turn_chars)
+        return [x if len(x) <= most else self._shorter(id_, x, int(most)) for id_, x in shown]
+
+    def keep(self, texts: Mapping[str, str]) -> None:
+        """Have these texts read, too, by their ids."""
+        if not texts.keys() <= self.texts.keys():
+            self.texts = {**texts, **self.texts}
+
+    def _shown(self, call_id: str, text: str, most_chars: int) -> str:
+        if len(text) <= most_chars:
             return text
         result_id = self._id_of(text, call_id)
         self.texts = {**self.texts, result_id: text}
-        head = int(MAX_RESULT_CHARS * _HEAD_SHARE)
-        tail = len(text) - (MAX_RESULT_CHARS - head)
-        name = self._usable_name(READ_RESULT.key)
-        how = f'. Read them with {name}: {{"result_id": "{result_id}", "start": {head}}}'
-        gap = (
-            f"\n[... characters {head} to {tail} of {len(text)} are left out here"
-            f"{how if name else ''} ...]\n"
-        )
-        return text[:head] + gap + text[tail:]
+        return excerpt(text, most_chars, result_id, self.reader)
+
+    def _shorter(self, call_id: str, shown: str, most_chars: int) -> str:
+        for text_id in _NAMED.findall(shown):  # of one that is shown in part already
+            whole = self.texts.get(text_id, "")
+            if whole.startswith(shown[: _PAGE_CHARS // 2]):
+                return excerpt(whole, most_chars, text_id, self.reader)
+        return self._shown(call_id, shown, most_chars)
 
     def _id_of(self, text: str, call_id: str) -> str:
         """That of the call, unless it was used before: many services begin anew in every turn."""
@@ -109,6 +129,30 @@ class ResultPages(Toolset):
         left = len(text) - end
         more = f"\n[... {left} more characters from {end} on ...]" if left else ""
         return ToolResult.of_text(text[start:end] + more)
+
+
+def excerpt(text: str, most_chars: int, text_id: str, reader: str) -> str:
+    """The head and the tail of a text, and how the rest is read with the tool `reader`."""
+    if len(text) <= most_chars:
+        return text
+    head = int(most_chars * _HEAD_SHARE)
+    tail = len(text) - (most_chars - head)
+    how = f'. Read them with {reader}: {{"result_id": "{text_id}", "start": {head}}}'
+    gap = (
+        f"\n[... characters {head} to {tail} of {len(text)} are left out here"
+        f"{how if reader else ''} ...]\n"
+    )
+    return text[:head] + gap + text[tail:]
+
+
+def evenly(sizes: Iterable[int], total: float) -> float:
+    """The most that each may take, so that all together take no more than the total."""
+    left = sorted(sizes)
+    for n, size in enumerate(left):
+        if size * (len(left) - n) > total:
+            return total / (len(left) - n)
+        total -= size
+    return math.inf
 
 
 def _text_for_model(result: ToolResult) -> str:

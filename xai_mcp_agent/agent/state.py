@@ -13,6 +13,9 @@ from .messages import Message, ToolCall
 from .models.base import ModelReply, Usage
 from .protocols.quotation import key_of
 from .toolsets import Names
+from .window import Folding
+
+_USAGES = ("usage", "uncounted", "last_turn")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,9 @@ class RunState:
     they were quoted, as `key_of` names them, `kept` the whole texts of results that were shown in
     part, by their ids. `step` counts the turns of the model so far, `failures` those in a row of
     which nothing came.
-    `added` is what the model's service wants to see again beside the pending calls.
+    `added` is what the model's service wants to see again beside the pending calls, `folding` what
+    of the conversation it is not sent. `last_turn` is what the last turn used, `uncounted` an
+    estimate of what the turns used that the service did not count.
     """
 
     conversation: Conversation
@@ -42,6 +47,9 @@ class RunState:
     calls: int = 0
     failures: int = 0
     usage: Usage = field(default_factory=Usage)
+    uncounted: Usage = field(default_factory=Usage)
+    last_turn: Usage = field(default_factory=Usage)
+    folding: Folding = field(default_factory=Folding)
 
     def asking(self, reply: ModelReply) -> RunState:
         """After a turn of the model in which it asked for calls."""
@@ -92,7 +100,7 @@ class RunState:
             "names": [[key.kind, key.source, key.name, name] for key, name in self.names],
             "kept": dict(self.kept),
             "added": dict(self.added),
-            "usage": asdict(self.usage),
+            **{name: asdict(getattr(self, name)) for name in (*_USAGES, "folding")},
         }
 
     @staticmethod
@@ -108,7 +116,8 @@ class RunState:
             Conversation(given, said),
             pending=tuple(ToolCall(**x) for x in fields.pop("pending")),
             names=tuple((ToolKey(*key), name) for *key, name in fields.pop("names")),
-            usage=Usage(**fields.pop("usage")),
+            **{name: Usage(**fields.pop(name, {})) for name in _USAGES},
+            folding=Folding(**fields.pop("folding", {})),
             hinted=tuple(fields.pop("hinted", ())),
             **fields,
         )

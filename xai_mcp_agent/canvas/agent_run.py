@@ -93,8 +93,12 @@ def run_agent(
     async def emit(event: RunEvent) -> None:
         workflow.show(event)
         if isinstance(event, ToolFinished) and workflow.on_thought:
-            outcome.follow(run)
-            await workflow.run_nodes(partial(workflow.on_thought, event))
+            await workflow.run_nodes(partial(branch, workflow.on_thought, event))
+
+    def branch(do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
+        # Copied here: on the loop a long conversation would hold up all others.
+        outcome.follow(run)
+        do(event)
 
     run = AgentRun(spec, Conversation(outcome.conversation), emit, workflow.thread.caller)
     workflow.lend_model(agent, name, run.count)

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeGuard, cast
 
+from ..agent.limits import RunLimits
 from ..agent.loop import AgentSpec, ProtocolChoice
 from ..agent.memory.notes import memory_for
 from ..agent.models.base import Model, ModelSettings
 from ..agent.models.registry import PROVIDERS, model_for, unknown_provider
 from ..agent.structured import OutputSchema
+from ..agent.window import DEFAULT_WINDOW_TOKENS, ContextWindow
 from ..core.errors import BadSetting, UnknownAgent
 from ..core.names import did_you_mean
 from ..secrets.redactor import redact_url
@@ -36,7 +38,8 @@ def init_agent(ctx: Any, name: str, **values: Any) -> None:
 
     `values`: `provider`, `model`, `memory`, `system_prompt`, `max_thoughts`, `toolbelt_spec`,
     `tool_protocol`, `base_url`, `api_key` (text or `Secret`; `${NAME}` is a variable of the
-    environment), and the fields of `ModelSettings`. None means the default.
+    environment), `context_tokens`, `max_run_tokens`, `max_run_cost`, `input_price`, `output_price`,
+    and the fields of `ModelSettings`. None means the default.
 
     Raises:
         UnknownProvider: no such provider of models.
@@ -55,6 +58,8 @@ def init_agent(ctx: Any, name: str, **values: Any) -> None:
         "agent_base_url": _address(values.get("base_url"), "base_url", _INIT),
         "agent_api_key": secret_on(values.get("api_key"), "api_key", _INIT),
         "model_settings": _model_settings(values),
+        "context_tokens": whole(values.get("context_tokens"), "context_tokens", _INIT),
+        "run_limits": _run_limits(values),
     }
 
 
@@ -136,6 +141,8 @@ def spec_of(
         protocol=agent.get("tool_protocol", "auto"),
         metadata=mapping(metadata, "metadata", "AgentRun"),
         output=OutputSchema(form) if form else None,
+        window=_window(agent),
+        limits=agent.get("run_limits") or RunLimits(),
     )
 
 
@@ -205,6 +212,33 @@ def _address(url: Any, port: str, node: str) -> str | Secret:
             "or https://api.openai.com/v1 for OpenAI itself."
         )
     return Secret(text) if redact_url(text) != text else text
+
+
+def _window(agent: Mapping[str, Any]) -> ContextWindow:
+    settings: ModelSettings = agent.get("model_settings") or ModelSettings()
+    # Rules take in any length, and cannot sum up.
+    is_offline = agent["agent_provider"] == "offline"
+    usual = 0 if is_offline else DEFAULT_WINDOW_TOKENS
+    size = agent.get("context_tokens") or usual
+    return ContextWindow(size, settings.max_output_tokens, sums_up=not is_offline)
+
+
+def _run_limits(values: Mapping[str, Any]) -> RunLimits:
+    numbers = {
+        x: positive(values.get(x), x, _INIT)
+        for x in ("max_run_cost", "input_price", "output_price")
+    }
+    if numbers["max_run_cost"] and not (numbers["input_price"] or numbers["output_price"]):
+        raise BadSetting(
+            f"`max_run_cost` of {_INIT} has no prices to count with. Set `input_price` and "
+            "`output_price`, which are those of a million tokens."
+        )
+    return RunLimits(
+        whole(values.get("max_run_tokens"), "max_run_tokens", _INIT),
+        numbers["max_run_cost"],
+        numbers["input_price"] or 0.0,
+        numbers["output_price"] or 0.0,
+    )
 
 
 def _model_settings(values: Mapping[str, Any]) -> ModelSettings:

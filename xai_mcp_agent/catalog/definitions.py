@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,10 +10,9 @@ from dataclasses import dataclass
 import anyio.lowlevel
 
 from ..core.provider_schema import FunctionSpec, function_spec
+from ..core.tokens import tokens_in
 from ..core.tools import Tool, ToolKey
 
-# UTF-8 bytes for a token: measured on five catalogs to be hardly ever too few for twenty tools.
-_BYTES_PER_TOKEN = 3.5
 # Computed in a row, then others on the event loop get their turn.
 _SECONDS_IN_A_ROW = 0.01
 # Several times the largest catalogs; tools may come and go for days.
@@ -65,5 +63,4 @@ def definition_of(name: str, tool: Tool) -> ToolDefinition:
     """The definition of a tool under a shown name."""
     function = function_spec(name, tool)
     text = json.dumps([name, function.description, function.parameters], ensure_ascii=False)
-    size = len(text.encode("utf-8", "surrogatepass"))
-    return ToolDefinition(name, tool, function, math.ceil(size / _BYTES_PER_TOKEN))
+    return ToolDefinition(name, tool, function, tokens_in(text))

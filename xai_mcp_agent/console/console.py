@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from ..agent.events import (
+    ConversationFolded,
     ModelAsked,
     ModelAskedAgain,
     ProtocolChanged,
@@ -58,6 +59,7 @@ _ERROR_LINES, _ERROR_CHARS = 20, 2_000  # the next step stands at the end
 _MODEL, _SERVERS, _PERSON = "model", "servers", "person"
 _STOPPED = {
     "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
+    "limit": "at its limit: raise `max_run_tokens` or `max_run_cost` of AgentInit",
     "length": "cut off at the output limit: raise `max_output_tokens` of AgentInit",
     "refused": "refused by the model",
 }
@@ -148,6 +150,8 @@ class Console:
                 self._say("--", f"the service takes no functions; {protocol} protocol from here")
             case ToolsChanged(added, removed):
                 self._changed(added, removed)
+            case ConversationFolded():
+                self._folded(event)
             case RunFinished():
                 self._finished(event)
             case RunFailed(error):
@@ -352,6 +356,13 @@ class Console:
             self._say("++", f"new tools: {', '.join(added)}")
         if removed:
             self._say("--", f"gone: {', '.join(removed)}")
+
+    def _folded(self, event: ConversationFolded) -> None:
+        gone = "summed up" if event.summed_up else "not"
+        ways = ((event.shortened, "in part"), (event.left_out, gone))
+        sent = " and ".join(f"{count(number, 'message')} {how}" for number, how in ways if number)
+        size = f"{event.tokens:,} of {event.window_tokens:,} tokens"
+        self._say("--", f"to fit the model's window, {sent} sent from here: about {size}")
 
     def _finished(self, event: RunFinished) -> None:
         self._waiting.end_all()

@@ -208,7 +208,14 @@ class ModelRateLimited(ModelError):
 
 
 class ModelContextOverflow(ModelError):
-    """The conversation and the tools do not fit the model's context window."""
+    """The conversation and the tools do not fit the model's context window.
+
+    `window_tokens` is how large that is, if the service said it.
+    """
+
+    def __init__(self, message: str, window_tokens: int | None = None) -> None:
+        super().__init__(message)
+        self.window_tokens = window_tokens
 
 
 class ModelTimeout(ModelError):

@@ -177,7 +177,11 @@ class OpenAIModel:
 
     async def _post(self, client: AsyncOpenAI, body: dict[str, Any]) -> Any:
         create = cast(Any, client.chat.completions.with_raw_response.create)
-        return await create(**body, extra_body=self._settings.extra_body or None)
+        # As further fields: the client walks through each message that it is given, on the loop,
+        # for a tenth of a millisecond and more.
+        known = {name: body[name] for name in ("model", "stream") if name in body}
+        further = {**body, **self._settings.extra_body}
+        return await create(**known, messages=[], extra_body=further)
 
     def _body(self, client: AsyncOpenAI, request: ModelRequest) -> dict[str, Any]:
         settings, learned = self._settings, self._learned

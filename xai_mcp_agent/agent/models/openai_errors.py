@@ -30,9 +30,16 @@ _MAX_WORDS_CHARS = 500
 _OVERFLOW = re.compile(
     r"context[ _](?:length|window|size)|maximum model length|longer than the (?:maximum )?model"
     r"|prompt is too long|input is too long|input length|too many (?:input )?tokens"
-    r"|exceeds the maximum number of tokens",
+    r"|exceeds the maximum number of tokens|maximum prompt length",
     re.IGNORECASE,
 )
+# `maximum context length is 8192`, `tokens allowed (1048576)`, `210000 tokens > 200000 maximum`.
+_WINDOW = re.compile(
+    r"(?:context[ _](?:length|window|size)|(?:model|prompt) length|maximum number of tokens)"
+    r"(?! by\b)\D{0,24}?(\d[\d,]{2,})|>\s*(\d[\d,]{2,})|(\d[\d,]{2,}) maximum context",
+    re.IGNORECASE,
+)
+_LEAST_WINDOW_TOKENS = 512  # a smaller number counts something else
 _FILTERED = re.compile(r"content[ _](?:filter|management policy|policy)|responsible ?ai", re.I)
 # In the words of Ollama; vLLM; OpenRouter; llama.cpp.
 _LACKS_FUNCTIONS = re.compile(
@@ -214,6 +221,15 @@ def is_overflow(code: str | None, words: str) -> bool:
     )
 
 
+def window_in(fields: Mapping[str, Any], words: str) -> int | None:
+    """How many tokens the context has, if a service that complains of it says so."""
+    said = fields.get("n_ctx")  # llama.cpp
+    if not isinstance(said, int):
+        found = _WINDOW.search(words)
+        said = int(next(x for x in found.groups() if x).replace(",", "")) if found else 0
+    return said if said >= _LEAST_WINDOW_TOKENS else None
+
+
 def words_of(body: Any) -> str:
     """A service's own words in the body of an error, wherever it put them."""
     if isinstance(body, Mapping):
@@ -248,7 +264,8 @@ def _refused(status: int, headers: Mapping[str, str], body: Any, service: Servic
     code = str(fields.get("code") or fields.get("type") or "")
     words = words_of(body)
     if (status in {0, 400, 413, 422, 500} and is_overflow(code, words)) or status == 413:
-        return ModelContextOverflow(service.says(*_OVERFLOW_TEXT, words))
+        window = window_in(fields, words)
+        return ModelContextOverflow(service.says(*_OVERFLOW_TEXT, words), window)
     if code.startswith("content_") or (status in {0, 400} and _FILTERED.search(words)):
         return ModelContentFiltered(service.says(*_FILTERED_TEXT, words))
     if status in {0, 400, 404, 422, 500, 501} and _LACKS_FUNCTIONS.search(words):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -26,8 +26,10 @@ __all__ = [
     "TextReply",
     "TextResult",
     "describe_tools",
+    "each_result",
     "format_call",
     "format_result",
+    "is_results",
     "parse_arguments",
     "parse_reply",
     "read_results",
@@ -106,6 +108,19 @@ def format_result(name: str, text: str, *, is_error: bool = False) -> str:
     head = f"TOOL RESULT {'_'.join(name.split()) or 'unnamed'}{' (error)' if is_error else ''}:"
     quoted = _LOOKS_LIKE_CALL.sub("> ", text)
     return head + "\n" + _LOOKS_LIKE_HEAD.sub(r" \1", quoted)
+
+
+def is_results(text: str) -> bool:
+    """Whether a message with this text holds results."""
+    return _RESULT_HEAD.match(text) is not None
+
+
+def each_result(text: str, change: Callable[[str], str]) -> str:
+    """A message of results with another text for each of them."""
+    changed = [
+        format_result(x.call.name, change(x.text), is_error=x.is_error) for x in _results_in(text)
+    ]
+    return "\n\n".join(changed)
 
 
 def read_results(messages: Iterable[Mapping[str, Any]]) -> list[TextResult]:

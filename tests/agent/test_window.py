@@ -1,0 +1,204 @@
+"""A conversation made to fit a window: what is sent of it, and that it stays alike."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.agent.conversation import Conversation, in_text_form
+from xai_mcp_agent.agent.messages import Message
+from xai_mcp_agent.agent.window import ContextWindow, Fitted, Folding, fit, tokens_of
+
+READER = "read_result"
+
+
+def asks(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def uses(number: int, *results: str) -> list[Message]:
+    """A turn of the assistant with a call for each result."""
+    called = [
+        {"id": f"c{number}_{n}", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for n in range(len(results))
+    ]
+    answers = [
+        {"role": "tool", "tool_call_id": x["id"], "content": text}
+        for x, text in zip(called, results, strict=True)
+    ]
+    return [{"role": "assistant", "content": None, "tool_calls": called}, *answers]
+
+
+def working(turns: int, chars: int = 4_000) -> list[Message]:
+    """One request, and so many turns with a long result each."""
+    done = [x for n in range(turns) for x in uses(n, f"result {n}: " + "x" * chars)]
+    return [asks("The task."), *done]
+
+
+def sizes(messages: list[Message]) -> int:
+    return sum(map(tokens_of, messages))
+
+
+def assert_whole(messages: list[Message]) -> None:
+    """Each call has its answer right after it, and each answer its call."""
+    waiting: list[str] = []
+    for message in messages:
+        if message["role"] == "tool":
+            assert message["tool_call_id"] == waiting.pop(0)
+        else:
+            assert not waiting
+            waiting = [x["id"] for x in message.get("tool_calls") or ()]
+    assert not waiting
+
+
+def test_what_fits_is_sent_as_it_is():
+    turns = working(3)
+    fitted = fit(turns, 10_000, Folding(), READER)
+    assert (fitted.messages, fitted.folding) == (turns, Folding())
+
+
+def test_old_results_are_folded_first_and_say_how_they_are_read():
+    turns = working(10)
+    fitted = fit(turns, 8_000, Folding(), READER)
+    assert sizes(fitted.messages) <= 8_000
+    assert len(fitted.messages) == len(turns)
+    assert not fitted.left_out
+    shown = fitted.messages[2]["content"]
+    assert shown.startswith("result 0: xxx")
+    assert 'read_result: {"result_id": "text_2.1"' in shown
+    assert fitted.texts["text_2.1"] == turns[2]["content"]
+    assert fitted.messages[-1] == turns[-1]
+
+
+def test_a_folded_conversation_begins_alike_for_many_turns():
+    """Services cache requests by how they begin."""
+    folding, before, changes = Folding(), list[Message](), 0
+    for count in range(1, 60):
+        fitted = fit(working(count), 12_000, folding, READER)
+        assert sizes(fitted.messages) <= 12_000
+        if fitted.messages[: len(before)] != before:
+            changes += 1
+        folding, before = fitted.folding, fitted.messages
+    assert 1 <= changes <= 15
+    assert not folding.left_out or changes <= 15
+
+
+def test_older_turns_are_left_out_with_a_note_but_not_what_was_asked():
+    turns = working(400, chars=500)
+    fitted = fit(turns, 4_000, Folding(), READER)
+    assert sizes(fitted.messages) <= 4_000
+    first = fitted.messages[0]["content"]
+    assert "earlier messages of this conversation are left out here" in first
+    assert first.endswith("\n\nThe task.")
+    assert len(fitted.left_out) + len(fitted.messages) == len(turns)
+    assert f"The {len(fitted.left_out)} earlier" in first
+    again = fit([*turns, *uses(999, "new")], 4_000, fitted.folding, READER)
+    assert again.messages[: len(fitted.messages)] == fitted.messages
+
+
+def test_a_summary_stands_where_turns_were_left_out():
+    turns = working(400, chars=500)
+    folding = fit(turns, 4_000, Folding()).folding
+    summed = Folding(folding.results_before, folding.left_out, summary="Ten were found.")
+    assert "Ten were found." in fit(turns, 4_000, summed).messages[0]["content"]
+
+
+def test_of_a_talk_the_latest_turns_are_sent():
+    talk = [
+        x
+        for n in range(200)
+        for x in (asks(f"question {n}"), {"role": "assistant", "content": "a " * 200})
+    ]
+    fitted = fit([*talk, asks("The last one.")], 3_000, Folding())
+    assert fitted.messages[-1]["content"] == "The last one."
+    assert fitted.messages[0]["role"] == "user"
+    roles = [x["role"] for x in fitted.messages]
+    assert all(a != b for a, b in itertools.pairwise(roles))
+
+
+def test_a_text_that_is_too_long_by_itself_is_cut_and_can_be_read():
+    text = "BEGIN " + "word " * 100_000 + " END"
+    turns = [asks(text), *uses(1, "y" * 30_000, "small")]
+    fitted = fit(turns, 2_000, Folding(), READER)
+    assert sizes(fitted.messages) <= 2_000
+    assert fitted.messages[0]["content"].startswith("BEGIN")
+    assert fitted.messages[0]["content"].endswith("END")
+    assert fitted.texts["text_0.1"] == text
+    assert fitted.messages[-1]["content"] == "small"
+    longer = fit([*turns, *uses(2, "more")], 2_000, fitted.folding, READER)
+    assert longer.messages[: len(fitted.messages)] == fitted.messages
+
+
+def test_results_in_the_text_protocol_are_folded_one_by_one():
+    turns = in_text_form([asks("Go."), *uses(1, "TOOL: f {} x" * 500, "b" * 5_000), *uses(2, "c")])
+    fitted = fit(turns, 1_200, Folding(), READER)
+    content = fitted.messages[2]["content"]
+    assert content.count("TOOL RESULT f:\n") == 2
+    assert '"text_2.2"' in content
+    assert fitted.texts["text_2.1"] == "TOOL: f {} x" * 500
+    assert "> TOOL: f" in content
+
+
+def test_a_picture_does_not_count_by_its_bytes():
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 400_000}}
+    message = asks("")
+    message["content"] = [{"type": "text", "text": "Look."}, picture]
+    assert tokens_of(message) < 2_000
+
+
+@pytest.mark.parametrize(
+    ("window", "folding", "room"),
+    [
+        (ContextWindow(8_000), Folding(), 6_500),
+        (ContextWindow(8_000, answer_tokens=1_000), Folding(), 6_500),
+        (ContextWindow(128_000), Folding(window_tokens=8_000), 6_500),
+        (ContextWindow(8_000), Folding(scale=2.0), 3_000),
+        (ContextWindow(0), Folding(), float("inf")),
+        (ContextWindow(400), Folding(), 50),
+    ],
+)  # fmt: skip
+def test_the_room_is_what_the_answer_and_the_tools_leave(
+    window: ContextWindow, folding: Folding, room: float
+):
+    assert window.room(folding, 500) == room
+
+
+TURN = st.one_of(
+    st.builds(lambda size: [asks("q" * size)], st.integers(1, 3_000)),
+    st.builds(lambda size: [{"role": "assistant", "content": "a" * size}], st.integers(1, 3_000)),
+    st.lists(st.integers(0, 9_000), min_size=1, max_size=3).map(
+        lambda sizes: uses(len(sizes), *("r" * x for x in sizes))
+    ),
+)
+
+
+@given(st.lists(TURN, min_size=1, max_size=30), st.integers(200, 20_000), st.booleans())
+def test_no_call_is_torn_from_its_result_and_nothing_fits_by_chance(
+    turns: list[list[Message]], room: int, in_text: bool
+):
+    given = Conversation([x for turn in turns for x in turn]).turns()
+    if in_text:
+        given = in_text_form(given)
+    folding = Folding()
+    for end in range(1, len(given) + 1):
+        if end < len(given) and given[end]["role"] == "tool":
+            continue
+        fitted = fit(given[:end], room, folding, READER)
+        folding = fitted.folding
+        _check(fitted, given[:end])
+
+
+def _check(fitted: Fitted, given: list[Message]) -> None:
+    assert_whole(fitted.messages)
+    assert fitted.tokens >= sizes(fitted.messages) - 50
+    asked: list[Any] = [
+        x for x in given if x["role"] == "user" and "TOOL RESULT" not in x["content"]
+    ]
+    if asked:
+        sent = json.dumps(fitted.messages)
+        assert asked[-1]["content"][:50] in sent
