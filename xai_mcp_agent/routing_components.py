@@ -54,6 +54,8 @@ class AgentDefineRoute(Component):
 class AgentRouter(Component):
     """Lets an agent's model choose the route that fits a request, and runs that route.
 
+    A model that cannot call functions names the route in its text.
+
     ##### inPorts:
     - agent_name (str): The agent whose model decides.
     - conversation (any): The request: a text, a chat literal, or an out_conversation.

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
+from xai_mcp_agent import ModelCannotCallFunctions
 from xai_mcp_agent.agent.routing import NoRoute
 from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.routing import define_route, follow_route
@@ -34,10 +35,10 @@ def two_routes() -> dict[str, Any]:
     return ctx
 
 
-def route(script: Any, conversation: Any = "Hi.") -> tuple[str, Any, ModelEndpoint]:
+def route(script: Any, conversation: Any = "Hi.", **agent: Any) -> tuple[str, Any, ModelEndpoint]:
     ctx = two_routes()
     with model_endpoint(script) as endpoint:
-        init_agent(ctx, "a", provider="openai", model="m", base_url=endpoint.base_url)
+        init_agent(ctx, "a", provider="openai", model="m", base_url=endpoint.base_url, **agent)
         name, result = follow_route(ctx, "a", conversation, None)
     return name, result, endpoint
 
@@ -52,6 +53,11 @@ def route(script: Any, conversation: Any = "Hi.") -> tuple[str, Any, ModelEndpoi
         ("billing refunds", "billing_refunds"),
         ("`billing_refunds`", "billing_refunds"),
         ("TOOL: repairs {}", "Repairs"),
+        ('{"route": "Repairs", "reason": "It is no question about billing."}', "Repairs"),
+        ('```json\n{"choice": "billing_refunds"}\n```', "billing_refunds"),
+        ('{"name": "repairs", "arguments": {}}', "Repairs"),
+        ("It is about a tap, not about billing.\n\nRoute: Repairs", "Repairs"),
+        ("It is not billing, so I choose **Repairs**.", "Repairs"),
         ("<think>Is it billing or repairs?</think>\nRepairs", "Repairs"),
     ],
 )
@@ -65,6 +71,40 @@ def test_a_model_may_call_the_route():
     assert [x["function"]["name"] for x in endpoint.requests[0].body["tools"]] == [
         "billing", "billing_refunds", "Repairs",
     ]  # fmt: skip
+
+
+REFUSED = fails(400, {"message": "registry.example/m does not support tools"})
+
+
+@pytest.mark.parametrize(
+    ("replies", "name"),
+    [
+        ([REFUSED, says("Repairs")], "Repairs"),
+        ([REFUSED, says("Hm."), says('{"route": "billing"}')], "billing"),
+    ],
+)
+def test_a_model_that_cannot_call_functions_names_the_route(replies: list[Any], name: str):
+    chosen, _, endpoint = route(replies)
+    assert chosen == name
+    assert "tools" in endpoint.requests[0].body
+    for asked in endpoint.requests[1:]:
+        assert "tools" not in asked.body
+        assert "Reply with the name of the route" in asked.body["messages"][0]["content"]
+
+
+def test_an_agent_of_the_text_protocol_is_offered_no_functions():
+    _, _, endpoint = route([says("TOOL: repairs {}")], tool_protocol="text")
+    assert "tools" not in endpoint.requests[0].body
+    with pytest.raises(ModelCannotCallFunctions):
+        route([REFUSED], tool_protocol="native")
+
+
+def test_a_conversation_that_is_too_long_to_route_is_sent_in_part():
+    given = [{"role": "user", "content": f"{n} " + "word " * 200} for n in range(500)]
+    _, _, endpoint = route([says("Repairs")], [*given, "My tap!"], context_tokens=4_000)
+    sent = endpoint.requests[0].body["messages"]
+    assert sent[-1]["content"] == "My tap!"
+    assert sum(len(x["content"]) for x in sent) < 16_000
 
 
 def test_a_reply_that_names_no_route_gets_one_more_try():

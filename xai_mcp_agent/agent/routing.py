@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal, cast
 
-from ..core.errors import XaiMcpError
+from ..core.errors import ModelCannotCallFunctions, XaiMcpError
 from ..core.kinds import META
 from ..core.names import ShownNames
 from ..core.provider_schema import FunctionSpec
+from ..core.tokens import tokens_in
 from ..core.tools import ToolKey
-from .conversation import Conversation
+from .conversation import Conversation, as_sent, in_text_form
 from .messages import Message
 from .models.base import Model, ModelReply, ModelRequest
 from .protocols.reading import beside_loop
 from .protocols.text_reply import TextReply, parse_reply
+from .window import ContextWindow, Folding, fit
 
 _NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 _PROMPT = """\
@@ -31,6 +34,7 @@ _BY_NAME = "Reply with the name of the route and nothing else."
 _AGAIN = "That is no route. Reply with one of these names and nothing else: {names}."
 # What models put round a name: quotes, emphasis, a full stop, a bracket.
 _DECORATION = re.compile(r"[^\w]+", re.UNICODE)
+_MARKED = re.compile(r"(?:\*\*|[`\"'])([^*`\"'\n]{1,200})(?:\*\*|[`\"'])")
 
 
 class NoRoute(XaiMcpError):
@@ -45,8 +49,17 @@ class Route:
     description: str
 
 
-async def choose_route(model: Model, routes: Sequence[Route], conversation: Any) -> str:
+async def choose_route(
+    model: Model,
+    routes: Sequence[Route],
+    conversation: Any,
+    protocol: Literal["auto", "native", "text"] = "auto",
+    window: ContextWindow | None = None,
+) -> str:
     """The name of the route the model chooses; it is asked once more if it names none.
+
+    The routes are offered as functions; one that cannot call any, or should not by the `protocol`,
+    names a route in its text. Of a conversation that is longer than `window`, parts are sent.
 
     Raises:
         NoRoute: there are no routes, or it named none twice; the message quotes it.
@@ -54,30 +67,52 @@ async def choose_route(model: Model, routes: Sequence[Route], conversation: Any)
     """
     if not routes:
         raise NoRoute("There are no routes. Add an AgentDefineRoute for each of them.")
-    names = [x.name for x in routes]
-    messages = _messages(model, routes, conversation)
-    functions = _functions(routes) if model.calls_functions else {}
-    reply = ModelReply("")
-    for _ in range(2):
-        reply = await model.reply(ModelRequest(messages, tuple(functions.values())), _hear)
-        read = await beside_loop(len(reply.text), partial(parse_reply, reply.text))
-        chosen = _chosen(reply, read, names, functions)
-        if chosen is not None:
-            return chosen
-        said: Message = {"role": "assistant", "content": reply.text or "(nothing)"}
-        again: Message = {"role": "user", "content": _AGAIN.format(names=", ".join(names))}
-        messages = (*messages, said, again)
-    raise NoRoute(
-        f"{model.name} chose no route; it said: {reply.text[:200]!r}. The routes are: "
-        f"{', '.join(names)}. Make their descriptions clearer, or use another model."
-    )
+    given = Conversation(conversation)
+    choosing = _Choosing(model, routes, given, window or ContextWindow())
+    if protocol == "text" or (protocol == "auto" and not model.calls_functions):
+        return await choosing.choose({})
+    try:
+        return await choosing.choose(_functions(routes))
+    except ModelCannotCallFunctions:
+        if protocol == "native":
+            raise
+        return await choosing.choose({})
 
 
-def _messages(model: Model, routes: Sequence[Route], conversation: Any) -> tuple[Message, ...]:
-    listed = "\n".join(f"- {x.name}: {' '.join(x.description.split())}" for x in routes)
-    how = _BY_FUNCTION if model.calls_functions else _BY_NAME
-    prompt = _PROMPT.format(how=how, routes=listed)
-    return Conversation(conversation).for_model(prompt, in_text=True, keep_provided=False)
+class _Choosing:
+    """One choice by a model, by calling a function or by naming a route."""
+
+    def __init__(
+        self, model: Model, routes: Sequence[Route], given: Conversation, window: ContextWindow
+    ) -> None:
+        self._model, self._routes, self._given, self._window = model, routes, given, window
+        self._names = [x.name for x in routes]
+
+    async def choose(self, functions: Mapping[str, FunctionSpec]) -> str:
+        names, offered = self._names, tuple(functions.values())
+        messages = await beside_loop(self._given.chars, partial(self._messages, bool(functions)))
+        reply = ModelReply("")
+        for _ in range(2):
+            reply = await self._model.reply(ModelRequest(messages, offered), _hear)
+            read = await beside_loop(len(reply.text), partial(_read, reply.text, names))
+            chosen = _chosen(reply, read, names, functions)
+            if chosen is not None:
+                return chosen
+            said: Message = {"role": "assistant", "content": reply.text or "(nothing)"}
+            again: Message = {"role": "user", "content": _AGAIN.format(names=", ".join(names))}
+            messages = (*messages, said, again)
+        raise NoRoute(
+            f"{self._model.name} chose no route; it said: {reply.text[:200]!r}. The routes are: "
+            f"{', '.join(names)}. Make their descriptions clearer, or use another model."
+        )
+
+    def _messages(self, by_function: bool) -> tuple[Message, ...]:
+        listed = "\n".join(f"- {x.name}: {' '.join(x.description.split())}" for x in self._routes)
+        how = _BY_FUNCTION if by_function else _BY_NAME
+        prompt = _PROMPT.format(how=how, routes=listed)
+        room = self._window.room(Folding(), 2 * tokens_in(prompt))
+        fitted = fit(self._given.turns(), room, Folding())
+        return as_sent(prompt, in_text_form(fitted.messages))
 
 
 def _functions(routes: Sequence[Route]) -> dict[str, FunctionSpec]:
@@ -91,6 +126,11 @@ def _functions(routes: Sequence[Route]) -> dict[str, FunctionSpec]:
     }
 
 
+def _read(text: str, names: Sequence[str]) -> TextReply:
+    plain = {_plain(x) for x in names}
+    return parse_reply(text, lambda name: _plain(name) in plain)
+
+
 def _chosen(
     reply: ModelReply, read: TextReply, names: Sequence[str], functions: Mapping[str, FunctionSpec]
 ) -> str | None:
@@ -98,7 +138,38 @@ def _chosen(
     for name, function in functions.items():
         if function.name in called:
             return name
-    return _named(" ".join(called), names) or _named(read.thought, names)
+    ways = (_values_in, _lines_of, _marked_in)
+    found = (_only(way(read.thought), names) for way in ways)
+    first = _named(" ".join(called), names) or next((x for x in found if x), None)
+    return first or _named(read.thought, names)
+
+
+def _values_in(text: str) -> list[str]:
+    """The texts in the JSON object that a model replied with, such as `{"route": "billing"}`."""
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        value: Any = json.loads(text[start : end + 1])
+    except (ValueError, RecursionError):
+        return []
+    values = cast(Mapping[str, Any], value).values() if isinstance(value, Mapping) else ()
+    return [x for x in values if isinstance(x, str)]
+
+
+def _lines_of(text: str) -> list[str]:
+    """The lines, without `Route:` and the like before the name."""
+    return [x.rpartition(":")[2] for x in text.splitlines()]
+
+
+def _marked_in(text: str) -> list[str]:
+    """What stands in emphasis, in ticks or in quotes."""
+    return _MARKED.findall(text)
+
+
+def _only(parts: Sequence[str], names: Sequence[str]) -> str | None:
+    """The one route that some of these are the name of, and nothing else."""
+    plain = {_plain(x) for x in parts}
+    named = [x for x in names if _plain(x) in plain]
+    return named[0] if len(named) == 1 else None
 
 
 def _named(text: str, names: Sequence[str]) -> str | None:

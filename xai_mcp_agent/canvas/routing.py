@@ -8,7 +8,7 @@ from typing import Any
 
 from ..agent.routing import NoRoute, Route, choose_route
 from ..bridge.engine import Engine
-from .agents import agent_in, model_of
+from .agents import agent_in, spec_of
 from .lease import busy
 from .transcript import used
 from .waits import ask
@@ -58,12 +58,13 @@ def follow_route(
 
 
 def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversation: Any) -> str:
-    model = model_of(agent_in(ctx, agent_name, "AgentRouter"))
+    spec = spec_of(agent_in(ctx, agent_name, "AgentRouter"), agent_name, None)
+    model = spec.model
     offered = [Route(name, route.description) for name, route in routes.items()]
 
     async def choose(_engine: Engine) -> str:
         try:
-            return await choose_route(model, offered, conversation)
+            return await choose_route(model, offered, conversation, spec.protocol, spec.window)
         finally:
             await model.aclose()
 
