@@ -18,7 +18,8 @@ class AgentDefineTool(Component):
     """Starts a tool that you draw: the nodes after it run each time an agent uses the tool.
 
     Draw the tool's work to the right of this node and end it with AgentToolOutput.
-    It is a start of its own: nothing flows into it.
+    It is a start of its own: nothing flows into it. Drawn tools run one at a time, also those in
+    which an agent runs; tools of servers go on meanwhile.
 
     ##### inPorts:
     - tool_name (str): What the model calls the tool, such as `get_weather`. Letters, digits, `_`.
@@ -27,6 +28,8 @@ class AgentDefineTool(Component):
     - for_toolbelt (str): The toolbelt it belongs to. Default: `default`.
     - parameters (dict): What the tool takes, as names and types, such as
       `"city": "string", "days": "integer"`, or a JSON Schema. Default: one text.
+    - timeout_seconds (int): How long the agent waits for the result. Then it goes on without; the
+      node that runs just then ends by itself. Default: 600.
 
     ##### outPorts:
     - tool_input (str): What the model wrote: the text, or with `parameters` a JSON object.
@@ -41,6 +44,7 @@ class AgentDefineTool(Component):
     description: InCompArg[str]
     for_toolbelt: InArg[str]
     parameters: InArg[dict]
+    timeout_seconds: InArg[int]
 
     tool_input: OutArg[str]
     tool_args: OutArg[dict]
@@ -53,6 +57,7 @@ class AgentDefineTool(Component):
             self.description.value,
             self.run_drawn_nodes,
             self.parameters.value,
+            self.timeout_seconds.value,
         )
 
     def run_drawn_nodes(self, ctx, text, arguments):

@@ -1,10 +1,18 @@
-"""Tools drawn on the canvas, as a toolset: their nodes run in the workflow's thread."""
+"""Tools drawn on the canvas, as a toolset: their nodes run in the workflow's thread.
+
+Nodes keep what they are given in their ports, and many of them in themselves, so a drawn tool runs
+alone: the calls of one turn one after another, in their order.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
+
+import anyio
 
 from ..agent.toolsets import Toolset
 from ..core.errors import DefinitionChanged, XaiMcpError
@@ -12,11 +20,21 @@ from ..core.invocation import ToolInvocation
 from ..core.results import ToolResult
 from ..core.tools import JsonObject, Tool
 from ..sources.canvas import DrawnTool, drawn_tools
+from .workflow_thread import OutOfTime
 
 RunDrawn: TypeAlias = Callable[[DrawnTool, JsonObject], Awaitable[ToolResult]]
 """Runs a drawn tool in the thread of its workflow."""
 
 _TOOLBELT = "toolbelt_"
+_OVERRUN = (
+    "The drawn tool {name!r} did not end within its limit of {seconds:g} seconds, so there is no "
+    "result. What it has done so far is done, and its nodes may go on for a while. Go on without "
+    "it, or say that it takes too long (its limit is `timeout_seconds` of AgentDefineTool)."
+)
+_NOT_BEGUN = (
+    "The drawn tool {name!r} was not begun within {seconds:g} seconds: drawn tools run one at a "
+    "time, and the nodes of {late!r}, which ran over its limit, still go on. Go on without them."
+)
 
 
 def drawn_in(ctx: Mapping[str, Any]) -> list[Tool]:
@@ -32,12 +50,14 @@ def drawn_in(ctx: Mapping[str, Any]) -> list[Tool]:
 
 
 class DrawnToolset(Toolset):
-    """The drawn tools of one agent."""
+    """The drawn tools of one agent. They run one at a time, each with its limit."""
 
     def __init__(self, drawn: Mapping[str, DrawnTool], run: RunDrawn) -> None:
         self._drawn = drawn
         self._run = run
         self._tools = tuple(x.tool() for x in drawn.values())
+        self._alone = anyio.Lock()
+        self._running = ""  # the tool whose nodes run, also when nobody waits for it any more
 
     async def tools(self) -> Sequence[Tool]:
         """All of them."""
@@ -51,12 +71,36 @@ class DrawnToolset(Toolset):
         """Run the nodes of one of them."""
         name = invocation.tool.name
         try:
-            return await self._run(self._drawn[name], invocation.arguments)
-        except DefinitionChanged:  # of a tool that its nodes call
+            async with self._alone:
+                return await self._in_time(self._drawn[name], invocation.arguments)
+        except (OutOfTime, DefinitionChanged):  # of itself; of a tool that its nodes call
             raise
         except Exception as cause:
             # Whatever a person's nodes raise, the model should read it and the run go on.
             raise XaiMcpError(_failure(name, cause)) from cause
+
+    async def _in_time(self, drawn: DrawnTool, arguments: JsonObject) -> ToolResult:
+        loop, late, begun = asyncio.get_running_loop(), self._running, list[bool]()
+
+        def begin() -> None:
+            scope.deadline = loop.time() + drawn.timeout_seconds
+
+        def run(ctx: Any, text: str, given: JsonObject | None) -> Any:
+            begun.append(True)
+            self._running = drawn.name
+            # What waits for a person's answer in the same thread does not count.
+            loop.call_soon_threadsafe(begin)
+            try:
+                return drawn.run(ctx, text, given)
+            finally:
+                self._running = ""
+
+        with anyio.CancelScope() as scope:
+            if late:
+                begin()
+            return await self._run(replace(drawn, run=run), arguments)
+        words = _OVERRUN if begun else _NOT_BEGUN
+        raise OutOfTime(words.format(name=drawn.name, seconds=drawn.timeout_seconds, late=late))
 
 
 def _failure(name: str, cause: Exception) -> str:

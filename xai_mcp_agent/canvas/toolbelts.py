@@ -12,9 +12,9 @@ from ..core.errors import BadSetting, SettingsError, UnknownServer
 from ..core.kinds import FUNCTIONS, MCP, SourceKind
 from ..core.tools import JsonObject
 from ..settings.models import Settings
-from ..sources.canvas import DrawnTool
+from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
 from .lease import bridge_of
-from .ports import mapping, optional, required
+from .ports import mapping, optional, positive, required
 
 DEFAULT_TOOLBELT = "default"
 
@@ -52,8 +52,9 @@ def define_tool(
     description: str,
     run: Callable[[Any, str, JsonObject | None], Any],
     parameters: Mapping[str, Any] | None = None,
+    timeout_seconds: Any = None,
 ) -> None:
-    """Add a drawn tool to a toolbelt. See `DrawnTool` for `run` and `parameters`.
+    """Add a drawn tool to a toolbelt. See `DrawnTool` for what is not text.
 
     Raises:
         BadSetting: no name, `parameters` that are no dict, or another tool of that name in the
@@ -69,7 +70,8 @@ def define_tool(
             f"Two tools of the toolbelt {belt!r} are called {name!r}. "
             "Change the `tool_name` of one AgentDefineTool, or its `for_toolbelt`."
         )
-    tools[name] = DrawnTool(name, text, run, wanted or None)
+    seconds = positive(timeout_seconds, "timeout_seconds", _DEFINE) or DRAWN_TIMEOUT_SECONDS
+    tools[name] = DrawnTool(name, text, run, wanted or None, seconds)
 
 
 def use_server(ctx: Any, server: str, toolbelt: str | None) -> None:

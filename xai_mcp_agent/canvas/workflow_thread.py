@@ -13,11 +13,12 @@ import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
 from ..bridge.portal import closed_meanwhile
+from ..core.errors import XaiMcpError
 from ..core.invocation import Caller
 
 T = TypeVar("T")
@@ -28,6 +29,19 @@ _CHECK_SECONDS = 0.5
 
 # After an interrupt: long enough for calls in flight to be cancelled at their servers.
 _UNWIND_SECONDS = 3.0
+
+
+class OutOfTime(XaiMcpError):
+    """A drawn tool ran over its limit, or an agent runs in one that did."""
+
+
+class _Here(threading.local):
+    """The innermost run that this thread works for: a drawn tool of an agent may run another."""
+
+    innermost: WorkflowThread | None = None
+
+
+_here = _Here()
 
 
 class WorkflowThread:
@@ -41,13 +55,22 @@ class WorkflowThread:
         self._tick = tick or _nothing
         self._work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._interrupted: Future[Any] | None = None  # of the nodes that an interrupt came to
+        self._inner: WorkflowThread | None = None
+        self._is_unwanted = False  # nobody waits any more for what the thread does now
 
     async def run(self, do: Callable[[], T]) -> T:
-        """From the loop: have the workflow's thread do this, and wait for its outcome."""
+        """From the loop: have the workflow's thread do this, and wait for its outcome.
+
+        Who stops waiting cannot stop it, but the runs of agents in it are stopped.
+        """
         done: Future[T] = Future()
         self._work.put(partial(self._do, do, done))
         try:
             return await asyncio.wrap_future(done)
+        except asyncio.CancelledError:
+            if done.running():
+                self._stop_inner()
+            raise
         finally:
             del done  # as in `Portal.call`: an error must not hold the run
 
@@ -62,7 +85,22 @@ class WorkflowThread:
 
         Raises:
             RuntimeError: the bridge is closed, or was closed meanwhile.
+            OutOfTime: the drawn tool that this is part of ran over its limit.
         """
+        outer, _here.innermost = _here.innermost, self
+        try:
+            if outer is None:
+                return self._perform(bridge, do)
+            outer._inner = self
+            if outer._is_unwanted:
+                _out_of_time()
+            return self._perform(bridge, do)
+        finally:
+            _here.innermost = outer
+            if outer is not None:
+                outer._inner = None
+
+    def _perform(self, bridge: Bridge, do: Callable[[Engine], Awaitable[T]]) -> T:
         ended = threading.Event()
 
         async def play(engine: Engine) -> T:
@@ -105,7 +143,15 @@ class WorkflowThread:
             self._interrupted = done
             raise
         finally:
+            self._is_unwanted = False
             del done  # as in `run`
+
+    def _stop_inner(self) -> None:
+        self._is_unwanted = True
+        inner = self._inner
+        while inner is not None:
+            inner.post(_out_of_time)
+            inner = inner._inner
 
     def _let_go(self, error: BaseException) -> None:
         """Answer who still waits for nodes: not a call of the run, which was cancelled first.
@@ -126,6 +172,13 @@ class WorkflowThread:
             return self._work.get(timeout=_CHECK_SECONDS)
         except queue.Empty:
             return self._tick
+
+
+def _out_of_time() -> NoReturn:
+    raise OutOfTime(
+        "The drawn tool in which this agent runs went over its time limit. Raise `timeout_seconds` "
+        "of its AgentDefineTool."
+    )
 
 
 def _nothing() -> None:

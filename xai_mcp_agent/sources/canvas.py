@@ -17,6 +17,8 @@ CANVAS = ""
 NOTHING_GIVEN = "The tool ran and gave back nothing."
 """What a model reads when a drawn tool ended without a result."""
 
+DRAWN_TIMEOUT_SECONDS = 600.0  # an agent may run in it, with a model that thinks for long
+
 # Not required: many a drawn tool needs no input, such as one that tells the time.
 _TEXT_INPUT: JsonObject = {
     "type": "object",
@@ -31,12 +33,14 @@ class DrawnTool:
     It holds no `ctx` of its own: what a run keeps alive must end with the run. It must be called
     from the thread that runs the workflow: nodes are not made for anything else. `parameters`
     is a JSON Schema, or `{"city": "string"}` for short; without it the tool takes one text.
+    Nobody waits for its result longer than `timeout_seconds`.
     """
 
     name: str
     description: str
     run: Callable[[Any, str, JsonObject | None], Any]
     parameters: Mapping[str, Any] | None = None
+    timeout_seconds: float = DRAWN_TIMEOUT_SECONDS
 
     def tool(self) -> Tool:
         """The same as every other tool is described."""
