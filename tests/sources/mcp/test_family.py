@@ -53,6 +53,27 @@ def test_a_child_in_a_session_of_its_own_ends_when_we_are_killed(tmp_path: Path)
         wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")
 
 
+def test_children_of_many_servers_end_when_we_are_killed_and_the_servers_are_gone_first(
+    tmp_path: Path,
+):
+    """Most servers end as soon as we do; whose their children were was told before."""
+    body = """
+        some = {f"it{x}": entry(journal=journal, child="apart") for x in range(8)}
+        bridge = Bridge({"mcpServers": some})
+        bridge.connect(wait=True)
+        say("ready")
+        for line in open(journal):
+            if line.startswith("pid "):
+                os.kill(int(line.split()[1]), signal.SIGKILL)
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    with script(tmp_path, body) as child:
+        assert next_line(child) == "ready"
+        child.wait(END_SECONDS)
+        assert len(pids_in(tmp_path / "journal")) == 16
+        wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")
+
+
 def test_a_daemon_that_cut_itself_loose_is_left_alone(tmp_path: Path):
     """It cannot be told from a program that was started for a person; see `family.py`."""
     journal = tmp_path / "journal"

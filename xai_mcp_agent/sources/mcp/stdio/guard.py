@@ -15,38 +15,46 @@ from contextlib import suppress
 
 logger = logging.getLogger(__name__)
 
-# "+ group" and "- group" come in, one in a line. After that politely, then not. As `family.py`
-# does: what left its group is still found below its parents, and known again by its start time.
+# "+ group", "- group" and "= group pid:began ..." come in, one in a line: the last one says who was
+# seen below that group's server. After that politely, then not. As `family.py` does: what left its
+# group is still found below its parents, and known again by its start time. The first look starts
+# no process: servers end as soon as we do, and then nothing tells whose their children were.
 _SCRIPT = """
 groups= family=
-while read -r what group; do
+without() {
+  kept=
+  for one in $2; do case $one in "$1" | "$1/"*) ;; *) kept="$kept $one" ;; esac; done
+}
+while read -r what group members; do
   case $what in
     +) groups="$groups $group" ;;
-    -) kept=
-       for one in $groups; do [ "$one" = "$group" ] || kept="$kept $one"; done
-       groups=$kept ;;
+    -) without "$group" "$groups"; groups=$kept; without "$group" "$family"; family=$kept ;;
+    =) without "$group" "$family"; family=$kept
+       for one in $members; do family="$family $group/$one"; done ;;
   esac
 done
 [ -n "$groups" ] || exit 0
 
-began() { read -r stat <"/proc/$1/stat" && set -- ${stat##*) } && echo "${20}"; }
+began() { since=; read -r stat <"/proc/$1/stat" && set -- ${stat##*) } && since=${20}; }
 look() {
   for file in /proc/$1/task/*/children; do
     found=
     [ -r "$file" ] && { read -r found <"$file" || :; }
     for one in $found; do
-      case "$family " in *" $one:"*) ;; *) since=$(began $one)
-        [ -n "$since" ] && family="$family $one:$since" ;; esac
+      case "$family " in *"/$one:"*) ;; *) began $one
+        [ -n "$since" ] && family="$family $group/$one:$since" ;; esac
       look $one
     done
   done
 }
-look_at_all() { for group in $groups; do look $group; done; }
+look_at_all() {
+  for group in $groups; do look $group; done
+  for one in $family; do is_the_same $one && look $pid; done
+}
+is_the_same() { one=${1#*/}; pid=${one%:*}; began $pid; [ "$since" = "${one#*:}" ]; }
 end() {
   for one in $groups; do kill -s $1 -- "-$one"; done
-  for one in $family; do
-    [ "$(began ${one%:*})" = "${one#*:}" ] && kill -s $1 "${one%:*}"
-  done
+  for one in $family; do is_the_same $one && kill -s $1 $pid; done
 }
 look_at_all; sleep 1; look_at_all; end TERM
 look_at_all; sleep 1; look_at_all; end KILL
@@ -80,6 +88,12 @@ class _Guard:
                 self._start()
             self._groups.add(group)
             self._tell(f"+ {group}\n")
+
+    def tell_family(self, group: int, members: str) -> None:
+        """Who is below the server of this group now; see `Family.members`."""
+        with self._lock:
+            if group in self._groups:
+                self._tell(f"= {group} {members}\n")
 
     def release(self, group: int) -> None:
         """It was ended."""
@@ -128,6 +142,7 @@ def _collect(shell: subprocess.Popen[bytes]) -> None:
 
 _guard = _Guard()
 protect = _guard.protect
+tell_family = _guard.tell_family
 release = _guard.release
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_guard.begin_anew)

@@ -52,7 +52,9 @@ _MAX_UNREAD_BYTES = 64 * 1024 * 1024
 _TERM_GRACE_SECONDS = 1.0
 # A process that closed its stdout is usually about to exit; its exit code explains more.
 _LAST_WORDS_SECONDS = 0.3
-# What a server started is looked for this often while it speaks, in case it dies suddenly.
+# What a server started is looked for this often, in case it or we die suddenly: while it speaks,
+# which is when it may have started something, and always.
+_LOOK_WHILE_SPEAKING_SECONDS = 0.2
 _LOOK_SECONDS = 2.0
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
@@ -146,7 +148,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             in_a_hurry = True  # it has had its time
         self._own_exit_code = self.exit_code
         self._closing = True
-        self._family.look()
+        self._look()
         self._lines.clear()
         # A server that flushes into a full pipe would never see its stdin end.
         self._stdout().resume_reading()
@@ -157,6 +159,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         # Always: a server that ended by itself may have left children behind.
         self._signal_all(_KILL)
         await self._exits_within(_TERM_GRACE_SECONDS)
+        self._next_look.cancel()
         guard.release(self.pid)
         # A grandchild that left our group may still hold a pipe; we do not wait for it.
         self._transport.close()
@@ -168,6 +171,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._transport = cast(asyncio.SubprocessTransport, transport)
         self._family = Family(self.pid)
         guard.protect(self.pid)
+        self._next_look = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
         # To ask for more than a pipe holds, as asyncio does, costs ten times as much as to read.
         self._stdout().max_size = _PIPE_BYTES  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -178,7 +182,8 @@ class ServerProcess(asyncio.SubprocessProtocol):
         elif not self._closing:
             self._lines.extend(self._line.feed(data))
             self._tell()
-            self._look_now_and_then()
+            if monotonic() >= self._look_at:
+                self._look()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         """One of its pipes was closed."""
@@ -203,11 +208,13 @@ class ServerProcess(asyncio.SubprocessProtocol):
         if len(self._lines) > _QUEUED_LINES:
             self._stdout().pause_reading()
 
-    def _look_now_and_then(self) -> None:
-        now = monotonic()
-        if now >= self._look_at:
-            self._look_at = now + _LOOK_SECONDS
-            self._family.look()
+    def _look(self) -> None:
+        """See who is below it, now and every so often, and tell the guard: later is too late."""
+        self._next_look.cancel()
+        self._look_at = monotonic() + _LOOK_WHILE_SPEAKING_SECONDS
+        self._next_look = asyncio.get_running_loop().call_later(_LOOK_SECONDS, self._look)
+        if self._family.look():
+            guard.tell_family(self.pid, self._family.members)
 
     def _stdout(self) -> asyncio.ReadTransport:
         return cast(asyncio.ReadTransport, self._transport.get_pipe_transport(_STDOUT))
