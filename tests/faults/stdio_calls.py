@@ -36,7 +36,7 @@ _UNREADABLE = Fails("cannot be used: it is not a valid message", ServerError)
 
 
 def _lost(how: str) -> Fails:
-    return Fails(f"the connection was lost: {how}", SourceClosed)
+    return Fails(rf"the connection was lost during the call of .*: {how}", SourceClosed)
 
 
 def _promising(schema: dict[str, Any]) -> Entry:

@@ -186,6 +186,14 @@ STARTING = (
         mend=mend,
     ),
     Fault(
+        "stdin_closed_at_start",
+        "closes its standard input and lives on",
+        _handshake(["close", 0], ["pause", 60]),
+        connect=failed("it closed its standard input"),
+        call=None,
+        mend=mend,
+    ),
+    Fault(
         "fork_and_exit",
         "leaves its work to a child and ends",
         mendable(child="heir", exit=0),

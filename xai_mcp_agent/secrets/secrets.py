@@ -14,6 +14,16 @@ MASK = "***"
 Mask: TypeAlias = Callable[[str], str]
 """Gives a text without its secrets."""
 
+# To mask more than this takes time, and nobody reads it.
+_LOOKED_AT = 64 * 1024
+
+
+def masked_and_cut(text: str, mask: Mask, at_most: int = 300) -> str:
+    """The beginning of a text for people. Masked before it is cut: half a secret is not known."""
+    shown = mask(text[:_LOOKED_AT])
+    return shown if len(shown) <= at_most else f"{shown[:at_most]}..."
+
+
 # Shorter texts occur in ordinary words: masking them hides little and ruins what is read.
 MIN_SECRET_LENGTH = 6
 # A line of a private key is shown on its own in a log; a shorter line may be any word.

@@ -60,9 +60,9 @@ def test_a_call_under_way_fails_at_once_with_how_it_ended_and_its_last_words(
         first = bridge.call_tool("it", "pid").text
         with ends_within(20), pytest.raises(SourceClosed) as caught:
             bridge.call_tool("it", "die", {"code": code, "says": "out of memory"})
-        assert caught.value.problem == f"the connection was lost: {how}."
+        assert caught.value.problem == f"the connection was lost during the call of 'die': {how}."
         assert caught.value.stderr_tail == ("out of memory",)
-        assert caught.value.next_step == "It is started again by itself; try the call again."
+        assert caught.value.next_step.startswith("It may have been carried out all the same")
         assert bridge.call_tool("it", "pid").text != first
 
 
@@ -231,7 +231,7 @@ def test_disconnecting_ends_calls_under_way_and_the_next_use_connects_again():
         first = int(bridge.call_tool("it", "pid").text)
         waiting = bridge.submit(Engine.call_tool, "it", "never")
         bridge.disconnect("it")
-        with pytest.raises(SourceClosed, match=r"it was closed here\."):
+        with pytest.raises(SourceClosed, match="it was closed here during the call of"):
             waiting.result(20)
         assert status_of(bridge, "it").state == "idle"
         assert not is_running(first)

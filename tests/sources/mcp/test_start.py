@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.bridge_scripts import ended
 from tests.support.bridges import bridge_with, status_of, wait_for_state
+from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from tests.support.watchdog import ends_within
@@ -284,3 +286,60 @@ def test_a_disabled_and_an_unknown_server_are_told_by_name():
         with pytest.raises(UnknownServer, match=r"No MCP server 'itt'.*Known: it"):
             bridge.list_tools("itt")
         assert status_of(bridge, "off").state == "disabled"
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("closes", "words"),
+    [
+        ("os.close(1)", "it closed its standard output"),
+        ("os.close(0)", "it closed its standard input"),
+    ],
+)
+def test_a_server_that_closes_an_end_at_once_is_told_by_it(mode: str, closes: str, words: str):
+    code = f"import os, time; {closes}; time.sleep(60)"
+    server = {"command": sys.executable, "args": ["-S", "-c", code], "mode": mode}
+    with bridge_with(it=server) as bridge, ends_within(20):
+        with pytest.raises(SourceFailed) as caught:
+            bridge.list_tools("it")
+        assert words in caught.value.problem
+        assert "Run it by hand" in caught.value.next_step
+
+
+def test_too_many_open_files_are_named_and_heal(tmp_path: Path):
+    body = """
+        import resource
+
+        def told(name):
+            try:
+                return bridge.list_tools(name) and "fine"
+            except Exception as error:
+                return f"{error.problem} {error.next_step}"
+
+        with Bridge({"mcpServers": {
+            "it": entry(journal=journal), "near": entry(journal=journal), "far": {"url": "URL"},
+        }}) as bridge:
+            bridge.list_tools("near")
+            bridge.list_tools("far")
+            bridge.disconnect("far")
+            resource.setrlimit(resource.RLIMIT_NOFILE, (400, 400))
+            files = []
+            try:
+                while True:
+                    files.append(os.open(os.devnull, os.O_RDONLY))
+            except OSError:
+                pass
+            words = told("it"), told("far"), bridge.call_tool("near", "echo", {"text": "here"}).text
+            for file in files:
+                os.close(file)
+            say(chr(10).join([*words, told("it"), told("far")]))
+    """
+    with fault_http() as peer:
+        code, output, errors = ended(tmp_path, body.replace("URL", peer.url))
+    assert code == 0, errors
+    here, away, near, again, far = output.splitlines()
+    assert here.startswith("it could not be started: too many files are open here.")
+    assert "cannot be reached: too many open files here." in away
+    assert "`ulimit -n" in here
+    assert "`ulimit -n" in away
+    assert (near, again, far) == ("here", "fine", "fine")

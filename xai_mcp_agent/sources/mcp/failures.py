@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, cast
 
 import anyio
@@ -15,7 +14,8 @@ from ...core.errors import (
     ToolTimeout,
     XaiMcpError,
 )
-from .http.network_errors import reaching_help
+from ...secrets.secrets import Mask, masked_and_cut
+from .http.network_errors import FEWER_FILES, has_too_many_files, reaching_help
 from .transport import Connection
 from .wire.streams import METHOD_NOT_FOUND, NotDelivered
 from .wire.watch import NEXT_STEP, TROUBLE
@@ -65,6 +65,8 @@ _CODE_HELP = {
     -32602: "Check the name and the arguments against what it lists.",
 }
 _ASK_THE_SERVER = "The words are its own: its documentation, or its log, may say more."
+_CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
+_SHOWN_WORDS = 1000  # characters; a model may read what was wrong with its arguments
 _SHOWN_COMMAND = 1000  # characters; an error is to be read
 _LASTING_STATUSES = (401, 403, 404, 405)
 _NEITHER_KIND = (
@@ -92,29 +94,31 @@ class WrongEra(Exception):
 class Failures:
     """Words errors about one server. `mask` hides known secrets in all of them."""
 
-    def __init__(self, server: str, mask: Callable[[str], str]) -> None:
+    def __init__(self, server: str, mask: Mask) -> None:
         self._server = server
         self._mask = mask
 
     def at_start(self, cause: BaseException, link: Connection, phase: str) -> SourceFailed:
         """The connection never became usable."""
         cause = root_cause(cause)
-        problem, next_step = _start_problem(cause, link, phase)
+        problem, next_step = _start_problem(cause, link, phase, self._mask)
         kind = LastingFailure if _is_lasting(cause, link) else SourceFailed
         return kind(self._server, self._mask(problem), self._mask(next_step), link.stderr.tail())
 
-    def of_loss(self, link: Connection, kind: type[SourceClosed] = SourceClosed) -> SourceClosed:
-        """A connection that worked has ended."""
+    def of_loss(
+        self, link: Connection, kind: type[SourceClosed] = SourceClosed, during: str = ""
+    ) -> SourceClosed:
+        """A connection that worked has ended; `during` is what the server may have begun."""
+        when = f" during {during}" if during else ""
         if link.closed_on_purpose:
-            return kind(self._server, "it was closed here.", "The next use opens it again.")
-        how = link.how_it_ended() or "it did not answer any more"
-        again = "started" if link.settings.transport == "stdio" else "connected"
-        return kind(
-            self._server,
-            self._mask(f"the connection was lost: {how}."),
-            f"It is {again} again by itself; try the call again.",
-            link.stderr.tail(),
-        )
+            problem, again = f"it was closed here{when}.", "The next use opens it again."
+        else:
+            how = link.how_it_ended() or "it did not answer any more"
+            problem = f"the connection was lost{when}: {how}."
+            word = "started" if link.settings.transport == "stdio" else "connected"
+            again = f"It is {word} again by itself; try the call again."
+        next_step = _CHECK_FIRST if during.startswith("the call") else again
+        return kind(self._server, self._mask(problem), next_step, link.stderr.tail())
 
     def of_request(
         self,
@@ -134,13 +138,13 @@ class Failures:
             case "late":
                 return self._late(link, what, seconds)
             case "lost":
-                return self.of_loss(link)
+                return self.of_loss(link, during=what)
             case "unsent":
                 return self.of_loss(link, NotSent)
             case "broken":
                 return self._broken(cause, link, what)
             case "unsendable":
-                return InvalidArguments(what, [_first_line(cause)], "values that JSON can hold")
+                return InvalidArguments(what, [self._words_of(cause)], "values that JSON can hold")
             case "refused":
                 return self._refused(cause, link, what, link.stderr.since(said_before))
             case "unreadable":
@@ -157,8 +161,8 @@ class Failures:
     def _broken(self, cause: BaseException, link: Connection, what: str) -> SourceClosed:
         return SourceClosed(
             self._server,
-            self._mask(f"the connection broke off during {what}: {_first_line(cause)}."),
-            "It may have been carried out all the same: check that before you try again.",
+            self._mask(f"the connection broke off during {what}: {self._words_of(cause)}."),
+            _CHECK_FIRST,
             link.stderr.tail(),
         )
 
@@ -167,7 +171,7 @@ class Failures:
     ) -> ServerError:
         """Its words are the reason; what it wrote to stderr meanwhile can explain more."""
         code = cast(int, getattr(cause, "code", 0))
-        problem = self._mask(f"{what} was refused: {_words_of(cause)} (code {code}).")
+        problem = self._mask(f"{what} was refused: {self._words_of(cause)} (code {code}).")
         known = _STATUS_HELP.get(_http_status(cause) or 0) or _CODE_HELP.get(code, _ASK_THE_SERVER)
         next_step = self._mask(str(_data(cause).get(NEXT_STEP) or known))
         return ServerError(self._server, problem, code, next_step, said)
@@ -175,11 +179,14 @@ class Failures:
     def _unreadable(self, cause: BaseException, link: Connection, what: str) -> ServerError:
         return ServerError(
             self._server,
-            self._mask(f"{what} gave an answer that cannot be used: {_words_of(cause)}."),
+            self._mask(f"{what} gave an answer that cannot be used: {self._words_of(cause)}."),
             0,
             "Report it to the server's authors; its other tools are not affected.",
             link.stderr.tail(),
         )
+
+    def _words_of(self, cause: BaseException) -> str:
+        return masked_and_cut(_words_of(cause), self._mask, _SHOWN_WORDS)
 
 
 def verdict_on(cause: BaseException, link: Connection) -> Verdict:
@@ -237,20 +244,24 @@ def hung_up(cause: BaseException, link: Connection) -> bool:
 def _is_lasting(cause: BaseException, link: Connection) -> bool:
     if link.settings.transport != "stdio":
         return isinstance(cause, WrongEra) or _status_at_start(cause, link) in _LASTING_STATUSES
-    return isinstance(cause, WrongEra) or (isinstance(cause, OSError) and link.process is None)
+    if isinstance(cause, OSError) and link.process is None:
+        return not has_too_many_files(cause)
+    return isinstance(cause, WrongEra)
 
 
-def _start_problem(cause: BaseException, link: Connection, phase: str) -> tuple[str, str]:
+def _start_problem(
+    cause: BaseException, link: Connection, phase: str, mask: Mask
+) -> tuple[str, str]:
     settings = link.settings
     if isinstance(cause, TimeoutError):
         return _too_slow(link, phase)
     if isinstance(cause, WrongEra):
         return f"{cause}.", 'Remove "mode" from its settings, or set it to "auto".'
     if settings.transport != "stdio":
-        return _url_problem(cause, link)
+        return _url_problem(cause, link, mask)
     if isinstance(cause, OSError) and link.process is None:
         return _spawn_problem(cause, link)
-    reason = link.how_it_ended() or _words_of(cause)
+    reason = link.how_it_ended() or masked_and_cut(_words_of(cause), mask, _SHOWN_WORDS)
     return (
         f"it could not be used, while {phase}: {reason}.",
         f"Run it by hand to see more: {_shortened(settings.target)}",
@@ -275,6 +286,8 @@ def _too_slow(link: Connection, phase: str) -> tuple[str, str]:
 
 def _spawn_problem(cause: OSError, link: Connection) -> tuple[str, str]:
     settings = link.settings
+    if has_too_many_files(cause):
+        return "it could not be started: too many files are open here.", FEWER_FILES
     if cause.filename and cause.filename == settings.cwd:
         return f"its folder {settings.cwd!r} does not exist.", "Correct `cwd` in the settings."
     hint = _RUNNERS.get(settings.command, "Install it, or write its full path as `command`")
@@ -283,7 +296,7 @@ def _spawn_problem(cause: OSError, link: Connection) -> tuple[str, str]:
     return f"the command {settings.command!r} cannot be run: {cause.strerror}.", f"{hint}."
 
 
-def _url_problem(cause: BaseException, link: Connection) -> tuple[str, str]:
+def _url_problem(cause: BaseException, link: Connection, mask: Mask) -> tuple[str, str]:
     where = link.settings.target
     if denied := link.http.no_access:
         return denied.problem, denied.next_step
@@ -291,12 +304,13 @@ def _url_problem(cause: BaseException, link: Connection) -> tuple[str, str]:
         problem = f"{where} cannot be reached: {link.http.failure}."
         return problem, reaching_help(link.http.failure)
     status = _status_at_start(cause, link)
-    words = _words_of(cause)
+    words = masked_and_cut(_words_of(cause), mask, _SHOWN_WORDS)
     if status and f"HTTP {status}" not in words:
         words = f"HTTP {status}: {words}"
     if link.settings.transport_is_guess and link.http.has_no_endpoint:
         return f"{where} answered: {words}.", _NEITHER_KIND
-    return f"{where} answered: {words}.", _STATUS_HELP.get(status or 0, _IS_ENDPOINT)
+    known = getattr(cause, "next_step", "") or _STATUS_HELP.get(status or 0, _IS_ENDPOINT)
+    return f"{where} answered: {words}.", known
 
 
 def _data(cause: BaseException) -> dict[str, Any]:
@@ -325,6 +339,8 @@ def _words_of(cause: BaseException) -> str:
         return "it is not a valid message"
     if text.startswith(_ENDLESS_QUESTIONS):
         return "it asked again and again, whatever it was answered"
+    if isinstance(cause, NotDelivered):
+        return "it takes no messages any more"
     if "task_status.started" in text:
         return "its stream ended before it said where messages go"
     return text

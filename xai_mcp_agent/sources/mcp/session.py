@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 _DRAIN_SECONDS = 1.0
 # Ending a session over HTTP asks the server, which may not answer; a process has its own limits.
 _LEAVE_SECONDS = 1.0
+_SHOWN = 200  # characters of a name, for people
 
 
 class Listener(Protocol):
@@ -105,7 +106,7 @@ class McpSession:
         """What the server calls itself, with its version."""
         client = self._requests.client
         info = client.server_info if client else None
-        return f"{info.title or info.name} {info.version}".strip() if info else ""
+        return f"{info.title or info.name} {info.version}".strip()[:_SHOWN] if info else ""
 
     async def serve(self, seconds: float) -> None:
         """Connect and list within `seconds`, say so, and stay until `close` or the connection ends.

@@ -90,6 +90,8 @@ class Connection:
             return self.http.failure
         code = self.process.exit_code
         if code is None:
+            if self.process.stdin_ended:
+                return "it closed its standard input"
             return "it closed its standard output" if self.process.stdout_ended else ""
         return f"it exited with code {code}" if code >= 0 else _killed_by(-code)
 

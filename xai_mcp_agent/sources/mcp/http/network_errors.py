@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+from typing import cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -14,8 +16,15 @@ _UNTRUSTED = (
     "(its own, or that of whoever signed it)."
 )
 _HTTP_1 = "What answers there does not speak HTTP/1.1: check the port in `url`."
+_TOO_MANY_FILES = (errno.EMFILE, errno.ENFILE)
+
+FEWER_FILES = (
+    "Close what keeps files open (bridges, servers, files of this program), or allow more: "
+    "`ulimit -n` shows the limit, and `ulimit -n 4096` in the shell that starts it raises it."
+)
 # What a failure says, and what to do about it; the first that fits.
 _HELP = (
+    (("too many open files",), FEWER_FILES),
     (("ssl_cert_file",),
      "Correct SSL_CERT_FILE or SSL_CERT_DIR in the environment, or remove it."),
     (("wrong_version_number", "record_layer_failure", "http request", "packet length too long"),
@@ -46,6 +55,18 @@ def reaching_help(failure: str) -> str:
     said = failure.lower()
     found = (step for marks, step in _HELP if any(mark in said for mark in marks))
     return next(found, _IS_IT_RUNNING)
+
+
+def has_too_many_files(cause: BaseException | None) -> bool:
+    """Whether it went wrong because no more files, pipes or sockets can be opened here."""
+    if cause is None:
+        return False
+    if isinstance(cause, OSError) and cause.errno in _TOO_MANY_FILES:
+        return True
+    beneath = [cause.__cause__ or cause.__context__]
+    if isinstance(cause, BaseExceptionGroup):
+        beneath += cast("BaseExceptionGroup[BaseException]", cause).exceptions
+    return any(map(has_too_many_files, beneath))
 
 
 def is_this_machine(url: str) -> bool:

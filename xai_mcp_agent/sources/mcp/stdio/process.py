@@ -82,11 +82,12 @@ class ServerProcess(asyncio.SubprocessProtocol):
     """One child process in a session of its own. Its stderr goes to the log it is given.
 
     `grace_seconds`: how long it may take to end when its stdin has. `stdout_ended`: it closed its
-    stdout by itself, so nothing more can come.
+    stdout by itself, so nothing more can come; `stdin_ended`: it takes nothing more, and so counts
+    as ended too.
     """
 
     def __init__(self, stderr: StderrLog, grace_seconds: float) -> None:
-        self.stdout_ended = False
+        self.stdout_ended = self.stdin_ended = False
         self._stderr = stderr
         self._grace_seconds = grace_seconds
         self._lines: deque[bytes] = deque()
@@ -195,10 +196,16 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 self._lines.append(UnfinishedLine(line))
             self.stdout_ended = True
             self._tell()
+        elif fd == _STDIN and not self._closing:
+            self.stdin_ended = True
+            self._end_of_stdout_soon()
 
     def process_exited(self) -> None:
         """It ended; its pipes may stay open for those it started, which will not answer for it."""
         self._exited.set()
+        self._end_of_stdout_soon()
+
+    def _end_of_stdout_soon(self) -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(_LAST_WORDS_SECONDS, self.pipe_connection_lost, _STDOUT, None)
 
