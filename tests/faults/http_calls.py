@@ -9,10 +9,13 @@ from tests.support.fault_http import Hang, cut_short, cut_stream, drop, first, r
 from tests.support.http_faults import (
     Resumable,
     chattering,
+    continuing,
     dripping,
     in_small_pieces,
     large_event,
+    on_a_stream,
     packed,
+    questions,
     reset,
     with_length,
 )
@@ -46,6 +49,12 @@ def working(name: str, does: str, setup: Setup, tool: str = "read") -> tuple[Fau
 def other_id(handler: Any, message: dict[str, Any]) -> None:
     """An answer to a request that nobody made."""
     said = {"jsonrpc": "2.0", "id": message["id"] + 1000, "result": {"content": []}}
+    handler.answer(200, json.dumps(said).encode(), "application/json")
+
+
+def riddle(handler: Any, message: dict[str, Any]) -> None:
+    """A result of a kind of its own."""
+    said = {"jsonrpc": "2.0", "id": message["id"], "result": {"resultType": "riddle"}}
     handler.answer(200, json.dumps(said).encode(), "application/json")
 
 
@@ -89,6 +98,13 @@ ANSWERED: tuple[Fault, ...] = (
     *failing("http_batch", "answers with a list", refuse(200, "[]", "application/json"),
              "it is a list"),
     *failing("http_other_id", "answers another request", other_id, "it answers request"),
+    *failing("http_sse_other_id", "answers another request on a stream", on_a_stream(other_id),
+             "it answers request"),
+    *failing("http_unknown_type", "answers with a result of a kind that nobody knows", riddle,
+             "it is of the type 'riddle', which is not known here"),
+    *failing("http_packed_often", "says that its answer is packed 2,000 times over",
+             refuse(200, "{}", "application/json", content_encoding="gzip," * 1999 + "gzip"),
+             "it is packed 2000 times over"),
     *failing("http_utf16", "answers in another encoding",
              lambda handler, _: handler.answer(200, "{}".encode("utf-16"), "application/json"),
              "it is UTF-16"),
@@ -111,6 +127,9 @@ ANSWERED: tuple[Fault, ...] = (
     *working("http_chunks", "sends its answer a byte at a time", of_calls(in_small_pieces)),
     *late("http_hang_call", "does not answer", Hang()),
     *late("http_slow_drip", "answers with a byte now and then", dripping(0.05)),
+    *late("http_continue", "says for ever that one may go on (100 Continue)", continuing),
+    *late("http_question_flood", "asks 20,000 times during the call, and does not answer",
+          questions("ping", 20_000)),
     *late("http_comments", "sends comments on a stream for ever", chattering()),
 )  # fmt: skip
 

@@ -57,6 +57,11 @@ def echo_the_token(handler: Any, _message: Any) -> None:
     handler.answer(403, handler.headers["authorization"].encode(), "text/plain")
 
 
+def endpoint_elsewhere(handler: Any, _message: Any) -> None:
+    """A stream of the older kind that leads to another server."""
+    handler._stream([b"event: endpoint\ndata: http://elsewhere.invalid/in\n\n"])
+
+
 def silent_once(peer: FaultHttp) -> None:
     """The question for its era and the handshake are taken and not answered, once each."""
     peer.faults |= {x: first(1, Hang()) for x in ("server/discover", "initialize")}
@@ -72,6 +77,9 @@ STARTING: tuple[Fault, ...] = (
     Fault("http_sse", "nothing wrong, of the older kind", behind_a_url(lambda _: None, sse=True)),
     *failing("http_401", "wants authorization", refuse(401, "no token"), "HTTP 401: no token",
              {"auth": False}),
+    *failing("http_401_bytes", "wants authorization, in bytes of no encoding",
+             refuse(401, "x", content_encoding="gzip", www_authenticate="\xff\xfe"),
+             "answered: HTTP 401", {"auth": False}),
     *failing("http_403", "forbids it", refuse(403, "not you"), "HTTP 403: not you"),
     *failing("http_404", "has nothing there", refuse(404), "mcp answered: HTTP 404"),
     *failing("http_405", "takes no messages", refuse(405), "mcp answered: HTTP 405"),
@@ -86,6 +94,13 @@ STARTING: tuple[Fault, ...] = (
     *failing("http_redirect_cross", "sends requests on to another server",
              refuse(307, location="http://elsewhere.invalid/"),
              "it redirects to http://elsewhere.invalid/, and credentials are not taken"),
+    Fault("http_sse_elsewhere", "of the older kind, wants messages sent to another server",
+          behind_a_url(of_all(endpoint_elsewhere), sse=True), call=None, mend=mend,
+          connect=fails("messages sent to http://elsewhere.invalid/in, and credentials are not",
+                        kind=SourceFailed)),
+    *failing("http_redirect_long", "sends requests on to an address of 60 kB",
+             refuse(307, location=f"http://elsewhere.invalid/{'x' * 60_000}"),
+             r"it redirects to http://elsewhere.invalid/x{200,300}\.\.\., and credentials are not"),
     *failing("http_redirect_loop", "sends requests in a circle", refuse(307, location="/mcp"),
              "it redirects in a circle"),
     *failing("http_html", "shows a page to sign in", refuse(200, _PAGE, "text/html"),

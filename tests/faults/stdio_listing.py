@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,6 +50,16 @@ def _nested(levels: int) -> dict[str, Any]:
     for _ in range(levels):
         schema = {"type": "object", "properties": {"x": schema}}
     return schema
+
+
+def _listing(tool: str) -> Entry:
+    """A server that lists this tool, given as text, beside its good one."""
+    tools = f"[{tool}, {json.dumps(_ECHO)}]"
+    line = f'{{"jsonrpc": "2.0", "id": ID, "result": {{"tools": {tools}}}}}'
+    return speaking(on={"tools/list": [["line", line]]})
+
+
+_DEEP = "[" * 10_000 + "]" * 10_000
 
 
 def _called(name: str, **arguments: Any) -> Call:
@@ -159,6 +170,18 @@ LISTING = (
         "a tool's schema is nested 200 levels deep",
         _with(_odd("deep", _nested(200))),
         call=_called("deep", x={}),
+    ),
+    Fault(
+        "tool_too_deep",
+        "a tool is nested 10,000 levels deep",
+        _listing(f'{{"name": "deep", "inputSchema": {{}}, "_meta": {{"x": {_DEEP}}}}}'),
+        status_notes="Tool 'deep' was left out: it is nested too deeply",
+    ),
+    Fault(
+        "absurd_number",
+        "a tool has a number in it that is larger than any",
+        _listing('{"name": "vast", "inputSchema": {"maximum": 1e999}}'),
+        status_notes="Tool 'vast' was left out: it has a number in it that JSON cannot hold",
     ),
     Fault(
         "huge_enum",

@@ -102,6 +102,12 @@ TRAFFIC = (
         call=Call("ask", {"method": "ping", "times": 500}, Works("asked")),
     ),
     Fault(
+        "question_flood",
+        "pings 20,000 times",
+        speaking(),
+        call=Call("ask", {"method": "ping", "times": 20_000}, Works("asked")),
+    ),
+    Fault(
         "env_echo",
         "tells its environment",
         {**speaking(), "env": {"TOKEN": "given"}},

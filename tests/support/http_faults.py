@@ -79,6 +79,62 @@ def chattering(seconds: float = 0.01) -> Fault:
     return poured(pieces, _STREAM)
 
 
+def raw(data: bytes) -> Fault:
+    """These bytes in place of an answer, head and all; then the connection ends."""
+
+    def answer(handler: Any, message: dict[str, Any]) -> None:
+        with suppress(OSError):
+            handler.connection.sendall(data)
+        drop(handler, message)
+
+    return answer
+
+
+def continuing(handler: Any, _message: dict[str, Any]) -> None:
+    """`100 Continue`, for ever, which is no answer yet."""
+    handler.close_connection = True
+    handler.connection.settimeout(FOR_EVER_SECONDS)
+    many = b"HTTP/1.1 100 Continue\r\n\r\n" * 2000
+    with suppress(OSError):
+        while True:
+            handler.connection.sendall(many)
+
+
+def questions(method: str, times: int) -> Fault:
+    """A stream on which the server asks so many times, and never answers."""
+
+    def pieces(handler: Any, _message: dict[str, Any]) -> Iterator[bytes]:
+        for number in range(times):
+            asked = {"jsonrpc": "2.0", "id": f"s{number}", "method": method, "params": {}}
+            yield event(json.dumps(asked).encode())
+        _is_gone(handler, FOR_EVER_SECONDS)
+
+    return poured(pieces, _STREAM)
+
+
+def on_a_stream(answer: Fault) -> Fault:
+    """The JSON that this would answer with, as an event of a stream."""
+
+    def pieces(handler: Any, message: dict[str, Any]) -> Iterator[bytes]:
+        said: list[bytes] = []
+        answer(_Listener(handler, said), message)
+        yield event(said[0])
+
+    return poured(pieces, _STREAM)
+
+
+class _Listener:
+    """Takes down what a fault answers."""
+
+    def __init__(self, handler: Any, said: list[bytes]) -> None:
+        self.owner = handler.owner
+        self._said = said
+
+    def answer(self, _status: int, body: bytes, *_: str, **__: str) -> None:
+        """In place of the handler's."""
+        self._said.append(body)
+
+
 def silent_after(data: bytes, kind: str = _JSON) -> Fault:
     """These bytes, and nothing more."""
 

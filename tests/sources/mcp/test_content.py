@@ -6,7 +6,7 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.support.bridges import bridge_with
+from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import serving
 from tests.support.notes_server import PNG, notes, notes_entry
@@ -128,3 +128,63 @@ async def test_the_same_from_a_program_with_a_loop(books: Bridge):
     assert await aio.instructions("stdio")
     assert await aio.list_prompts("stdio")
     assert await aio.get_prompt("stdio", "describe", {"day": "x"})
+
+
+ODD_RESOURCES = [
+    {"name": "good", "uri": "it://good", "description": 7, "icons": [{"src": 1}, {"src": "a:b"}]},
+    {"name": "nowhere"},
+    {"uri": "it://nameless"},
+    "not a resource",
+    {"name": "last", "uri": "it://last", "size": "large", "annotations": "none", "mimeType": []},
+]
+ODD_PROMPTS = [
+    {"name": "good", "arguments": [{"name": "a", "required": "yes"}, {"name": 7}, 7], "title": 1},
+    {"title": "nameless"},
+    None,
+    {"name": "last", "arguments": "none"},
+]
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+def test_one_bad_resource_template_or_prompt_costs_itself(era: str):
+    templates = [{"name": "good", "uriTemplate": "it://{x}"}, {"name": "bad", "uriTemplate": None}]
+    on = {
+        "resources/list": [["reply", {"resources": ODD_RESOURCES}]],
+        "resources/templates/list": [["reply", {"resourceTemplates": templates}]],
+        "prompts/list": [["reply", {"prompts": ODD_PROMPTS}]],
+    }
+    with bridge_with(it=entry(era=era, no_tools=True, on=on)) as bridge:
+        found = bridge.list_resources("it")
+        assert [x.uri for x in found] == ["it://good", "it://last", "it://{x}"]
+        assert [x.src for x in found[0].icons] == ["a:b"]
+        prompts = bridge.list_prompts("it")
+        assert [x.name for x in prompts] == ["good", "last"]
+        assert [(x.name, x.required) for x in prompts[0].arguments] == [("a", False)]
+        notes = status_of(bridge, "it").notes
+        assert "A resource 'nowhere' was left out: it has no uri." in notes
+        assert "A resource 'it://nameless' was left out: it has no name." in notes
+        assert "A template 'bad' was left out: it has no uriTemplate." in notes
+        assert "A prompt was left out: it has no name." in notes
+
+
+def test_one_bad_part_of_a_resource_or_a_prompt_costs_itself():
+    contents = [{"uri": "it://it", "text": "fine"}, {"uri": "it://it"}, 7, {"text": "lost"}]
+    text = {"type": "text", "text": "fine"}
+    messages = [
+        {"role": "user", "content": text},
+        "odd",
+        {"role": "king", "content": {"type": "riddle"}},
+        {"role": "assistant", "content": [text]},
+    ]
+    on = {
+        "resources/read": [["reply", {"contents": contents}]],
+        "prompts/get": [["reply", {"messages": messages, "description": 7}]],
+    }
+    with bridge_with(it=entry(no_tools=True, on=on)) as bridge:
+        assert [x.text for x in bridge.read_resource("it", "it://it")] == ["fine"]
+        said = bridge.get_prompt("it", "it")
+        assert [x.role for x in said] == ["user", "user", "assistant"]
+        assert said[0].content == TextPart("fine")
+        assert "Contents without a uri, or with nothing in them, were left out." in (
+            status_of(bridge, "it").notes
+        )

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.bridges import bridge_with, names_of, status_of
+from tests.support.fault_http import fault_http
 from tests.support.fault_server import entry
+from tests.support.http_faults import event
 from tests.support.mcp_servers import PNG
 from xai_mcp_agent import Bridge, ResourcePart, ServerError, TextPart, Tool, ToolKey, UnknownTool
 
@@ -247,3 +251,105 @@ def test_a_resource_or_prompt_that_is_not_there_is_an_error_of_the_server(galler
         galleries.get_prompt("stdio", "nope")
     assert galleries.list_resources("fault") == []
     assert galleries.list_prompts("fault") == []
+
+
+ABSURD = {
+    "nested 10,000 deep": ("[" * 10_000 + "]" * 10_000, "it is nested too deeply"),
+    "objects 10,000 deep": ('{"a": ' * 10_000 + "1" + "}" * 10_000, "it is nested too deeply"),
+    "larger than any float": ("1e999", "it has a number in it that JSON cannot hold (inf)"),
+    "not a number": ("NaN", "it has a number in it that JSON cannot hold (nan)"),
+}
+SURROUNDED = '{"jsonrpc": "2.0", "id": ID, "result": {"tools": [%s, %s, %s]}}'
+
+
+def page_with(odd: str) -> str:
+    """A listing, as a text, of three tools of which the second has this in it."""
+    bad = json.dumps(tool("bad", _meta={"it": "ODD"})).replace('"ODD"', odd)
+    return SURROUNDED % (json.dumps(tool("first")), bad, json.dumps(tool("last")))
+
+
+@pytest.mark.parametrize("absurd", ABSURD)
+def test_a_tool_that_nobody_could_work_with_costs_itself(tmp_path: Path, absurd: str):
+    odd, why = ABSURD[absurd]
+    options = tmp_path / "options.json"
+    options.write_text(json.dumps({"on": {"tools/list": [["line", page_with(odd)]]}}), "utf-8")
+    server = entry()
+    server["args"] = ["-S", "-E", entry()["args"][2], f"@{options}"]  # pyright: ignore
+    with bridge_with(it=server) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["first", "last"]
+        assert status_of(bridge, "it").notes == (f"Tool 'bad' was left out: {why}.",)
+        assert bridge.call_tool("it", "first").text == "this is first"
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
+@pytest.mark.parametrize("filling", [0, 300_000], ids=["small", "large"])
+@pytest.mark.parametrize("absurd", ABSURD)
+def test_a_tool_that_nobody_could_work_with_costs_itself_over_http(
+    kind: str, filling: int, absurd: str
+):
+    """A large page is read in another way than a small one."""
+    odd, why = ABSURD[absurd]
+    text = page_with(odd).replace('"first"', '"first", "description": "%s"' % ("x" * filling))
+
+    def answer(handler: Any, message: dict[str, Any]) -> None:
+        data = text.replace("ID", str(message["id"])).encode()
+        handler.answer(200, event(data) if kind == "text/event-stream" else data, kind)
+
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        peer.faults["tools/list"] = answer
+        assert names_of(bridge.list_tools("it")) == ["first", "last"]
+        assert status_of(bridge, "it").notes == (f"Tool 'bad' was left out: {why}.",)
+
+
+@pytest.mark.parametrize("depth", [150, 400])
+def test_a_tool_nested_deeper_than_usual_is_kept_over_every_transport(depth: int):
+    text = page_with("[" * depth + "]" * depth)
+
+    def answer(handler: Any, message: dict[str, Any]) -> None:
+        data = text.replace("ID", str(message["id"])).encode()
+        handler.answer(200, data, "application/json")
+
+    steps = {"tools/list": [["line", text]]}
+    with fault_http() as peer, bridge_with(http=peer.entry(), it=entry(on=steps)) as bridge:
+        peer.faults["tools/list"] = answer
+        for server in ("it", "http"):
+            assert names_of(bridge.list_tools(server)) == ["first", "bad", "last"]
+
+
+def test_a_whole_listing_has_a_limit_in_bytes(monkeypatch: pytest.MonkeyPatch):
+    """Each page alone is far below the limit of an answer."""
+    monkeypatch.setattr("xai_mcp_agent.sources.mcp.wire.sanitize.MAX_LISTING_BYTES", 2 * 1024**2)
+    large = [tool(f"t{x}", description="x" * 100_000) for x in range(3)]
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        numbers = itertools.count()
+
+        def answer(handler: Any, message: dict[str, Any]) -> None:
+            page = {"tools": [{**x, "name": f"t{next(numbers)}"} for x in large]}
+            said = {"jsonrpc": "2.0", "id": message["id"], "result": page}
+            page["nextCursor"] = f"{next(numbers)}"
+            handler.answer(200, json.dumps(said).encode(), "application/json")
+
+        peer.faults["tools/list"] = answer
+        found = bridge.list_tools("it")
+        assert len(found) == 20
+        assert status_of(bridge, "it").notes == (
+            "tools/list gives more than 2 MiB; what follows is not listed.",
+        )
+        assert peer.methods.count("tools/list") == 7
+        # The limit is of one listing, not of all that were ever made.
+        assert len(bridge.refresh("it")) == 20
+
+
+@pytest.mark.parametrize("listing", ["resources", "resourceTemplates", "prompts"])
+def test_other_listings_have_the_same_limit(monkeypatch: pytest.MonkeyPatch, listing: str):
+    monkeypatch.setattr("xai_mcp_agent.sources.mcp.wire.sanitize.MAX_LISTING_BYTES", 1024**2)
+    item = {"name": "it", "uri": "it://it", "uriTemplate": "it://{x}", "description": "x" * 300_000}
+    method = {"resourceTemplates": "resources/templates/list"}.get(listing, f"{listing}/list")
+    on = {x: [["reply", {}]] for x in ("resources/list", "resources/templates/list")}
+    on[method] = [["reply", {listing: [item] * 9, "nextCursor": "more"}]]
+    with fault_http(no_tools=True, on=on) as peer, bridge_with(it=peer.entry()) as bridge:
+        ask = bridge.list_prompts if listing == "prompts" else bridge.list_resources
+        assert len(ask("it")) == 3
+        assert status_of(bridge, "it").notes == (
+            f"{method} gives more than 1 MiB; what follows is not listed.",
+        )

@@ -97,6 +97,7 @@ class McpSource:
         inventory = self.usable.inventory if self.usable else None
         error = self._error
         words = self._session.link.stderr.tail() if self._session else ()
+        others = self._session.link.watch.other_notes if self._session else ()
         return SourceStatus(
             name=self.name,
             kind=self.kind,
@@ -109,7 +110,7 @@ class McpSource:
             error=error.problem if error else "",
             next_step=error.next_step if error else "",
             stderr_tail=words or (error.stderr_tail if error else ()),
-            notes=inventory.notes if inventory else (),
+            notes=(*inventory.notes, *others) if inventory else (),
             instructions=self._shown_instructions(),
             tells_instructions=self._settings.instructions,
         )

@@ -88,3 +88,29 @@ def test_a_refusal_in_the_protocols_own_words_is_no_sign_of_the_older_kind():
             with ends_within(10), pytest.raises(SourceFailed, match="expired"):
                 bridge.list_tools("it")
             assert peer.streams == []
+
+
+def naming(place: bytes) -> Any:
+    """A stream that says that messages go there."""
+    return lambda handler, _: handler._stream([b"event: endpoint\ndata: " + place + b"\n\n"])
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        (b"http://elsewhere.invalid/in?key=x", "sent to http://elsewhere.invalid/in, and creden"),
+        (b"//user:pass@elsewhere.invalid/in", "sent to http://elsewhere.invalid/in, and creden"),
+        (b"https://127.0.0.1/in", "sent to https://127.0.0.1/in, and credentials are not taken"),
+        (b"http://[::1/in", "sent to 'http://[::1/in', which is no address"),
+    ],
+)
+def test_an_endpoint_elsewhere_is_told_at_once_and_gets_nothing(place: bytes, words: str):
+    with fault_http() as peer, bridge_with(it={"url": peer.sse_url}) as bridge, ends_within(20):
+        peer.faults["GET"] = naming(place)
+        with pytest.raises(SourceFailed) as caught:
+            bridge.list_tools("it")
+        assert words in caught.value.problem
+        assert "key=" not in str(caught.value)
+        assert caught.value.next_step == "Write the address where the server really is as `url`."
+        peer.faults.clear()
+        assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"

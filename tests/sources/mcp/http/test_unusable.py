@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import zlib
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from tests.support.bridges import bridge_with
 from tests.support.fault_http import Fault, fault_http, refuse
+from tests.support.http_faults import event, on_a_stream
 from xai_mcp_agent import ServerError
 
 ERAS = ["modern", "legacy"]
@@ -43,6 +45,14 @@ def encoded(encoding: str) -> Fault:
     return answer
 
 
+def last_id(handler: Any, asked: dict[str, Any]) -> None:
+    """An answer to another request, whose id comes last, after a notice in the same piece."""
+    notice = b'data: {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}\n\n'
+    said = {"result": RESULT, "jsonrpc": "2.0", "id": 999_999}
+    handler.answer(200, notice + event(json.dumps(said).encode()), "text/event-stream")
+
+
+TWICE = gzip.compress(gzip.compress(b"{}"))
 RESULT = {"content": [{"type": "text", "text": "fine"}]}
 UNUSABLE: dict[str, tuple[Fault, str]] = {
     "page": (body(LOGIN.encode(), "text/html"), "an HTML page, 'Sign in & go on'."),
@@ -70,6 +80,33 @@ UNUSABLE: dict[str, tuple[Fault, str]] = {
     "Latin-1": (encoded("latin-1"), "it is text in an older encoding, and not UTF-8"),
     "not packed": (body(b"{}", content_encoding="gzip"), "it cannot be unpacked."),
     "half packed": (body(zlib.compress(b"x" * 9999)[:9], content_encoding="deflate"), "it is"),
+    "packed twice": (body(TWICE, content_encoding="gzip, gzip"), "it is packed 2 times over."),
+    "packed very often": (
+        body(TWICE, content_encoding=", ".join(["gzip"] * 2000)),
+        "it is packed 2000 times over.",
+    ),
+    "packed as nobody asked": (
+        body(b"{}", content_encoding="br"),
+        "it is packed as 'br', which was not asked for.",
+    ),
+    "other id on a stream": (
+        on_a_stream(message(id=999_999, result=RESULT)),
+        "it answers request 999999, not ours.",
+    ),
+    "other id on a stream, at the end": (last_id, "it answers request 999999, not ours."),
+    "other error on a stream": (
+        on_a_stream(message(id="abc", error={"code": -1, "message": "no"})),
+        "it answers request 'abc', not ours.",
+    ),
+    "large answer with another id on a stream": (
+        on_a_stream(message(result={"content": ["x" * 200_000]}, id=999_999)),
+        "it answers request 999999, not ours.",
+    ),
+    "unknown type": (
+        message(result={**RESULT, "resultType": "riddle"}),
+        "it is of the type 'riddle', which is not known here.",
+    ),
+    "type that is a number": (message(result={"resultType": 7}), "it is of the type 7, which"),
     "stream of nothing": (body(b"data: x\n\n", "text/event-stream"), "not a valid message."),
 }
 
@@ -105,7 +142,20 @@ def as_text(handler: Any, asked: dict[str, Any]) -> None:
     message(id=str(asked["id"]), result=RESULT)(handler, asked)
 
 
-@pytest.mark.parametrize("how", [marked, as_text], ids=lambda x: x.__name__)
+def as_text_on_a_stream(handler: Any, asked: dict[str, Any]) -> None:
+    """The same, as an event."""
+    on_a_stream(as_text)(handler, asked)
+
+
+def as_utf8(handler: Any, asked: dict[str, Any]) -> None:
+    """A right answer that names its character set in the wrong header."""
+    said = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": RESULT}).encode()
+    handler.answer(200, said, JSON, content_encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "how", [marked, as_text, as_text_on_a_stream, as_utf8], ids=lambda x: x.__name__
+)
 def test_an_answer_that_can_be_understood_is_taken(how: Fault):
     with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
         bridge.list_tools("it")

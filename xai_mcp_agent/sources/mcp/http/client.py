@@ -18,6 +18,7 @@ import httpx2
 from ....settings.server import ServerSettings
 from ..auth.authorization import Authorization
 from ..auth.errors import AuthFailure
+from .endpoint import CheckedEndpoint
 from .facts import SESSION_HEADER, Connections, HttpFacts, current_request
 from .network_errors import is_this_machine
 from .responses import (
@@ -200,7 +201,10 @@ class ServerClient(DirectClient):
         if response.status_code >= 300:
             return await self._refused(request, response, retry)
         if request.method == "GET":
-            return watched(response, self._facts)
+            answer = watched(response, self._facts)
+            if self._answers_elsewhere:
+                answer.stream = CheckedEndpoint(answer.stream, self._settings.url, self._facts.mask)
+            return answer
         if self._answers_elsewhere:
             return response
         return await as_the_sdk_can_read_it(request, response, self._facts)
@@ -233,7 +237,7 @@ class ServerClient(DirectClient):
             raise cause
         # The SDK would end the connection, for all other requests too.
         logger.debug("%s: %r", self._settings.name, cause, exc_info=cause)
-        return gone_wrong(request, cause)
+        return gone_wrong(request, cause, self._facts)
 
 
 def trusted_certificates() -> ssl.SSLContext:

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import anyio
+import anyio.to_thread
 from pydantic_core import from_json
 
+from ..wire.large_json import SHORT_BYTES, read_large
 from ..wire.streams import (
     PARSE_ERROR,
     Wrapped,
@@ -25,8 +27,8 @@ from ..wire.streams import (
     param_of,
     unreadable_answer,
 )
+from .body_problems import why_no_message
 from .facts import SESSION_HEADER, HttpFacts, RequestContext, Taken, context_in, current_request
-from .responses import why_no_message
 from .sse import TAKEN_OUT
 
 if TYPE_CHECKING:
@@ -55,23 +57,29 @@ class ResponseMatcher(Wrapped):
             return item
         context = context_in(self._inner.last_context)
         if context is not None and context.body is not None:
-            return _checked(item, context, self._facts)
+            return await _checked(item, context, self._facts)
         _put_back(item.message, context.large if context is not None else self._facts.large)
         return item
 
 
-def answer_in(content: bytes, context: RequestContext, facts: HttpFacts) -> SessionMessage:
+async def answer_in(content: bytes, context: RequestContext, facts: HttpFacts) -> SessionMessage:
     """The answer that this body is; `context.body` is how it came."""
     try:
         item = message_reader()(from_json(content))
-    except ValueError:
-        return unreadable_answer(context.id, why_no_message(context.body or content, facts.mask))
-    return _checked(item, context, facts)
+    except ValueError as cause:
+        item = unreadable_answer(context.id, str(cause))
+    return await _checked(item, context, facts)
 
 
-def _checked(item: SessionMessage, context: RequestContext, facts: HttpFacts) -> SessionMessage:
+async def _checked(
+    item: SessionMessage, context: RequestContext, facts: HttpFacts
+) -> SessionMessage:
     """The same message with the number that was asked with, or what is wrong with it."""
     body, context.body = context.body or b"", None
+    if _is_unread(item.message, context) and len(body) <= SHORT_BYTES:
+        with suppress(ValueError):  # others are told why below
+            # What no other reader takes: it is nested very deeply, or has an absurd number in it.
+            item = message_reader()(await anyio.to_thread.run_sync(read_large, body))
     if (problem := _problem(item.message, context, body, facts)) is not None:
         return unreadable_answer(context.id, problem)
     item.message.id = context.id  # pyright: ignore[reportAttributeAccessIssue]
@@ -86,15 +94,17 @@ def _put_back(message: Any, held: Taken) -> None:
         message.result = held.pop(cast("dict[str, Any]", result)[TAKEN_OUT]) or result
 
 
+def _is_unread(message: Any, context: RequestContext) -> bool:
+    error = getattr(message, "error", None)
+    return error is not None and error.code == PARSE_ERROR and message.id == context.id
+
+
 def _problem(message: Any, context: RequestContext, body: bytes, facts: HttpFacts) -> str | None:
     if hasattr(message, "method"):
         return "it is not an answer but a message of its own"
-    error = getattr(message, "error", None)
-    if error is not None and error.code == PARSE_ERROR and message.id == context.id:
+    if _is_unread(message, context):
         return why_no_message(body, facts.mask)
-    # Some give the number back as text; in an error, none at all is allowed.
-    is_ours = message.id is None or str(message.id) == str(context.id)
-    return None if is_ours else f"it answers request {message.id!r}, not ours"
+    return context.why_not_mine(message.id) or None
 
 
 class Posts:
@@ -163,7 +173,8 @@ class Posts:
             with scope:
                 response = await self._client.post_message(content, self._headers(item))
                 if context.body is not None:
-                    await self._arrived(answer_in(await response.aread(), context, self._facts))
+                    content = await response.aread()
+                    await self._arrived(await answer_in(content, context, self._facts))
                 else:
                     await self._hand_over(item, context, response)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError):

@@ -29,6 +29,7 @@ SESSION_HEADER = "mcp-session-id"
 
 # Only a request that is under way is looked for, and those are few.
 _REMEMBERED = 1000
+_SHOWN = 100  # characters of a number, which may be a text
 
 
 class Taken:
@@ -137,6 +138,14 @@ class RequestContext:
     answer: httpx2.Response | None = None
     resumed: int = 0
     large: Taken = field(default_factory=Taken)
+
+    def why_not_mine(self, answered: object) -> str:
+        """Why an answer with this number is not that to this request, for a sentence; or empty."""
+        # Some give the number back as text or with a fraction; in an error, none is allowed.
+        is_one = isinstance(answered, str | int | float)
+        if answered is None or (is_one and str(answered).removesuffix(".0") == str(self.id)):
+            return ""
+        return f"it answers request {repr(answered)[:_SHOWN] if is_one else '?'}, not ours"
 
 
 _current: ContextVar[RequestContext | None] = ContextVar("xai_mcp_request", default=None)

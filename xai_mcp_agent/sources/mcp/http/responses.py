@@ -1,53 +1,42 @@
-"""HTTP responses in a form that the SDK can read: refusals, redirects, answers that are no message.
+"""HTTP responses in a form that the SDK can read: refusals, answers that are no message.
 
 The SDK forgets the HTTP status of a refusal, reads answers of any size, and ends the whole
 connection when one answer breaks off. So such an answer becomes an error answer to that one
-request, and the facts are kept. Redirects are followed within the origin only, by the SDK;
-credentials go nowhere else, and a person is told the new address.
+request, and the facts are kept.
 """
 
 from __future__ import annotations
 
-import html
 import json
-import re
-from collections.abc import AsyncIterator
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from ....secrets.secrets import Mask
+from ....secrets.secrets import masked_and_cut
 from ..auth.errors import AuthFailure
 from ..wire.large_json import SHORT_BYTES
 from ..wire.streams import INTERNAL_ERROR, METHOD_NOT_FOUND
 from ..wire.watch import NEXT_STEP, TROUBLE, Trouble
+from .body_problems import what_came_instead, words_of
 from .facts import SESSION_HEADER, HttpFacts, RequestContext, current_request
-from .network_errors import by_which_way
+from .network_errors import by_which_way, has_too_many_files
+from .redirects import why_not_followed
 from .sse import MAX_ANSWER_BYTES, TOO_LARGE, in_pieces, shortened, with_short_answers
 
 if TYPE_CHECKING:
     import httpx2
 
-# Only the head of an error page is of use to a reader; more than this is not even read.
-_SHOWN_BODY = 300
+# Only the head of an error page is of use to a reader.
 _MAX_REFUSAL_BYTES = 64 * 1024
 _JSON = "application/json"
 _STREAM = "text/event-stream"
 _ACCEPTED = 202
+_PACKINGS = ("gzip", "deflate", "br", "zstd", "compress")
 _NO_ENDPOINT = (400, 404, 405)
 # Others are not read by it, or no longer true of a body that was read and unpacked.
-_HEADERS_FOR_THE_SDK = ("content-type", SESSION_HEADER, "www-authenticate")
+_HEADERS_FOR_THE_SDK = (b"content-type", SESSION_HEADER.encode(), b"www-authenticate")
 
-# A title is near the beginning, and what else is shown is short.
-_HEAD_BYTES = 64 * 1024
-_SHOWN = 100
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
-# Above this, finding out what is wrong would hold up other servers.
-_MAX_LOOKED_INTO_BYTES = 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-# A slash at the end, a path that moved: two are many.
-_MOST_IN_A_ROW = 10
-_COUNT = "xai-mcp-agent/redirects"
 
 
 async def as_the_sdk_can_read_it(
@@ -58,6 +47,9 @@ async def as_the_sdk_can_read_it(
     kind = response.headers.get("content-type", "").lower()
     if context is None:
         return response
+    if why := _why_not_unpacked(response):
+        await response.aclose()
+        return _unreadable(request, why)
     facts.answers_in_json = kind.startswith(_JSON)
     if kind.startswith(_STREAM):
         return with_short_answers(response, facts)
@@ -104,7 +96,7 @@ def broken_off(
     """
     import httpx2
 
-    facts.failure = _words_of(cause) + by_which_way(str(request.url))
+    facts.failure = _words_of(cause, facts) + by_which_way(str(request.url))
     facts.on_doubt()
     if request.method == "GET":
         raise cause
@@ -117,9 +109,9 @@ def broken_off(
     return _error_answer(request, 503, facts.failure, trouble=trouble)
 
 
-def gone_wrong(request: httpx2.Request, cause: Exception) -> httpx2.Response:
+def gone_wrong(request: httpx2.Request, cause: Exception, facts: HttpFacts) -> httpx2.Response:
     """An answer to a request that could not be made at all."""
-    return _error_answer(request, 500, _words_of(cause))
+    return _error_answer(request, 500, _words_of(cause, facts))
 
 
 def without_access(
@@ -141,11 +133,11 @@ async def refusal(
         HTTPStatusError: a stream was refused, which has nobody to read an error answer.
     """
     if response.has_redirect_location:
-        if not (why := why_not_followed(response)):
+        if not (why := why_not_followed(response, facts.mask)):
             return response
         await response.aclose()
         return _refused(request, response, why)
-    body = await _body(response, _MAX_REFUSAL_BYTES)
+    body = await _body_of_a_refusal(response)
     error = _rpc_error_in(body)
     facts.has_no_endpoint = response.status_code in _NO_ENDPOINT and not error
     if SESSION_HEADER in request.headers and _is_forgotten(response.status_code, error):
@@ -154,8 +146,7 @@ async def refusal(
     if error and not remark and request.method != "GET":
         return _with_body(request, response, body)
     said = error.get("message") or words_of(body, response.headers.get("content-type", ""))
-    # Masked before it is cut: half a secret is not recognised.
-    shown = facts.mask(str(said))[:_SHOWN_BODY]
+    shown = masked_and_cut(str(said), facts.mask)
     text = f"HTTP {response.status_code}" + (f": {shown}" if shown else "")
     return _refused(request, response, text + (f" ({remark})" if remark else ""))
 
@@ -165,13 +156,16 @@ def _refused(request: httpx2.Request, response: httpx2.Response, text: str) -> h
 
     if request.method == "GET":
         raise httpx2.HTTPStatusError(text, request=request, response=response)
-    challenge = response.headers.get("www-authenticate")
+    challenge = [x for x in response.headers.raw if x[0].lower() == b"www-authenticate"]
     return _error_answer(request, response.status_code, text, challenge=challenge)
 
 
-def _words_of(cause: Exception) -> str:
+def _words_of(cause: Exception, facts: HttpFacts) -> str:
     """An exception for a sentence, which ends with a full stop of its own."""
-    return f"{type(cause).__name__}: {cause}".rstrip(": .")
+    if has_too_many_files(cause):
+        return "too many open files here"
+    text = masked_and_cut(f"{type(cause).__name__}: {cause}", facts.mask)
+    return text.rstrip(": .")
 
 
 def _is_forgotten(status: int, error: dict[str, Any]) -> bool:
@@ -210,7 +204,7 @@ def watched(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
                 async for chunk in self._inner:
                     yield chunk
             except httpx2.RequestError as cause:
-                facts.failure = _words_of(cause)
+                facts.failure = _words_of(cause, facts)
                 raise
             finally:
                 facts.on_doubt()
@@ -221,6 +215,29 @@ def watched(response: httpx2.Response, facts: HttpFacts) -> httpx2.Response:
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = Stream(response.stream)
     return response
+
+
+async def _body_of_a_refusal(response: httpx2.Response) -> bytes:
+    """What it says; nothing where that cannot be unpacked, for its status says enough."""
+    import httpx2
+
+    if not _why_not_unpacked(response):
+        with suppress(httpx2.DecodingError):
+            return await _body(response, _MAX_REFUSAL_BYTES)
+    await response.aclose()
+    return b""
+
+
+def _why_not_unpacked(response: httpx2.Response) -> str:
+    """Why nobody should try to unpack this answer, for a sentence; else empty."""
+    listed = response.headers.get_list("content-encoding", split_commas=True)
+    # Anything else is a mistake that changes nothing, such as the name of a character set.
+    names = [x.strip().lower() for x in listed if x.strip().lower() in _PACKINGS]
+    unknown = [x for x in names if x not in response.request.headers.get("accept-encoding", "")]
+    if unknown:
+        return f"it is packed as {unknown[0]!r}, which was not asked for"
+    # Each time once more a thousand times as much, all of it at once in memory.
+    return f"it is packed {len(names)} times over" if len(names) > 1 else ""
 
 
 async def _body(response: httpx2.Response, at_most: int) -> bytes:
@@ -254,8 +271,9 @@ def _is_small(response: httpx2.Response) -> bool:
 def _with_body(request: httpx2.Request, response: httpx2.Response, body: bytes) -> httpx2.Response:
     import httpx2
 
-    told = response.headers
-    kept = {name: told[name] for name in _HEADERS_FOR_THE_SDK if name in told}
+    # As they came: what is no text would not become bytes again.
+    told = [(name.lower(), value) for name, value in response.headers.raw]
+    kept = [(name, value) for name, value in told if name in _HEADERS_FOR_THE_SDK]
     # As a stream: as content it would be measured and described again, which takes longer.
     stream = httpx2.ByteStream(body)
     return httpx2.Response(response.status_code, headers=kept, stream=stream, request=request)
@@ -270,7 +288,7 @@ def _error_answer(
     status: int,
     message: str,
     *,
-    challenge: str | None = None,
+    challenge: Sequence[tuple[bytes, bytes]] = (),
     trouble: Trouble | None = None,
     next_step: str = "",
 ) -> httpx2.Response:
@@ -280,106 +298,7 @@ def _error_answer(
     error = {"code": INTERNAL_ERROR, "message": message, "data": data}
     return httpx2.Response(
         max(status, 400),  # or the SDK would not look for the error
-        headers={"www-authenticate": challenge} if challenge else None,
+        headers=list(challenge),
         json={"jsonrpc": "2.0", "id": None, "error": error},
         request=request,
     )
-
-
-def what_came_instead(status: int, content_type: str, body: bytes, mask: Mask) -> str:
-    """An answer of another type than MCP's, for a sentence that begins with the server."""
-    if not body.strip():
-        return f"HTTP {status} with nothing in it"
-    if page := _page(body):
-        return page
-    kind = content_type.partition(";")[0].strip() or "no type"
-    return f"{kind} instead of JSON: {_head(body, mask)}"
-
-
-def why_no_message(body: bytes, mask: Mask) -> str:
-    """Why a body that calls itself JSON is no message, for a sentence."""
-    if not body.strip():
-        return "it is empty"
-    if page := _page(body):
-        return f"it is {page}"
-    if len(body) > _MAX_LOOKED_INTO_BYTES:
-        return "it is not a valid message"
-    try:
-        found = json.loads(body.decode())
-    except UnicodeDecodeError:
-        return f"it is {_encoding(body)}, and not UTF-8 as it must be"
-    except RecursionError:
-        return "it is nested too deeply"
-    except ValueError:
-        return f"it is not valid JSON: {_head(body, mask)}"
-    return _why_no_json_rpc(found, body, mask)
-
-
-def words_of(body: bytes, content_type: str = "") -> str:
-    """What a refusal says, in one line and whole: it has to be masked before it is cut."""
-    if page := _page(body) or ("an HTML page" if "html" in content_type else ""):
-        return page
-    return " ".join(body.decode("utf-8", "replace").split())
-
-
-def _why_no_json_rpc(found: Any, body: bytes, mask: Mask) -> str:
-    if isinstance(found, list):
-        return "it is a list, and batches of messages are not allowed"
-    if isinstance(found, dict) and cast(dict[str, Any], found).get("jsonrpc") == "2.0":
-        return f"it is not a valid message: {_head(body, mask)}"
-    return f"it is JSON, but not JSON-RPC: {_head(body, mask)}"
-
-
-def _page(body: bytes) -> str:
-    text = body[:_HEAD_BYTES].decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
-    if not text[:15].lower().startswith(("<html", "<!doctype", "<head", "<body")):
-        return ""
-    found = _TITLE.search(text)
-    title = " ".join(html.unescape(found[1]).split())[:_SHOWN] if found else ""
-    return f"an HTML page, {title!r}" if title else "an HTML page"
-
-
-def _encoding(body: bytes) -> str:
-    if body.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in body[:4]:
-        return "UTF-16 or UTF-32"
-    return "text in an older encoding"
-
-
-def _head(body: bytes, mask: Mask) -> str:
-    # Masked before it is cut: half a secret is not recognised.
-    text = mask(" ".join(body[:_HEAD_BYTES].decode("utf-8", "replace").split()))
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
-
-
-def why_not_followed(response: httpx2.Response) -> str:
-    """Why the request ends at this redirect, for a sentence; empty where it is followed."""
-    following = response.next_request
-    if following is None:
-        return "it redirects, without a place that could be gone to"
-    sent, place = response.request, following.url
-    # Secrets may be in the rest of an address.
-    named = str(place.copy_with(userinfo=b"", query=None, fragment=None))
-    count = _count(sent) + 1
-    # Into the next request, which httpx2 made of this one.
-    following.extensions = {**following.extensions, _COUNT: count}
-    if sent.url.scheme == "https" and place.scheme == "http":
-        return f"it redirects to {named}, where everything would travel unprotected"
-    if not _is_same_place(sent.url, place):
-        return f"it redirects to {named}, and credentials are not taken to another server"
-    if following.method != sent.method:
-        return f"it redirects to {named} in a way that loses what was asked"
-    if place.userinfo and place.userinfo != sent.url.userinfo:
-        return f"it redirects to {named} with credentials of its own"
-    return f"it redirects in a circle, at last to {named}" if count > _MOST_IN_A_ROW else ""
-
-
-def _count(request: httpx2.Request) -> int:
-    return cast(int, request.extensions.get(_COUNT, 0))
-
-
-def _is_same_place(old: httpx2.URL, new: httpx2.URL) -> bool:
-    if (old.scheme, old.host, old.port) == (new.scheme, new.host, new.port):
-        return True
-    # The default ports of both: the same server, from now on protected.
-    is_upgrade = (old.scheme, new.scheme) == ("http", "https")
-    return is_upgrade and old.host == new.host and old.port is None and new.port is None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -73,8 +73,9 @@ async def with_short_events(
             if not is_skipping and size > SHORT_BYTES:
                 yield await _shortened_event(event, facts)
             elif not is_skipping:
-                yield b"".join(event)
-            yield piece[begin:end]
+                yield await _checked_event(b"".join(event), facts)
+            for others in _events_in(piece[begin:end]):
+                yield await _checked_event(others, facts)
             held, size, is_skipping = [piece[end:]], len(piece) - end, False
     if not is_skipping:
         yield b"".join(held)
@@ -105,6 +106,46 @@ async def _shortened_event(event: list[bytes], facts: HttpFacts) -> bytes:
     return b"\n".join([*fields, b"data: " + await shortened(data, facts), b"\n"])
 
 
+async def _checked_event(event: bytes, facts: HttpFacts) -> bytes:
+    """The same event, unless it is an answer that is not ours, or that only we can read."""
+    if current_request() is None or not _may_be_an_answer(event):
+        return event
+    fields, data = _taken_apart([event])
+    try:
+        message = from_json(data)
+    except ValueError:
+        try:
+            # What no other reader takes: very deep, or with an absurd number in it.
+            message = await anyio.to_thread.run_sync(read_large, data)
+        except ValueError:
+            return event
+        return b"\n".join([*fields, b"data: " + _standing_for(message, data, facts), b"\n"])
+    why = _why_not_ours(message)
+    return b"data: " + _refused(data, why) + b"\n\n" if why else event
+
+
+def _may_be_an_answer(data: bytes) -> bool:
+    return b'"result"' in data or b'"error"' in data
+
+
+def _events_in(data: bytes) -> Iterator[bytes]:
+    """Whole events one by one; all at once where none of them is an answer."""
+    if not _may_be_an_answer(data):
+        yield data
+        return
+    at = 0
+    for end in _END.finditer(data):
+        yield data[at : end.end()]
+        at = end.end()
+
+
+def _why_not_ours(message: Any) -> str:
+    context = current_request()
+    if context is None or not isinstance(message, dict) or "method" in message:
+        return ""
+    return context.why_not_mine(cast("dict[str, Any]", message).get("id"))
+
+
 def _taken_apart(event: list[bytes]) -> tuple[list[bytes], bytes]:
     """The fields of an event but for its data, and the data."""
     lines = b"".join(event).splitlines()
@@ -113,6 +154,8 @@ def _taken_apart(event: list[bytes]) -> tuple[list[bytes], bytes]:
 
 
 def _standing_for(message: Any, data: bytes, facts: HttpFacts) -> bytes:
+    if why := _why_not_ours(message):
+        return _refused(data, why)
     found = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
     result = found.get("result")
     if not isinstance(result, dict):

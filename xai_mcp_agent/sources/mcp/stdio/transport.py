@@ -18,7 +18,7 @@ import anyio.to_thread
 from pydantic_core import from_json
 
 from ....settings.server import ServerSettings
-from ..wire.large_json import SHORT_BYTES, TooMuch, read_large, takes_long
+from ..wire.large_json import SHORT_BYTES, TooMuch, is_too_deep, read_large, takes_long
 from ..wire.lenient_json import lenient_messages
 from ..wire.streams import message_reader, unreadable_answer
 from .process import CutLine, ServerProcess, StdioFacts, UnfinishedLine, start_process
@@ -90,8 +90,8 @@ class _Incoming(_Stream):
                 # Read, then checked: faster than both at once.
                 try:
                     return self._message_of(from_json(line))
-                except ValueError:
-                    if is_short:
+                except ValueError as cause:
+                    if is_short and not is_too_deep(cause):
                         self._waiting.extend(self._parsed_leniently(line))
                         continue
             # In a thread, and there in small steps: others on the loop go on meanwhile.

@@ -4,6 +4,9 @@ Python's own reader, and pydantic's, hold the interpreter for the whole text, in
 they run. For a plain text that is no time at all, and for a hundred thousand objects it would stop
 everything else for a tenth of a second. Such JSON is taken apart from the top until the parts are
 small, and only those are given to Python's reader.
+
+What no other reader takes is read so too: what is nested more deeply than they can go is replaced,
+and a number too long for Python stays a text.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from contextlib import suppress
 from typing import Any
 
 from pydantic_core import from_json
+
+from .inspection import TOO_DEEP
 
 SHORT_BYTES = 128 * 1024
 """Up to here nothing takes long, whatever it is made of."""
@@ -40,7 +45,18 @@ _MARKS = ('{"', '{ "', "{\n", "[\n", "],")
 _ESCAPE_LENGTH = 6  # of \uXXXX
 _FIRST_HALF = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 
-_decode = json.JSONDecoder(strict=False).raw_decode
+# Python refuses to read longer ones, for the time that takes.
+_MAX_DIGITS = 4000
+# The bracket or text that begins here; a text without an end goes to the end.
+_SIGN = re.compile(r'[\[\]{}]|"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+
+
+def integer(digits: str) -> int | str:
+    """The number, or its digits if there are absurdly many."""
+    return int(digits) if len(digits) < _MAX_DIGITS else digits
+
+
+_decode = json.JSONDecoder(parse_int=integer, strict=False).raw_decode
 
 
 class TooMuch(ValueError):
@@ -51,6 +67,11 @@ def takes_long(data: bytes) -> bool:
     """Whether reading this JSON at once would hold up others for longer than they should wait."""
     size = len(data)
     return size > SHORT_BYTES and (size > _LONG_BYTES or _is_much_work(data))
+
+
+def is_too_deep(cause: ValueError) -> bool:
+    """Whether pydantic's reader gave up for this reason; `read_large` can read it then."""
+    return str(cause).startswith("recursion limit")
 
 
 def read_large(data: bytes) -> Any:
@@ -112,7 +133,7 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
             continue
         return value, at + end
     if not depth:
-        raise ValueError("nested too deeply")
+        return TOO_DEEP, _end_of(text, at)
     match text[at : at + 1]:
         case "{":
             return _object(text, at, depth - 1)
@@ -122,6 +143,16 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
             return _text(text, at + 1)
         case _:
             raise ValueError(f"no value at {at}")
+
+
+def _end_of(text: str, at: int) -> int:
+    """Where the value that begins here ends; what is in it is not read."""
+    depth = 0
+    for sign in _SIGN.finditer(text, at):
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(sign[0], 0)
+        if depth <= 0:
+            return sign.end()
+    raise ValueError(f"no end of the value at {at}")
 
 
 def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:

@@ -10,6 +10,7 @@ import re
 from typing import Any, cast
 
 from ....core.tools import JsonObject
+from .large_json import integer
 from .streams import INTERNAL_ERROR
 
 # Inside a text of valid JSON its quotes would have backslashes, so this is never part of one.
@@ -22,8 +23,6 @@ _ESCAPES = re.compile(
     r"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.",
     re.DOTALL,
 )
-# Python refuses to read longer ones, for the time that takes.
-_MAX_DIGITS = 4000
 
 
 def lenient_messages(line: bytes) -> list[JsonObject]:
@@ -51,11 +50,7 @@ def _whole(escape: re.Match[str]) -> str:
     return "\\ufffd" if escape[1] else escape[0]
 
 
-def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) < _MAX_DIGITS else digits
-
-
-_DECODER = json.JSONDecoder(parse_int=_integer, strict=False)
+_DECODER = json.JSONDecoder(parse_int=integer, strict=False)
 
 
 def _message_of(value: Any) -> JsonObject | None:

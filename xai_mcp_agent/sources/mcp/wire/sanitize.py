@@ -9,10 +9,11 @@ a library whose import alone can hold up every server for seconds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias, cast
 
 from ....core.tools import JsonObject
+from .inspection import look_through
 from .watch import Watch
 
 RAW = "xai-mcp-agent/raw"
@@ -26,12 +27,13 @@ class Kept(str):
     """
 
     value: Any
+    size: int
 
     @classmethod
-    def of(cls, value: Any) -> Kept:
-        """The value, to be taken out again by `kept_in`."""
+    def of(cls, value: Any, size: int = 0) -> Kept:
+        """The value, to be taken out again by `kept_in`; `size` in bytes, where that counts."""
         kept = cls()
-        kept.value = value
+        kept.value, kept.size = value, size
         return kept
 
 
@@ -51,6 +53,17 @@ _TEXTS_OF = {
     "resource_link": ("uri", "name"),
 }
 _OPTIONAL_TEXTS = ("description", "mimeType")
+_LISTED_TEXTS = ("name", "title", "uri", "uriTemplate", "description", "mimeType")
+# What icons and arguments of prompts may have.
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("src", "mimeType", "name", "title", "description"), str),
+    "required": bool,
+    "sizes": list,
+}
+MAX_LISTING_BYTES = 64 * 1024 * 1024
+"""A listing above this, all its pages together, is cut: it is broken or hostile."""
+_RESULT_TYPES = ("complete", "input_required")
+_SHOWN_TYPE = 100
 _RESOURCE_TEXTS = ("uri", "text", "blob", "mimeType")
 
 # For a server that does not say which one it speaks; every later one is an addition to it.
@@ -68,16 +81,38 @@ def _mend_listing(result: JsonObject, watch: Watch) -> None:
     if not isinstance(tools, list):
         watch.note("The listing has no tools in it, not even an empty list.")
         tools = []
-    kept = [mended for raw in cast(list[Any], tools) if (mended := _mended_tool(raw, watch))]
-    watch.mended.update((tool["name"], tool) for tool in kept)
+    mended = (_mended_tool(raw, watch) for raw in cast(list[Any], tools))
     _complete(result, _OF_A_LIST)
-    result["tools"] = kept
+    _put(result, "tools", "tools/list", mended, watch)
+    watch.mended.update((tool["name"], tool) for tool in result["tools"])
     if not isinstance(result.get("nextCursor"), str | None):
         watch.note("The listing goes on at a place that is not text; what follows is not listed.")
         del result["nextCursor"]
 
 
-def _mended_tool(raw: Any, watch: Watch) -> JsonObject | None:
+def _put(
+    result: JsonObject,
+    name: str,
+    method: str,
+    items: Iterable[tuple[JsonObject, int] | None],
+    watch: Watch,
+) -> None:
+    """The usable items on this page, each with its size, until the whole listing is too large."""
+    kept: list[JsonObject] = []
+    result[name] = kept
+    for item in items:
+        if item is None:
+            continue
+        watch.listed[method] = size = watch.listed.get(method, 0) + item[1]
+        if size > MAX_LISTING_BYTES:
+            limit = f"{MAX_LISTING_BYTES // 1024**2} MiB"
+            watch.note(f"{method} gives more than {limit}; what follows is not listed.", method)
+            result.pop("nextCursor", None)
+            return
+        kept.append(item[0])
+
+
+def _mended_tool(raw: Any, watch: Watch) -> tuple[JsonObject, int] | None:
     tool = cast(JsonObject, raw) if isinstance(raw, dict) else {}
     name = tool.get("name")
     if not isinstance(name, str) or not name:
@@ -85,28 +120,19 @@ def _mended_tool(raw: Any, watch: Watch) -> JsonObject | None:
         return None
     before = watch.mended_before.get(name)
     if before is not None and kept_in(before["_meta"]) == tool:
-        return before
+        return before, before["_meta"][RAW].size
     schema = tool.get("inputSchema")
     if not isinstance(schema, dict) or not _is_for_objects(cast(JsonObject, schema)):
         watch.note(f"Tool {name!r} was left out: its inputSchema is not an object schema.")
         return None
+    found = look_through(tool)
+    if found.problem:
+        watch.note(f"Tool {name!r} was left out: {found.problem}.")
+        return None
     # Of schemas the SDK wants to know only which arguments go into headers.
-    seen = cast(JsonObject, schema) if _mentions_headers(schema) else {}
-    return {"name": name, "inputSchema": {**seen, "type": "object"}, "_meta": {RAW: Kept.of(tool)}}
-
-
-def _mentions_headers(schema: Any) -> bool:
-    """Whether an argument of it is to be sent as a header. Not recursive: schemas may be deep."""
-    left: list[Any] = [schema]
-    while left:
-        part = left.pop()
-        if isinstance(part, dict):
-            if "x-mcp-header" in part:
-                return True
-            left.extend(cast(JsonObject, part).values())
-        elif isinstance(part, list):
-            left.extend(cast(list[Any], part))
-    return False
+    seen = cast(JsonObject, schema) if found.mentions_headers else {}
+    kept = {RAW: Kept.of(tool, found.size)}
+    return {"name": name, "inputSchema": {**seen, "type": "object"}, "_meta": kept}, found.size
 
 
 def _is_for_objects(schema: JsonObject) -> bool:
@@ -115,7 +141,7 @@ def _is_for_objects(schema: JsonObject) -> bool:
 
 
 def _mend_result(result: JsonObject, _watch: Watch) -> None:
-    if result.get("resultType", "complete") != "complete":
+    if result.get("resultType") == "input_required":
         return  # the server asks for something first
     _complete(result, _OF_AN_ANSWER)
     content = result.get("content")
@@ -166,20 +192,90 @@ def _mended_ability(name: str, raw: Any) -> dict[str, JsonObject]:
     return {name: {x: y for x, y in cast(JsonObject, raw).items() if isinstance(y, wanted)}}
 
 
-def _mend_list(result: JsonObject, _watch: Watch) -> None:
+def _mender_of_list(method: str, name: str, what: str, wanted: tuple[str, ...]) -> _Mender:
+    """What mends a page of a listing, whose items must have these texts."""
+
+    def mend(result: JsonObject, watch: Watch) -> None:
+        _complete(result, _OF_A_LIST)
+        items = result.get(name)
+        found = cast(list[Any], items) if isinstance(items, list) else []
+        _put(result, name, method, (mended(x, watch) for x in found), watch)
+        if not isinstance(result.get("nextCursor"), str | None):
+            watch.note(f"{method} goes on at a place that is not text.", method)
+            del result["nextCursor"]
+
+    def mended(raw: Any, watch: Watch) -> tuple[JsonObject, int] | None:
+        item = cast(JsonObject, raw) if isinstance(raw, dict) else {}
+        missing = [x for x in wanted if not isinstance(item.get(x), str)]
+        if missing:
+            named = next((f" {item[x]!r}" for x in wanted if x not in missing), "")
+            watch.note(f"A {what}{named} was left out: it has no {missing[0]}.", method)
+            return None
+        texts = {x: y for x, y in item.items() if x in _LISTED_TEXTS and isinstance(y, str)}
+        kept: JsonObject = {**texts, "icons": _objects(item.get("icons"), "src")}
+        if what == "prompt":
+            kept["arguments"] = _objects(item.get("arguments"), "name")
+        return kept, look_through(kept).size
+
+    return mend
+
+
+def _objects(raw: Any, wanted: str) -> list[JsonObject]:
+    """Those objects of a list that have this text, without what is of another kind than usual."""
+    found = cast(list[Any], raw) if isinstance(raw, list) else []
+    objects = [cast(JsonObject, x) for x in found if isinstance(x, dict)]
+    return [
+        {x: _texts_in(y) for x, y in item.items() if isinstance(y, _KINDS.get(x, ()))}
+        for item in objects
+        if isinstance(item.get(wanted), str)
+    ]
+
+
+def _texts_in(value: Any) -> Any:
+    """Of a list only the texts; all else as it is."""
+    if not isinstance(value, list):
+        return value
+    return [x for x in cast(list[Any], value) if isinstance(x, str)]
+
+
+def _mend_contents(result: JsonObject, watch: Watch) -> None:
     _complete(result, _OF_A_LIST)
+    contents = result.get("contents")
+    found = cast(list[Any], contents) if isinstance(contents, list) else []
+    result["contents"] = [mended for raw in found if (mended := _mended_resource(raw))]
+    if len(result["contents"]) < len(found):
+        watch.note(
+            "Contents without a uri, or with nothing in them, were left out.", "resources/read"
+        )
 
 
-def _mend_prompt(result: JsonObject, _watch: Watch) -> None:
+def _mend_prompt(result: JsonObject, watch: Watch) -> None:
     _complete(result, _OF_AN_ANSWER)
     messages = result.get("messages")
-    for message in cast(list[Any], messages) if isinstance(messages, list) else []:
-        if isinstance(message, dict):
-            message["content"] = _mended_block(cast(JsonObject, message).get("content"))
+    found = cast(list[Any], messages) if isinstance(messages, list) else []
+    result["messages"] = [
+        {
+            "role": "assistant" if message.get("role") == "assistant" else "user",
+            "content": _mended_block(message.get("content")),
+        }
+        for message in (cast(JsonObject, x) for x in found if isinstance(x, dict))
+    ]
+    if len(result["messages"]) < len(found):
+        watch.note("Messages of a prompt that are none were left out.", "prompts/get")
+    if not isinstance(result.get("description"), str):
+        result.pop("description", None)
 
 
 def _mend_answer(result: JsonObject, _watch: Watch) -> None:
     _complete(result, _OF_AN_ANSWER)
+
+
+def unknown_type_of(result: JsonObject) -> str:
+    """The type of a result that is of no known one (2026-07-28), for a sentence; else empty."""
+    kind = result.get("resultType")
+    if kind is None or kind in _RESULT_TYPES:
+        return ""
+    return repr(kind)[:_SHOWN_TYPE] if isinstance(kind, str | int) else type(kind).__name__
 
 
 def _complete(result: JsonObject, wanted: JsonObject) -> None:
@@ -216,10 +312,12 @@ MENDERS: dict[str, _Mender] = {
     "tools/list": _mend_listing,
     "tools/call": _mend_result,
     "prompts/get": _mend_prompt,
-    "prompts/list": _mend_list,
+    "prompts/list": _mender_of_list("prompts/list", "prompts", "prompt", ("name",)),
     "completion/complete": _mend_answer,
-    "resources/list": _mend_list,
-    "resources/templates/list": _mend_list,
-    "resources/read": _mend_list,
+    "resources/list": _mender_of_list("resources/list", "resources", "resource", ("name", "uri")),
+    "resources/templates/list": _mender_of_list(
+        "resources/templates/list", "resourceTemplates", "template", ("name", "uriTemplate")
+    ),
+    "resources/read": _mend_contents,
 }
 """For each request whose answers are mended, what mends them in place."""

@@ -8,8 +8,6 @@ long listings come in pieces, and the question for the era has a limit of ours.
 
 from __future__ import annotations
 
-import itertools
-from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
@@ -21,7 +19,9 @@ import anyio
 import anyio.to_thread
 
 from ....core.tools import JsonObject
-from .sanitize import MENDERS
+from .listing_chunks import ListingChunks
+from .questions import TOO_MANY, QuestionPace
+from .sanitize import MENDERS, unknown_type_of
 from .watch import TROUBLE, Watch
 
 if TYPE_CHECKING:
@@ -41,15 +41,10 @@ _ANSWER = {"jsonrpc", "id", "result"}
 _PROBE = "server/discover"
 _FIRST_MODERN = "2026"  # versions are dates
 
-# A few milliseconds of the SDK's time.
-_TOOLS_IN_A_PIECE = 100
-_CURSOR = "xai-mcp-agent/piece/"
-
 # For each call; after that only now and then: nobody can read thousands of them.
 _PROGRESS_PASSED = 100
 _PROGRESS_PAUSE_SECONDS = 0.1
 _KNOWN_NOTICES = (
-    "notifications/cancelled",
     "notifications/elicitation/complete",
     "notifications/prompts/list_changed",
     "notifications/resources/list_changed",
@@ -57,6 +52,8 @@ _KNOWN_NOTICES = (
     "notifications/subscriptions/acknowledged",
 )
 _MANY = 200
+_LONG_LISTS = ("content", "resources", "resourceTemplates", "prompts", "contents")
+_REFUSAL_SECONDS = 1.0  # for a server that does not even take a no
 
 
 def is_modern(version: str) -> bool:
@@ -152,64 +149,6 @@ class Probe:
         return item
 
 
-class ListingChunks:
-    """The pieces of one connection's last listing that were not asked for yet.
-
-    The SDK looks at each tool several times, on the event loop: thousands on one page would hold
-    up every other server. So a long page becomes several; those after the first are answered here.
-    """
-
-    def __init__(self) -> None:
-        self._rest: dict[str, JsonObject] = {}
-        self._answers: deque[SessionMessage] = deque()
-        self._scope = anyio.CancelScope()
-        # A place that was listed before would look like a listing in circles.
-        self._numbers = itertools.count(1)
-
-    @property
-    def are_there(self) -> bool:
-        """Whether messages are to be taken from here too."""
-        return bool(self._rest or self._answers)
-
-    def cut(self, page: JsonObject) -> None:
-        """Leave as many tools on the page as the SDK may have at once, and keep the others."""
-        self._rest.clear()
-        tools: list[Any] = page["tools"]
-        if len(tools) <= _TOOLS_IN_A_PIECE:
-            return
-        before, goes_on = page, page.get("nextCursor")
-        for start in range(_TOOLS_IN_A_PIECE, len(tools), _TOOLS_IN_A_PIECE):
-            piece = {**page, "tools": tools[start : start + _TOOLS_IN_A_PIECE]}
-            before["nextCursor"] = cursor = f"{_CURSOR}{next(self._numbers)}"
-            self._rest[cursor] = before = piece
-        before["nextCursor"] = goes_on
-        page["tools"] = tools[:_TOOLS_IN_A_PIECE]
-
-    def has(self, message: Any) -> bool:
-        """Whether this request asks for one of them; then its answer comes out of `next_of`."""
-        params: JsonObject = getattr(message, "params", None) or {}
-        cursor = params.get("cursor")
-        piece = self._rest.pop(cursor, None) if isinstance(cursor, str) else None
-        if piece is None:
-            return False
-        # Here, because the SDK is only imported once a server is started.
-        from mcp.shared.message import SessionMessage
-        from mcp_types import JSONRPCResponse
-
-        answer = JSONRPCResponse(jsonrpc="2.0", id=message.id, result=piece)
-        self._answers.append(SessionMessage(answer))
-        self._scope.cancel()
-        return True
-
-    async def next_of(self, stream: Any) -> SessionMessage | Exception | None:
-        """The next message from here or from the stream; None is no message, ask again."""
-        if self._answers:
-            return self._answers.popleft()
-        with anyio.CancelScope() as self._scope:
-            return await stream.__anext__()
-        return None
-
-
 @asynccontextmanager
 async def watched(
     transport: Transport, watch: Watch, probe_seconds: float
@@ -221,7 +160,8 @@ async def watched(
     async with transport as (read, write):
         traffic, probe = _Traffic(watch), Probe(probe_seconds)
         try:
-            yield _WatchedRead(read, traffic, watch, probe), _WatchedWrite(write, traffic, probe)
+            sending = _WatchedWrite(write, traffic, probe)
+            yield _WatchedRead(read, traffic, watch, probe, sending), sending
         finally:
             watch.ended.set()
 
@@ -251,11 +191,14 @@ class Wrapped:
 
 
 class _WatchedRead(Wrapped):
-    def __init__(self, inner: Any, traffic: _Traffic, watch: Watch, probe: Probe) -> None:
+    def __init__(
+        self, inner: Any, traffic: _Traffic, watch: Watch, probe: Probe, write: _WatchedWrite
+    ) -> None:
         super().__init__(inner)
         self._traffic = traffic
         self._watch = watch
         self._probe = probe
+        self._write = write
 
     async def __anext__(self) -> SessionMessage | Exception:
         while True:
@@ -269,18 +212,28 @@ class _WatchedRead(Wrapped):
             except (StopAsyncIteration, anyio.ClosedResourceError):
                 self._watch.ended.set()
                 raise
-            if item is not None and (
-                isinstance(item, Exception) or await self._is_wanted(item.message)
-            ):
+            if item is not None and (isinstance(item, Exception) or await self._is_wanted(item)):
                 return item
 
-    async def _is_wanted(self, message: Any) -> bool:
+    async def _is_wanted(self, item: SessionMessage) -> bool:
+        message: Any = item.message
         result: JsonObject = getattr(message, "result", None) or {}
-        for several in (result.get("tools"), result.get("content")):
-            if isinstance(several, list) and len(cast(list[Any], several)) > _MANY:
-                # In a thread: to mend so many takes long enough to hold others up.
-                return await anyio.to_thread.run_sync(self._traffic.received, message)
-        return self._traffic.received(message)
+        items = [result.get(name) for name in _LONG_LISTS]
+        many = any(isinstance(x, list) and len(cast(list[Any], x)) > _MANY for x in items)
+        if many or "tools" in result:
+            # In a thread: to mend so many, or a tool of any size, can hold others up.
+            return await anyio.to_thread.run_sync(self._traffic.received, item)
+        return self._traffic.received(item) and await self._is_admitted(message)
+
+    async def _is_admitted(self, message: Any) -> bool:
+        request = getattr(message, "id", None)
+        if request is None or not hasattr(message, "method"):
+            return True
+        if await self._traffic.questions.admits(request):
+            return True
+        with anyio.move_on_after(_REFUSAL_SECONDS):
+            await self._write.send(error_answer(request, INTERNAL_ERROR, TOO_MANY))
+        return False
 
     async def receive(self) -> SessionMessage | Exception:
         try:
@@ -309,6 +262,9 @@ class _WatchedWrite(Wrapped):
             if getattr(item.message, "id", None) is None or not hasattr(item.message, "method"):
                 raise  # the SDK expects these for all but requests
             raise NotDelivered from cause
+        finally:
+            if not hasattr(item.message, "method"):
+                self._traffic.questions.is_over(getattr(item.message, "id", None))
 
 
 class _Traffic:
@@ -316,6 +272,7 @@ class _Traffic:
 
     def __init__(self, watch: Watch) -> None:
         self.pieces = ListingChunks()
+        self.questions = QuestionPace()
         self._watch = watch
         # By the request's id as text: some servers give numbers back as text.
         self._method_of: dict[str, str] = {}
@@ -326,11 +283,14 @@ class _Traffic:
         method = getattr(message, "method", None)
         if method in MENDERS:
             self._method_of[str(message.id)] = method
+            if param_of(message, "cursor") is None:
+                self._watch.begins(method)
         elif method == "notifications/cancelled":
             self._forget(param_of(message, "requestId"))
 
-    def received(self, message: Any) -> bool:
+    def received(self, item: SessionMessage) -> bool:
         """Look at a message from the server, mend it, and say whether the SDK should have it."""
+        message: Any = item.message
         self._watch.heard_at = monotonic()
         method = getattr(message, "method", None)
         if method is not None:
@@ -338,10 +298,15 @@ class _Traffic:
         asked = self._forget(message.id)
         mend = MENDERS.get(asked)
         result = getattr(message, "result", None)
-        if mend is not None and isinstance(result, dict):
-            mend(cast(JsonObject, result), self._watch)
-            if asked == "tools/list":
-                self.pieces.cut(cast(JsonObject, result))
+        if mend is None or not isinstance(result, dict):
+            return True
+        if kind := unknown_type_of(cast(JsonObject, result)):
+            why = f"it is of the type {kind}, which is not known here"
+            item.message = unreadable_answer(message.id, why).message
+            return True
+        mend(cast(JsonObject, result), self._watch)
+        if asked == "tools/list":
+            self.pieces.cut(cast(JsonObject, result))
         return True
 
     def _is_wanted(self, method: str, message: Any) -> bool:
@@ -359,6 +324,9 @@ class _Traffic:
             case "notifications/message":
                 self._watch.on_log(message.params or {})
                 return False
+            case "notifications/cancelled":
+                self.questions.is_over(param_of(message, "requestId"))
+                return True
             case "notifications/progress":
                 return self._is_progress_wanted(param_of(message, "progressToken"))
             case _:
