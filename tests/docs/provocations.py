@@ -27,6 +27,7 @@ from tests.support.authorization_server import go_there, protected_server
 from tests.support.canvas import make, play
 from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
+from tests.support.http_faults import endpoint_elsewhere
 from tests.support.mcp_servers import serving
 from tests.support.model_endpoint import (
     Step,
@@ -169,7 +170,8 @@ def _entry_problem(wrong: dict[str, Any]) -> str:
 def starting(folder: Path) -> Iterator[str]:
     """Servers that do not come up, all at once."""
     crash = "import sys; print('no licence found', file=sys.stderr); sys.exit(3)"
-    with _refusing_service() as url:
+    with _refusing_service() as url, fault_http() as elsewhere:
+        elsewhere.faults["GET"] = endpoint_elsewhere
         servers: dict[str, dict[str, Any]] = {
             "files": {"command": "npx", "args": ["-y", "x"], "env": {"PATH": str(folder)}},
             "notes": {"command": sys.executable, "args": ["-c", crash]},
@@ -179,6 +181,7 @@ def starting(folder: Path) -> Iterator[str]:
             "down": {"url": f"http://127.0.0.1:{free_port()}/mcp"},
             "closed": {"url": f"{url}/closed"},
             "moved": {"url": f"{url}/moved"},
+            "old": {"url": elsewhere.sse_url},
             "plain": {"url": f"{url}/mcp".replace("http:", "https:")},
         }
         with Bridge({"mcpServers": servers}) as made:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.fault_http import Hang, drop, first, refuse
+from tests.support.http_faults import endpoint_elsewhere
 from xai_mcp_agent import SourceFailed
 
 from .fault import Call, Fault
@@ -55,11 +56,6 @@ def moved(handler: Any, message: Any) -> None:
 def echo_the_token(handler: Any, _message: Any) -> None:
     """Say the secret again that came in a header."""
     handler.answer(403, handler.headers["authorization"].encode(), "text/plain")
-
-
-def endpoint_elsewhere(handler: Any, _message: Any) -> None:
-    """A stream of the older kind that leads to another server."""
-    handler._stream([b"event: endpoint\ndata: http://elsewhere.invalid/in\n\n"])
 
 
 def silent_once(peer: FaultHttp) -> None:

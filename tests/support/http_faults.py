@@ -123,6 +123,11 @@ def on_a_stream(answer: Fault) -> Fault:
     return poured(pieces, _STREAM)
 
 
+def endpoint_elsewhere(handler: Any, _message: Any) -> None:
+    """A stream of the older kind that leads to another server."""
+    handler._stream([b"event: endpoint\ndata: http://elsewhere.invalid/in\n\n"])
+
+
 class _Listener:
     """Takes down what a fault answers."""
 
