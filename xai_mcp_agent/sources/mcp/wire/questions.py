@@ -1,7 +1,8 @@
 """Pace of what a server asks: a flood of its questions does not hold up calls and their ends.
 
 The SDK takes each question in a task of its own, and its answers wait for each other among all else
-that is sent: behind twenty thousand of them no call leaves, and none is given up.
+that is sent: behind twenty thousand of them no call leaves, and none is given up. So they
+are let in as they are answered, and answers are sent one at a time (`streams.py`).
 """
 
 from __future__ import annotations

@@ -247,6 +247,7 @@ class _WatchedWrite(Wrapped):
         super().__init__(inner)
         self._traffic = traffic
         self._probe = probe
+        self._one_answer = anyio.Lock()
 
     async def send(self, item: SessionMessage) -> None:
         if self._traffic.pieces.are_there and self._traffic.pieces.has(item.message):
@@ -256,15 +257,23 @@ class _WatchedWrite(Wrapped):
             self._probe.sent(
                 getattr(item.message, "method", None), getattr(item.message, "id", None)
             )
+        if not hasattr(item.message, "method"):
+            await self._send_answer(item)
+            return
         try:
             await self._inner.send(item)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError) as cause:
-            if getattr(item.message, "id", None) is None or not hasattr(item.message, "method"):
+            if getattr(item.message, "id", None) is None:
                 raise  # the SDK expects these for all but requests
             raise NotDelivered from cause
+
+    async def _send_answer(self, item: SessionMessage) -> None:
+        try:
+            # Over HTTP all that is sent waits in one line: of answers one at a time stands in it.
+            async with self._one_answer:
+                await self._inner.send(item)
         finally:
-            if not hasattr(item.message, "method"):
-                self._traffic.questions.is_over(getattr(item.message, "id", None))
+            self._traffic.questions.is_over(getattr(item.message, "id", None))
 
 
 class _Traffic:
