@@ -24,6 +24,7 @@ from starlette.routing import Route
 
 from tests.support.asking_server import asking_entry, form
 from tests.support.authorization_server import go_there, protected_server
+from tests.support.callers import Answering, at_once
 from tests.support.canvas import make, play
 from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
@@ -280,6 +281,15 @@ def asked() -> Iterator[str]:
         waiting.set()
 
 
+def queued() -> Iterator[str]:
+    """A call that waits for one of another caller to end."""
+    with Bridge({"mcpServers": {"notes": asking_entry(mode="legacy")}}) as made:
+        made.connect(wait=True)
+        room = {"room": "it", "count": 2, "seconds": 1.5}
+        calls = [(Answering(name), "notes", "meet", room) for name in "ab"]
+        yield str(at_once(made, *calls, limits={1: 0.2})[1])
+
+
 # Nodes
 
 
@@ -412,6 +422,7 @@ def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     yield from calling()
     yield from changed()
     yield from asked()
+    yield from queued()
     yield from models()
     yield from without_answer()
     yield from offline()

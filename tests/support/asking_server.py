@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections import Counter, defaultdict
 from typing import Any
 
+import anyio
 import mcp.types as types
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.shared.exceptions import UrlElicitationRequiredError
+from mcp.shared.message import ServerMessageMetadata
 
 _MODERN = "2026"
 _REQUESTS: dict[str, Any] = {
@@ -43,9 +46,16 @@ def asking() -> MCPServer:
 
     @server.tool()
     async def ask(
-        method: str, ctx: Context, params: dict[str, Any] | None = None, rounds: int = 1
+        method: str,
+        ctx: Context,
+        params: dict[str, Any] | None = None,
+        rounds: int = 1,
+        says_whose: bool = False,
     ) -> types.CallToolResult | types.InputRequiredResult:
-        """Ask the client this, so many times one after the other; give back the last answer."""
+        """Ask the client this, so many times one after the other; give back the last answer.
+
+        `says_whose`: in the older era over HTTP, on the stream of this call.
+        """
         request_type, result_type = _REQUESTS[method]
         request = request_type.model_validate({"method": method, "params": params})
         if (ctx.protocol_version or "") >= _MODERN:
@@ -55,9 +65,23 @@ def asking() -> MCPServer:
                     request_state=str(done + 1), input_requests={"it": request}
                 )
             return _told((ctx.input_responses or {})["it"])
+        whose = ServerMessageMetadata(related_request_id=ctx.request_id) if says_whose else None
         for _ in range(rounds):
-            answer = await ctx.session.send_request(request, result_type)
+            answer = await ctx.session.send_request(request, result_type, metadata=whose)
         return _told(answer)
+
+    inside, full = Counter[str](), defaultdict[str, anyio.Event](anyio.Event)
+
+    @server.tool()
+    async def meet(room: str, count: int, seconds: float) -> bool:
+        """Wait in this room until so many calls are in it, or for so long; whether they were."""
+        inside[room] += 1
+        if inside[room] == count:
+            full[room].set()
+        with anyio.move_on_after(seconds):
+            await full[room].wait()
+        inside[room] -= 1
+        return full[room].is_set()
 
     @server.tool(title="Sign in first", icons=[ICON])
     async def locked() -> str:

@@ -21,11 +21,12 @@ from .wire.streams import METHOD_NOT_FOUND, NotDelivered
 from .wire.watch import NEXT_STEP, TROUBLE
 
 Verdict: TypeAlias = Literal[
-    "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
+    "queued", "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
 ]
-"""What became of a request. late: no answer in time. lost: the connection is over. unsent: over as
-well, and the request never arrived. broken: this answer is lost, the connection may be fine.
-unsendable: it cannot be JSON. refused: answered with an error. unreadable: the answer is no use."""
+"""What became of a request. queued: not sent, for its turn did not come in time. late: no answer in
+time. lost: the connection is over. unsent: over as well, and the request never arrived. broken:
+this answer is lost, the connection may be fine. unsendable: it cannot be JSON. refused: answered
+with an error. unreadable: the answer is no use."""
 
 # JSON-RPC codes of the SDK (mcp.types): also used by some servers for errors of their own.
 _CONNECTION_CLOSED = -32000
@@ -135,6 +136,8 @@ class Failures:
         """
         cause = root_cause(cause)
         match verdict:
+            case "queued":
+                return self._queued(link, what, seconds)
             case "late":
                 return self._late(link, what, seconds)
             case "lost":
@@ -155,6 +158,16 @@ class Failures:
             self._server,
             f"{what} gave no answer within {round(seconds, 2):g} s; the server was told to stop.",
             f"Raise `timeout` of {self._server!r} in the settings if it needs longer.",
+            link.stderr.tail(),
+        )
+
+    def _queued(self, link: Connection, what: str, seconds: float) -> ToolTimeout:
+        return ToolTimeout(
+            self._server,
+            f"{what} was not sent: for {round(seconds, 2):g} s the server was busy with calls of "
+            "others, and it would not say whose call a question belongs to.",
+            f"Raise `timeout` of {self._server!r} in the settings; or, if it never asks anything, "
+            'set "elicitation": "decline" and no "sampling", so that calls go at the same time.',
             link.stderr.tail(),
         )
 

@@ -131,7 +131,7 @@ class Content:
     async def read_resource(self, uri: str) -> list[ResourcePart]:
         """The contents of one resource."""
         ask = partial(self._requests.connected().read_resource, uri)
-        result = await self._requests.ask(f"reading {uri!r}", ask, self._requests.seconds)
+        result = await self._content(f"reading {uri!r}", ask)
         return [results.resource_part_of(x) for x in result.contents]
 
     async def list_prompts(self) -> list[Prompt]:
@@ -145,7 +145,7 @@ class Content:
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> list[PromptMessage]:
         """One prompt, filled in."""
         ask = partial(self._requests.connected().get_prompt, name, dict(arguments))
-        result = await self._requests.ask(f"the prompt {name!r}", ask, self._requests.seconds)
+        result = await self._content(f"the prompt {name!r}", ask)
         return [results.prompt_message_of(x) for x in result.messages]
 
     async def complete(
@@ -164,7 +164,7 @@ class Content:
         begun = {"name": argument, "value": value}
         ask = partial(client.complete, ref, begun, dict(given) or None)
         what = f"completing {argument!r} of {of!r}"
-        result = await self._requests.ask(what, ask, self._requests.seconds)
+        result = await self._content(what, ask)
         return results.completion_of(result.completion)
 
     async def ping(self) -> float:
@@ -180,3 +180,6 @@ class Content:
         started = monotonic()
         await self._requests.ask("ping", ask, self._requests.seconds)
         return monotonic() - started
+
+    async def _content(self, what: str, ask: Callable[[], Awaitable[T]]) -> T:
+        return await self._requests.ask(what, ask, self._requests.seconds, may_ask=True)

@@ -1,15 +1,10 @@
-"""Requests over one connection: their limits and failures, and the health of the connection.
-
-While the server waits for a person, the clocks of all requests stand still: over stdio nothing
-tells which request it asks for, and a server may do one thing at a time.
-"""
+"""Requests over one connection: how they fail, and the health of the connection."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from ...core.errors import SourceClosed, SourceError
+from ...core.errors import DefinitionChanged, SourceClosed, SourceError
 from ...core.host import Host
 from ...core.invocation import Caller
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
+from .pending import Pending, Waiting
 from .transport import Connection
 
 if TYPE_CHECKING:
@@ -44,9 +40,11 @@ T = TypeVar("T")
 class Requests:
     """What is asked over one connection. `client` is set by the session that serves it."""
 
-    def __init__(self, link: Connection, failures: Failures, on_over: Callable[[], None]) -> None:
+    def __init__(
+        self, link: Connection, failures: Failures, on_over: Callable[[], None], host: Host
+    ) -> None:
         self.client: Client | None = None
-        self.pending = Pending()
+        self.pending = Pending(link.settings, host)
         self.health = Health(link, self.pending, on_over)
         self._link = link
         self._failures = failures
@@ -86,25 +84,31 @@ class Requests:
         ask: Callable[[], Awaitable[T]],
         seconds: float,
         notes: list[str] | None = None,
+        *,
+        may_ask: bool = False,
     ) -> T:
         """Await an answer; anything that goes wrong becomes one of our errors.
 
         The SDK itself, and code that it runs for a server's odd answer, raises
         many types: all of them mean that this one request failed. The time in which the server
-        waits for a person is not counted. `notes` gets what there is to say about the answer.
+        waits for a person is not counted. `notes` gets what there is to say about the answer. With
+        `may_ask` the server may have a question because of it, and so it may have to wait its turn.
 
         Raises:
             SourceError: one of its kinds.
             InvalidArguments: what should be sent cannot be JSON.
+            DefinitionChanged: from `ask`.
         """
         started, said_before = monotonic(), self._link.stderr.count
+        waiting = Waiting(self._host, may_ask, [] if notes is None else notes)
+        era = self.client.protocol_version if self.client else ""
         try:
-            with self.pending.one(seconds, self._host) as waiting:
-                if notes is not None:
-                    waiting.notes = notes
+            async with self.pending.one(waiting, seconds, era):
                 return await ask()
+        except DefinitionChanged:
+            raise
         except Exception as cause:
-            verdict = verdict_on(cause, self._link)
+            verdict = verdict_on(cause, self._link) if waiting.is_sent else "queued"
             await self._draw_conclusions(verdict, started)
             raise self._failures.of_request(
                 verdict, cause, self._link, what, seconds, said_before
@@ -238,127 +242,3 @@ class Health:
             # It would not notice that its stdin closes either.
             self._link.stdio.in_a_hurry = True
             self.end()
-
-
-class Clock:
-    """A limit, as a scope that is cancelled when it is over; the scope's deadline may be moved."""
-
-    def __init__(self, seconds: float) -> None:
-        self.scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
-        self._left = inf
-
-    def pause(self) -> None:
-        """Stop its clock."""
-        self._left = self.scope.deadline - anyio.current_time()
-        self.scope.deadline = inf
-
-    def resume(self) -> None:
-        """Let its clock go on, unless another limit was set meanwhile."""
-        if self.scope.deadline == inf:
-            self.scope.deadline = anyio.current_time() + self._left
-
-
-class Waiting(Clock):
-    """One request. `notes` is what there is to say about how it was answered."""
-
-    def __init__(self, seconds: float, host: Host | None) -> None:
-        super().__init__(seconds)
-        self.host = host
-        self.notes: list[str] = []
-        self.samples = 0  # how often a model was asked because of it
-
-
-_current: ContextVar[Waiting | None] = ContextVar("request", default=None)
-
-
-class Pending:
-    """The requests of one connection that wait for their answers."""
-
-    def __init__(self) -> None:
-        self._waiting: dict[Waiting, None] = {}  # the one that began last is the last
-        self._clocks: dict[Clock, None] = {}  # theirs, and those of other limits
-        self._pauses = 0
-        self._all_done = anyio.Event()
-
-    @contextmanager
-    def one(self, seconds: float, host: Host | None = None) -> Generator[Waiting]:
-        """A request that is given so long; `host` is that of whoever makes it.
-
-        Raises:
-            TimeoutError: its time ran out.
-        """
-        waiting = Waiting(seconds, host)
-        self._waiting[waiting] = None
-        token = _current.set(waiting)
-        try:
-            with self._runs(waiting):
-                yield waiting
-        finally:
-            _current.reset(token)
-            del self._waiting[waiting]
-            if not self._waiting:
-                self._all_done.set()
-
-    @contextmanager
-    def limit(self, seconds: float) -> Generator[anyio.CancelScope]:
-        """A limit for something else than a request, whose clock stands still when theirs do.
-
-        Raises:
-            TimeoutError: its time ran out.
-        """
-        clock = Clock(seconds)
-        with self._runs(clock):
-            yield clock.scope
-
-    @contextmanager
-    def _runs(self, clock: Clock) -> Generator[None]:
-        self._clocks[clock] = None
-        if self._pauses:
-            clock.pause()
-        try:
-            with clock.scope:
-                yield
-        finally:
-            del self._clocks[clock]
-        if clock.scope.cancelled_caught:
-            raise TimeoutError
-
-    @contextmanager
-    def paused(self) -> Generator[None]:
-        """No time passes for any of them within the block."""
-        self._pauses += 1
-        if self._pauses == 1:
-            for clock in self._clocks:
-                clock.pause()
-        try:
-            yield
-        finally:
-            self._pauses -= 1
-            if not self._pauses:
-                for clock in self._clocks:
-                    clock.resume()
-
-    def asking(self) -> list[Waiting]:
-        """Those because of which the server may be asking, the one that began last at the end.
-
-        On 2026-07-28 that is known: the task that made the request asks for its server.
-        """
-        current = _current.get()
-        return [current] if current in self._waiting else list(self._waiting)
-
-    def hosts(self) -> list[Host]:
-        """Who made those, each once."""
-        return list(dict.fromkeys(x.host for x in self.asking() if x.host is not None))
-
-    def note(self, text: str) -> None:
-        """Something to say about each of those."""
-        for waiting in self.asking():
-            if text not in waiting.notes:
-                waiting.notes.append(text)
-
-    async def none(self, seconds: float) -> None:
-        """Wait until there are none, or for so long."""
-        self._all_done = anyio.Event()
-        with anyio.move_on_after(seconds):
-            if self._waiting:
-                await self._all_done.wait()

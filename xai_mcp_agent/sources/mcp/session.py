@@ -87,10 +87,10 @@ class McpSession:
         link.watch.on_list_changed = self._list_changed
         link.watch.on_resource_updated = updates.notice
         self._checks = ArgumentChecks()
-        self._requests = Requests(link, failures, listener.over)
+        self._requests = Requests(link, failures, listener.over, host)
         self._health = self._requests.health
         self.subscriptions = Subscriptions(link.settings.name, self._requests, updates)
-        self._asked = ClientCallbacks(link, self._requests.pending, host)
+        self._asked = ClientCallbacks(link, self._requests.pending)
         self._attempt: anyio.CancelScope | None = None
         # Two listings at the same time could end in the wrong order.
         self._one_listing = anyio.Lock()
@@ -191,6 +191,8 @@ class McpSession:
         meta = cast("RequestParamsMeta", dict(invocation.meta)) if invocation.meta else None
 
         async def ask() -> CallToolResult:
+            if invocation.check is not None:
+                invocation.check()  # here: it may be another version of the server, or late
             if self._asked.roots.told:
                 await self._asked.roots.tell_changes(client)
             try:
@@ -200,7 +202,7 @@ class McpSession:
                 await self._asked.questions.open_pages(refusal)
                 raise
 
-        answer = await requests.ask(f"the call of {tool!r}", ask, seconds, notes)
+        answer = await requests.ask(f"the call of {tool!r}", ask, seconds, notes, may_ask=True)
         return self._checked(tool, await results.read_result(answer, notes))
 
     def _new_client(self) -> Client:

@@ -150,18 +150,13 @@ class McpSource:
         limit = given or self._settings.call_timeout_seconds
         if (session := self.usable) is not None:
             try:
-                if invocation.check is not None:
-                    invocation.check()
                 return await session.call(invocation, limit)
             except NotSent as cause:
                 logger.info("Asking again over a new connection: %s", cause.problem)
         session = await self._usable_within(given, started, invocation.caller)
         if given:
             limit -= anyio.current_time() - started
-        limit = max(limit, _SHORTEST_CALL_SECONDS)
-        if invocation.check is not None:
-            invocation.check()  # the server of a new connection may be another version
-        return await session.call(invocation, limit)
+        return await session.call(invocation, max(limit, _SHORTEST_CALL_SECONDS))
 
     def features(self, caller: Caller) -> McpFeatures:
         """What the server offers beside its tools."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.host import Host
-from ..requests import Pending
+from ..pending import Pending
 from ..transport import Connection
 from .elicitation import Elicitation
 from .log import ServerLog
@@ -18,15 +17,15 @@ from .sampling import Sampling
 
 
 class ClientCallbacks:
-    """What one connection's server may ask; `host` answers where nobody makes a call."""
+    """What one connection's server may ask."""
 
-    def __init__(self, link: Connection, pending: Pending, host: Host) -> None:
+    def __init__(self, link: Connection, pending: Pending) -> None:
         self.roots = Roots(link.settings)
         self.log = ServerLog(link.settings, link.stderr)
         link.watch.on_log = self.log.take
         self._settings = link.settings
-        self.questions = Elicitation(link.settings, pending, host)
-        self._sampling = Sampling(link.settings, pending, host)
+        self.questions = Elicitation(link.settings, pending)
+        self._sampling = Sampling(link.settings, pending)
 
     def callbacks(self) -> dict[str, Any]:
         """The arguments with which the SDK's client is made."""

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from ....core.elicitation import Answer, Question, answer_with_defaults
-from ....core.host import Host
 from ....core.schemas import SchemaCheck
 from ....settings.server import ServerSettings
-from ..requests import Pending
+from ..pending import WHOSE_IS_IT, Pending
 from .log import logger_of
 
 if TYPE_CHECKING:
@@ -18,12 +17,11 @@ if TYPE_CHECKING:
 
 
 class Elicitation:
-    """The questions of one connection's server; `host` answers those that belong to no call."""
+    """The questions of one connection's server."""
 
-    def __init__(self, settings: ServerSettings, pending: Pending, host: Host) -> None:
+    def __init__(self, settings: ServerSettings, pending: Pending) -> None:
         self._settings = settings
         self._pending = pending
-        self._host = host
 
     async def answer(self, _context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         """The SDK's callback. Never raises: what goes wrong here is told to the server as no."""
@@ -58,14 +56,11 @@ class Elicitation:
     async def _answer(self, question: Question) -> Answer:
         if self._settings.elicitation == "defaults":
             return answer_with_defaults(question)
+        if (asker := self._pending.asker()) is None:
+            return Answer.cancelled(WHOSE_IS_IT)
         with anyio.move_on_after(question.limit_seconds):
-            return await self._asker().answer(question)
+            return await asker.answer(question)
         return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
-
-    def _asker(self) -> Host:
-        """Whoever makes the call, or one of those that wait now if that is not known."""
-        waiting = self._pending.hosts()
-        return waiting[-1] if waiting else self._host
 
     def _note(self, answer: Answer) -> None:
         what = "was declined" if answer.action == "decline" else "was not answered"

@@ -16,7 +16,7 @@ from ....core.sampling import (
 )
 from ....settings.server import ServerSettings
 from .. import results
-from ..requests import Pending
+from ..pending import WHOSE_IS_IT, Pending
 from .log import logger_of
 
 if TYPE_CHECKING:
@@ -28,12 +28,11 @@ _REJECTED = -1  # the protocol's code for a person's no
 
 
 class Sampling:
-    """The requests of one connection's server; `host` is asked where nobody makes a call."""
+    """The requests of one connection's server."""
 
-    def __init__(self, settings: ServerSettings, pending: Pending, host: Host) -> None:
+    def __init__(self, settings: ServerSettings, pending: Pending) -> None:
         self._settings = settings
         self._pending = pending
-        self._host = host
 
     def offered(self) -> dict[str, Any]:
         """The arguments of the SDK's client that offer it; none where it is not allowed."""
@@ -67,19 +66,15 @@ class Sampling:
 
     def _asker(self) -> Host:
         """Whoever makes the call; its model is that of nobody else."""
+        if (asker := self._pending.asker()) is None:
+            raise SamplingRefused(WHOSE_IS_IT)
         asking = self._pending.asking()
-        hosts = self._pending.hosts()
-        if len(hosts) > 1:
-            raise SamplingRefused(
-                "several agents call this server at once, and it does not say whose model it "
-                'wants. Set "mode": "auto" for it, or let one agent call it at a time'
-            )
         limit = self._settings.sampling_max_calls
         if asking:
             asking[-1].samples += 1
             if asking[-1].samples > limit:
                 raise SamplingRefused(f"one call may ask the model {limit} times at most")
-        return hosts[0] if hosts else self._host
+        return asker
 
     def _refused(self, reason: str) -> str:
         text = f"A request to the model was refused: {reason.rstrip('.')}."

@@ -1,0 +1,68 @@
+"""Several callers of one bridge, at the same time, each with a host of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+
+from xai_mcp_agent import Answer, Bridge, Question, SourceError
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.results import TextPart
+from xai_mcp_agent.core.sampling import SamplingMessage, SamplingReply, SamplingRequest
+
+_NO_LIMITS: Mapping[int, float] = {}
+
+
+class Answering:
+    """A host that answers in its own name, and keeps what it was asked."""
+
+    why_nobody = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.asked: list[str] = []
+
+    async def answer(self, question: Question) -> Answer:
+        """Its name as the colour."""
+        self.asked.append(question.message)
+        await anyio.sleep(0)
+        return Answer.accepted({"colour": self.name})
+
+    async def sample(self, request: SamplingRequest) -> SamplingReply:
+        """Its name."""
+        match request.messages:
+            case (SamplingMessage(_, (TextPart(text),)),):
+                self.asked.append(text)
+        await anyio.sleep(0)
+        return SamplingReply(self.name, "scripted")
+
+
+def at_once(
+    bridge: Bridge,
+    *calls: tuple[Any, str, str, dict[str, Any]],
+    limits: Mapping[int, float] = _NO_LIMITS,
+) -> list[Any]:
+    """Make calls (host, server, tool, arguments) at the same time; results, or errors."""
+
+    async def go(engine: Engine) -> list[Any]:
+        found: list[Any] = [None] * len(calls)
+
+        async def call(number: int) -> None:
+            host, server, tool, arguments = calls[number]
+            one = engine.for_caller(Caller("agent", f"agent{number}", host=host))
+            try:
+                found[number] = await one.call_tool(
+                    server, tool, arguments, timeout_seconds=limits.get(number)
+                )
+            except SourceError as error:
+                found[number] = error
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(len(calls)):
+                tasks.start_soon(call, number)
+        return found
+
+    return bridge.run(go)
