@@ -96,8 +96,11 @@ class AgentUseMCPTools(Component):
     """Gives an agent the tools of one MCP server.
 
     The server starts in the background while the workflow goes on. If it cannot be
-    used, the agent works without it and says so. Use one node for each server. If a
-    server asks something during a call, the run shows the question and waits for you.
+    used, the agent works without it and says so. If it is not ready 20 seconds after
+    AgentRun began, and another one is, the agent has its tools later in the run; with
+    MCPListTools before AgentRun the workflow waits for it. Use one node for each
+    server. If a server asks something during a call, the run shows the question and
+    waits for you.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.

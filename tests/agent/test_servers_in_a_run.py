@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.fault_server import entry
+from tests.support.journals import pids_in
+from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import UnknownServer
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
@@ -84,6 +88,64 @@ def test_a_bad_server_is_left_out_with_its_own_words_and_the_run_goes_on(
     assert "licence missing" in printed
     assert "exited with code 3" in printed
     assert "NO_SUCH_VARIABLE_HERE" in printed
+
+
+def held_back(until: Path, **options: Any) -> dict[str, Any]:
+    """A server that begins to start when this file is there."""
+    known = entry(**options)
+    command = shlex.join([str(known["command"]), *cast("list[str]", known["args"])])
+    wait = f"while [ ! -e {shlex.quote(str(until))} ]; do sleep 0.05; done; exec {command}"
+    return {"command": "/bin/sh", "args": ["-c", wait]}
+
+
+def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("xai_mcp_agent.canvas.agent_run.GRACE_SECONDS", 0)
+    go, journal = folder / "go", folder / "journal"
+    servers = json.loads((folder / "mcp_settings.json").read_text())["mcpServers"]
+    late = {f"late{n}": held_back(go, journal=str(journal)) for n in range(7)}
+    (folder / "mcp_settings.json").write_text(json.dumps({"mcpServers": {**servers, **late}}))
+
+    def step(body: dict[str, Any]) -> Step:
+        if {f"{name}_echo" for name in late} <= {*tool_names(body)}:
+            return says("All are here.")
+        go.touch()
+        wait_until(lambda: len(pids_in(journal)) == len(late), "the others have started")
+        return calls(("grow_shrink", {"name": "nothing"}))
+
+    ctx: dict[str, Any] = {}
+    for server in ("grow", *late):
+        use_server(ctx, server, None)
+    with model_endpoint(step) as endpoint:
+        init_agent(
+            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
+            toolbelt_spec=make_toolbelt(ctx, None), max_thoughts=500,
+        )  # fmt: skip
+        outcome = CanvasRun()
+        run_agent(ctx, "a", "Go.", outcome=outcome)
+        assert tool_names(endpoint.requests[0].body) == ["grow_grow", "grow_shrink"]
+        assert outcome.answer == "All are here."
+        run_agent(ctx, "a", "Go.", outcome=CanvasRun())
+    printed = " ".join(capsys.readouterr().out.split())
+    told = "not ready yet, used as soon as they are: late0, late1, late2, late3, late4 and 2 more"
+    assert printed.count(told) == printed.count("not ready yet") == 1
+
+
+def test_a_server_that_is_the_only_one_is_waited_for_to_its_own_limit(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("xai_mcp_agent.canvas.agent_run.GRACE_SECONDS", 0)
+    ctx: dict[str, Any] = {}
+    for server in ("bad", "grow"):
+        use_server(ctx, server, None)
+    with model_endpoint([says("done")]) as endpoint:
+        init_agent(
+            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
+            toolbelt_spec=make_toolbelt(ctx, None),
+        )  # fmt: skip
+        run_agent(ctx, "a", "Go.", outcome=CanvasRun())
+    assert tool_names(endpoint.requests[0].body) == ["grow_grow", "grow_shrink"]
 
 
 def test_an_unknown_server_is_told_at_the_node_with_the_nearest_names(folder: Path):

@@ -37,6 +37,7 @@ from ..sources.mcp.auth.token_store import Access
 from ..sources.mcp.server_features.subscriptions import UpdateListeners
 from ..sources.pool import SourcePool
 from ..sources.registry import SourceContext, make_source
+from ..sources.starts import StartQueue
 from .calls import CallPipeline
 from .flush import HistoryFlush
 
@@ -66,6 +67,7 @@ class Engine:
         self.catalog = Catalog(recorder)
         self.decisions = Decisions(recorder, self.catalog, recorder.mask)
         self.pool = SourcePool(self._make_source, _Observers(recorder, self.catalog))
+        self._starts = StartQueue()
         self.definitions = Definitions()
         self.calls = CallPipeline(self.decisions, recorder, self._current, self.is_pinned)
         # By server: who listens for changes goes on doing so when it was closed and is used again.
@@ -322,7 +324,7 @@ class Engine:
             )
         updates = self._updates.setdefault(name, UpdateListeners())
         access = self.signing_in.get(name, self.access)
-        context = SourceContext(self.recorder.mask, self._host, updates, access)
+        context = SourceContext(self.recorder.mask, self._host, updates, access, self._starts)
         return make_source(settings, context)
 
 

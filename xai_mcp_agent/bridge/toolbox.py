@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 
 import anyio
 
@@ -20,7 +21,7 @@ from ..agent.toolsets import (
     Toolset,
     Wrapper,
 )
-from ..core.errors import DefinitionChanged, XaiMcpError
+from ..core.errors import DefinitionChanged, SourceFailed, XaiMcpError
 from ..core.invocation import ToolInvocation
 from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
@@ -33,6 +34,11 @@ logger = logging.getLogger(__name__)
 # hangs does not cost its whole limit again. One that failed at once may have been mended since, and
 # is waited for as at first.
 _SLOW_SECONDS, _SECOND_CHANCE_SECONDS = 2.0, 1.0
+GRACE_SECONDS = 20.0
+"""An agent that can use one of its servers waits so long for the others: as long as a first start
+with a download takes, or that of many servers on few cores."""
+_LATE = "it is not ready yet; its tools come as soon as it is."
+_MOST_NAMES = 5
 _CHANGED = (
     "The tool {!r} was not called: the server {!r} has changed its definition, and a person has to "
     "accept that first. Go on without it, or say that you need it."
@@ -41,10 +47,14 @@ _CHANGED = (
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a server could not be used when an agent waited for it, and whether that took long."""
+    """Why a server could not be used when an agent waited for it, and whether that took long.
+
+    `is_late`: the agent did not wait to the end.
+    """
 
     reason: XaiMcpError
     was_slow: bool
+    is_late: bool = False
 
 
 class SourceToolset(Toolset):
@@ -63,26 +73,55 @@ class SourceToolset(Toolset):
         self._listed: list[tuple[Tool, ...]] = []
         self._tools: Sequence[Tool] = ()
 
-    async def connect(self, tell: Callable[[tuple[str, ...]], None]) -> dict[str, XaiMcpError]:
-        """Wait for all sources at once, each to its own limit; the failed ones with the reason.
+    async def connect(
+        self, tell: Callable[[tuple[str, ...]], None], grace_seconds: float = inf
+    ) -> tuple[str, ...]:
+        """Wait for all sources at once, each to its own limit; what is left out, and why.
 
-        One that took long to fail before gets a moment only, and joins when it is ready. `tell` is
+        Once one can be used, the others are waited for until `grace_seconds` are over. Those, and
+        such as took long to fail before, join when they are ready. `tell` is
         given the names of those still missing, at first and whenever there are fewer.
         """
-        waiting = list(self._sources)
+        async with anyio.create_task_group() as reading:
+            # Also what was decided about tools without a source of their own.
+            reading.start_soon(self._engine.decisions.read, ("", *self._sources))
+            for name in await self._not_ready_within(grace_seconds, tell):
+                self._failed[name] = Failure(SourceFailed(name, _LATE), True, is_late=True)
+        return self._told()
+
+    async def _not_ready_within(
+        self, grace_seconds: float, tell: Callable[[tuple[str, ...]], None]
+    ) -> Sequence[str]:
+        missing, started = list(self._sources), anyio.current_time()
 
         async def connect(name: str) -> None:
             await self._connect(name)
-            waiting.remove(name)
-            tell(tuple(waiting))
+            missing.remove(name)
+            tell(tuple(missing))
+            if name not in self._failed:
+                enough.deadline = started + grace_seconds
 
-        tell(tuple(waiting))
-        async with anyio.create_task_group() as connecting:
-            # Also what was decided about tools without a source of their own.
-            connecting.start_soon(self._engine.decisions.read, ("", *self._sources))
-            for name in self._sources:
-                connecting.start_soon(connect, name)
-        return self._left_out()
+        tell(tuple(missing))
+        with anyio.CancelScope() as enough:
+            async with anyio.create_task_group() as connecting:
+                for name in self._sources:
+                    connecting.start_soon(connect, name)
+        tell(())
+        return missing
+
+    def _told(self) -> tuple[str, ...]:
+        """A line for each that cannot be used, and one for all that may be soon."""
+        for name in self._late():
+            status = self._engine.pool.statuses().get(name)
+            if status is not None and status.error:  # known since it was waited for
+                why = SourceFailed(name, status.error, status.next_step, status.stderr_tail)
+                self._failed[name] = Failure(why, was_slow=True)
+        late, left_out = self._late(), self._left_out()
+        lines = tuple(str(why) for name, why in left_out.items() if name not in late)
+        return (*lines, _all_late(late)) if late else lines
+
+    def _late(self) -> list[str]:
+        return [x for x in self._sources if x in self._failed and self._failed[x].is_late]
 
     async def tools(self) -> Sequence[Tool]:
         """Those that exist now. Listings whose time is over are made anew first."""
@@ -135,6 +174,12 @@ class SourceToolset(Toolset):
         if any(catalog.named(source, x) is not None for x in (own_name, shown_name)):
             return True
         return own_name != shown_name and not catalog.tools(source)
+
+
+def _all_late(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    shown = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return f"not ready yet, used as soon as they are: {shown}"
 
 
 class RecordedToolset(Wrapper):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from math import inf
 from typing import Any, TypeVar
 
 from ..agent.calls import Answered, CallRunner
@@ -18,7 +19,7 @@ from ..agent.models.base import Model, Usage
 from ..agent.results import ResultPages
 from ..agent.toolsets import AgentTools
 from ..bridge.engine import Engine
-from ..bridge.toolbox import Failure, SourceToolset, agent_tools
+from ..bridge.toolbox import GRACE_SECONDS, Failure, SourceToolset, agent_tools
 from ..console.console import Console
 from ..console.text import short_arguments
 from ..core.invocation import Caller
@@ -280,16 +281,19 @@ async def _go(
     workflow: _Workflow, agent: Mapping[str, Any], run: AgentRun, model: Model, engine: Engine
 ) -> RunFinished:
     try:
-        tools, pages, left_out = await _usable_tools(workflow, agent, engine)
+        tools, pages, left_out = await _usable_tools(workflow, agent, engine, GRACE_SECONDS)
         return await run.go(tools, pages, left_out)
     finally:
         await model.aclose()
 
 
 async def _usable_tools(
-    workflow: _Workflow, agent: Mapping[str, Any], engine: Engine
+    workflow: _Workflow, agent: Mapping[str, Any], engine: Engine, grace_seconds: float = inf
 ) -> tuple[AgentTools, ResultPages, tuple[str, ...]]:
-    """The agent's tools, as far as its servers can be used, and what is left out and why."""
+    """The agent's tools, as far as its servers can be used, and what is left out and why.
+
+    Once one can be used, the others are waited for until `grace_seconds` are over.
+    """
 
     async def run_drawn(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
         return await workflow.run_nodes(lambda: tool.call(workflow.ctx, arguments))
@@ -299,5 +303,4 @@ async def _usable_tools(
     drawn = DrawnToolset(drawn_tools(agent.get("agent_toolbelt") or {}), run_drawn)
     sources = SourceToolset(engine, sources_in(agent), workflow.failed)
     tools, pages = agent_tools(engine, [*remembering, drawn, sources], tell=workflow.tell)
-    failed = await sources.connect(workflow.show_waiting)
-    return tools, pages, tuple(str(x) for x in failed.values())
+    return tools, pages, await sources.connect(workflow.show_waiting, grace_seconds)

@@ -13,6 +13,7 @@ from ..settings.server import ServerSettings
 from .base import Source
 from .mcp.auth.token_store import Access
 from .mcp.server_features.subscriptions import UpdateListeners
+from .starts import StartQueue
 
 
 @dataclass(frozen=True)
@@ -20,13 +21,15 @@ class SourceContext:
     """What a bridge lends to a source that it makes.
 
     `mask` hides what is secret; `host` answers what the source asks where whoever makes the call
-    does not; `updates` are those who listen for changes; `access` is how we get access.
+    does not; `updates` are those who listen for changes; `access` is how we get access; in `starts`
+    it waits for its turn.
     """
 
     mask: Callable[[str], str]
     host: Host
     updates: UpdateListeners
     access: Access | None
+    starts: StartQueue
 
 
 def make_source(settings: SourceSettings, context: SourceContext) -> Source:
@@ -40,7 +43,9 @@ def make_source(settings: SourceSettings, context: SourceContext) -> Source:
 def _mcp(settings: ServerSettings, context: SourceContext) -> Source:
     from .mcp.source import McpSource
 
-    return McpSource(settings, context.mask, context.host, context.updates, context.access)
+    return McpSource(
+        settings, context.mask, context.host, context.updates, context.starts, context.access
+    )
 
 
 def _functions(settings: FunctionSettings, context: SourceContext) -> Source:

@@ -23,6 +23,7 @@ from ...core.host import Host
 from ...core.invocation import PROGRAM, Caller, ToolInvocation
 from ...core.results import ToolResult
 from ...settings.server import ServerSettings
+from ..starts import Start, StartQueue
 from . import sdk
 from .auth.token_store import Access
 from .failures import Failures, LastingFailure, NotSent
@@ -65,6 +66,7 @@ class McpSource:
         mask: Callable[[str], str],
         host: Host,
         updates: UpdateListeners,
+        starts: StartQueue,
         access: Access | None = None,
     ) -> None:
         self.updates = updates
@@ -81,6 +83,8 @@ class McpSource:
         self._era = self._server = ""
         self._stopping = anyio.Event()
         self._verdict = _Verdict()
+        self._starts = starts
+        self._start = self._new_start()
 
     @property
     def name(self) -> str:
@@ -133,6 +137,7 @@ class McpSource:
         """Ask the owner task to close and end."""
         self._stopping.set()
         self._verdict.wanted.set()
+        self._start.end()
         if self._session:
             self._session.close()
 
@@ -214,14 +219,25 @@ class McpSource:
             ) from cause
 
     async def _heal_until_stopped(self, observer: Observer) -> None:
-        while not self._stopping.is_set():
+        while await self._has_its_turn():
             started = anyio.current_time()
             error = await self._attempt(observer)
+            self._start.end()
             held = anyio.current_time() - started > _STABLE_SECONDS
             self._tries = 1 if held else self._tries + 1
             if isinstance(error, LastingFailure):
                 self._tries = max(self._tries, _MAX_TRIES_IN_A_ROW)
             await self._pause()
+
+    async def _has_its_turn(self) -> bool:
+        """Wait for it, where a start takes much of this machine; whether it is to start at all."""
+        self._start = self._new_start()
+        if self._settings.transport == "stdio" and not self._stopping.is_set():
+            await self._start.turn()
+        return not self._stopping.is_set()
+
+    def _new_start(self) -> Start:
+        return Start(self._starts, lambda: self._verdict.wanted.is_set())
 
     async def _attempt(self, observer: Observer) -> SourceError | None:
         """One session from start to end; why it ended. A failed start is told to those who wait."""
@@ -286,6 +302,7 @@ class McpSource:
             eras.remember_older(self._settings)
         self._error = None
         self._state = "ready"
+        self._start.end()
         self._tell(session)
 
     def became_unusable(self) -> None:

@@ -1,0 +1,103 @@
+"""Many servers started together: few at a time, first those that somebody waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.support.bridges import bridge_with, status_of, wait_for_state
+from tests.support.fault_server import entry
+from tests.support.journals import pids_in
+from tests.support.watchdog import ends_within
+from xai_mcp_agent import ToolResult
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.sources import starts
+
+_SERVERS = 8
+_AT_ONCE = 2
+
+
+@pytest.fixture(autouse=True)
+def few_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two starts at a time, however slow the machine is just now."""
+    monkeypatch.setattr(starts, "_FOR_EACH_CORE", _AT_ONCE)
+    monkeypatch.setattr(starts.os, "cpu_count", lambda: 1)
+    monkeypatch.setattr(starts, "_SLOW_SECONDS", 60.0)
+
+
+def many(journal: Path, **options: Any) -> dict[str, Any]:
+    """Servers that write into one journal."""
+    return {f"s{n}": entry(journal=str(journal), **options) for n in range(_SERVERS)}
+
+
+def marks(journal: Path) -> Iterator[str]:
+    """`start` or `tools/list` for each of those that happened, in their order."""
+    for line in journal.read_text(encoding="utf-8").splitlines():
+        if (word := line.split()[0]) in ("start", "tools/list"):
+            yield word
+
+
+def test_only_so_many_start_at_a_time(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    with bridge_with(**many(journal)) as bridge:
+        bridge.connect(wait=True)
+        assert {x.state for x in bridge.servers()} == {"ready"}
+    starting, most = 0, 0
+    for mark in marks(journal):
+        starting += 1 if mark == "start" else -1
+        most = max(most, starting)
+    assert most <= _AT_ONCE
+
+
+def test_what_is_called_starts_before_what_is_only_started(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    hanging = {f"hang{n}": entry(hang=True) for n in range(_AT_ONCE)}
+    called = entry(journal=str(journal))
+
+    async def call_behind_all(engine: Engine) -> ToolResult:
+        results: list[ToolResult] = []
+
+        async def call() -> None:
+            results.append(await engine.call_tool("called", "pid"))
+
+        await engine.start([*hanging, *many(journal), "called"])
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await anyio.wait_all_tasks_blocked()
+            for name in hanging:
+                await engine.disconnect(name)
+        return results[0]
+
+    with bridge_with(**hanging, **many(journal), called=called) as bridge:
+        pid = int(bridge.run(call_behind_all).text)
+        assert pid in pids_in(journal)[:_AT_ONCE]
+
+
+def test_one_that_takes_long_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starts, "_SLOW_SECONDS", 0.1)
+    hanging = {f"hang{n}": entry(hang=True) for n in range(2 * _AT_ONCE)}
+    with bridge_with(**hanging, last=entry()) as bridge:
+        bridge.connect()
+        wait_for_state(bridge, "last", "ready")
+        assert {status_of(bridge, name).state for name in hanging} == {"connecting"}
+
+
+def test_one_that_is_closed_before_its_turn_never_starts_and_can_be_used_again(
+    tmp_path: Path,
+) -> None:
+    journal = tmp_path / "journal"
+    hanging = {f"hang{n}": entry(hang=True) for n in range(_AT_ONCE)}
+    with bridge_with(**hanging, late=entry(journal=str(journal))) as bridge:
+        bridge.connect()
+        with ends_within(5):
+            bridge.disconnect("late")
+        assert pids_in(journal) == []
+        for name in hanging:
+            bridge.disconnect(name)
+        assert bridge.call_tool("late", "echo", {"text": "here"}).text == "here"
