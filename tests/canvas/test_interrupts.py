@@ -30,6 +30,15 @@ _FIRST_SECONDS = 3.0
 _END_SECONDS = 20.0  # what hangs does so for ever; machines are busy
 _FEW_LINES = 4
 _LOADED = "loaded"
+_A_CLASS = """
+import signal
+import xai_mcp_agent.canvas
+class Part:
+    def __set_name__(self, *_):
+        signal.raise_signal(signal.SIGINT)
+class Whole:
+    part = Part()
+"""
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="it has other signals"),
@@ -93,3 +102,17 @@ def test_an_interrupt_at_any_moment_ends_a_run_and_is_told_in_a_few_lines(script
             assert errors.rstrip().endswith("KeyboardInterrupt"), f"at {seconds:.3f} s: {errors}"
             assert len(errors.strip().splitlines()) <= _FEW_LINES, f"at {seconds:.3f} s: {errors}"
             assert f"Interrupted in {script.name}, line " in errors
+
+
+def test_an_interrupt_in_the_middle_of_making_a_class_is_told_as_one(tmp_path: Path):
+    """Python makes a RuntimeError of it, which an import in the main thread may end with."""
+    script = tmp_path / "classes.py"
+    script.write_text(_A_CLASS, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, script.name], cwd=tmp_path, env=child_environment(tmp_path),
+        capture_output=True, text=True, timeout=_END_SECONDS,
+    )  # fmt: skip
+    assert done.returncode == -signal.SIGINT
+    assert done.stderr.split("\n")[1:] == [
+        "Interrupted in classes.py, line 7; what it had started is ended.", "KeyboardInterrupt", "",
+    ]  # fmt: skip

@@ -25,7 +25,7 @@ def tell_interrupts_in_few_words() -> None:
 
 
 def _show(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
-    if not issubclass(kind, KeyboardInterrupt):
+    if not _is_interrupt(error):
         sys.__excepthook__(kind, error, where)
         return
     _interrupted.set()
@@ -34,8 +34,16 @@ def _show(kind: type[BaseException], error: BaseException, where: TracebackType 
     if sys.stderr is not None:  # pyright: ignore[reportUnnecessaryComparison] - as in pythonw
         place = _place(where)
         print(
-            f"\nInterrupted{place}; what it had started is ended.\n{kind.__name__}", file=sys.stderr
+            f"\nInterrupted{place}; what it had started is ended.\nKeyboardInterrupt",
+            file=sys.stderr,
         )
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether it is one, or what Python makes of one where a class is made."""
+    while isinstance(error, RuntimeError):
+        error = error.__cause__
+    return isinstance(error, KeyboardInterrupt)
 
 
 def _stay_interrupted() -> None:

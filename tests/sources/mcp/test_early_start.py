@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fault_server import entry
+from tests.support.journals import none_runs
 from tests.support.processes import is_running, wait_until
 from xai_mcp_agent import settings_from
 from xai_mcp_agent.sources.mcp.stdio.process import INHERITED
@@ -35,6 +36,26 @@ with Bridge({"mcpServers": {"it": json.loads(sys.argv[1])}}) as bridge:
     assert bridge.servers()[0].state in ("idle", "closed"), bridge.servers()
     print(bridge.call_tool("it", "echo", {"text": "again"}).text)
 """
+# An import that never ends stands for one that takes long.
+STUCK = """
+import importlib.util, json, sys, threading
+from xai_mcp_agent import Bridge
+begun = threading.Event()
+class Stuck:
+    def find_spec(self, name, *_):
+        if name == "mcp":
+            return importlib.util.spec_from_loader(name, self)
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        begun.set()
+        threading.Event().wait()
+sys.meta_path.insert(0, Stuck())
+with Bridge({"mcpServers": {"it": json.loads(sys.argv[1])}}) as bridge:
+    bridge.connect("it")
+    assert begun.wait(30)
+print("ended")
+"""
 
 
 def in_a_fresh_process(code: str, server: dict[str, object]) -> str:
@@ -51,6 +72,12 @@ def test_a_server_that_is_started_before_the_sdk_is_there_is_the_one_that_is_cal
     journal = tmp_path / "journal"
     assert in_a_fresh_process(CALL, entry(journal=str(journal))) == "hello"
     assert journal.read_text(encoding="utf-8").count("start ") == 1
+
+
+def test_nobody_waits_for_the_import_of_the_sdk_when_all_ends(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    assert in_a_fresh_process(STUCK, entry(journal=str(journal))) == "ended"
+    assert none_runs(journal)
 
 
 def test_a_server_that_is_closed_while_the_sdk_comes_is_not_left_and_can_be_used_again() -> None:

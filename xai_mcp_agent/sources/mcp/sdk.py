@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
+from concurrent.futures import Future
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-import anyio.to_thread
+import anyio
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -19,9 +21,32 @@ is_loaded = threading.Event()
 """Set once in a process."""
 
 
-async def load() -> None:
-    """Import what sessions need, in a thread: other servers are being served."""
-    await anyio.to_thread.run_sync(_import_libraries)
+async def load(given_up: anyio.Event) -> None:
+    """Import what sessions need, in a thread: other servers are being served.
+
+    Nobody waits for it any more once it is `given_up`, nor does Python when it ends.
+    """
+    imported = Future[None]()
+    imported.set_running_or_notify_cancel()  # who stops waiting does not stop it
+    threading.Thread(target=_load, args=(imported,), name="xai-mcp-import", daemon=True).start()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_cancel_when, given_up, tasks.cancel_scope)
+        await asyncio.wrap_future(imported)
+        tasks.cancel_scope.cancel()
+
+
+async def _cancel_when(event: anyio.Event, scope: anyio.CancelScope) -> None:
+    await event.wait()
+    scope.cancel()
+
+
+def _load(imported: Future[None]) -> None:
+    try:
+        _import_libraries()
+    except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+        imported.set_exception(error)
+    else:
+        imported.set_result(None)
 
 
 def _import_libraries() -> None:

@@ -272,7 +272,7 @@ class McpSource:
         try:
             if not sdk.is_loaded.is_set():
                 await link.start_early()  # it gets going meanwhile; both take about a second
-                await sdk.load()
+                await sdk.load(self._stopping)
             if self._stopping.is_set():
                 return None, None
             await session.serve(seconds)
