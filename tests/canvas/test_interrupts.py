@@ -39,6 +39,14 @@ class Part:
 class Whole:
     part = Part()
 """
+_AN_END = """
+import signal, threading
+import xai_mcp_agent.canvas
+class Part:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+Part(); threading.Event().wait(30)
+"""
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="it has other signals"),
@@ -104,15 +112,18 @@ def test_an_interrupt_at_any_moment_ends_a_run_and_is_told_in_a_few_lines(script
             assert f"Interrupted in {script.name}, line " in errors
 
 
-def test_an_interrupt_in_the_middle_of_making_a_class_is_told_as_one(tmp_path: Path):
-    """Python makes a RuntimeError of it, which an import in the main thread may end with."""
-    script = tmp_path / "classes.py"
-    script.write_text(_A_CLASS, encoding="utf-8")
+@pytest.mark.parametrize("code", [_A_CLASS, _AN_END], ids=["made", "deleted"])
+def test_an_interrupt_is_told_as_one_where_python_makes_something_else_of_it(
+    tmp_path: Path, code: str
+):
+    """A RuntimeError while a class is made, a remark while an object goes."""
+    script = tmp_path / "odd.py"
+    script.write_text(code, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, script.name], cwd=tmp_path, env=child_environment(tmp_path),
         capture_output=True, text=True, timeout=_END_SECONDS,
     )  # fmt: skip
     assert done.returncode == -signal.SIGINT
     assert done.stderr.split("\n")[1:] == [
-        "Interrupted in classes.py, line 7; what it had started is ended.", "KeyboardInterrupt", "",
+        "Interrupted in odd.py, line 7; what it had started is ended.", "KeyboardInterrupt", "",
     ]  # fmt: skip

@@ -6,6 +6,8 @@ The status stays Python's own, that of a process ended by SIGINT: 130 in a shell
 from __future__ import annotations
 
 import atexit
+import os
+import signal
 import sys
 import threading
 import traceback
@@ -15,12 +17,13 @@ from pathlib import Path
 from types import TracebackType
 
 _interrupted = threading.Event()
+_MOMENT_SECONDS = 0.01
 
 
 def tell_interrupts_in_few_words() -> None:
     """From now on, unless somebody else shows errors in this process, or a person types into it."""
     if sys.excepthook is sys.__excepthook__ and not hasattr(sys, "ps1"):
-        sys.excepthook = _show
+        sys.excepthook, sys.unraisablehook = _show, _raise_again
         atexit.register(_stay_interrupted)  # before others do: what comes first is done last
 
 
@@ -37,6 +40,17 @@ def _show(kind: type[BaseException], error: BaseException, where: TracebackType 
             f"\nInterrupted{place}; what it had started is ended.\nKeyboardInterrupt",
             file=sys.stderr,
         )
+
+
+def _raise_again(lost: sys.UnraisableHookArgs) -> None:
+    """An interrupt in the middle of `__del__` is lost: Python lets nothing out of there."""
+    if issubclass(lost.exc_type, KeyboardInterrupt):
+        # In a moment: raised from here it would be lost as well.
+        again = threading.Timer(_MOMENT_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(lost)
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
