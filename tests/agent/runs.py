@@ -49,6 +49,7 @@ def go(
     async def play(engine: Engine) -> tuple[RunState, RunFinished | None]:
         model = model_for("openai", "m", base_url=endpoint.base_url)
         state = start if isinstance(start, RunState) else None
+        await engine.decisions.read([""])
         tools, pages = agent_tools(engine, [DrawnToolset(drawn, call)], state=state)
         run = AgentRun(AgentSpec("a", model, **spec), start, emit, selector=selector)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -609,3 +610,20 @@ def test_a_service_that_refuses_what_it_added_itself_is_asked_without_it(rules: 
     run = play([rules.calls(SUMS[0]), refusal, says("3."), says("x")])
     assert run.outcome.answer == "3."
     assert [rules.field in json.dumps(x["messages"]) for x in run.bodies] == [False, True, False]
+
+
+def test_a_long_result_of_one_node_is_read_on_by_the_next():
+    """And the port has all of it; a conversation without it has no tool to read it with."""
+    ctx, long = new_ctx(), "".join(f"line {n}\n" for n in range(8_000))
+    define_tool(ctx, None, "much", "Gives much.", lambda *_: long)
+    init_agent(ctx, "a", toolbelt_spec=make_toolbelt(ctx, None))
+    first = run_tool(ctx, "a", "much", "", [{"role": "user", "content": "Hi."}])
+    assert first.answer == long
+    shown = first.conversation[-1]["content"]
+    named = re.search(r'\{"result_id": "[^"]+", "start": (\d+)\}', shown)
+    assert named is not None
+    start = int(named[1])
+    second = run_tool(ctx, "a", "read_result", named[0], first.conversation)
+    assert second.answer.startswith(long[start : start + 1000])
+    answer = run_tool(ctx, "a", "read_result", named[0], None).answer
+    assert answer.startswith("ERROR: There is no tool 'read_result'")

@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 
 from tests.catalog.test_catalog import lists, tool
-from xai_mcp_agent import Tool, ToolResult
+from xai_mcp_agent import Tool, ToolKey, ToolResult
 from xai_mcp_agent.agent.toolsets import (
     AgentTools,
     CombinedToolset,
@@ -144,7 +144,10 @@ async def test_what_is_switched_off_is_left_out_and_named_when_it_is_asked_for()
     off = {"x"}
 
     def wrap(renamed: RenamedToolset) -> Toolset:
-        return EnabledToolset(renamed, lambda key: key.name not in off, "{} is off.")
+        def why_off(key: ToolKey) -> str:
+            return "{} is off." if key.name in off else ""
+
+        return EnabledToolset(renamed, why_off, lambda: len(off))
 
     tools = tools_of(Given(tool("a", "x"), tool("a", "y")), wrap=wrap)
     assert await names_of(tools) == ["a_y"]
@@ -158,7 +161,10 @@ async def test_a_pinned_tool_is_shown_as_it_was_accepted_or_not_at_all():
     accepted = {"x": tool("a", "x", "As accepted."), "y": None}
 
     def wrap(renamed: RenamedToolset) -> Toolset:
-        return PinnedToolset(renamed, lambda k: k.name in accepted, lambda x: accepted[x.name])
+        def as_accepted(tool: Tool) -> Tool | None:
+            return accepted[tool.name]
+
+        return PinnedToolset(renamed, lambda k: k.name in accepted, as_accepted, lambda: 0)
 
     given = Given(tool("a", "x", "New."), tool("a", "y"), tool("a", "z", "New."))
     available = await tools_of(given, wrap=wrap).available()
@@ -187,3 +193,27 @@ async def test_an_unknown_name_is_answered_in_few_words_whatever_there_is():
     assert "Did you mean 'catalog_zebra_00017'" in tools.why_not("catalog_zebra_00017x")
     assert len(tools.why_not("qqq")) < 2_000
     assert tools.why_not("qqq").startswith("There is no tool 'qqq'.")
+
+
+async def test_what_is_left_out_is_worked_out_anew_only_where_something_changed():
+    """With thousands of tools that would cost more than all the rest of a turn."""
+    asked, version = list[str](), 0
+
+    def why_off(key: ToolKey) -> str:
+        asked.append(key.name)
+        return ""
+
+    def as_accepted(tool: Tool) -> Tool:
+        asked.append(tool.name)
+        return tool
+
+    def wrap(renamed: RenamedToolset) -> Toolset:
+        enabled = EnabledToolset(renamed, why_off, lambda: version)
+        return PinnedToolset(enabled, lambda _: True, as_accepted, lambda: version)
+
+    tools = tools_of(Given(tool("a", "x")), wrap=wrap)
+    assert await tools.available() is await tools.available()
+    assert asked == ["x", "x"]
+    version = 1
+    await tools.available()
+    assert asked == ["x"] * 4

@@ -22,15 +22,19 @@ from tests.support.fault_server import entry
 from tests.support.watchdog import ends_within
 from xai_mcp_agent import (
     AioBridge,
+    BadSetting,
     Bridge,
     InvalidArguments,
     SettingsError,
     SourceClosed,
     SourceFailed,
+    ToolKey,
     ToolTimeout,
     UnknownServer,
 )
 from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.toolbox import SourceToolset
+from xai_mcp_agent.core.names import ShownNames
 
 
 @pytest.fixture(scope="module")
@@ -284,3 +288,34 @@ def test_a_fork_of_the_process_is_told_that_the_bridge_is_not_its_own(bridge: Br
     assert os.read(read, 1000).decode() == "This bridge is closed; open a new one."
     os.close(read)
     assert bridge.call_tool("a", "echo", {"text": "the parent's is open"}).text
+
+
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf")])
+def test_a_limit_that_is_none_is_an_error_of_our_own(limit: float):
+    with bridge_with(one=entry(tools=[])) as bridge:
+        with pytest.raises(BadSetting, match=r"`timeout_seconds` is .* Give a number above 0"):
+            bridge.call_tool("one", "echo", timeout_seconds=limit)
+        with pytest.raises(BadSetting, match="`limit` is -3"):
+            bridge.history(limit=-3)
+
+
+def test_arguments_that_are_no_dict_are_wrong_arguments():
+    with bridge_with(one=entry()) as bridge:
+        given: Any = "text"
+        with pytest.raises(InvalidArguments, match="a dict with the arguments by name, not 'text'"):
+            bridge.call_tool("one", "echo", given)
+
+
+async def _why_not(engine: Engine, *names: str) -> list[str]:
+    tools = SourceToolset(engine, ["my server", "git", "git_hub"], {})
+    await tools.connect(lambda _: None)
+    return [tools.why_not(x) for x in names]
+
+
+def test_of_several_servers_that_failed_the_one_is_blamed_whose_tool_it_is():
+    broken = {"command": "/no/such/thing"}
+    with bridge_with(**{"my server": broken, "git": broken, "git_hub": broken}) as bridge:
+        shown = ShownNames().show(ToolKey("mcp", "my server", "do"))
+        found = bridge.run(_why_not, "git_hub_search", "git_log", shown)
+    for said, source in zip(found, ("git_hub", "git", "my server"), strict=True):
+        assert f"cannot be used now. {source}: " in said

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from tests.support.histories import place_of
 from xai_mcp_agent import Tool, ToolKey, settings_from
+from xai_mcp_agent.catalog import records as tool_records
 from xai_mcp_agent.catalog.catalog import Catalog, CatalogChanged
 from xai_mcp_agent.catalog.entry import CatalogEntry
 from xai_mcp_agent.core.events import (
@@ -362,3 +363,21 @@ def happens(one: Process, connected: set[str], source: str, what: str, tools: Of
             one.switch("c", source, on=what == "on")
         case _:
             one.accept("c", tools.get("c", "old"), source)
+
+
+async def test_of_tools_that_come_and_go_for_days_only_so_much_is_kept(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """What is decided of them is."""
+    monkeypatch.setattr(tool_records, "_MOST_GONE", 2)
+    async with process() as one:
+        one.connects({"t0": "", "off": ""})
+        one.switch("off", on=False)
+        for n in range(1, 6):
+            one.catalog.digest(tool(f"t{n}"))
+            one.lists({f"t{n}": ""})
+            await one.written()
+        kept = [x.key.name for x in one.catalog.entries("a")]
+        assert sorted(kept) == ["off", "t3", "t4", "t5"]
+        assert not one.entry("off").is_enabled
+        assert len(one.catalog._digests) <= 1  # pyright: ignore[reportPrivateUsage]

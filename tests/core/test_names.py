@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent import ToolKey
-from xai_mcp_agent.core.names import MAX_SHOWN_NAME, ShownNames, did_you_mean, nearest
+from xai_mcp_agent.core.names import (
+    MAX_SHOWN_NAME,
+    ShownNames,
+    did_you_mean,
+    may_be_of,
+    nearest,
+)
 
 PROVIDER_SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
@@ -87,3 +94,9 @@ def test_any_name_may_be_asked_for(name: str, known: list[str]):
     found = nearest(name, known)
     assert len(found) <= 3
     assert set(found) <= set(known)
+
+
+@pytest.mark.parametrize("source", ["git", "my server", "_x", "m\u00fcll!", "a" * 70])
+def test_a_name_that_is_shown_may_be_of_its_source(source: str):
+    assert may_be_of(ShownNames().show(ToolKey("mcp", source, "do it")), source)
+    assert not may_be_of("other_do", source)

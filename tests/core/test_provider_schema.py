@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any
 
 import jsonschema_rs
@@ -195,3 +196,18 @@ def test_a_description_has_nothing_in_it_that_nobody_sees_and_an_end():
     shown = function_description("word " * 40_000)
     assert len(shown) == 20_000
     assert shown.endswith(" ... (cut)")
+
+
+@pytest.mark.parametrize("pattern", ["[[a-z]+", "[a--b]", "[]a&&b]", r"\d[a||b]"])
+def test_a_pattern_that_python_warns_of_is_left_out(pattern: str):
+    """Engines differ in what it means, and nobody reads a warning of a stranger's pattern."""
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "pattern" not in function_parameters(schema)["properties"]["a"]
+
+
+@pytest.mark.parametrize("pattern", [r"^\[[a-z]+\]$", "[a-z]--x", r"[\[a]", "[^[]"])
+def test_a_pattern_with_brackets_in_it_is_kept(pattern: str):
+    schema = {"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}}
+    assert function_parameters(schema)["properties"]["a"]["pattern"] == pattern

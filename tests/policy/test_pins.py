@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -347,3 +349,37 @@ def test_a_secret_in_a_definition_is_not_shown_with_its_change(
         assert secret not in str(refused.value)
         assert other not in str(refused.value)
         assert refused.value.lines
+
+
+def test_a_pinned_call_waits_for_the_history_no_longer_than_its_own_limit(
+    use_settings: UseSettings, monkeypatch: pytest.MonkeyPatch
+):
+    """Otherwise the lock of another program would hold it up, and be the reason that is told."""
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    file = use_settings(grow=growing(pin=True))
+    with Bridge.open(file) as bridge:
+        bridge.call_tool("grow", "shrink", {"name": "none"})
+        place = bridge.store().place
+    with closing(sqlite3.connect(place, isolation_level=None)) as other:
+        other.execute("PRAGMA journal_mode=DELETE")
+        other.execute("BEGIN EXCLUSIVE")
+        with Bridge.open(file) as bridge:
+            bridge.list_tools("grow")
+            with pytest.raises(AcceptanceUnknown, match="it does not answer"):
+                bridge.call_tool("grow", "shrink", {"name": "none"}, timeout_seconds=0.5)
+
+
+def test_all_that_has_changed_can_be_accepted_by_a_process_that_did_not_list_it(
+    use_settings: UseSettings, tmp_path: Path
+):
+    functions = tmp_path / "functions.py"
+    functions.write_text("def which() -> str:\n    '''One.'''\n    return 'x'\n")
+    file = use_settings()
+    written = {"mcpServers": {}, "functions": {"fn": {"file": str(functions), "pin": True}}}
+    file.write_text(json.dumps(written))
+    with Bridge.open(file) as bridge:
+        bridge.call_tool("fn", "which")
+    functions.write_text("def which() -> str:\n    '''Another.'''\n    return 'x'\n")
+    with Bridge.open(file) as bridge:
+        assert [(x.tool, x.is_new) for x in bridge.accept("fn")] == [("which", True)]
+        assert bridge.call_tool("fn", "which").text == "x"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -200,3 +201,46 @@ def test_it_stays_off_where_the_history_can_be_read_and_not_written(
         with agent(ctx) as endpoint:
             run(ctx)
     assert list(offered(endpoint)) == ["shop_ask"]
+
+
+@contextmanager
+def held(settings: Path, *statements: str) -> Iterator[None]:
+    """With `pay` switched off, while another program holds the database so."""
+    with Bridge.open(settings) as bridge:
+        bridge.disable("shop", "pay")
+        file = Path(bridge.store().place)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        for statement in statements:
+            other.execute(statement)
+        yield
+
+
+def test_it_stays_off_while_another_program_writes_for_long(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The writer waits for its turn; the file can be read meanwhile."""
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with held(settings, "BEGIN IMMEDIATE"), agent(ctx) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]
+
+
+def test_nothing_is_offered_while_nobody_can_say_what_was_switched_off(
+    settings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """A decision of a person holds; who runs the agent is told why it has no tools."""
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
+    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
+    ctx: dict[str, Any] = {}
+    lock = ("PRAGMA journal_mode=DELETE", "BEGIN EXCLUSIVE")
+    with held(settings, *lock):
+        use_server(ctx, "shop", None)
+        with agent(ctx, calls(("shop_ask", {}))) as endpoint:
+            run(ctx)
+    assert "tools" not in endpoint.requests[0].body
+    assert "it cannot be looked up whether a person has switched it off" in told(endpoint)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "left out, because it cannot be looked up which tools a person has" in printed

@@ -6,6 +6,7 @@ Who decided it: design.md section 1, secrets are never shown.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,3 +90,19 @@ def test_a_word_of_the_environment_is_no_secret(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("DESKTOP_SESSION", "ubuntu")
     text = "The key: ubuntu is a system, its session opens with a password."
     assert Redactor([])(text) == text
+
+
+def test_of_a_long_value_only_so_much_is_looked_at_as_is_kept() -> None:
+    """The loop waits meanwhile. No secret is cut in half."""
+    looked_at = list[int]()
+
+    class Long(list[str]):
+        def __iter__(self) -> Iterator[str]:
+            for n in range(50_000):
+                looked_at.append(n)
+                yield f"{'x' * (n % 200)}a secret that is known"
+
+    shown = Redactor([Secrets(["a secret that is known"])], guesses=True).short([Long()])
+    assert len(looked_at) < 1_000
+    assert "secret" not in shown
+    assert shown.endswith("...")

@@ -287,3 +287,11 @@ def test_reading_settings_does_not_wait_for_heavy_libraries() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="only POSIX has such folders")
+def test_a_parent_that_everybody_may_empty_too_is_passed_over(tmp_path: Path) -> None:
+    file = write(tmp_path / "shared")
+    (tmp_path / "shared" / "mine").mkdir()
+    (tmp_path / "shared").chmod(0o777)
+    assert find_settings(tmp_path / "shared" / "mine", {}) != file

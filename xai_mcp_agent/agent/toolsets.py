@@ -140,32 +140,36 @@ class RenamedToolset(Wrapper):
 
 
 class EnabledToolset(Wrapper):
-    """Leaves out what a person switched off, and tells a model so that asks for it."""
+    """Leaves out what a person switched off, and tells a model so that asks for it.
+
+    `why_off` says why a tool is left out, with a place for its name.
+    """
 
     def __init__(
-        self, inner: RenamedToolset, is_enabled: Callable[[ToolKey], bool], told: str
+        self,
+        inner: RenamedToolset,
+        why_off: Callable[[ToolKey], str],
+        version: Callable[[], object],
     ) -> None:
         super().__init__(inner)
         self._shown_name = inner.shown_name
-        self._is_enabled = is_enabled
-        self._told = told
-        self._off: set[ToolKey] = set()
-        self._tools: Sequence[Tool] = ()
+        self._why_off = why_off
+        self._off: dict[ToolKey, str] = {}
+        self._filtered = _Filtered(self._filter, version)
 
     async def tools(self) -> Sequence[Tool]:
         """Those that are not switched off."""
-        tools = await self._inner.tools()
-        self._off = {x.key for x in tools if not self._is_enabled(x.key)}
-        if self._off:
-            tools = _same(tuple(x for x in tools if x.key not in self._off), self._tools)
-        self._tools = tools
-        return tools
+        return self._filtered.of(await self._inner.tools())
 
     def why_not(self, name: str) -> str:
         """That it is switched off, if it is."""
-        if any(name in (x.name, self._shown_name(x)) for x in self._off):
-            return self._told.format(name)
-        return super().why_not(name)
+        off = self._off.items()
+        found = (why for x, why in off if name in (x.name, self._shown_name(x)))
+        return next(found, "").format(name) or super().why_not(name)
+
+    def _filter(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        self._off = {x.key: why for x in tools if (why := self._why_off(x.key))}
+        return tuple(x for x in tools if x.key not in self._off) if self._off else tools
 
 
 class PinnedToolset(Wrapper):
@@ -176,21 +180,23 @@ class PinnedToolset(Wrapper):
         inner: Toolset,
         is_pinned: Callable[[ToolKey], bool],
         as_accepted: Callable[[Tool], Tool | None],
+        version: Callable[[], object],
     ) -> None:
         super().__init__(inner)
         self._is_pinned = is_pinned
         self._as_accepted = as_accepted
-        self._tools: Sequence[Tool] = ()
+        self._filtered = _Filtered(self._filter, version)
 
     async def tools(self) -> Sequence[Tool]:
         """With the definitions that were accepted; without those of which they are not known."""
-        tools = await self._inner.tools()
+        return self._filtered.of(await self._inner.tools())
+
+    def _filter(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         pinned = {x.key: self._as_accepted(x) for x in tools if self._is_pinned(x.key)}
-        if pinned:
-            accepted = (pinned.get(x.key, x) for x in tools)
-            tools = _same(tuple(x for x in accepted if x is not None), self._tools)
-        self._tools = tools
-        return tools
+        if not pinned:
+            return tools
+        accepted = (pinned.get(x.key, x) for x in tools)
+        return tuple(x for x in accepted if x is not None)
 
 
 @dataclass(frozen=True)
@@ -280,6 +286,25 @@ class AgentTools:
         return self._toolset.why_not(name) or self._available.unknown(name)
 
 
-def _same(tools: tuple[Tool, ...], before: Sequence[Tool]) -> Sequence[Tool]:
-    """The former object, if it is equal. Tools are compared by identity first, so this is quick."""
-    return before if tools == before else tools
+class _Filtered:
+    """Tools made of others, anew only when those are, or the `version` of what decides about them.
+
+    Then too the same object as before, if it is equal: tools are compared by identity first.
+    """
+
+    def __init__(
+        self, make: Callable[[Sequence[Tool]], Sequence[Tool]], version: Callable[[], object]
+    ) -> None:
+        self._make = make
+        self._version = version
+        self._given: tuple[Sequence[Tool], object] | None = None
+        self._tools: Sequence[Tool] = ()
+
+    def of(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        version = self._version()
+        if self._given is None or self._given[0] is not tools or self._given[1] != version:
+            made = self._make(tools)
+            if made is tools or made != self._tools:
+                self._tools = made
+            self._given = tools, version
+        return self._tools

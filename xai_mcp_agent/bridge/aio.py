@@ -20,12 +20,12 @@ from ..core.tools import JsonObject, Tool
 from ..history.place import StoreStatus
 from ..policy.decisions import Choice
 from ..settings.models import Settings
-from ..sources.base import LISTS, Completed, OnUpdate
+from ..sources.base import LISTS, Completed
 from . import auth, decisions, history
 from .engine import Engine
 from .history import At
 from .portal import Portal
-from .subscription import AioNews, AioSubscription, OnChange
+from .subscription import AioNews, AioSubscription, News, OnChange
 
 if TYPE_CHECKING:
     from ..history.diff.changes import ToolChanged, Version
@@ -156,7 +156,9 @@ class AioBridge:
 
         Raises:
             UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
+            BadSetting: the same; the limit is none.
             DefinitionChanged: the same; the tool is pinned and is not what was accepted.
+            AcceptanceUnknown: the same; it is pinned, and nobody can say what was accepted.
             SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
         """
         return await self.run(
@@ -312,12 +314,12 @@ class AioBridge:
     ) -> AioSubscription:
         """See `Bridge.subscribe`; `on_updated` is called on your loop."""
         news = AioNews(on_updated)
-        return AioSubscription(news, await listen(self, news.tell, server, uri))
+        return AioSubscription(news, await listen(self, news, server, uri))
 
     async def watch(self, server: str, on_changed: OnChange | None = None) -> AioSubscription:
         """See `Bridge.watch`; `on_changed` is called on your loop."""
         news = AioNews(on_changed)
-        return AioSubscription(news, await listen(self, news.tell, server, *LISTS))
+        return AioSubscription(news, await listen(self, news, server, *LISTS))
 
     async def run(self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
         """For our own parts: an engine's coroutine method, run on the bridge's loop."""
@@ -325,14 +327,16 @@ class AioBridge:
 
 
 async def listen(
-    bridge: AioBridge, tell: OnUpdate, server: str, *whats: str
+    bridge: AioBridge, news: News | AioNews, server: str, *whats: str
 ) -> Callable[[], Coroutine[Any, Any, None]]:
-    """Have `tell` called on the bridge's loop when these change; what is given ends that."""
-    await bridge.run(Engine.subscribe, server, whats, tell)
+    """Have it told on the bridge's loop when these change; what is given ends that."""
+    await bridge.run(Engine.subscribe, server, whats, news.tell)
+    bridge.engine.at_end[id(news)] = news.close
 
     async def leave() -> None:
+        bridge.engine.at_end.pop(id(news), None)
         with suppress(RuntimeError):  # the bridge is closed, and with it all of this
-            await bridge.run(Engine.unsubscribe, server, whats, tell)
+            await bridge.run(Engine.unsubscribe, server, whats, news.tell)
 
     return leave
 

@@ -186,7 +186,7 @@ class Bridge:
 
     def _subscription(self, news: News, server: str, *whats: str) -> Subscription:
         portal = self.aio.portal
-        end = portal.call(listen, self.aio, news.tell, server, *whats)
+        end = portal.call(listen, self.aio, news, server, *whats)
 
         def leave() -> None:
             if portal.is_open:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from ..core.errors import DefinitionChanged, InvalidArguments, SourceError, ToolDisabled
 from ..core.invocation import Caller, ToolInvocation
+from ..core.limits import left_of
 from ..core.results import ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..core.tools import JsonObject, Tool, ToolKey
@@ -23,10 +24,6 @@ Step: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolInvocation]]
 Perform: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolResult]]
 """Makes a call that every step let through."""
 
-Limit: TypeAlias = Callable[[ToolInvocation, ToolResult], ToolResult]
-"""What of a result goes on to the caller."""
-
-SWITCHED_OFF = "The tool {!r} cannot be used: a person has switched it off. Do without it."
 _CANCELLED = "It was cancelled."
 _NO_WORDS = "It failed, and did not say why."
 
@@ -35,8 +32,8 @@ class CallPipeline:
     """Used on the bridge's loop.
 
     The steps: enabled, current, pinned, arguments, then the `policy` (approvals, rules), then the
-    call itself, which is recorded, then `limits` on its result. `current` gives a tool as its
-    source lists it now; `is_pinned` says which tools are held to what was accepted.
+    call itself, which is recorded. `current` gives a tool as its source lists it now; `is_pinned`
+    says which tools are held to what was accepted.
     """
 
     def __init__(
@@ -47,7 +44,6 @@ class CallPipeline:
         is_pinned: Callable[[ToolKey, Caller], bool],
     ) -> None:
         self.policy: list[Step] = []
-        self.limits: list[Limit] = []
         self._decisions = decisions
         self._recorder = recorder
         self._current = current
@@ -62,16 +58,13 @@ class CallPipeline:
         """
         for step in (self._enabled, self._pinned, self._fitting, *self.policy):
             invocation = await step(invocation)
-        result = await self._recorded(invocation, perform)
-        for limit in self.limits:
-            result = limit(invocation, result)
-        return result
+        return await self._recorded(invocation, perform)
 
     async def _enabled(self, invocation: ToolInvocation) -> ToolInvocation:
         """What a person switched off is off for agents; who calls by hand knows what they do."""
         is_agent = invocation.caller.kind == "agent"
-        if is_agent and not self._decisions.is_enabled(invocation.tool.key):
-            raise ToolDisabled(SWITCHED_OFF.format(invocation.name))
+        if is_agent and (why := self._decisions.why_off(invocation.tool.key)):
+            raise ToolDisabled(why.format(invocation.name))
         return invocation
 
     async def _pinned(self, invocation: ToolInvocation) -> ToolInvocation:
@@ -79,9 +72,11 @@ class CallPipeline:
         as_read, invocation = invocation.tool, await self._current(invocation)
         if not self._is_pinned(invocation.tool.key, invocation.caller):
             return invocation
-        listed = invocation.tool
-        await self._decisions.hold(listed, as_read)
-        return replace(invocation, check=partial(self._decisions.check, listed))
+        listed, limit, started = invocation.tool, invocation.timeout_seconds, time.monotonic()
+        await self._decisions.hold(listed, as_read, limit)
+        limit = left_of(limit, time.monotonic() - started)
+        check = partial(self._decisions.check, listed)
+        return replace(invocation, check=check, timeout_seconds=limit)
 
     async def _fitting(self, invocation: ToolInvocation) -> ToolInvocation:
         """The arguments as they are sent: as given, or without nulls that mean "not given".
@@ -89,8 +84,9 @@ class CallPipeline:
         Checking them here saves a round trip to the server.
         """
         tool, given = invocation.tool, invocation.arguments
-        problems = _not_json(given) or self._problems(tool, given)
-        if problems and None in given.values():
+        is_no_object = _not_an_object(given)
+        problems = is_no_object or _not_json(given) or self._problems(tool, given)
+        if problems and not is_no_object and None in given.values():
             given = without_idle_nulls(given, tool.input_schema)
             problems = self._problems(tool, given) and problems
         if problems:
@@ -122,6 +118,11 @@ class CallPipeline:
 
     def _problems(self, tool: Tool, arguments: JsonObject) -> list[str]:
         return self._checks.problems(tool.key, tool.input_schema, arguments)
+
+
+def _not_an_object(arguments: object) -> list[str]:
+    is_one = isinstance(arguments, dict)
+    return [] if is_one else [f"a dict with the arguments by name, not {arguments!r:.100}"]
 
 
 def _not_json(arguments: JsonObject) -> list[str]:

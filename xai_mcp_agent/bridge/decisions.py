@@ -24,10 +24,6 @@ from .history import ANSWER_SECONDS, answer, written
 if TYPE_CHECKING:
     from ..history.store import Store
 
-CANVAS_NAME = NAMELESS[STATIC]
-"""What people call the canvas as a source, unless a server is called so."""
-
-
 Decide: TypeAlias = Callable[[Engine, str, Sequence[str]], Awaitable[list[Choice]]]
 
 
@@ -65,8 +61,9 @@ async def accept(engine: Engine, server: str, tools: Sequence[str] = ()) -> list
     known = await _known(engine, server)
     names = list(dict.fromkeys(tools)) or known.changed()
     await known.find(names)
-    if not all(map(known.is_news, names)):
+    if not names or not all(map(known.is_news, names)):
         await known.ask_server()
+        names = names or known.changed()
     listed = await known.listed(names)
     return [known.accept(name, listed) for name in names]
 

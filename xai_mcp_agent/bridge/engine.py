@@ -24,6 +24,7 @@ from ..core.events import Observer, SourceEvent, SourceStatus
 from ..core.host import Host
 from ..core.invocation import PROGRAM, Caller, ToolInvocation
 from ..core.kinds import MCP, kind_named
+from ..core.limits import checked_limit, left_of
 from ..core.names import nearest
 from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
@@ -43,7 +44,6 @@ from .flush import HistoryFlush
 
 # At the end, for what is not yet in the history.
 _WRITE_SECONDS = 3.0
-_SHORTEST_CALL_SECONDS = 0.1
 
 
 class Engine:
@@ -72,6 +72,7 @@ class Engine:
         self.calls = CallPipeline(self.decisions, recorder, self._current, self.is_pinned)
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self._updates: dict[str, UpdateListeners] = {}
+        self.at_end: dict[int, Callable[[], None]] = {}  # told that nothing more will happen
 
     def for_caller(self, caller: Caller) -> Engine:
         """The same engine, for what this caller does."""
@@ -84,6 +85,8 @@ class Engine:
         try:
             await self.pool.serve(ready, stop)
         finally:
+            for tell in tuple(self.at_end.values()):
+                tell()
             # Nobody else is on the loop any more, and Python may refuse new threads by now.
             self.recorder.close(_WRITE_SECONDS)
 
@@ -159,12 +162,14 @@ class Engine:
 
         Raises:
             UnknownTool: the server does not offer it.
+            BadSetting: the limit is none.
         """
+        timeout_seconds = checked_limit(timeout_seconds)
         source, arguments, started = self.pool.start(server), arguments or {}, anyio.current_time()
         listed = self.catalog.named(server, tool) if source.state == "ready" else None
         if listed is None:
             listed = await self._listed(source, tool, timeout_seconds, self.caller)
-            timeout_seconds = _left(timeout_seconds, started)
+            timeout_seconds = left_of(timeout_seconds, anyio.current_time() - started)
         call = ToolInvocation(
             listed, arguments, self.caller, "", timeout_seconds, on_progress, meta
         )
@@ -195,17 +200,13 @@ class Engine:
         if listed is None or self.is_pinned(tool.key, invocation.caller):
             started = anyio.current_time()
             listed = await self._listed(source, tool.name, limit, invocation.caller)
-            limit = _left(limit, started)
+            limit = left_of(limit, anyio.current_time() - started)
         if listed is tool and limit == invocation.timeout_seconds:
             return invocation
         return replace(invocation, tool=listed, timeout_seconds=limit)
 
-    async def seed(self, tools: Iterable[Tool]) -> None:
-        """Write down that these tools are there from the start."""
-        self.record_static(tools)
-
     def record_static(self, tools: Iterable[Tool]) -> None:
-        """The same, where there is nothing to wait for."""
+        """Write down that these tools are there from the start."""
         for kind, found in groupby(sorted(tools, key=_kind), key=_kind):
             self.recorder.seeded(kind_named(kind), found)
 
@@ -337,11 +338,6 @@ class _Observers:
     def notice(self, event: SourceEvent) -> None:
         for observer in self._observers:
             observer.notice(event)
-
-
-def _left(limit: float | None, started: float) -> float | None:
-    """What is left of a call's limit; at least enough to ask at all."""
-    return limit and max(limit - (anyio.current_time() - started), _SHORTEST_CALL_SECONDS)
 
 
 def _kind(tool: Tool) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import anyio
 
-from ..core.errors import StoreFailed
+from ..core.errors import BadSetting, StoreFailed
 from ..core.tools import Tool
 from ..history.place import StoreStatus
 from .engine import Engine
@@ -84,6 +84,8 @@ async def events(
     limit: int | None,
 ) -> list[Event]:
     """See `Bridge.history`."""
+    if limit is not None and limit < 0:
+        raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
     return await answer(engine, partial(_events, server, tool, zoned(since), limit))
 
 
@@ -175,7 +177,7 @@ def _versions(server: str, tool: str, store: Store) -> list[Version]:
 
 
 def when(at: At) -> When:
-    """The point of the history as `catalog.asking.past` has it. Loads SQLAlchemy."""
+    """The point of the history as `history.queries` has it. Loads SQLAlchemy."""
     from ..history.queries import When
 
     return When(time=zoned(at)) if isinstance(at, datetime) else When(position=at)

@@ -23,9 +23,9 @@ from ..agent.toolsets import (
 )
 from ..core.errors import DefinitionChanged, SourceFailed, XaiMcpError
 from ..core.invocation import ToolInvocation
+from ..core.names import may_be_of
 from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
-from .calls import SWITCHED_OFF
 from .engine import Engine
 
 logger = logging.getLogger(__name__)
@@ -39,6 +39,11 @@ GRACE_SECONDS = 20.0
 with a download takes, or that of many servers on few cores."""
 _LATE = "it is not ready yet; its tools come as soon as it is."
 _MOST_NAMES = 5
+_OWN = "drawn and built-in tools"
+_UNDECIDED = (
+    "{}: left out, because it cannot be looked up which tools a person has switched off. {}\n"
+    "  Next step: make the history readable (`xai-mcp-agent history` tells whether it is)."
+)
 _CHANGED = (
     "The tool {!r} was not called: the server {!r} has changed its definition, and a person has to "
     "accept that first. Go on without it, or say that you need it."
@@ -116,9 +121,11 @@ class SourceToolset(Toolset):
             if status is not None and status.error:  # known since it was waited for
                 why = SourceFailed(name, status.error, status.next_step, status.stderr_tail)
                 self._failed[name] = Failure(why, was_slow=True)
-        late, left_out = self._late(), self._left_out()
-        lines = tuple(str(why) for name, why in left_out.items() if name not in late)
-        return (*lines, _all_late(late)) if late else lines
+        late = self._late()
+        failed = {x: self._failed[x].reason for x in self._sources if x in self._failed}
+        left_out = {x: why for x, why in failed.items() if x not in late} | self._undecided()
+        lines = dict.fromkeys(str(why) for why in left_out.values())
+        return (*lines, _all_late(late)) if late else tuple(lines)
 
     def _late(self) -> list[str]:
         return [x for x in self._sources if x in self._failed and self._failed[x].is_late]
@@ -144,10 +151,13 @@ class SourceToolset(Toolset):
 
     def why_not(self, name: str) -> str:
         """That its source failed, or is not one of this agent's."""
-        for source, reason in self._left_out().items():
-            if name.startswith(f"{source}_") and not self._engine.catalog.tools(source):
-                return f"The tool {name!r} cannot be used now. {reason}"
-        for source in self._engine.settings.sources:
+        known = dict.fromkeys((*self._sources, *self._engine.settings.sources))
+        # The longest first: `git_hub_search` is no tool of `git`, if there is a `git_hub`.
+        for source in sorted(known, key=len, reverse=True):
+            if source in self._sources and may_be_of(name, source):
+                failure = None if self._engine.catalog.tools(source) else self._failed.get(source)
+                why = f"The tool {name!r} cannot be used now. "
+                return f"{why}{failure.reason}" if failure else ""
             if source not in self._sources and self._offers(source, name):
                 return (
                     f"The tool {name!r} belongs to the server {source!r}, which is not enabled "
@@ -155,8 +165,15 @@ class SourceToolset(Toolset):
                 )
         return ""
 
-    def _left_out(self) -> dict[str, XaiMcpError]:
-        return {x: self._failed[x].reason for x in self._sources if x in self._failed}
+    def _undecided(self) -> dict[str, XaiMcpError]:
+        """Those of which nobody can say what was switched off, all with the same reason."""
+        decisions = self._engine.decisions
+        unknown = [x for x in ("", *self._sources) if decisions.why_unknown(x)]
+        if not unknown:
+            return {}
+        named = ", ".join(x or _OWN for x in unknown)
+        why = _UNDECIDED.format(named, decisions.why_unknown(unknown[0]))
+        return dict.fromkeys(unknown, XaiMcpError(why))
 
     async def _connect(self, name: str) -> None:
         before, started = self._failed.get(name), anyio.current_time()
@@ -173,7 +190,7 @@ class SourceToolset(Toolset):
         catalog = self._engine.catalog
         if any(catalog.named(source, x) is not None for x in (own_name, shown_name)):
             return True
-        return own_name != shown_name and not catalog.tools(source)
+        return may_be_of(shown_name, source) and not catalog.tools(source)
 
 
 def _all_late(names: Sequence[str]) -> str:
@@ -232,27 +249,34 @@ def agent_tools(
     *,
     tell: Callable[[str], None] = logger.warning,
     state: RunState | None = None,
+    kept: Mapping[str, str] | None = None,
 ) -> tuple[AgentTools, ResultPages]:
     """The tools of an agent, and the pages that its run fills; `state`: of a run that goes on.
 
-    What people switched off is left out, what the engine's caller or the settings pin is shown as
+    `kept` are long results that its conversation brings along, by their ids.
+
+    What people switched off is left out, or may have, as long as nobody had `engine.decisions` read
+    for its sources; what the engine's caller or the settings pin is shown as
     it was accepted. Every call goes through the call pipeline.
     """
     decisions = engine.decisions
 
     def usable_name(key: ToolKey) -> str:
-        return tools.shown_name(key) if decisions.is_enabled(key) else ""
+        return "" if decisions.why_off(key) else tools.shown_name(key)
 
     def is_pinned(key: ToolKey) -> bool:
         return engine.is_pinned(key, engine.caller)
 
-    pages = ResultPages(usable_name, state and state.kept)
+    def version() -> object:
+        return decisions.version
+
+    pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
     combined = CombinedToolset(*parts, pages)
     engine.record_static(combined.known())
 
     def wrap(renamed: RenamedToolset) -> Toolset:
-        enabled = EnabledToolset(renamed, decisions.is_enabled, SWITCHED_OFF)
-        as_accepted = PinnedToolset(enabled, is_pinned, decisions.as_accepted)
+        enabled = EnabledToolset(renamed, decisions.why_off, version)
+        as_accepted = PinnedToolset(enabled, is_pinned, decisions.as_accepted, version)
         return CheckedToolset(RecordedToolset(as_accepted, engine), engine, tell)
 
     tools = AgentTools(combined, engine.definitions, wrap, state.names if state else ())

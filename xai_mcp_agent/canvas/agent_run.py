@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import inf
+from secrets import token_hex
 from typing import Any, TypeVar
 
 from ..agent.calls import Answered, CallRunner
@@ -30,6 +31,7 @@ from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import agent_in, learn_keys, spec_of
 from .drawn_tools import DrawnToolset
 from .interactive_host import InteractiveHost
+from .kept_results import keep, kept_for
 from .lease import busy
 from .nesting import nested
 from .ports import as_text, required
@@ -39,6 +41,8 @@ from .transcript import recorder
 from .workflow_thread import WorkflowThread
 
 T = TypeVar("T")
+
+_ID_BYTES = 6  # of a call by hand: a name that no model's call has
 
 
 @dataclass
@@ -99,10 +103,12 @@ def run_agent(
     def branch(do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
         # Copied here: on the loop a long conversation would hold up all others.
         outcome.follow(run)
+        keep(workflow.ctx, run.state.kept)
         do(event)
 
     run = AgentRun(spec, Conversation(outcome.conversation), emit, workflow.thread.caller)
     workflow.lend_model(agent, name, run.count)
+    workflow.kept = kept_for(ctx, outcome.conversation)
     go = partial(_go, workflow, agent, run, spec.model)
     try:
         with nested(name):
@@ -111,6 +117,7 @@ def run_agent(
         outcome.structured = finished.structured
     finally:
         outcome.follow(run)
+        keep(ctx, run.state.kept)
         ctx["last_answer"] = outcome.answer or None
 
 
@@ -155,7 +162,7 @@ def _set_ports(node: Any, outcome: CanvasRun) -> None:
 
 
 def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
-    """Call one tool of an agent's toolbelt, as if its model had asked; `answer` is its text.
+    """Call one tool of an agent's toolbelt, as if its model had asked; `answer` is all its text.
 
     Whatever goes wrong with the call is answered into the conversation.
 
@@ -174,20 +181,25 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
         workflow.show(event)
 
     async def go(engine: Engine) -> list[Answered]:
+        nonlocal texts
         tools, pages, _ = await _usable_tools(workflow, agent, engine)
         runner = CallRunner(tools, pages, emit, engine.caller)
         answers = await runner.answer_all([call], await tools.available(), "")
+        texts = pages.texts
         await emit(answers[0].event)
         return answers
 
     text = "" if arguments is None else as_text(arguments)
-    call = ToolCall(f"call_{len(said.messages) + 1}", tool, text)
+    call = ToolCall(f"call_{token_hex(_ID_BYTES)}", tool, text)
+    workflow.kept = kept_for(ctx, said.messages)
+    texts: Mapping[str, str] = {}
     answers = workflow.perform(go)
+    keep(ctx, texts)
     said = said.with_said(
         call_message("", [call], in_text=False),
         *result_messages([(x.call, x.text, x.is_error) for x in answers], in_text=False),
     )
-    return CanvasRun(said.messages, answers[0].text)
+    return CanvasRun(said.messages, texts.get(call.id, answers[0].text))
 
 
 def thought_of(event: ToolFinished) -> str:
@@ -221,6 +233,7 @@ class _Workflow:
         self.thread = WorkflowThread(console.tick)
         self._person = InteractiveHost(self.thread, console)
         self.failed: dict[str, Failure] = {}
+        self.kept: Mapping[str, str] = {}  # long results of nodes before
         self._console = console
         self._who = who
 
@@ -302,5 +315,6 @@ async def _usable_tools(
     remembering = [] if memory is None else [MemoryToolset(memory)]
     drawn = DrawnToolset(drawn_tools(agent.get("agent_toolbelt") or {}), run_drawn)
     sources = SourceToolset(engine, sources_in(agent), workflow.failed)
-    tools, pages = agent_tools(engine, [*remembering, drawn, sources], tell=workflow.tell)
+    parts = [*remembering, drawn, sources]
+    tools, pages = agent_tools(engine, parts, tell=workflow.tell, kept=workflow.kept)
     return tools, pages, await sources.connect(workflow.show_waiting, grace_seconds)

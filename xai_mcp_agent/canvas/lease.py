@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
 from ..bridge.toolbox import Failure
 from ..console.screen import warn_beside_runs
+from ..core.tools import Tool
 from ..settings.load import find_settings, load_settings
 from ..settings.models import Settings
 from .drawn_tools import drawn_in
@@ -106,9 +107,13 @@ def _hold_of(ctx: Any) -> BridgeLease:
         hold = ctx[_KEY] = _take_hold(came_back=came_back)
         # Before any server is started: what is drawn is there from the start.
         if drawn := drawn_in(ctx):
-            hold.bridge.run(Engine.seed, drawn)
+            hold.bridge.run(_record_drawn, drawn)
     hold.used, hold.spare = next(_uses), _SPARE_RUNS * hold.came_back
     return hold
+
+
+async def _record_drawn(engine: Engine, tools: Iterable[Tool]) -> None:
+    engine.record_static(tools)
 
 
 def _take_hold(*, came_back: bool) -> BridgeLease:

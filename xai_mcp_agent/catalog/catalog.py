@@ -80,22 +80,35 @@ class Catalog:
             self._records.definitions[definition.digest] = definition.definition
         self._tell([report.tool.source], is_new=self._records.decide(report))
 
-    async def read(self, sources: Iterable[str], seconds: float, *, whole: bool = False) -> None:
+    async def read(self, sources: Iterable[str], seconds: float, *, whole: bool = False) -> bool:
         """Know what was decided about the tools of these, by other processes too.
 
         `whole`: know all tools that they ever had, also where they were not connected here. Waits
-        so long at most, and not at all for a history that cannot be used.
+        so long at most, and not at all for a history that cannot be used. Whether it was in time.
         """
-        if self._feed:
-            answered = self._feed.ask(sources, whole=whole)
-            with anyio.move_on_after(seconds):
+        answered = self._feed.ask(sources, whole=whole) if self._feed else None
+        with anyio.move_on_after(seconds):
+            if answered is not None:
                 await answered.wait()
+        return answered is None or answered.is_set()
 
     def why_not_read(self, source: str) -> str | None:
         """Why it is not known what was decided about the tools of a source; None if it is."""
         if self._feed is None:
             return _NO_HISTORY
         return None if source in self._feed.known else self._feed.trouble
+
+    def why_unknown(self, source: str) -> str:
+        """The same of what was switched off; empty also where nothing was ever decided."""
+        if self._feed is None or self._feed.is_new or source in self._feed.known:
+            return ""
+        return self._feed.trouble
+
+    @property
+    def decided_version(self) -> object:
+        """Another one when what is decided, or known of that, may be different."""
+        known = (self._feed.is_new, len(self._feed.known)) if self._feed else ()
+        return self.version, len(self._records.definitions), known
 
     def subscribe(self, callback: Callable[[CatalogChanged], None]) -> Callable[[], None]:
         """Have every change told, on the loop; what comes back ends that."""
@@ -224,6 +237,8 @@ class Catalog:
             for tool in old:
                 self._by_name.pop((source, tool.name), None)
             self._by_name.update(((source, tool.name), tool) for tool in new)
+            for gone in [x.key for x in old if (source, x.name) not in self._by_name]:
+                self._digests.pop(gone, None)
         self._tell([source], is_new=_offered(before) != _offered(inventory))
 
     def _tell(self, sources: Iterable[str], *, is_new: bool) -> None:

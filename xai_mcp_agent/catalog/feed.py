@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# Most answers are there sooner. A file can be read while its writer waits for another program.
+_PATIENCE_SECONDS = 0.5
+_NOTHING = RecordUpdate({}, is_aside=True)  # where there is no history yet
+
 
 class RecordFeed:
     """Made and used on the event loop. Gives `take` what was written or read, in that order.
@@ -43,6 +47,7 @@ class RecordFeed:
         self._wanted: set[str] = set()
         self._written = 0  # updates so far
         self.known: set[str] = set()  # sources of which it was read what was decided
+        self.is_new = False  # nothing was ever written, so nothing was decided
         self.trouble = "it does not answer"  # why one could not be read
         recorder.follow(self._hand_over)
 
@@ -57,8 +62,25 @@ class RecordFeed:
         self._wanted |= names
         read = partial(records_of, sources=names, whole=whole, known=self._definitions)
         done = partial(self._answered, names, whole, self._written, answered)
-        self._recorder.read(read).add_done_callback(lambda x: self._on_loop(partial(done, x)))
+        self._recorder.read(read, _NOTHING).add_done_callback(
+            lambda x: self._on_loop(partial(done, x))
+        )
+        if self._recorder.place.file is not None:
+            self._loop.call_later(_PATIENCE_SECONDS, self._look_aside, read, done, answered)
         return answered
+
+    def _look_aside(
+        self,
+        read: Callable[[Store], RecordUpdate],
+        done: Callable[[Future[RecordUpdate]], None],
+        answered: anyio.Event,
+    ) -> None:
+        def take(seen: Future[RecordUpdate]) -> None:
+            if seen.exception() is None:  # else whoever writes tells it
+                self._on_loop(partial(done, seen))
+
+        if not answered.is_set():
+            self._recorder.read_aside(read, _NOTHING).add_done_callback(take)
 
     def _hand_over(self, update: RecordUpdate) -> None:
         """In the writer thread."""
@@ -87,11 +109,19 @@ class RecordFeed:
     ) -> None:
         try:
             update = answer.result()
+            if update.is_aside and answered.is_set():
+                return  # whoever writes was quicker
             if update.is_aside and written != self._written:
                 self.ask(names, whole=whole, answered=answered)
                 return
-            self._take(update)
-            self.known |= names
+            self.is_new = update is _NOTHING
+            if not self.is_new:
+                self._take(update)
+                self.known |= names
+            elif trouble := self._recorder.trouble:
+                self.trouble = trouble
+            else:
+                return  # whoever writes is about to begin it
         except StoreFailed as reason:
             logger.debug("What was decided is not known anew: %s", reason)  # it was said already
             self.trouble = str(reason)

@@ -12,6 +12,8 @@ from ..history.recording.event_builder import events_of_decision
 from ..history.recording.reports import Decided, RecordUpdate
 from ..history.records import ToolRecord, fold_tool
 
+_MOST_GONE = 1000  # of a source's tools that are not there any more
+
 _Records = dict[Subject, ToolRecord]
 
 
@@ -60,6 +62,8 @@ class ToolRecords:
         affected |= self._switched_on(update)
         for source, records in update.tools.items():
             affected |= self._take_source(source, records, is_whole=source in update.whole)
+            if not update.decided:  # else somebody asked for them
+                _forget_gone(self._kept[source])
         return {x.source for x in affected if self._count(x)}
 
     def _take_source(
@@ -115,6 +119,14 @@ class ToolRecords:
 
 def _is_decided(record: ToolRecord) -> bool:
     return bool(record.accepted) or not record.is_enabled
+
+
+def _forget_gone(known: _Records) -> None:
+    """Tools may come and go for days. What is decided of them is kept, and all in the history."""
+    if len(known) > _MOST_GONE:
+        gone = [k for k, x in known.items() if not (x.is_available or _is_decided(x))]
+        for subject in gone[:-_MOST_GONE]:
+            del known[subject]
 
 
 def _with_decisions(records: Mapping[Subject, ToolRecord]) -> Iterable[Subject]:

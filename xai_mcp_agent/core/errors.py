@@ -78,7 +78,7 @@ class UnknownServer(XaiMcpError):
 
 
 class BadSetting(XaiMcpError):
-    """A value on a node's port that cannot be; the message names the port and says what can."""
+    """A value that cannot be; the message names the port or argument and says what can."""
 
 
 class UnknownAgent(XaiMcpError):

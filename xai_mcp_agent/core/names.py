@@ -42,6 +42,13 @@ class ShownNames:
         return self._name_of[key]
 
 
+def may_be_of(shown_name: str, source: str) -> bool:
+    """Whether a name that a model wrote may be one of this source's tools."""
+    start = f"{source}_"
+    readable = _NOT_ALLOWED.sub("_", start).lstrip("_")[: MAX_SHOWN_NAME - _DIGEST_LENGTH - 1]
+    return shown_name.startswith((start, readable or start))
+
+
 def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
     """The known names most like `name`, best first; also those that contain it or end with it."""
     # Here, because most names are right.

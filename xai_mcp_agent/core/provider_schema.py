@@ -42,6 +42,9 @@ _UNSEEN = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e"
     r"\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
+# In a set of characters these will mean something else one day, says Python, and warns.
+_NESTED_SET = re.compile(r"\[\[|\[\^?\]?[^\]]*(?:--|&&|~~|\|\|)")
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
@@ -230,6 +233,8 @@ def _pattern(value: Any, shaping: _Shaping, _depth: int) -> Any:
     if not isinstance(value, str) or len(value) > _MAX_PATTERN:
         return _NOTHING
     if not shaping.takes(characters=_MAX_PATTERN, foreign=len(_FOREIGN.findall(value))):
+        return _NOTHING
+    if _NESTED_SET.search(_ESCAPED.sub("", value)):
         return _NOTHING
     try:
         re.compile(value)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -179,6 +180,8 @@ def _opened(place: Place, is_to_read: bool) -> Store:
         raise StoreFailed(place.shown, place.problem, KINDS)
     if place.file is not None and place.file.is_dir():
         raise StoreFailed(place.shown, "That is a folder.", "Name a file in it.")
+    if is_to_read and _is_missing(place.file):
+        raise NoHistory(place.shown, *_NOTHING_THERE)
     found = identity_of(place.file)
     try:
         if place.file is not None and not is_to_read:
@@ -199,6 +202,16 @@ def _opened(place: Place, is_to_read: bool) -> Store:
         if is_damaged and not _mended(place, found, is_to_read):
             raise not_mended(place) from cause
         raise
+
+
+def _is_missing(file: Path | None) -> bool:
+    """Whether there is certainly none, and not only none that may be seen."""
+    try:
+        return file is not None and not file.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
 
 
 def _mended(place: Place, damaged: tuple[int, int] | None, is_to_read: bool) -> bool:

@@ -9,7 +9,10 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal
+from math import inf
+from typing import Literal, TypeAlias
+
+import anyio
 
 from ..catalog.catalog import Catalog
 from ..catalog.entry import Accepted
@@ -22,10 +25,19 @@ from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import Decided
 from ..secrets.redactor import redact_json
 
-# Enough to open a store on a busy machine. Then a run goes on; what is answered later counts.
+SWITCHED_OFF = "The tool {!r} cannot be used: a person has switched it off. Do without it."
+_NOT_KNOWN = (
+    "The tool {!r} cannot be used now: it cannot be looked up whether a person has switched it "
+    "off. Do without it."
+)
+# Enough to open a store on a busy machine. Then what was known before goes on to count.
 _READ_SECONDS = 4.0
-# A pinned call needs to know what was accepted: longer than a writer may hold a store up.
-_PINNED_READ_SECONDS = 30.0
+# Without it no tool is offered, and no pinned one called: longer than a store may be held up.
+_FIRST_READ_SECONDS = 30.0
+
+WhyUnknown: TypeAlias = Callable[[str], str | None]
+"""Why something is not known of a source, if it is not."""
+
 _NOT_KEPT = "what it was before is not in the history any more"
 _HIDDEN = "something in it that is hidden here, because it looks like a secret"
 
@@ -58,13 +70,27 @@ class Decisions:
         self._mask = mask
         self._as_listed: dict[ToolKey, Tool] = {}  # with the definition that was accepted
 
-    async def read(self, sources: Iterable[str], seconds: float = _READ_SECONDS) -> None:
-        """Know what was decided about the tools of these, by other processes too."""
-        await self._catalog.read(sources, seconds)
+    @property
+    def version(self) -> object:
+        """Another one when what is decided, or known of that, may be different."""
+        return self._catalog.decided_version
 
-    def is_enabled(self, key: ToolKey) -> bool:
-        """Whether agents may use the tool."""
-        return self._catalog.is_enabled(key)
+    async def read(self, sources: Iterable[str]) -> None:
+        """Know what was decided about the tools of these, by other processes too."""
+        await self._read(sources, self.why_unknown)
+
+    def why_unknown(self, source: str) -> str:
+        """Why nobody can say what was switched off of a source; empty where it is known."""
+        return self._catalog.why_unknown(source)
+
+    def why_off(self, key: ToolKey) -> str:
+        """Why no agent may use the tool, for a model, with a place for its name; empty if it may.
+
+        What may have been switched off counts as switched off.
+        """
+        if self.why_unknown(key.source):
+            return _NOT_KNOWN
+        return "" if self._catalog.is_enabled(key) else SWITCHED_OFF
 
     def is_changed(self, tool: Tool) -> bool:
         """Whether another definition of the tool was accepted than it has here."""
@@ -88,26 +114,34 @@ class Decisions:
                 return known
         return None if accepted.definition is None else tool_of(tool.key, accepted.definition)
 
-    async def hold(self, tool: Tool, used: Tool | None = None) -> None:
+    async def hold(
+        self, tool: Tool, used: Tool | None = None, seconds: float | None = None
+    ) -> None:
         """See that a pinned tool is what was accepted; its first use accepts it.
 
-        `used` is the tool as whoever calls it has read of it, if that may be older.
+        `used` is the tool as whoever calls it has read of it, if that may be older. What the
+        history says is waited for `seconds` at most.
 
         Raises:
             DefinitionChanged: it is not.
             AcceptanceUnknown: the history cannot tell what was.
         """
-        key, sources = tool.key, [tool.source]
-        if self._catalog.why_not_read(tool.source) is not None:
-            await self.read(sources, _PINNED_READ_SECONDS)
-        trouble = self._catalog.why_not_read(tool.source)
+        key, sources, why_unknown = tool.key, [tool.source], self._catalog.why_not_read
+        deadline = inf if seconds is None else anyio.current_time() + seconds
+        if why_unknown(tool.source) is not None:
+            await self._read(sources, why_unknown, deadline)
+        trouble = why_unknown(tool.source)
         if trouble is not None and self.accepted(key) is None:
             raise AcceptanceUnknown(tool.source, tool.name, trouble)
         if self.accepted(key) is None:
             self.accept(self._recorder.subject(key), self.definition(used or tool), "executor")
-            await self.read(sources)  # another process may have been the first
+            await self._read(
+                sources, why_unknown, deadline
+            )  # another process may have been the first
         if self._changed_now(tool):
-            await self.read(sources)  # somebody may have accepted it meanwhile
+            await self._read(
+                sources, why_unknown, deadline
+            )  # somebody may have accepted it meanwhile
         self.check(tool)
 
     def check(self, tool: Tool) -> None:
@@ -138,6 +172,16 @@ class Decisions:
         self._decide(
             Decided(tool, _now(), "accepted", definition.digest, teller=teller), definition
         )
+
+    async def _read(
+        self, sources: Iterable[str], why_unknown: WhyUnknown, deadline: float = inf
+    ) -> None:
+        """Wait for what the history says; longer where nothing is known of it yet."""
+        names = tuple(sources)
+        with anyio.CancelScope(deadline=deadline):
+            is_in_time = await self._catalog.read(names, _READ_SECONDS)
+            if not is_in_time and any(map(why_unknown, names)):
+                await self._catalog.read(names, _FIRST_READ_SECONDS)
 
     def _decide(self, decision: Decided, definition: Accepted | None = None) -> None:
         self._catalog.decide(decision, definition)

@@ -8,10 +8,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote, unquote_plus, urlsplit
 
 from .secrets import MASK, Secrets
+
+T = TypeVar("T")
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _SECRET_PARTS = (
@@ -266,11 +268,18 @@ class Redactor:
 
     def short(self, value: Any, name: str = "") -> Any:
         """The value of this name for the record: as JSON has it; of a long one, the beginning."""
-        clean = self._clean(value, name)
+        clean = self._clean(value, name, room := _Room())
         text = "" if isinstance(clean, str) else json.dumps(clean, ensure_ascii=False)
+        if room.is_short:  # not all of it was looked at
+            return f"{text[:_MOST_CHARS]}..."
         return clean if len(text) <= _MOST_CHARS else _cut(text, len(text))
 
-    def _clean(self, value: Any, name: str, depth: int = 0) -> Any:
+    def _clean(self, value: Any, name: str, room: _Room, depth: int = 0) -> Any:
+        clean: Any = self._cleaned(value, name, room, depth)
+        room.chars -= 1 if isinstance(value, Mapping | list | tuple) else len(str(clean)) + 1
+        return clean
+
+    def _cleaned(self, value: Any, name: str, room: _Room, depth: int) -> Any:
         match value:
             case str():
                 return MASK if is_secret(name, value) else self._clean_text(value)
@@ -283,15 +292,33 @@ class Redactor:
             case Mapping() if depth < _DEEPEST:
                 items = cast(Mapping[Any, Any], value).items()
                 return {
-                    self._clean_text(str(k)): self._clean(v, str(k), depth + 1) for k, v in items
+                    self._clean_text(str(k)): self._clean(v, str(k), room, depth + 1)
+                    for k, v in room.fill(items)
                 }
             case list() | tuple() if depth < _DEEPEST:
-                return [self._clean(x, name, depth + 1) for x in cast(list[Any], value)]
+                items = room.fill(cast(list[Any], value))
+                return [self._clean(x, name, room, depth + 1) for x in items]
             case _:
                 return f"<{type(value).__name__}>"
 
     def _clean_text(self, text: str) -> str:
         return _cut(redact_beginning(text, self, _MOST_CHARS), len(text))
+
+
+class _Room:
+    """For what is shown of a long value: at least so many `chars` of JSON, of whole texts."""
+
+    def __init__(self) -> None:
+        self.chars = _MOST_CHARS
+        self.is_short = False
+
+    def fill(self, items: Iterable[T]) -> Iterator[T]:
+        """The items, until there is no more room."""
+        for item in items:
+            if self.chars < 0:
+                self.is_short = True
+                return
+            yield item
 
 
 def redact_beginning(text: str, redact: Callable[[str], str], chars: int) -> str:

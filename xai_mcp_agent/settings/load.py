@@ -54,7 +54,7 @@ def find_settings(
     `XAI_MCP_SETTINGS` decides when it is set, even if there is no such file. Then the folder
     and its parents, up to the home folder or the root, then the user's configuration folder.
     A parent everybody can write to, such as `/tmp`, is passed over: its file may be a stranger's,
-    and settings name programs to start.
+    and settings name programs to start. On Windows modes do not tell that.
     """
     named = _named_by_environment(os.environ if environ is None else environ)
     if named is not None:
@@ -282,13 +282,13 @@ def _candidates(start: Path | None) -> Iterator[Path]:
 
 
 def _is_shared(folder: Path) -> bool:
-    """Whether everybody can put files there that only they can remove, as in `/tmp`."""
+    """Whether everybody can put files there, as in `/tmp`. On Windows no mode tells that."""
     try:
         mode = folder.stat().st_mode
     except OSError:
         # Then no file in it can be read either.
         return False
-    return bool(mode & stat.S_IWOTH and mode & stat.S_ISVTX)
+    return os.name != "nt" and bool(mode & stat.S_IWOTH)
 
 
 def _named_by_environment(environ: Mapping[str, str]) -> Path | None:

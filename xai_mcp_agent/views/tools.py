@@ -81,9 +81,8 @@ def choice_text(choice: Choice) -> str:
 def records_text(records: Records, width: int, server: str | None = None) -> str:
     """Each source with its tools, in lines of at most so many columns. `server`: only this one."""
     out = list[str]()
-    for subject in _sources(records, server):
+    for subject, tools in _sources(records, server):
         source = records.sources.get(subject)
-        tools = _tools_of(records, subject)
         out += wrap(_source_line(subject, source, tools), width, "", "    ")
         for tool in tools:
             for number, line in enumerate(_tool_lines(tool, source)):
@@ -93,13 +92,13 @@ def records_text(records: Records, width: int, server: str | None = None) -> str
 
 def records_json(records: Records, server: str | None = None) -> dict[str, list[JsonObject]]:
     """The `servers` that have a record, and all `tools`. `server`: only this one."""
-    subjects = _sources(records, server)
+    found = _sources(records, server)
     return {
-        "servers": [_source_json(x) for x in map(records.sources.get, subjects) if x],
+        "servers": [_source_json(x) for subject, _ in found if (x := records.sources.get(subject))],
         "tools": [
             _tool_json(tool, records.sources.get(subject))
-            for subject in subjects
-            for tool in _tools_of(records, subject)
+            for subject, tools in found
+            for tool in tools
         ],
     }
 
@@ -116,18 +115,19 @@ def usage_text(usage: Usage) -> str:
     return text
 
 
-def _sources(records: Records, server: str | None) -> list[Subject]:
-    """The sources there are, those that have no record of their own first."""
-    found = {*records.sources, *(x.anchor for x in records.tools)}
+def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[ToolRecord]]]:
+    """The sources there are, those that have no record of their own first, with their tools."""
+    found: dict[Subject, list[ToolRecord]] = {x: [] for x in records.sources}
+    for tool in records.tools.values():
+        found.setdefault(tool.subject.anchor, []).append(tool)
     wanted = (x for x in found if server in (None, x.shown_source))
-    return sorted(wanted, key=lambda x: (x.kind.connects, x.source, x.kind.name))
+    subjects = sorted(wanted, key=lambda x: (x.kind.connects, x.source, x.kind.name))
+    return [(x, _sorted(found[x], records.sources.get(x))) for x in subjects]
 
 
-def _tools_of(records: Records, source: Subject) -> list[ToolRecord]:
-    """Its tools by name, those that are gone last."""
-    own = records.sources.get(source)
-    found = (x for x in records.tools.values() if x.subject.anchor == source)
-    return sorted(found, key=lambda x: (state_of(x, own) == "gone", x.name))
+def _sorted(tools: list[ToolRecord], source: SourceRecord | None) -> list[ToolRecord]:
+    """By name, those that are gone last."""
+    return sorted(tools, key=lambda x: (state_of(x, source) == "gone", x.name))
 
 
 def _source_line(subject: Subject, source: SourceRecord | None, tools: list[ToolRecord]) -> str:

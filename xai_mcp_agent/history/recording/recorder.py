@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Container, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
@@ -155,22 +156,34 @@ class HistoryRecorder:
         """
         return self._writer.ask(lambda recorder: do(recorder.store))
 
-    def read(self, do: Callable[[Store], T]) -> Future[T]:
-        """As `ask`, for what only reads: also from a file that can be read but not written."""
+    def read(self, do: Callable[[Store], T], nothing: T | None = None) -> Future[T]:
+        """As `ask`, for what only reads: also from a file that can be read but not written.
+
+        `nothing` is the answer, if given, where none can be written, and none ever was.
+        """
         answer: Future[T] = Future()
         answer.set_running_or_notify_cancel()  # nobody can take the question back
 
         def take(asked: Future[T]) -> None:
             reason = asked.exception()
             if isinstance(reason, StoreFailed) and self.place.file is not None:
-                look = partial(_look, self.place, do, answer, reason)
-                threading.Thread(target=look, name="xai-mcp-reading", daemon=True).start()
+                self._look(do, answer, nothing, reason)
             elif reason is not None:
                 answer.set_exception(reason)
             else:
                 answer.set_result(asked.result())
 
         self.ask(do).add_done_callback(take)
+        return answer
+
+    def read_aside(self, do: Callable[[Store], T], nothing: T) -> Future[T]:
+        """Have the file read as it is, without the queue: a writer may wait there for its turn.
+
+        `nothing` is the answer where there is no history yet. Raises when it cannot be read.
+        """
+        answer: Future[T] = Future()
+        answer.set_running_or_notify_cancel()
+        self._look(do, answer, nothing)
         return answer
 
     def settled(self) -> Future[None]:
@@ -180,6 +193,16 @@ class HistoryRecorder:
     def close(self, seconds: float) -> None:
         """Write what is left, within so long."""
         self._writer.close(seconds)
+
+    def _look(
+        self,
+        do: Callable[[Store], T],
+        answer: Future[T],
+        nothing: T | None,
+        reason: StoreFailed | None = None,
+    ) -> None:
+        look = partial(_look, self.place, do, answer, nothing, reason)
+        threading.Thread(target=look, name="xai-mcp-reading", daemon=True).start()
 
     def _listed(self, source: str, inventory: Inventory) -> None:
         just_connected, is_forced = source in self._just_connected, source in self._forced
@@ -208,19 +231,31 @@ def _tell(followers: list[Callable[[RecordUpdate], None]], update: RecordUpdate)
             logger.exception("Who follows the history could not take a change of it")
 
 
-def _look(place: Place, do: Callable[[Store], T], answer: Future[T], reason: StoreFailed) -> None:
+def _look(
+    place: Place,
+    do: Callable[[Store], T],
+    answer: Future[T],
+    nothing: T | None,
+    reason: StoreFailed | None,
+) -> None:
     """Answer from the file as it is; if that fails too, with why it cannot be written."""
-    from ..store import open_to_read
+    with importing():
+        from ..store import NoHistory, open_to_read
 
     try:
-        store = open_to_read(place)
+        # A damaged one is mended by who writes: as if it were not our own.
+        any_project = place.is_own or place.any_project
+        store = open_to_read(replace(place, is_own=False, any_project=any_project))
         try:
             answer.set_result(do(store))
         finally:
             store.close()
     except Exception as cause:  # noqa: BLE001 - whoever asked is told why nothing can be written
-        logger.debug("The history cannot be read either: %s", cause)
-        answer.set_exception(reason)
+        logger.debug("The history cannot be read as it is: %s", cause)
+        if isinstance(cause, NoHistory) and nothing is not None:
+            answer.set_result(nothing)
+        else:
+            answer.set_exception(reason or cause)
 
 
 def _open(

@@ -24,13 +24,13 @@ from ...core.events import (
 )
 from ...core.invocation import PROGRAM, Caller, ToolInvocation
 from ...core.kinds import FUNCTIONS
+from ...core.limits import left_of
 from ...core.results import ToolResult
 from ...settings.functions import FunctionSettings
 from .file import FunctionFile, read_functions
 from .threads import Threads, TooManyLeft
 
 _CLOSED = "it was closed."
-_SHORTEST_CALL_SECONDS = 0.1  # of a call's limit that is left after importing
 
 
 class _Import:
@@ -140,7 +140,7 @@ class FunctionSource:
             raise UnknownTool(f"{self.name} has no function {name!r} any more.")
         if invocation.check is not None:
             invocation.check()
-        left = max(limit - (anyio.current_time() - started), _SHORTEST_CALL_SECONDS)
+        left = left_of(limit, anyio.current_time() - started)
         try:
             result = await self._threads.run(partial(function.call, invocation.arguments), left)
         except TimeoutError as cause:

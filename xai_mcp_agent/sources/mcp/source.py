@@ -21,6 +21,7 @@ from ...core.events import (
 )
 from ...core.host import Host
 from ...core.invocation import PROGRAM, Caller, ToolInvocation
+from ...core.limits import left_of
 from ...core.results import ToolResult
 from ...settings.server import ServerSettings
 from ..starts import Start, StartQueue
@@ -50,8 +51,6 @@ _MAX_TRIES_IN_A_ROW = 6
 _STABLE_SECONDS = 30.0
 # An attempt that fails this soon after somebody asked leaves time for another one.
 _SOON_SECONDS = 5.0
-# What is left of a call's limit after connecting; at least enough to ask at all.
-_SHORTEST_CALL_SECONDS = 0.1
 _SHOWN_INSTRUCTIONS = 2000  # characters; agents are told no more either
 
 
@@ -160,8 +159,8 @@ class McpSource:
                 logger.info("Asking again over a new connection: %s", cause.problem)
         session = await self._usable_within(given, started, invocation.caller)
         if given:
-            limit -= anyio.current_time() - started
-        return await session.call(invocation, max(limit, _SHORTEST_CALL_SECONDS))
+            limit = left_of(limit, anyio.current_time() - started)
+        return await session.call(invocation, limit)
 
     def features(self, caller: Caller) -> McpFeatures:
         """What the server offers beside its tools."""
