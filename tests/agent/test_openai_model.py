@@ -124,7 +124,7 @@ async def error_of(script: Script, **options: Any) -> ModelError:
 async def test_text_streams_and_usage_is_counted():
     async with model_of([says("It is five past three.")]) as (subject, endpoint):
         reply, pieces = await ask_streamed(subject, ModelRequest(ASK))
-    assert reply == ModelReply("It is five past three.", usage=Usage(20, 5, 8))
+    assert reply == ModelReply("It is five past three.", usage=Usage(20, 5, 8, 3))
     assert len(pieces) > 2
     assert "".join(pieces) == reply.text
     assert endpoint.requests[0].headers["authorization"] == f"Bearer {KEY}"
@@ -494,7 +494,7 @@ async def test_a_refusal_is_given_in_the_models_own_words():
     async with model_of([says("", refusal="I cannot help with that.")]) as (subject, _):
         reply = await ask(subject)
     assert reply == ModelReply(
-        "", finish="refusal", refusal="I cannot help with that.", usage=Usage(20, 5, 8)
+        "", finish="refusal", refusal="I cannot help with that.", usage=Usage(20, 5, 8, 3)
     )
 
 

@@ -39,6 +39,7 @@ USAGE = {
     "completion_tokens": 5,
     "total_tokens": 25,
     "prompt_tokens_details": {"cached_tokens": 8},
+    "completion_tokens_details": {"reasoning_tokens": 3},
 }
 """What a scripted reply reports as its usage, if it says nothing else."""
 

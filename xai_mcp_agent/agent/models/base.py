@@ -48,17 +48,23 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request or of many, as the service counted them; 0 when it did not."""
+    """Tokens of one request or of many, as the service counted them; 0 when it did not.
+
+    Of the input, `cached_tokens` were read from the service's cache; of the output,
+    `reasoning_tokens` were thought and not said.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
         )
 
 

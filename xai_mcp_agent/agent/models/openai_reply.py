@@ -162,11 +162,13 @@ def _text(content: Any) -> str:
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    details = _mapping(usage.get("prompt_tokens_details"))
+    of_input = _mapping(usage.get("prompt_tokens_details"))
+    of_output = _mapping(usage.get("completion_tokens_details"))
     counts = (
         usage.get("prompt_tokens"),
         usage.get("completion_tokens"),
-        details.get("cached_tokens"),
+        of_input.get("cached_tokens"),
+        of_output.get("reasoning_tokens"),
     )
     return Usage(*(x if isinstance(x, int) else 0 for x in counts))
 
