@@ -24,7 +24,8 @@ class AgentInit(Component):
     - agent_name (str): What other nodes call the agent.
     - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: no tools.
     - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
-      by base_url), `bedrock` or `vertexai`. Default: `offline`.
+      by base_url), `openai_responses` (the same by the Responses API), `bedrock` or `vertexai`.
+      Default: `offline`.
     - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Default: none;
       only `offline` needs none.
     - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,

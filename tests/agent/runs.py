@@ -35,6 +35,7 @@ def go(
     *,
     emit: Emit = unheard,
     selector: Selector | None = None,
+    provider: str = "openai",
     **spec: Any,
 ) -> tuple[RunState, RunFinished | None]:
     """Run an agent from here; its last state, and what it came to unless it was `StoppedHere`.
@@ -47,7 +48,7 @@ def go(
         return tool.call({}, arguments)
 
     async def play(engine: Engine) -> tuple[RunState, RunFinished | None]:
-        model = model_for("openai", "m", base_url=endpoint.base_url)
+        model = model_for(provider, "m", base_url=endpoint.base_url)
         state = start if isinstance(start, RunState) else None
         await engine.decisions.read([""])
         tools, pages = agent_tools(engine, [DrawnToolset(drawn, call)], state=state)

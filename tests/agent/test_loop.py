@@ -21,15 +21,8 @@ from tests.support.model_endpoint import (
     model_endpoint,
     says,
 )
-from tests.support.model_services import (
-    DEEPSEEK,
-    GEMINI,
-    KIMI,
-    OPENROUTER,
-    STRICT,
-    Rules,
-    minding,
-)
+from tests.support.model_services import DEEPSEEK, STRICT, Rules, minding
+from tests.support.model_services import SERVICES as ALL_SERVICES
 from xai_mcp_agent import (
     ModelAuthenticationError,
     ModelContentFiltered,
@@ -56,7 +49,23 @@ class Run:
     error: Exception | None = None
 
     def sent(self, number: int) -> list[dict[str, Any]]:
-        return self.bodies[number]["messages"]
+        body = self.bodies[number]
+        return body["messages"] if "messages" in body else body["input"]
+
+    def told(self, number: int) -> str:
+        """The last thing that a request says."""
+        last = self.sent(number)[-1]
+        return last["output"] if "output" in last else last["content"]
+
+
+_asked_by = {"provider": "openai"}
+ON_EACH_WIRE = pytest.mark.parametrize("_wire", ["openai", "openai_responses"], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def _wire(request: pytest.FixtureRequest) -> None:
+    """What `play` asks by: Chat Completions, if a test says nothing else."""
+    _asked_by["provider"] = getattr(request, "param", "openai")
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +103,7 @@ def play(
     ctx, run = new_ctx(), Run()
     with model_endpoint(script) as endpoint:
         values = {
-            "provider": "openai",
+            **_asked_by,
             "model": "scripted",
             "toolbelt_spec": make_toolbelt(ctx, ""),
         }
@@ -107,6 +116,7 @@ def play(
     return run
 
 
+@ON_EACH_WIRE
 def test_a_tool_call_is_answered_and_the_model_asked_again():
     run = play([calls(("add", {"a": 2, "b": 3})), says("It is 5.")], "What is 2 + 3?")
     assert run.outcome.answer == "It is 5."
@@ -116,13 +126,9 @@ def test_a_tool_call_is_answered_and_the_model_asked_again():
         "tool",
         "assistant",
     ]
-    assert run.sent(1)[-1]["content"] == "5"
-    assert [x["function"]["name"] for x in run.bodies[0]["tools"]] == [
-        "add",
-        "shout",
-        "boom",
-        "long",
-    ]
+    assert run.told(1) == "5"
+    offered = [(x.get("function") or x)["name"] for x in run.bodies[0]["tools"]]
+    assert offered == ["add", "shout", "boom", "long"]
 
 
 def test_a_branch_after_each_tool_gets_a_long_conversation_without_holding_up_the_loop():
@@ -134,6 +140,7 @@ def test_a_branch_after_each_tool_gets_a_long_conversation_without_holding_up_th
     assert len(run.outcome.conversation) == 20_003
 
 
+@ON_EACH_WIRE
 def test_parallel_calls_are_all_answered_in_the_order_they_were_asked():
     run = play(
         [calls(("add", {"a": 1, "b": 1}), ("shout", {"input": "hi"}), ("nope", {})), says("ok")]
@@ -145,6 +152,7 @@ def test_parallel_calls_are_all_answered_in_the_order_they_were_asked():
     assert answers[2]["content"].startswith("ERROR: There is no tool 'nope'.")
 
 
+@ON_EACH_WIRE
 @pytest.mark.parametrize(
     ("call", "hint"),
     [
@@ -157,7 +165,7 @@ def test_parallel_calls_are_all_answered_in_the_order_they_were_asked():
 )
 def test_what_a_model_does_wrong_is_answered_with_a_hint(call: Any, hint: str):
     run = play([calls(call), says("sorry")])
-    text = run.sent(1)[-1]["content"]
+    text = run.told(1)
     assert text.startswith("ERROR: ")
     assert hint in text
     assert run.outcome.answer == "sorry"
@@ -170,12 +178,13 @@ def test_failures_in_a_row_raise_the_temperature_and_a_success_lowers_it_again()
     assert [round(x["temperature"], 2) for x in run.bodies] == [0.5, 0.6, 0.7, 0.5]
 
 
+@ON_EACH_WIRE
 def test_the_last_thought_answers_without_tools_and_leaves_no_call_open():
     script = [calls(("add", {"a": n, "b": n}), text=f"thought {n}") for n in range(5)]
     run = play(script, max_thoughts=3)
     assert len(run.bodies) == 3
     assert run.bodies[2]["tool_choice"] == "none"
-    assert "limit of thoughts" in run.sent(2)[-1]["content"]
+    assert "limit of thoughts" in run.told(2)
     last = run.outcome.conversation[-1]
     assert last == {"role": "assistant", "content": "thought 2"}
     assert run.outcome.answer == "thought 2"
@@ -186,23 +195,27 @@ def test_an_agent_with_one_thought_answers_at_once():
     assert run.outcome.answer == "Hello."
 
 
+@ON_EACH_WIRE
 def test_a_call_cut_off_by_the_length_limit_is_not_made():
     run = play([calls(("shout", '{"input": "never end'), finish="length"), says("shorter")])
-    assert "cut off" in run.sent(1)[-1]["content"]
+    assert "cut off" in run.told(1)
     assert run.outcome.answer == "shorter"
 
 
+@ON_EACH_WIRE
 def test_an_answer_cut_off_by_the_length_limit_is_still_the_answer(capsys: Any):
     run = play([says("Once upon a", finish="length")])
     assert run.outcome.answer == "Once upon a"
     assert "cut off at the output limit" in capsys.readouterr().out
 
 
+@ON_EACH_WIRE
 def test_a_refusal_is_the_answer():
     run = play([says("", refusal="I cannot help with that.")])
     assert run.outcome.answer == "I cannot help with that."
 
 
+@ON_EACH_WIRE
 def test_an_empty_reply_is_asked_for_once_more():
     run = play([says(""), says("Here I am.")])
     assert run.outcome.answer == "Here I am."
@@ -287,6 +300,7 @@ def test_what_is_no_conversation_is_refused_in_words(given: Any):
     assert isinstance(run.error, BadConversation)
 
 
+@ON_EACH_WIRE
 @pytest.mark.parametrize(
     ("step", "kind"),
     [
@@ -328,6 +342,7 @@ def test_the_text_protocol_answers_broken_json_and_unknown_names_with_hints():
     assert "There is no tool 'multiply'" in text
 
 
+@ON_EACH_WIRE
 def test_a_service_that_refuses_functions_is_spoken_to_in_text():
     refusal = fails(400, {"message": "registry/tiny:latest does not support tools"})
     run = play([refusal, says('TOOL: add {"a": 4, "b": 4}'), says("8")])
@@ -335,6 +350,7 @@ def test_a_service_that_refuses_functions_is_spoken_to_in_text():
     assert "tools" not in run.bodies[1]
 
 
+@ON_EACH_WIRE
 def test_a_native_conversation_can_be_continued_in_text():
     first = play([calls(("add", {"a": 1, "b": 2})), says("3")], "1 + 2?")
     run = play([says("Still 3.")], [*first.outcome.conversation, "Sure?"], tool_protocol="text")
@@ -493,6 +509,7 @@ def test_calls_in_a_given_conversation_that_are_none_are_refused_in_words(odd: l
 # What breaks off
 
 
+@ON_EACH_WIRE
 @pytest.mark.parametrize("cleanly", [True, False])
 def test_no_call_of_a_reply_that_broke_off_is_made(cleanly: bool):
     half = breaks_off(calls(("add", {"a": 1, "b": 2}), text="I add."), cleanly=cleanly)
@@ -502,6 +519,7 @@ def test_no_call_of_a_reply_that_broke_off_is_made(cleanly: bool):
     assert run.outcome.answer == ""
 
 
+@ON_EACH_WIRE
 @pytest.mark.parametrize("cleanly", [True, False])
 def test_a_reply_that_begins_anew_is_told_and_only_the_whole_one_counts(
     cleanly: bool, capsys: pytest.CaptureFixture[str]
@@ -519,7 +537,7 @@ def test_a_reply_that_begins_anew_is_told_and_only_the_whole_one_counts(
 # What a service adds to its messages
 
 SERVICES = pytest.mark.parametrize(
-    "rules", [GEMINI, DEEPSEEK, KIMI, OPENROUTER], ids=["gemini", "deepseek", "kimi", "openrouter"]
+    "rules", ALL_SERVICES, ids=["gemini", "deepseek", "kimi", "openrouter", "responses"]
 )
 SUMS = (("add", {"a": 1, "b": 2}), ("add", {"a": 3, "b": 4}))
 NO_STREAM = fails(400, {"message": "This model cannot stream", "param": "stream"})
@@ -530,7 +548,7 @@ NO_STREAM = fails(400, {"message": "This model cannot stream", "param": "stream"
 def test_what_a_service_adds_goes_back_to_it(rules: Rules, before: list[Any]):
     """Each of them answers 400 where a field of its own is missing or changed."""
     steps = [*before, rules.calls(*SUMS, text="Two sums."), rules.calls(SUMS[0]), says("3, 7, 3.")]
-    run = play(minding(rules, steps))
+    run = play(minding(rules, steps), provider=rules.provider)
     assert run.error is None
     assert run.outcome.answer == "3, 7, 3."
 
@@ -542,7 +560,7 @@ def test_what_a_service_added_goes_back_in_the_next_run_too(rules: Rules):
     ctx = new_ctx()
     with model_endpoint(script) as endpoint:
         init_agent(
-            ctx, "a", provider="openai", model="m", base_url=endpoint.base_url,
+            ctx, "a", provider=rules.provider, model="m", base_url=endpoint.base_url,
             toolbelt_spec=make_toolbelt(ctx, ""),
         )  # fmt: skip
         first, second = CanvasRun(), CanvasRun()
@@ -553,11 +571,13 @@ def test_what_a_service_added_goes_back_in_the_next_run_too(rules: Rules):
 
 
 @SERVICES
-def test_what_a_service_added_is_not_sent_to_another(rules: Rules):
-    first = play(minding(rules, [rules.calls(SUMS[0]), says("3.")]), "1 + 2?")
+@pytest.mark.parametrize("other", ["openai", "openai_responses"])
+def test_what_a_service_added_is_not_sent_to_another(rules: Rules, other: str):
+    script = minding(rules, [rules.calls(SUMS[0]), says("3.")])
+    first = play(script, "1 + 2?", provider=rules.provider)
     assert rules.field in json.dumps(first.outcome.conversation)
     again = [*first.outcome.conversation, "Sure?"]
-    second = play(minding(STRICT, [says("Yes.")]), again)
+    second = play(minding(STRICT, [says("Yes.")]), again, provider=other)
     assert (second.error, second.outcome.answer) == (None, "Yes.")
     assert rules.field in json.dumps(first.sent(1))
     assert rules.field not in json.dumps(second.sent(0))
@@ -585,7 +605,8 @@ def test_another_family_of_models_at_the_same_address_is_another_service():
 
 @SERVICES
 def test_what_people_and_the_text_protocol_see_stays_as_it_is(rules: Rules):
-    first = play(minding(rules, [rules.calls(SUMS[0]), says("3.")]), "1 + 2?")
+    script = minding(rules, [rules.calls(SUMS[0]), says("3.")])
+    first = play(script, "1 + 2?", provider=rules.provider)
     plain = [{k: x for k, x in m.items() if k != "_added"} for m in first.outcome.conversation]
     call_id = plain[2]["tool_call_id"]
     function = {"name": "add", "arguments": json.dumps(SUMS[0][1])}
@@ -607,9 +628,11 @@ def test_what_people_and_the_text_protocol_see_stays_as_it_is(rules: Rules):
 def test_a_service_that_refuses_what_it_added_itself_is_asked_without_it(rules: Rules):
     """DeepSeek's first models that reason did."""
     refusal = fails(400, {"message": f"Unknown field: {rules.field}"})
-    run = play([rules.calls(SUMS[0]), refusal, says("3."), says("x")])
+    script = [rules.calls(SUMS[0]), refusal, says("3."), says("x")]
+    run = play(script, provider=rules.provider)
     assert run.outcome.answer == "3."
-    assert [rules.field in json.dumps(x["messages"]) for x in run.bodies] == [False, True, False]
+    sent = [json.dumps(run.sent(n)) for n in range(3)]
+    assert [rules.field in x for x in sent] == [False, True, False]
 
 
 def test_a_long_result_of_one_node_is_read_on_by_the_next():

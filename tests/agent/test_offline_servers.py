@@ -20,6 +20,7 @@ from tests.support.offline_talk import MOST_TURNS, Call, ask, read_reply
 from xai_mcp_agent.agent.conversation import call_message, result_messages
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.core.provider_schema import FunctionSpec
+from xai_mcp_agent.core.results import ToolResult
 
 pytestmark = pytest.mark.anyio
 
@@ -61,11 +62,12 @@ class House:
         raise AssertionError(f"no answer after {MOST_TURNS} turns")
 
     async def _answer(self, thought: str, calls: Sequence[Any], *, in_text: bool) -> None:
-        results: list[tuple[Any, str, bool]] = []
+        results: list[tuple[Any, str, ToolResult]] = []
         for call in calls:
             arguments = json.loads(call.arguments)
             self.calls.append((call.name, arguments))
-            results.append((call, *await self.call(call.name, arguments)))
+            text, is_error = await self.call(call.name, arguments)
+            results.append((call, text, ToolResult.of_text(text, is_error=is_error)))
         self.messages.append(call_message(thought, calls, in_text=in_text))
         self.messages += result_messages(results, in_text=in_text)
 

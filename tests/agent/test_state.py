@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.agent.runs import StoppedHere, go
 from tests.support.model_endpoint import Script, calls, model_endpoint, says
-from tests.support.model_services import DEEPSEEK, GEMINI, KIMI, OPENROUTER, Rules, minding
+from tests.support.model_services import SERVICES, Rules, minding
 from xai_mcp_agent import Bridge, ToolKey
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import Emit, RunEvent, ToolStarted
@@ -36,7 +36,7 @@ STATE = st.builds(
     step=COUNT,
     calls=COUNT,
     failures=COUNT,
-    usage=st.builds(Usage, COUNT, COUNT, COUNT),
+    usage=st.builds(Usage, COUNT, COUNT, COUNT, COUNT),
 )
 
 
@@ -101,15 +101,16 @@ def test_a_run_that_was_stopped_goes_on_with_the_calls_that_have_no_answer_yet(b
     assert f"There are: {kept}." in endpoint.requests[3].body["messages"][-1]["content"]
 
 
-@pytest.mark.parametrize("rules", [GEMINI, DEEPSEEK, KIMI, OPENROUTER])
+@pytest.mark.parametrize("rules", SERVICES)
 def test_what_a_service_added_goes_back_to_it_from_the_json_of_a_state(
     bridge: Bridge, rules: Rules
 ):
     """Of calls that are answered, and of those that have no answer yet."""
     asked = [rules.calls(("add", {})), rules.calls(("add", {})), says("It is 5.")]
     with model_endpoint(minding(rules, asked)) as endpoint:
-        stopped, _ = go(bridge, endpoint, Conversation("Go."), emit=stopping_at(2))
+        start, by = Conversation("Go."), rules.provider
+        stopped, _ = go(bridge, endpoint, start, emit=stopping_at(2), provider=by)
         assert stopped.pending
-        _, finished = go(bridge, endpoint, through_json(stopped))
+        _, finished = go(bridge, endpoint, through_json(stopped), provider=by)
     assert finished is not None
     assert finished.answer == "It is 5."

@@ -1,13 +1,14 @@
-"""A scripted model: the real Chat Completions wire protocol over loopback HTTP.
+"""A scripted model: the real wire protocols over loopback HTTP, Chat Completions and Responses.
 
     with model_endpoint([calls(("add", {"a": 1, "b": 2})), says("3")]) as endpoint:
         model = OpenAIModel("any", base_url=endpoint.base_url, ...)
         ...
     assert endpoint.requests[0].body["tools"]
 
-Each request is answered by the next step, streamed when the request asks for it. A function
-of the request's body may stand in place of the list. A request after the last step
-is answered with status 400 that says so, so that a test fails with a clear message.
+Each request is answered by the next step, in the protocol of the address that was asked, streamed
+when the request asks for it. A function of the request's body may stand in place of the list. A
+request after the last step is answered with status 400 that says so, so that a test fails with a
+clear message.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+
+from tests.support import responses_service
 
 _START_SECONDS = 30.0  # bounds the wait for uvicorn; it takes a tenth of a second
 _STOP_SECONDS = 30.0
@@ -167,7 +170,9 @@ class ModelEndpoint:
         body = json.loads(await request.body())
         self.requests.append(ModelAsked(dict(request.headers), body))
         self.asked.set()
-        step = self._next(body)
+        is_responses = request.url.path.endswith("/responses")
+        wrong = responses_service.complaint(body) if is_responses else ""
+        step = fails(400, {"message": wrong}) if wrong else self._next(body)
         if step.kind == "hangs":
             await self._closing.wait()
             return Response(status_code=503)
@@ -176,6 +181,8 @@ class ModelEndpoint:
             return Response(step.body, step.status, headers)
         if step.kind.endswith("events"):
             return _stream([_event(x) for x in step.events], step, self._closing)
+        if is_responses:
+            return self._answer_responses(step, body)
         if step.kind == "reply" and not body.get("stream"):
             return JSONResponse(_whole(step, body.get("model")))
         options: dict[str, Any] = body.get("stream_options") or {}
@@ -183,6 +190,15 @@ class ModelEndpoint:
         events = [_event(json.dumps(x)) for x in _chunks(step, wants_usage)]
         done = [_event("[DONE]")] if step.kind == "reply" else []
         return _stream([*events, *done], step, self._closing)
+
+    def _answer_responses(self, step: Step, body: Mapping[str, Any]) -> Response:
+        whole = responses_service.whole(step.message, step.finish, body.get("model"))
+        if step.kind == "reply" and not body.get("stream"):
+            return JSONResponse(whole)
+        events = responses_service.events(whole, _pieces, ends=step.kind == "reply")
+        numbered = [{**x, "sequence_number": n} for n, x in enumerate(events)]
+        shown = [f"event: {x['type']}\n{_event(json.dumps(x))}" for x in numbered]
+        return _stream(shown, step, self._closing)
 
     def close(self) -> None:
         """Let the hanging requests go; called on the endpoint's own loop."""
@@ -193,7 +209,8 @@ class ModelEndpoint:
 def model_endpoint(script: Script) -> Generator[ModelEndpoint]:
     """Run a scripted model on an ephemeral port of 127.0.0.1 for the length of the block."""
     endpoint = ModelEndpoint(script)
-    app = Starlette(routes=[Route("/v1/chat/completions", endpoint.answer, methods=["POST"])])
+    paths = ("/v1/chat/completions", "/v1/responses")
+    app = Starlette(routes=[Route(x, endpoint.answer, methods=["POST"]) for x in paths])
     with socket.create_server(("127.0.0.1", 0)) as listening:
         endpoint.base_url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
         server = _Server(app)
@@ -310,7 +327,7 @@ def _stream(events: Sequence[str], step: Step, closing: asyncio.Event) -> Respon
             if step.pause_seconds and not closing.is_set():
                 await asyncio.sleep(step.pause_seconds)
             yield event
-        if step.kind == "stalls":
+        if step.kind.startswith("stalls"):
             await closing.wait()
         if step.kind.startswith("drops"):
             raise ConnectionAbortedError("dropped, as the script wants it")

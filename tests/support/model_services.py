@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.support.model_endpoint import Script, Step, calls, fails
+from tests.support.responses_service import REASONING
 
 _KNOWN = {"role", "content", "refusal", "tool_calls", "tool_call_id", "name"}
 _KNOWN_OF_CALLS = {"id", "type", "function"}
@@ -29,6 +30,7 @@ class Rules:
     complaint: str
     value: Callable[[int], Any]
     in_calls: bool = False
+    provider: str = "openai"  # how it is asked
 
     def calls(self, *wanted: tuple[str, Mapping[str, Any]], text: str = "") -> Step:
         """Calls tools, with what this service adds."""
@@ -74,8 +76,15 @@ KIMI = Rules(
     lambda number: f"Thinking {number}.",
 )
 OPENROUTER = Rules("reasoning_details", "reasoning_details of {index} were changed", _details)
+RESPONSES = Rules(
+    REASONING,
+    "Item of type 'function_call' was provided without its 'reasoning' item: input[{index}]",
+    lambda number: f"gAAAAA{number}",
+    provider="openai_responses",
+)
 STRICT = Rules("", "", lambda _: None)
 """Adds nothing and takes nothing that the protocol does not know, as OpenAI and Groq do."""
+SERVICES = (GEMINI, DEEPSEEK, KIMI, OPENROUTER, RESPONSES)
 
 
 def minding(rules: Rules, script: Script) -> Script:
@@ -84,10 +93,14 @@ def minding(rules: Rules, script: Script) -> Script:
     given: dict[str, Any] = {}
 
     def answer(body: dict[str, Any]) -> Step:
-        complaint = _complaint(rules, body["messages"], given)
+        if "input" in body:
+            complaint = _complaint_of_items(rules, body["input"], given)
+        else:
+            complaint = _complaint(rules, body["messages"], given)
         if complaint:
             return fails(400, {"message": complaint, "type": "invalid_request_error"})
         step = script(body) if callable(script) else next(left or iter(()))
+        given[f"message {len(given)}"] = step.message.get(rules.field)
         for call in step.message.get("tool_calls") or []:
             given[call["id"]] = (call if rules.in_calls else step.message).get(rules.field)
         return step
@@ -111,4 +124,22 @@ def _complaint(
             found = (call if rules.in_calls else message).get(rules.field)
             if rules.field and (found is None or found != wanted):
                 return rules.complaint.format(index=index)
+    return ""
+
+
+def _complaint_of_items(
+    rules: Rules, items: Sequence[Mapping[str, Any]], given: Mapping[str, Any]
+) -> str:
+    """Reasoning stands before the first of the calls that it led to, as it was given."""
+    thought: Any = None
+    for index, item in enumerate(items):
+        kind = item.get("type")
+        if kind == "reasoning":
+            thought = item.get(rules.field)
+            if thought not in given.values():
+                return "The encrypted content could not be verified."
+        elif kind == "function_call" and rules.field and thought != given.get(item["call_id"]):
+            return rules.complaint.format(index=index)
+        elif kind == "function_call_output":
+            thought = None
     return ""

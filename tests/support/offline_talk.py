@@ -14,6 +14,7 @@ from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
 from xai_mcp_agent.agent.protocols import text as text_protocol
 from xai_mcp_agent.core.provider_schema import FunctionSpec
+from xai_mcp_agent.core.results import ToolResult
 
 TODAY = date(2026, 3, 12)  # A Thursday.
 MOST_TURNS = 8
@@ -86,7 +87,8 @@ async def talk(
         run.thoughts.append(thought)
         run.turns.append([(x.name, json.loads(x.arguments)) for x in calls])
         texts = [(answer or _done)(x.name, json.loads(x.arguments)) for x in calls]
-        results = [(x, y, y.startswith("ERROR")) for x, y in zip(calls, texts, strict=True)]
+        outcomes = [ToolResult.of_text(x, is_error=x.startswith("ERROR")) for x in texts]
+        results = zip(calls, texts, outcomes, strict=True)
         run.messages += [call_message(thought, calls, in_text=in_text)]
         run.messages += result_messages(results, in_text=in_text)
     raise AssertionError(f"no answer after {MOST_TURNS} turns: {run.turns}")

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
+from ..core.results import ToolResult
 from ..core.tools import JsonObject
+from .media import content_of, fold_old
 from .messages import ADDED, Message, ToolCall, with_calls
 from .protocols.text import format_call, format_result, text_of
 
@@ -79,7 +81,7 @@ class Conversation:
         rest = self.turns()
         return as_sent(
             self.system(system_prompt, keep_provided=keep_provided),
-            in_text_form(rest) if in_text else rest,
+            in_text_form(rest) if in_text else fold_old(rest),
         )
 
     def system(self, system_prompt: str, *, keep_provided: bool) -> str:
@@ -129,15 +131,16 @@ def call_message(
 
 
 def result_messages(
-    results: Iterable[tuple[ToolCall, str, bool]], *, in_text: bool
+    results: Iterable[tuple[ToolCall, str, ToolResult]], *, in_text: bool
 ) -> list[Message]:
-    """The answers to calls, in order: call, text, whether it is an error."""
+    """The answers to calls, in order: the call, what is shown of its result as text, the result."""
     answers = list(results)
     if not in_text:
         return [
-            {"role": "tool", "tool_call_id": call.id, "content": text} for call, text, _ in answers
+            {"role": "tool", "tool_call_id": call.id, "content": content_of(text, result)}
+            for call, text, result in answers
         ]
-    texts = [format_result(call.name, text, is_error=is_error) for call, text, is_error in answers]
+    texts = [format_result(call.name, text, is_error=x.is_error) for call, text, x in answers]
     return [{"role": "user", "content": "\n\n".join(texts)}]
 
 

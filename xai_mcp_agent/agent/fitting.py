@@ -16,6 +16,7 @@ from ..core.errors import ModelContextOverflow, ModelError
 from ..core.tokens import BYTES_PER_TOKEN
 from .conversation import Conversation, in_text_form
 from .events import ConversationFolded, Emit
+from .media import fold_old
 from .messages import Message
 from .models.base import ModelReply, ModelRequest, Usage
 from .protocols.reading import beside_loop
@@ -114,7 +115,8 @@ class Fitting:
     async def _fit(self, conversation: Conversation, fixed_tokens: int, *, in_text: bool) -> Fitted:
         def fitted() -> Fitted:
             room = self._window.room(self.folding, fixed_tokens)
-            made = fit(conversation.turns(), room, self.folding, self._pages.reader)
+            turns = conversation.turns() if in_text else fold_old(conversation.turns())
+            made = fit(turns, room, self.folding, self._pages.reader)
             return replace(made, messages=in_text_form(made.messages)) if in_text else made
 
         return await beside_loop(conversation.chars, fitted)

@@ -373,7 +373,7 @@ class AgentRun:
         """The state after the pending calls, with these answers."""
         state = self.state
         texts = self._pages.together([(x.call.id, x.text) for x in answers])
-        answered = [(x.call, text, x.is_error) for x, text in zip(answers, texts, strict=True)]
+        answered = [(x.call, text, x.event.result) for x, text in zip(answers, texts, strict=True)]
         return state.answered(
             call_message(state.thought, state.pending, in_text=self._in_text, added=state.added),
             *result_messages(answered, in_text=self._in_text),

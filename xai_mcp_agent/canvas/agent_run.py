@@ -197,7 +197,7 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
     keep(ctx, texts)
     said = said.with_said(
         call_message("", [call], in_text=False),
-        *result_messages([(x.call, x.text, x.is_error) for x in answers], in_text=False),
+        *result_messages([(x.call, x.text, x.event.result) for x in answers], in_text=False),
     )
     return CanvasRun(said.messages, texts.get(call.id, answers[0].text))
 

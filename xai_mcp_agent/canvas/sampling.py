@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import ModelReply, ModelRequest, ModelSettings, Usage
 from ..agent.protocols.arguments import parse_arguments
 from ..agent.protocols.reading import beside_loop
 from ..core.errors import XaiMcpError
 from ..core.provider_schema import FunctionSpec, function_description, function_parameters
-from ..core.results import ImagePart, ResultPart, TextPart, describe
+from ..core.results import ImagePart, ResultPart, TextPart, ToolResult, describe
 from ..core.sampling import (
     SamplingMessage,
     SamplingRefused,
@@ -118,7 +119,7 @@ class AgentSampler:
 def _messages_of(message: SamplingMessage, *, sees: bool) -> list[Message]:
     """A message as models take it: what tools gave stands in messages of its own."""
     answers: list[Message] = [
-        {"role": "tool", "tool_call_id": x.id, "content": _text(x.parts)}
+        {"role": "tool", "tool_call_id": x.id, "content": _shown(x.parts, sees=sees)}
         for x in message.parts
         if isinstance(x, ToolUseResult)
     ]
@@ -154,6 +155,11 @@ def _content(parts: list[ResultPart], *, sees: bool) -> Any:
                 kind = type(part).__name__.removesuffix("Part").lower()
                 raise SamplingRefused(f"this model is not given content of the kind {kind}")
     return content
+
+
+def _shown(parts: tuple[ResultPart, ...], *, sees: bool) -> Any:
+    text = _text(parts)
+    return content_of(text, ToolResult(parts)) if sees else text
 
 
 def _text(parts: tuple[ResultPart, ...]) -> str:

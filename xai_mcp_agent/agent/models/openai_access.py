@@ -19,7 +19,7 @@ from . import openai_errors as errors
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-OpenAIProvider: TypeAlias = Literal["openai", "bedrock", "vertexai"]
+OpenAIProvider: TypeAlias = Literal["openai", "openai_responses", "bedrock", "vertexai"]
 
 # A reachable service accepts in a fraction of it; the rest of the limit is for the answer.
 _CONNECT_SECONDS = 10.0
@@ -85,9 +85,7 @@ class Access:
         connect = min(_CONNECT_SECONDS, timeout_seconds)
         timeout = openai.Timeout(timeout_seconds, connect=connect)
         try:
-            client = openai.AsyncOpenAI(**self.identity(), timeout=timeout, max_retries=0)
-            _ = client.chat.completions.with_raw_response  # Imports the rest, still in the thread.
-            return client
+            return openai.AsyncOpenAI(**self.identity(), timeout=timeout, max_retries=0)
         except (openai.OpenAIError, ValueError, TypeError) as cause:
             error = errors.model_error(cause, self.service(None, timeout_seconds))
         try:
@@ -103,14 +101,14 @@ class Access:
         """
         url, key = self._asked_url(), self._key()
         service = self.service(None, timeout_seconds)
-        if self.provider == "openai" and url and not _is_web_address(url):
+        if self._whose == "openai" and url and not _is_web_address(url):
             step = "Write it in full, such as http://localhost:11434/v1."
             raise ModelError(service.says("cannot be asked: `base_url` is no web address", step))
         if key and not _could_be_a_key(key):
             step = f"Check {errors.where_keys_are(self.node)}."
             what = "cannot be asked: the API key has spaces or letters that no key has"
             raise ModelAuthenticationError(service.says(what, step))
-        wants_one = self.provider == "openai" or not self._is_at_home()
+        wants_one = self._whose == "openai" or not self._is_at_home()
         if wants_one and not key and not is_local(url):
             raise errors.no_key_error(service)
 
@@ -173,8 +171,12 @@ class Access:
         url = f"https://{host}aiplatform.googleapis.com/v1/{path}"
         return vertex(base_url=url, token_provider=key.reveal if key else None)
 
+    @property
+    def _whose(self) -> str:
+        return errors.whose(self.provider)
+
     def _asked_url(self) -> str:
-        default = os.environ.get("OPENAI_BASE_URL", "") if self.provider == "openai" else ""
+        default = os.environ.get("OPENAI_BASE_URL", "") if self._whose == "openai" else ""
         return (self.base_url or default).strip()
 
     def _key(self) -> Secret | None:
@@ -188,7 +190,7 @@ class Access:
         return "environment" if self._is_at_home() else "nowhere"
 
     def _environment_key(self) -> str:
-        ours = self.provider == "openai" and self._is_at_home()
+        ours = self._whose == "openai" and self._is_at_home()
         return os.environ.get("OPENAI_API_KEY", "") if ours else ""
 
     def _is_at_home(self) -> bool:
@@ -203,7 +205,9 @@ def is_home(provider: OpenAIProvider, url: str) -> bool:
     They are for the provider's own addresses; a key in OPENAI_API_KEY is for the one in
     OPENAI_BASE_URL where that is set.
     """
-    named = os.environ.get("OPENAI_BASE_URL", "").strip() if provider == "openai" else ""
+    named = (
+        os.environ.get("OPENAI_BASE_URL", "").strip() if errors.whose(provider) == "openai" else ""
+    )
     if named and _address(url) == _address(named):
         return True
     return _is_own(provider, url) and (not named or _is_own(provider, named))
@@ -215,7 +219,7 @@ def _is_own(provider: OpenAIProvider, url: str) -> bool:
     except ValueError:
         return False
     host = f".{(parts.hostname or '').rstrip('.')}"
-    return parts.scheme == "https" and host.endswith(_OWN_HOSTS[provider])
+    return parts.scheme == "https" and host.endswith(_OWN_HOSTS[errors.whose(provider)])
 
 
 def _address(url: str) -> tuple[Any, ...]:

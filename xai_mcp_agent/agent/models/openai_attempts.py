@@ -10,7 +10,7 @@ import random
 
 import anyio
 
-from .openai_errors import Failure
+from .openai_failures import Failure
 
 _RETRIES = 2
 _FIRST_PAUSE_SECONDS = 0.5

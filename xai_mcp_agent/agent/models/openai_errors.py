@@ -23,6 +23,7 @@ from ...core.errors import (
     ModelUnreachable,
 )
 from ...secrets.secrets import Secrets
+from .fields import mapping
 
 # Services explain at length and some repeat the whole request: this much tells what is wrong.
 _MAX_WORDS_CHARS = 500
@@ -40,7 +41,10 @@ _WINDOW = re.compile(
     re.IGNORECASE,
 )
 _LEAST_WINDOW_TOKENS = 512  # a smaller number counts something else
-_FILTERED = re.compile(r"content[ _](?:filter|management policy|policy)|responsible ?ai", re.I)
+_FILTERED = re.compile(
+    r"content[ _](?:filter|management policy|policy)|usage polic|responsible ?ai", re.IGNORECASE
+)
+_FILTERED_CODE = re.compile(r"content_|.*_policy(?:_violation)?$")
 # In the words of Ollama; vLLM; OpenRouter; llama.cpp.
 _LACKS_FUNCTIONS = re.compile(
     r"does not support (?:tool|function)|--enable-auto-tool-choice|support tool use"
@@ -56,27 +60,9 @@ _WHERE_TO_SET = {
 _EXTRAS = {"openai[bedrock]": "bedrock", "openai[vertex]": "vertex"}
 
 
-Again: TypeAlias = Literal["never", "soon", "when free"]
+_RESPONSES = "_responses"  # a provider's name with this is the same provider by another API
 KeyFrom: TypeAlias = Literal["port", "environment", "nowhere"]
 """Where the key would come from; `nowhere`: the environment's is not for this address."""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why an attempt came to nothing, and whether another may do better.
-
-    A value, not raised where it is found: the client library's errors hold the request with its
-    key, and an error of ours that is raised beside one would be chained to it.
-    """
-
-    error: ModelError
-    again: Again = "never"
-    wait_seconds: float | None = None  # as the service asks
-
-    @property
-    def reason(self) -> str:
-        """What happened, without what to do next."""
-        return str(self.error).partition(". ")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +77,11 @@ class Service:
     node: str = "AgentInit"  # whose ports these are
     secrets: Secrets = field(default_factory=Secrets)
 
+    @property
+    def whose(self) -> str:
+        """Whose service it is, by whatever API it is asked."""
+        return whose(self.provider)
+
     def says(self, what: str, next_step: str, words: str = "") -> str:
         """One message: what happened, where, the service's own words, what to do next."""
         quoted = f' It says: "{_one_line(self.secrets.redact(words))}".' if words else ""
@@ -99,31 +90,15 @@ class Service:
         return self.secrets.redact(text).strip()
 
 
+def whose(provider: str) -> str:
+    """Whose service a provider's name means: `openai` for `openai_responses`."""
+    return provider.removesuffix(_RESPONSES)
+
+
 def shown_url(url: str) -> str:
     """An address for a person: without credentials, query and trailing slash."""
     without_credentials = re.sub(r"//[^/]*@", "//", url)
     return re.split(r"[?#]", without_credentials)[0].rstrip("/")
-
-
-def failure(cause: BaseException, service: Service) -> Failure:
-    """What an error of the client library, or of the HTTP library under it, comes to."""
-    # Here, because they are heavy; they are loaded when this is called.
-    import httpx2
-    import openai
-
-    if isinstance(cause, openai.APIConnectionError):
-        cause = cause.__cause__ or cause
-    if isinstance(cause, httpx2.ConnectTimeout):
-        step = "Check `base_url`, the network and any proxy."
-        error = ModelUnreachable(service.says("does not accept a connection", step))
-        return Failure(error, "soon")
-    if isinstance(cause, httpx2.TimeoutException | openai.APITimeoutError):
-        return Failure(timeout_error(service.silence_seconds, service))
-    if isinstance(cause, httpx2.HTTPError | openai.APIConnectionError):
-        return dropped(service, f"{cause}", could_connect="Connect" not in type(cause).__name__)
-    if isinstance(cause, openai.APIStatusError):
-        return _status_failure(cause, service)
-    return Failure(model_error(cause, service))
 
 
 def model_error(cause: BaseException, service: Service) -> ModelError:
@@ -131,49 +106,12 @@ def model_error(cause: BaseException, service: Service) -> ModelError:
     import openai  # Loaded already, see `failure`.
 
     if isinstance(cause, openai.APIError):
-        return _refused(0, {}, cause.body or cause.message, service)
+        return refused(0, {}, cause.body or cause.message, service)
     if isinstance(cause, openai.OpenAIError):
         return _not_set_up(str(cause), service)
     return ModelUnreachable(
         service.says("could not be talked to", "Check `base_url`.", f"{cause or type(cause)}")
     )
-
-
-def body_failure(body: Any, service: Service) -> Failure | None:
-    """What a body sent with status 200, or a piece of a stream, says of an error in it."""
-    error = cast(Mapping[str, Any], body).get("error") if isinstance(body, Mapping) else None
-    if not error:
-        return None
-    fields: Mapping[str, Any] = cast(Any, error) if isinstance(error, Mapping) else {}
-    code = str(fields.get("code") or fields.get("type") or "")
-    return Failure(_refused(0, {}, error, service), _again(code))
-
-
-def dropped(service: Service, words: str = "", *, could_connect: bool = True) -> Failure:
-    """The connection broke off, or was never there; `words` are the operating system's."""
-    if could_connect:
-        step = "Run again; if it happens again, look at the server's log."
-        error = ModelUnreachable(service.says("dropped the connection", step, words))
-    else:
-        step = "Is the server running, and is `base_url` right?"
-        error = ModelUnreachable(service.says("cannot be reached", step, words))
-    return Failure(error, "soon")
-
-
-def _status_failure(cause: Any, service: Service) -> Failure:
-    headers, status = cause.response.headers, cause.status_code
-    error = _refused(status, headers, cause.body, service)
-    again = _again("408" if status == 409 else str(status))
-    if cause.code == "insufficient_quota" or headers.get("x-should-retry") == "false":
-        again = "never"
-    return Failure(error, again, retry_after_seconds(headers))
-
-
-def _again(code: str) -> Again:
-    """Whether an error of this status, or of this name, may pass."""
-    if code in {"429", "rate_limit_exceeded", "rate_limit_error"}:
-        return "when free"
-    return "soon" if re.fullmatch(r"408|5\d\d|server_error|overloaded(_error)?", code) else "never"
 
 
 def web_page_error(status: int, service: Service) -> ModelError:
@@ -211,7 +149,7 @@ def _own_key(service: Service) -> str:
         "bedrock": "The AWS credentials are used for Amazon's addresses only.",
         "vertexai": "The Google credentials are used for Google's addresses only.",
     }
-    return f"Set `api_key` of {service.node}, such as ${{ACME_API_KEY}}. {why[service.provider]}"
+    return f"Set `api_key` of {service.node}, such as ${{ACME_API_KEY}}. {why[service.whose]}"
 
 
 def is_overflow(code: str | None, words: str) -> bool:
@@ -256,17 +194,17 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     return max(0.0, (until.astimezone(UTC) - datetime.now(UTC)).total_seconds())
 
 
-def _refused(status: int, headers: Mapping[str, str], body: Any, service: Service) -> ModelError:
+def refused(status: int, headers: Mapping[str, str], body: Any, service: Service) -> ModelError:
     """The error for an answer that is an error; `status` is 0 when it came in a stream."""
     if "html" in headers.get("content-type", ""):
         return web_page_error(status, service)
-    fields: Mapping[str, Any] = cast(Any, body) if isinstance(body, Mapping) else {}
+    fields = mapping(body)
     code = str(fields.get("code") or fields.get("type") or "")
     words = words_of(body)
     if (status in {0, 400, 413, 422, 500} and is_overflow(code, words)) or status == 413:
         window = window_in(fields, words)
         return ModelContextOverflow(service.says(*_OVERFLOW_TEXT, words), window)
-    if code.startswith("content_") or (status in {0, 400} and _FILTERED.search(words)):
+    if _FILTERED_CODE.match(code) or (status in {0, 400} and _FILTERED.search(words)):
         return ModelContentFiltered(service.says(*_FILTERED_TEXT, words))
     if status in {0, 400, 404, 422, 500, 501} and _LACKS_FUNCTIONS.search(words):
         return ModelCannotCallFunctions(service.says(*_LACKS_FUNCTIONS_TEXT, words))
@@ -299,7 +237,7 @@ def _not_allowed(status: int, words: str, service: Service) -> ModelError:
         "bedrock": "Check the AWS credentials, and that the account may use this model.",
         "vertexai": "Check the Google credentials, and that the project may use this model.",
     }
-    check = _own_key(service) if service.key_from == "nowhere" else where[service.provider]
+    check = _own_key(service) if service.key_from == "nowhere" else where[service.whose]
     step = f"{check} {_NEXT_OFFLINE}"
     what = "refused the key" if status != 403 else "does not allow this"
     return ModelAuthenticationError(
@@ -359,9 +297,9 @@ def _not_set_up(words: str, service: Service) -> ModelError:
             step = f"Install it: pip install 'xai-mcp-agent[{ours}]'."
             return ModelError(service.says("needs a package that is not installed", step))
     if re.search(r"credential|authenticat|token|api_key", words, re.IGNORECASE):
-        step = f"{_WHERE_TO_SET[service.provider]} {_NEXT_OFFLINE}"
+        step = f"{_WHERE_TO_SET[service.whose]} {_NEXT_OFFLINE}"
         return ModelAuthenticationError(service.says("cannot be asked", step, words))
-    return ModelError(service.says("cannot be asked", _WHERE_TO_SET[service.provider], words))
+    return ModelError(service.says("cannot be asked", _WHERE_TO_SET[service.whose], words))
 
 
 def _one_line(words: str) -> str:

@@ -16,7 +16,9 @@ _STRICT = {
 }  # fmt: skip
 _SAY_WHAT = {"$ref", "anyOf", "const", "enum", "type"}  # one of these stands in every part
 # In the words of OpenAI and DeepSeek; Groq; vLLM; llama.cpp.
-_ABOUT_FORMAT = re.compile(r"response[_ ]format|json[_ ]schema|structured[_ ]output|\bgrammar\b")
+_ABOUT_FORMAT = re.compile(
+    r"response[_ ]format|text\.format|json[_ ]schema|structured[_ ]output|\bgrammar\b"
+)
 
 
 def answer_format(schema: JsonObject | None) -> JsonObject | None:

@@ -1,7 +1,7 @@
-"""Reads the body of a Chat Completions response as chunks, and tells how it ended.
+"""Reads the body of a response as chunks, and tells how it ended.
 
-A stream ends with `[DONE]`, or with a reason to finish in its last piece; one that just stops was
-dropped on the way, however cleanly the connection was closed.
+A stream ends with `[DONE]`, or with a piece that says so; one that just stops was dropped on the
+way, however cleanly the connection was closed.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ import anyio
 
 from ...core.errors import ModelUnreachable
 from . import openai_errors as errors
+from . import openai_failures as failures
+from .fields import mapping
 
 _MAX_EVENT_BYTES = 64 * 1024 * 1024  # a piece may hold a picture
-_DRAIN_SECONDS = 0.1  # to read to the end after `[DONE]`, so that the connection serves again
+_DRAIN_SECONDS = 0.1  # to read to the end after the last piece: the connection serves again
+# The last event of the Responses API; in Chat Completions the tokens may follow the end.
+_LAST = {"response.completed", "response.incomplete", "response.failed"}
 
 
 async def chunks(http: Any, service: errors.Service) -> AsyncGenerator[Any]:
@@ -29,15 +33,15 @@ async def chunks(http: Any, service: errors.Service) -> AsyncGenerator[Any]:
 
     try:
         async for chunk in _raw_chunks(http, service):
-            failed = errors.body_failure(chunk, service)
+            failed = failures.body_failure(chunk, service)
             yield failed or chunk
             if failed:
                 return
     except httpx2.HTTPError as cause:
-        yield errors.failure(cause, service)
+        yield failures.failure(cause, service)
     except ValueError as cause:
         step = "Check `base_url` and the server's log."
-        yield errors.Failure(
+        yield failures.Failure(
             ModelUnreachable(service.says("sent what is not JSON", step, str(cause)))
         )
     finally:
@@ -48,7 +52,7 @@ async def chunks(http: Any, service: errors.Service) -> AsyncGenerator[Any]:
 async def _raw_chunks(http: Any, service: errors.Service) -> AsyncIterator[Any]:
     kind = http.headers.get("content-type", "").lower()
     if "html" in kind:
-        yield errors.Failure(errors.web_page_error(http.status_code, service))
+        yield failures.Failure(errors.web_page_error(http.status_code, service))
     elif "event-stream" not in kind and "json" in kind:
         for chunk in _whole_chunks((await http.aread()).decode("utf-8", "replace"), service):
             yield chunk
@@ -63,14 +67,17 @@ async def _streamed_chunks(http: Any, service: errors.Service) -> AsyncIterator[
     http.headers["content-type"] = "text/event-stream"  # some leave it out; the reader insists
     events = aiter(httpx2.EventSource(http, max_event_size=_MAX_EVENT_BYTES))
     async for event in events:
-        if event.data.startswith("[DONE]"):
+        is_last = event.data.startswith("[DONE]")
+        if event.data and not is_last:
+            chunk = json.loads(event.data)
+            yield chunk
+            is_last = mapping(chunk).get("type") in _LAST
+        if is_last:
             with anyio.move_on_after(_DRAIN_SECONDS):
                 async for _ in events:
                     pass
             return
-        if event.data:
-            yield json.loads(event.data)
-    yield errors.dropped(service)
+    yield failures.dropped(service)
 
 
 def _whole_chunks(text: str, service: errors.Service) -> list[Any]:
@@ -79,7 +86,7 @@ def _whole_chunks(text: str, service: errors.Service) -> list[Any]:
     if text.startswith("data:"):
         lines = [x.removeprefix("data:").strip() for x in text.splitlines() if x.strip()]
         found = [json.loads(x) for x in lines if x.startswith("{")]
-        return found if "[DONE]" in lines else [*found, errors.dropped(service)]
+        return found if "[DONE]" in lines else [*found, failures.dropped(service)]
     if text.startswith("{") and not text.endswith("}"):
-        return [errors.dropped(service)]
+        return [failures.dropped(service)]
     return [json.loads(text)]

@@ -10,8 +10,14 @@ from ...core.names import did_you_mean
 from ...secrets.secrets import Secret
 from .base import Model, ModelSettings
 
-Provider: TypeAlias = Literal["offline", "openai", "bedrock", "vertexai"]
-PROVIDERS: tuple[Provider, ...] = ("offline", "openai", "bedrock", "vertexai")
+Provider: TypeAlias = Literal["offline", "openai", "openai_responses", "bedrock", "vertexai"]
+PROVIDERS: tuple[Provider, ...] = (
+    "offline",
+    "openai",
+    "openai_responses",
+    "bedrock",
+    "vertexai",
+)
 
 
 class UnknownProvider(XaiMcpError):
@@ -37,7 +43,7 @@ def model_for(
         from .offline.model import OfflineModel
 
         return OfflineModel()
-    if provider not in ("openai", "bedrock", "vertexai"):
+    if provider not in ("openai", "openai_responses", "bedrock", "vertexai"):
         raise unknown_provider(provider)
     if not model:
         raise UnknownProvider(

@@ -6,14 +6,15 @@ Services differ in what they leave out, repeat and number wrongly; all of that e
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 from ...core.tools import JsonObject
 from ..messages import ToolCall
 from .base import FinishReason, ModelReply, Usage
-from .openai_added import AddedFields, AddedToCall
+from .chat_added import AddedFields, AddedToCall
+from .fields import counts, mapping, sequence
 
 _FINISHES: dict[str, FinishReason] = {
     "stop": "stop",
@@ -34,7 +35,7 @@ class _CallSoFar:
 
 
 @dataclass
-class ReplySoFar:
+class ChatReply:
     """A reply that is still arriving. `answered` tells whether any choice came at all."""
 
     answered: bool = False
@@ -53,10 +54,10 @@ class ReplySoFar:
 
     def add(self, chunk: Any) -> str:
         """Take in one chunk of a stream, or a whole answer; gives the new text in it."""
-        chunk = _mapping(chunk)
+        chunk = mapping(chunk)
         if chunk.get("usage"):
-            self._usage = _usage(_mapping(chunk["usage"]))
-        for choice in map(_mapping, _sequence(chunk.get("choices"))):
+            self._usage = _usage(mapping(chunk["usage"]))
+        for choice in map(mapping, sequence(chunk.get("choices"))):
             if not choice.get("index"):
                 return self._add_choice(choice)
         return ""
@@ -82,18 +83,18 @@ class ReplySoFar:
     def _add_choice(self, choice: Mapping[str, Any]) -> str:
         self.answered = True
         whole = choice.get("message") is not None
-        delta = _mapping(choice.get("message") if whole else choice.get("delta"))
+        delta = mapping(choice.get("message") if whole else choice.get("delta"))
         text = _text(delta.get("content"))
         self._text.append(text)
         self._refusal.append(_text(delta.get("refusal")))
         self._added.add(delta)
-        for position, call in enumerate(_sequence(delta.get("tool_calls"))):
-            self._add_call({**_mapping(call), "index": position} if whole else _mapping(call))
+        for position, call in enumerate(sequence(delta.get("tool_calls"))):
+            self._add_call({**mapping(call), "index": position} if whole else mapping(call))
         self._finish = str(choice.get("finish_reason") or self._finish)
         return text
 
     def _add_call(self, delta: Mapping[str, Any]) -> None:
-        function = _mapping(delta.get("function"))
+        function = mapping(delta.get("function"))
         call_id, name = str(delta.get("id") or ""), str(function.get("name") or "")
         arguments = function.get("arguments")
         call = self._call_of(delta.get("index"), call_id, name, arguments)
@@ -157,25 +158,18 @@ def _text(content: Any) -> str:
     """The text of a content: a string, or a list of parts of which only text is for reading."""
     if isinstance(content, str):
         return content
-    parts = map(_mapping, _sequence(content))
+    parts = map(mapping, sequence(content))
     return "".join(str(x.get("text") or "") for x in parts if x.get("type") == "text")
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:
-    of_input = _mapping(usage.get("prompt_tokens_details"))
-    of_output = _mapping(usage.get("completion_tokens_details"))
-    counts = (
-        usage.get("prompt_tokens"),
-        usage.get("completion_tokens"),
-        of_input.get("cached_tokens"),
-        of_output.get("reasoning_tokens"),
+    of_input = mapping(usage.get("prompt_tokens_details"))
+    of_output = mapping(usage.get("completion_tokens_details"))
+    return Usage(
+        *counts(
+            usage.get("prompt_tokens"),
+            usage.get("completion_tokens"),
+            of_input.get("cached_tokens"),
+            of_output.get("reasoning_tokens"),
+        )
     )
-    return Usage(*(x if isinstance(x, int) else 0 for x in counts))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {}
-
-
-def _sequence(value: Any) -> Sequence[Any]:
-    return cast(list[Any], value) if isinstance(value, list) else []

@@ -13,6 +13,8 @@ from typing import Any, cast
 
 from ...core.tools import JsonObject
 from ..messages import ADDED, Message
+from .fields import mapping
+from .wire import added_by
 
 _OF_MESSAGES = frozenset(
     ("role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio")
@@ -61,34 +63,30 @@ class AddedToCall:
         return {**fields, "function": function} if function else fields
 
 
-def without_private(messages: Iterable[Message], service: str, refused: Collection[str]) -> Any:
-    """The messages as `service` takes them: with what it added itself, except what it refused."""
-    return [_sent(x, service, refused) for x in messages]
-
-
 def added_names(messages: Iterable[Message], service: str) -> set[str]:
     """The fields of messages and calls that this service added."""
     found: set[str] = set()
     for message in messages:
-        if added := _added_by(service, message):
-            calls = _mapping(added.get("calls")).values()
-            found |= {*_mapping(added.get("message")), *(name for x in calls for name in x)}
+        if added := added_by(service, message):
+            calls = mapping(added.get("calls")).values()
+            found |= {*mapping(added.get("message")), *(name for x in calls for name in x)}
     return found - {"function"}
 
 
-def _sent(message: Message, service: str, refused: Collection[str]) -> Message:
+def without_private(message: Message, service: str, refused: Collection[str]) -> Message:
+    """The message as `service` takes it: with what it added itself, except what it refused."""
     if ADDED not in message:
         return message
     plain = {name: value for name, value in message.items() if name != ADDED}
-    added = _added_by(service, message)
+    added = added_by(service, message)
     if not added:
         return plain
-    of_calls = _mapping(added.get("calls"))
+    of_calls = mapping(added.get("calls"))
     if plain.get("tool_calls"):
         plain["tool_calls"] = [
-            _with_added(x, _mapping(of_calls.get(x["id"])), refused) for x in plain["tool_calls"]
+            _with_added(x, mapping(of_calls.get(x["id"])), refused) for x in plain["tool_calls"]
         ]
-    return _with_added(plain, _mapping(added.get("message")), refused)
+    return _with_added(plain, mapping(added.get("message")), refused)
 
 
 def _with_added(
@@ -99,11 +97,6 @@ def _with_added(
     if "function" in more and "function" in plain:
         return {**more, **plain, "function": {**more["function"], **plain["function"]}}
     return {**more, **plain}
-
-
-def _added_by(service: str, message: Message) -> Mapping[str, Any]:
-    added = _mapping(message.get(ADDED))
-    return added if added.get("service") == service else {}
 
 
 def _folded(values: list[Any], *, joins_texts: bool) -> Any:
@@ -123,7 +116,7 @@ def _over(before: Any, value: Any) -> Any:
     A service that repeats an object may leave out what it said of it before.
     """
     if isinstance(before, Mapping) and isinstance(value, Mapping):
-        old, new = _mapping(cast(Any, before)), _mapping(cast(Any, value))
+        old, new = mapping(cast(Any, before)), mapping(cast(Any, value))
         return {**old, **{name: _over(old.get(name), x) for name, x in new.items()}}
     return cast(Any, value if value not in (None, "") or before is None else before)
 
@@ -140,7 +133,7 @@ def _folded_parts(parts: list[Any], is_streamed: bool) -> list[Any]:
 
 
 def _continues(first: Any, part: Any) -> bool:
-    first, part = _mapping(first), _mapping(part)
+    first, part = mapping(first), mapping(part)
     # What is encrypted comes whole.
     return (
         bool(part)
@@ -155,7 +148,3 @@ def _folded_part(pieces: list[Any]) -> JsonObject:
         if texts := [x[name] for x in pieces if isinstance(x.get(name), str)]:
             whole[name] = "".join(texts)
     return whole
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return cast(Mapping[str, Any], value) if isinstance(value, Mapping) else {}

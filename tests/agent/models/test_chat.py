@@ -1,0 +1,368 @@
+"""Chat Completions: what only this API has, and what services make of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.agent.models.wires import (
+    ADD,
+    ASK,
+    CHAT,
+    ask,
+    ask_streamed,
+)
+from tests.support.media_samples import PNG
+from tests.support.model_endpoint import (
+    delta,
+    fails,
+    raw_chunks,
+    raw_json,
+    says,
+)
+from xai_mcp_agent import (
+    ImagePart,
+    ModelError,
+    ToolResult,
+)
+from xai_mcp_agent.agent.conversation import call_message, result_messages
+from xai_mcp_agent.agent.messages import Message, ToolCall
+from xai_mcp_agent.agent.models.base import (
+    ModelRequest,
+    ModelSettings,
+    Usage,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_functions_are_offered_as_they_are():
+    async with CHAT.model_of([says("no")]) as (subject, endpoint):
+        await ask(subject, ADD)
+    function = {"name": "add", "description": "Adds.", "parameters": ADD.parameters}
+    assert endpoint.requests[0].body["tools"] == [{"type": "function", "function": function}]
+
+
+async def test_messages_are_sent_as_they_are():
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    call = {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a":'}}
+    messages: tuple[Message, ...] = (
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": [{"type": "text", "text": "Look"}, image]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "3"},
+    )
+    async with CHAT.model_of([says("ok")]) as (subject, endpoint):
+        await ask_streamed(subject, ModelRequest(messages))
+    assert endpoint.requests[0].body["messages"] == list(messages)
+
+
+async def test_settings_are_sent_only_when_they_are_set():
+    settings = ModelSettings(
+        temperature=0.2, max_output_tokens=99, reasoning_effort="low", extra_body={"top_k": 3}
+    )
+    async with CHAT.model_of([says("ok")], settings=settings) as (subject, endpoint):
+        await ask(subject)
+    sent = endpoint.requests[0].body
+    assert sent["temperature"] == 0.2
+    assert sent["max_tokens"] == 99
+    assert sent["reasoning_effort"] == "low"
+    assert sent["top_k"] == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("gpt-5-mini", "max_completion_tokens"),
+        ("openai/o3", "max_completion_tokens"),
+        ("llama3", "max_tokens"),
+        ("olmo-2", "max_tokens"),
+    ],
+)
+async def test_the_output_limit_goes_under_the_name_the_model_knows(model: str, name: str):
+    settings = ModelSettings(max_output_tokens=9)
+    async with CHAT.model_of([says("ok")], model, settings=settings) as (subject, endpoint):
+        await ask(subject)
+    assert {x for x in endpoint.requests[0].body if x.startswith("max")} == {name}
+
+
+# What services refuse
+
+OTHER_LIMIT = fails(400, {"message": "'max_tokens' is unknown. Use 'max_completion_tokens'."})
+
+
+async def test_the_output_limit_is_sent_under_its_other_name_where_the_usual_one_is_refused():
+    settings = ModelSettings(max_output_tokens=9)
+    async with CHAT.model_of([OTHER_LIMIT, says("ok"), says("ok")], settings=settings) as (
+        subject,
+        endpoint,
+    ):
+        await ask(subject)
+        await ask(subject)
+    assert ["max_tokens" in x.body for x in endpoint.requests] == [True, False, False]
+    assert endpoint.requests[2].body["max_completion_tokens"] == 9
+
+
+async def test_all_refused_settings_are_found_one_after_the_other():
+    settings = ModelSettings(temperature=0.5, max_output_tokens=9)
+    refusals = [OTHER_LIMIT, *(fails(400, CHAT.refusable[x]) for x in ("stream", "temperature"))]
+    script = [*refusals, says("ok")]
+    async with CHAT.model_of(script, settings=settings) as (subject, endpoint):
+        assert (await ask(subject)).text == "ok"
+    assert endpoint.requests[-1].body == {
+        "model": "small",
+        "messages": list(ASK),
+        "max_completion_tokens": 9,
+    }
+
+
+async def test_a_setting_that_is_refused_again_is_an_error():
+    settings = ModelSettings(max_output_tokens=9)
+    script = [fails(400, {"message": f"max_{x}tokens is bad"}) for x in ("", "completion_")]
+    async with CHAT.model_of(script, settings=settings) as (subject, endpoint):
+        with pytest.raises(ModelError, match="max_completion_tokens is bad"):
+            await ask(subject)
+    assert len(endpoint.requests) == 2
+
+
+def piece(**call: Any) -> dict[str, Any]:
+    function = {x: call.pop(x) for x in ("name", "arguments") if x in call}
+    return delta({"tool_calls": [{**call, "function": function}]})
+
+
+ODD_STREAMS: dict[str, tuple[list[Any], list[tuple[str, str, str]]]] = {
+    "whole calls in one chunk": (
+        [
+            delta(
+                {
+                    "tool_calls": [
+                        {"index": 0, "id": "a", "function": {"name": "x", "arguments": "{}"}},
+                        {"index": 1, "id": "b", "function": {"name": "y", "arguments": "{}"}},
+                    ]
+                },
+                finish="tool_calls",
+            )
+        ],
+        [("a", "x", "{}"), ("b", "y", "{}")],
+    ),
+    "no ids": (
+        [piece(index=0, name="x", arguments="{}"), piece(index=1, name="y", arguments="{}")],
+        [("call_1", "x", "{}"), ("call_2", "y", "{}")],
+    ),
+    "the same id twice": (
+        [piece(index=0, id="a", name="x"), piece(index=1, id="a", name="y")],
+        [("a", "x", ""), ("call_1", "y", "")],
+    ),
+    "one index for all, ids differ": (
+        [
+            piece(index=0, id="a", name="x", arguments='{"n":'),
+            piece(index=0, arguments="1}"),
+            piece(index=0, id="b", name="x", arguments='{"n":'),
+            piece(index=0, arguments="2}"),
+        ],
+        [("a", "x", '{"n":1}'), ("b", "x", '{"n":2}')],
+    ),
+    "one index for all, no ids": (
+        [
+            piece(index=0, name="x", arguments='{"n":1}'),
+            piece(index=0, name="x", arguments='{"n":2}'),
+        ],
+        [("call_1", "x", '{"n":1}'), ("call_2", "x", '{"n":2}')],
+    ),
+    "name and id repeated": (
+        [
+            piece(index=0, id="a", name="x", arguments='{"n":'),
+            piece(index=0, id="a", name="x", arguments="1"),
+            piece(index=0, id="a", name="x", arguments="}"),
+            piece(index=0, id="a", name="x", arguments=""),
+        ],
+        [("a", "x", '{"n":1}')],
+    ),
+    "arguments as an object": (
+        [piece(index=0, id="a", name="x", arguments={"n": [1]})],
+        [("a", "x", '{"n": [1]}')],
+    ),
+    "no index": (
+        [
+            piece(id="a", name="x", arguments='{"n"'),
+            piece(arguments=":1}"),
+            piece(id="b", name="y", arguments="{}"),
+            piece(name="z"),
+        ],
+        [("a", "x", '{"n":1}'), ("b", "y", "{}"), ("call_1", "z", "")],
+    ),
+    "mixed up": (
+        [
+            piece(index=0, id="a", name="x", arguments="{"),
+            piece(index=1, id="b", name="y", arguments="{"),
+            piece(index=0, arguments="}"),
+            piece(index=1, arguments="}"),
+        ],
+        [("a", "x", "{}"), ("b", "y", "{}")],
+    ),
+    "nothing in it": ([piece(index=0), delta({"tool_calls": None})], []),
+}
+
+
+@pytest.mark.parametrize("case", ODD_STREAMS)
+async def test_calls_are_understood_however_they_are_numbered(case: str):
+    chunks, expected = ODD_STREAMS[case]
+    script = [raw_chunks([*chunks, delta({}, finish="stop")])]
+    async with CHAT.model_of(script) as (subject, _):
+        reply = await ask(subject, ADD)
+    assert reply.calls == tuple(ToolCall(*x) for x in expected)
+    assert reply.finish == ("tool_calls" if expected else "stop")
+
+
+async def test_call_ids_of_ours_are_never_used_twice():
+    script = [raw_chunks([piece(index=0, name="x")]), raw_chunks([piece(index=0, name="x")])]
+    async with CHAT.model_of(script) as (subject, _):
+        ids = [(await ask(subject, ADD)).calls[0].id for _ in range(2)]
+    assert ids == ["call_1", "call_2"]
+
+
+async def test_a_stream_with_gaps_and_vendor_fields_is_read():
+    chunks: list[Any] = [
+        {"choices": []},
+        {"choices": None},
+        {"object": "keepalive"},
+        delta({"reasoning_content": "hm"}),
+        delta({"content": None}),
+        delta({"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "A"}]}),
+        {"choices": [{"index": 1, "delta": {"content": "other choice"}}]},
+        {"choices": [{"delta": {"content": "B"}}], "usage": None},
+        {"choices": [{"delta": None, "finish_reason": None}]},
+    ]
+    async with CHAT.model_of([raw_chunks(chunks)]) as (subject, _):
+        reply = await ask(subject)
+    assert reply.text == "AB"
+    assert reply.added["message"] == {"reasoning_content": "hm"}
+
+
+def detail(**fields: Any) -> dict[str, Any]:
+    return delta({"reasoning_details": [fields]})
+
+
+ADDED: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "a text in pieces": (
+        [delta({"reasoning_content": "Let "}), delta({"reasoning_content": "me"})],
+        {"reasoning_content": "Let me"},
+    ),
+    "a text that is empty, as DeepSeek wants it back": (
+        [delta({"reasoning_content": ""}), delta({"reasoning_content": None})],
+        {"reasoning_content": ""},
+    ),
+    "parts in pieces": (
+        [
+            detail(type="reasoning.text", index=0, text="Let "),
+            detail(type="reasoning.text", index=0, text="me"),
+            detail(type="reasoning.text", index=0, signature="s", text=None),
+            detail(type="reasoning.encrypted", index=0, id="r1", data="AAAA"),
+            detail(type="reasoning.encrypted", index=0, id="r2", data="BBBB"),
+            detail(type="reasoning.summary", index=1, summary="So"),
+            detail(type="reasoning.summary", index=1, summary="!"),
+        ],
+        {
+            "reasoning_details": [
+                {"type": "reasoning.text", "index": 0, "text": "Let me", "signature": "s"},
+                {"type": "reasoning.encrypted", "index": 0, "id": "r1", "data": "AAAA"},
+                {"type": "reasoning.encrypted", "index": 0, "id": "r2", "data": "BBBB"},
+                {"type": "reasoning.summary", "index": 1, "summary": "So!"},
+            ]
+        },
+    ),
+    "an object that is told twice": (
+        [
+            delta({"extra_content": {"google": {"thought_signature": "AA"}}}),
+            delta({"extra_content": {"google": {"thought_signature": "", "thought": True}}}),
+        ],
+        {"extra_content": {"google": {"thought_signature": "AA", "thought": True}}},
+    ),
+    "nothing": ([delta({"content": "Hm.", "annotations": [], "refusal": None})], {}),
+}
+
+
+@pytest.mark.parametrize("case", ADDED)
+async def test_what_a_service_adds_is_put_together_as_it_was_meant(case: str):
+    chunks, expected = ADDED[case]
+    async with CHAT.model_of([raw_chunks([*chunks, delta({}, finish="stop")])]) as (subject, _):
+        assert (await ask(subject)).added.get("message", {}) == expected
+
+
+async def test_what_is_added_to_calls_is_kept_by_their_ids():
+    google = {"google": {"thought_signature": "AA"}}
+    chunks = [
+        piece(index=0, id="a", name="x", arguments='{"n":', extra_content=google),
+        piece(index=0, id="a", arguments="1}", extra_content=google),
+        delta({"tool_calls": [{"index": 1, "function": {"name": "y", "thought": "z"}}]}),
+    ]
+    async with CHAT.model_of([raw_chunks([*chunks, delta({}, finish="stop")])]) as (subject, _):
+        reply = await ask(subject, ADD)
+    assert reply.added["calls"] == {
+        "a": {"extra_content": google},
+        "call_1": {"function": {"thought": "z"}},
+    }
+
+
+def whole(message: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}], **more}
+
+
+async def test_a_service_that_does_not_stream_is_understood():
+    call = {"id": "a", "type": "function", "function": {"name": "add", "arguments": {"a": 1}}}
+    message = {"role": "assistant", "content": "Hm.", "tool_calls": [call, {**call, "id": "b"}]}
+    usage = {"prompt_tokens": 3, "completion_tokens": 4}
+    async with CHAT.model_of([raw_json(whole(message, usage=usage))]) as (subject, _):
+        reply, pieces = await ask_streamed(subject, ModelRequest(ASK, (ADD,)))
+    assert pieces == ["Hm."]
+    assert reply.calls == (ToolCall("a", "add", '{"a": 1}'), ToolCall("b", "add", '{"a": 1}'))
+    assert reply.finish == "tool_calls"
+    assert reply.usage == Usage(3, 4, 0)
+
+
+async def test_a_stream_that_calls_itself_json_is_understood():
+    chunks = [delta({"content": "A"}), delta({"content": "B"}, finish="stop")]
+    async with CHAT.model_of([raw_chunks(chunks, media_type="application/json")]) as (subject, _):
+        assert (await ask(subject)).text == "AB"
+
+
+WHOLE_ENDS: dict[str, Any] = {
+    "finished, no [DONE]": raw_chunks([delta({"content": "A"}, finish="stop")], done=False),
+    "no reason, but [DONE]": raw_chunks([delta({"content": "A"})]),
+    "finished, then dropped": replace(
+        raw_chunks([delta({"content": "A"}, finish="stop")], done=False), kind="drops events"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE_ENDS)
+async def test_a_stream_that_said_how_it_ends_is_whole(case: str):
+    async with CHAT.model_of([WHOLE_ENDS[case]]) as (subject, endpoint):
+        assert (await ask(subject)).text == "A"
+    assert len(endpoint.requests) == 1
+
+
+async def test_pictures_follow_the_results_of_their_turn_as_a_users_message():
+    """Messages of tools hold text only; the same id may come again in the next turn."""
+
+    def turn(name: str) -> list[Message]:
+        call, result = ToolCall("c1", name, "{}"), ToolResult((ImagePart(PNG, "image/png"),))
+        asked = call_message("", [call], in_text=False)
+        return [asked, *result_messages([(call, name, result)], in_text=False)]
+
+    messages = (*ASK, *turn("look"), *turn("listen"))
+    async with CHAT.model_of([says("ok")]) as (subject, endpoint):
+        await ask_streamed(subject, ModelRequest(messages))
+    sent = endpoint.requests[0].body["messages"]
+    roles = [x["role"] for x in sent]
+    assert roles == ["user", *["assistant", "tool", "user"] * 2]
+    assert [x["content"] for x in sent if x["role"] == "tool"] == ["look", "listen"]
+    heads = [x["content"][0]["text"] for x in (sent[3], sent[6])]
+    assert heads == [
+        "[From the result of look, not from the user:]",
+        "[From the result of listen, not from the user:]",
+    ]
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+    assert sent[3]["content"][1:] == [picture]

@@ -1,0 +1,257 @@
+"""What every wire promises of addresses and keys: each goes where it belongs, and none is shown."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gc
+import json
+import socket
+import traceback
+import weakref
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.agent.models.wires import (
+    ASK,
+    KEY,
+    ScriptedWire,
+    ask,
+    unheard,
+)
+from tests.support.model_endpoint import (
+    drops_midway,
+    fails,
+    hangs,
+    model_endpoint,
+    raw_chunks,
+    says,
+    stalls,
+)
+from xai_mcp_agent import (
+    ModelAuthenticationError,
+    ModelError,
+    ModelUnreachable,
+    Secret,
+)
+from xai_mcp_agent.agent.models.base import (
+    AskedAgain,
+    ModelRequest,
+    ModelSettings,
+)
+from xai_mcp_agent.agent.models.openai_access import Access
+
+pytestmark = pytest.mark.anyio
+
+PASSWORD = "password-in-the-address"
+
+
+# Where it is, and who asks
+
+
+async def test_a_dead_local_server_is_asked_three_times_and_reported(wire: ScriptedWire):
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as taken:
+        port = taken.getsockname()[1]
+    subject = wire.model("m", base_url=f"http://user:{KEY}@127.0.0.1:{port}/v1")
+    told: list[AskedAgain] = []
+
+    async def on_again(again: AskedAgain) -> None:
+        told.append(again)
+
+    with anyio.fail_after(20), pytest.raises(ModelUnreachable) as caught:
+        await subject.reply(ModelRequest(ASK), unheard, on_again)
+    assert len(told) == 2
+    message = str(caught.value)
+    assert f"{wire.provider} m at http://127.0.0.1:{port}/v1 cannot be reached" in message
+    assert "Is the server running" in message
+    assert KEY not in message
+
+
+async def test_a_local_server_needs_no_key(wire: ScriptedWire):
+    async with wire.model_of([says("ok")], api_key=None) as (subject, endpoint):
+        assert (await ask(subject)).text == "ok"
+    assert endpoint.requests[0].headers["authorization"] == "Bearer unused"
+
+
+async def test_address_and_key_come_from_the_environment(
+    wire: ScriptedWire, monkeypatch: pytest.MonkeyPatch
+):
+    async with wire.model_of([says("ok")], base_url=None, api_key=None) as (subject, endpoint):
+        monkeypatch.setenv("OPENAI_BASE_URL", endpoint.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment\n")
+        assert (await ask(subject)).text == "ok"
+    assert endpoint.requests[0].headers["authorization"] == "Bearer sk-of-the-environment"
+
+
+@pytest.mark.parametrize("ending", ["", "/"])
+async def test_the_key_of_the_environment_goes_to_the_address_beside_it(
+    wire: ScriptedWire, ending: str, monkeypatch: pytest.MonkeyPatch
+):
+    """Also where `base_url` says the same address."""
+    async with wire.model_of([says("ok")], api_key=None) as (subject, endpoint):
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{endpoint.base_url}{ending}")
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_ORG_ID", "org-a")
+        assert (await ask(subject)).text == "ok"
+    assert endpoint.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert endpoint.requests[0].headers["openai-organization"] == "org-a"
+
+
+@pytest.mark.parametrize("beside", ["", "https://elsewhere.example.com/v1"])
+@pytest.mark.parametrize("own", [None, Secret("sk-of-this-service")])
+async def test_nothing_of_the_environment_is_sent_to_another_address(
+    wire: ScriptedWire, beside: str, own: Secret | None, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "WEBHOOK_SECRET"):
+        monkeypatch.setenv(f"OPENAI_{name}", KEY)
+    custom = f"X-Gateway: {KEY}\nAuthorization: Bearer {KEY}"
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", custom)
+    monkeypatch.setenv("OPENAI_BASE_URL", beside)
+    async with wire.model_of([says("ok")], api_key=own) as (subject, endpoint):
+        assert (await ask(subject)).text == "ok"
+    (asked,) = endpoint.requests
+    assert KEY not in json.dumps([asked.headers, asked.body])
+    sent = own.reveal() if own else "unused"
+    assert asked.headers["authorization"] == f"Bearer {sent}"
+
+
+@pytest.mark.parametrize("provider", ["", "bedrock", "vertexai"])
+async def test_another_address_wants_a_key_of_its_own(
+    wire: ScriptedWire, provider: Any, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("OPENAI_API_KEY", "AWS_BEARER_TOKEN_BEDROCK", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, KEY)
+    other = {"provider": provider} if provider else {}
+    subject = wire.model("m", base_url="https://models.example.com/v1", **other)
+    with pytest.raises(ModelAuthenticationError) as caught:
+        await ask(subject)
+    message = str(caught.value)
+    assert "there is no API key for this address" in message
+    assert "Set `api_key` of AgentInit, such as ${ACME_API_KEY}." in message
+    assert KEY not in message
+
+
+async def test_a_local_service_that_wants_a_key_after_all_says_where_to_put_one(
+    wire: ScriptedWire,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    error = await wire.error_of([fails(401, {"message": "no key"})], api_key=None)
+    assert "Set `api_key` of AgentInit, such as ${ACME_API_KEY}." in str(error)
+
+
+# No error shows a key
+
+REVEALING: dict[str, Any] = {
+    "quoted": [fails(401, {"message": f"Incorrect API key provided: {KEY}"})],
+    "quoted in a stream": [raw_chunks([{"error": {"message": f"bad key {KEY}"}}])],
+    "quoted in what is not JSON": [raw_chunks([KEY])],
+    "failing": [fails(503, {"message": KEY}, {"retry-after-ms": "1"})] * 3,
+    "dropped": [drops_midway(KEY)] * 3,
+    "silent": [hangs()],
+    "stalled": [stalls(KEY)],
+}
+
+
+@pytest.mark.parametrize("case", REVEALING)
+async def test_no_error_chained_error_traceback_or_line_of_a_log_holds_a_key(
+    wire: ScriptedWire, case: str, caplog: pytest.LogCaptureFixture
+):
+    """The errors of the client library hold the request, whose headers hold the key."""
+    caplog.set_level("DEBUG")
+    with model_endpoint(REVEALING[case]) as endpoint:
+        url = endpoint.base_url.replace("://", f"://ada:{PASSWORD}@")
+        settings = ModelSettings(timeout_seconds=0.5)
+        subject = wire.model("small", base_url=url, api_key=Secret(KEY), settings=settings)
+        with pytest.raises(ModelError) as caught:
+            await ask(subject)
+        await subject.aclose()
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert_hidden(f"{caught.value!r} {vars(caught.value)} {subject!r} {vars(subject)}")
+    assert_hidden(told_by(caught.value))
+    ours = [x.getMessage() for x in caplog.records if not x.name.startswith("tests")]
+    assert_hidden("\n".join(ours))
+
+
+@pytest.mark.parametrize("key", ["sk-a b-very-secret", "sk-clé-very-secret"])
+async def test_a_key_that_cannot_be_one_is_in_no_traceback(wire: ScriptedWire, key: str):
+    with pytest.raises(ModelAuthenticationError) as caught:
+        await ask(wire.model("m", api_key=Secret(key)))
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+    assert key not in told_by(caught.value)
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "nonsense", "https://a.example.com/v1"])
+async def test_nothing_holds_an_error_when_nobody_does(wire: ScriptedWire, url: str):
+    """A traceback holds the run and its servers: they must not wait for the garbage collector."""
+
+    class Run:
+        pass
+
+    async def fail(_: Run) -> None:
+        with contextlib.suppress(ModelError):
+            await ask(wire.model("m", base_url=url))
+
+    gc.collect()
+    gc.disable()
+    try:
+        run = Run()
+        left = weakref.ref(run)
+        await fail(run)
+        del run
+        assert left() is None
+    finally:
+        gc.enable()
+
+
+async def test_without_a_key_it_says_where_to_put_one(wire: ScriptedWire):
+    with pytest.raises(ModelAuthenticationError) as caught:
+        await ask(wire.model("gpt-5-mini"))
+    message = str(caught.value)
+    assert "`api_key` of AgentInit" in message
+    assert "OPENAI_API_KEY" in message
+    assert "`offline` needs no key" in message
+
+
+@pytest.mark.parametrize("key", ["sk-a b", "sk-clé"])
+async def test_a_key_that_cannot_be_one_is_refused_before_it_is_sent(wire: ScriptedWire, key: str):
+    with pytest.raises(ModelAuthenticationError, match="no key has") as caught:
+        await ask(wire.model("m", api_key=Secret(key)))
+    assert key not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:1234/v1",
+        "ftp://localhost/v1",
+        "nonsense",
+        "http://127.0.0.1:99999/v1",
+        "http://[::1/v1",
+        "http:///v1",
+    ],
+)
+async def test_an_address_that_is_none_is_refused(wire: ScriptedWire, url: str):
+    with pytest.raises(ModelError, match="no web address"):
+        await ask(wire.model("m", base_url=url, api_key=Secret(KEY)))
+
+
+def test_an_address_with_a_password_is_not_shown_when_it_is_printed():
+    url = f"https://ada:{PASSWORD}@models.example.com/v1"
+    access = Access("openai", "m", url, Secret(KEY))
+    assert_hidden(f"{access!r} {access.service(None, 1.0)!r}")
+
+
+def told_by(error: BaseException) -> str:
+    """The traceback with the values of our variables, as tools for errors show it."""
+    told = traceback.TracebackException.from_exception(error, capture_locals=True)
+    ours = [x for x in told.stack if "xai_mcp_agent/" in x.filename and "/tests/" not in x.filename]
+    assert ours
+    return "\n".join(f"{x.name}: {x.locals}" for x in ours)
+
+
+def assert_hidden(text: str) -> None:
+    basic = base64.b64encode(f"ada:{PASSWORD}".encode()).decode()
+    assert [x for x in (KEY, PASSWORD, basic) if x in text] == []

@@ -1,0 +1,121 @@
+"""What every wire promises of pictures and sounds: they arrive, or the model is told in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.agent.models.wires import ADD, ASK, ScriptedWire, ask_streamed
+from tests.support.media_samples import PNG, WAV
+from tests.support.model_endpoint import Step, fails, raw_chunks, says
+from xai_mcp_agent import (
+    AudioPart,
+    ImagePart,
+    ModelContextOverflow,
+    ModelError,
+    TextPart,
+    ToolResult,
+)
+from xai_mcp_agent.agent.conversation import call_message, result_messages
+from xai_mcp_agent.agent.messages import Message, ToolCall
+from xai_mcp_agent.agent.models.base import ModelRequest
+
+pytestmark = pytest.mark.anyio
+
+SEEN = ToolResult((TextPart("Here it is."), ImagePart(PNG, "image/png")))
+HEARD = ToolResult((TextPart("Listen."), AudioPart(WAV, "audio/wav")))
+NO_PICTURES = "of this result are not shown to you: your service takes none.]"
+
+
+def answered(*results: ToolResult) -> ModelRequest:
+    """A conversation in which the calls of one turn gave these results."""
+    calls = [ToolCall(f"c{n}", "look", "{}") for n, _ in enumerate(results)]
+    both = [(call, x.text, x) for call, x in zip(calls, results, strict=True)]
+    asked = call_message("I look.", calls, in_text=False)
+    return ModelRequest((*ASK, asked, *result_messages(both, in_text=False)), (ADD,))
+
+
+async def test_a_picture_in_the_conversation_arrives(wire: ScriptedWire):
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}
+    message: Message = {"role": "user", "content": [{"type": "text", "text": "Look"}, picture]}
+    async with wire.model_of([says("A dot.")]) as (subject, endpoint):
+        await ask_streamed(subject, ModelRequest((message,)))
+    (sent,) = wire.conversation(endpoint.requests[0].body)
+    assert [x["type"] for x in sent["content"]] == [*wire.text_and_picture]
+    assert PNG in wire.sent(endpoint)
+
+
+async def test_pictures_in_results_arrive_with_their_words(wire: ScriptedWire):
+    async with wire.model_of([says("Two dots.")]) as (subject, endpoint):
+        reply, _ = await ask_streamed(subject, answered(SEEN, SEEN))
+    sent = wire.sent(endpoint)
+    assert reply.text == "Two dots."
+    assert (sent.count(PNG), sent.count("Here it is.")) == (2, 2)
+
+
+REFUSALS: dict[str, Step] = {
+    "OpenAI": fails(400, {"message": "image_url is only supported by certain models"}),
+    "vLLM": fails(400, {"message": "small is not a multimodal model"}),
+    "llama.cpp": fails(500, {"message": "image input is not supported - you may need the mmproj"}),
+    "OpenRouter": fails(404, {"message": "No endpoints found that support image input"}),
+    "DeepSeek": fails(422, {"message": "unknown variant `image_url`, expected `text`"}),
+    "text only": fails(400, {"message": "messages[2].content must be a string"}),
+    "template": fails(400, {"message": "Conversation roles must alternate user/assistant/..."}),
+    "too large": fails(413, "Payload too large"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+async def test_a_model_that_takes_no_pictures_is_told_in_words_from_then_on(
+    wire: ScriptedWire, case: str
+):
+    async with wire.model_of([REFUSALS[case], says("one"), says("two")]) as (subject, endpoint):
+        first, _ = await ask_streamed(subject, answered(SEEN))
+        second, _ = await ask_streamed(subject, answered(SEEN))
+    assert (first.text, second.text) == ("one", "two")
+    assert [PNG in wire.sent(endpoint, n) for n in range(3)] == [True, False, False]
+    assert [NO_PICTURES in wire.sent(endpoint, n) for n in range(3)] == [False, True, True]
+    assert "Here it is." in wire.sent(endpoint)
+
+
+async def test_a_refusal_of_pictures_in_the_middle_of_an_answer_is_one_too(wire: ScriptedWire):
+    error = wire.error_piece({"message": "The image could not be parsed.", "code": "odd_image"})
+    script = [raw_chunks([wire.text_piece("I"), error]), says("one")]
+    async with wire.model_of(script) as (subject, endpoint):
+        reply, _ = await ask_streamed(subject, answered(SEEN))
+    assert reply.text == "one"
+    assert [PNG in wire.sent(endpoint, n) for n in range(2)] == [True, False]
+
+
+async def test_a_model_that_hears_nothing_still_sees(wire: ScriptedWire):
+    refusal = fails(400, {"message": "This model does not support audio input"})
+    script = [refusal, says("one")] if wire.takes_sounds else [says("one")]
+    async with wire.model_of(script) as (subject, endpoint):
+        await ask_streamed(subject, answered(SEEN, HEARD))
+    assert (WAV in wire.sent(endpoint, 0)) is wire.takes_sounds
+    assert WAV not in wire.sent(endpoint)
+    assert PNG in wire.sent(endpoint)
+    assert wire.sent(endpoint).count(NO_PICTURES) == 1
+
+
+@pytest.mark.parametrize(
+    ("request_", "step", "kind"),
+    [
+        (answered(ToolResult.of_text("5")), fails(400, {"message": "bad image"}), ModelError),
+        (
+            answered(SEEN),
+            fails(400, {"message": "image: maximum context length is 8"}),
+            ModelContextOverflow,
+        ),
+        (answered(SEEN), fails(400, {"message": "messages[0] is odd"}), ModelError),
+    ],
+    ids=["no picture was sent", "too long", "something else"],
+)
+async def test_other_errors_are_not_taken_for_a_refusal_of_pictures(
+    wire: ScriptedWire, request_: Any, step: Step, kind: type[ModelError]
+):
+    async with wire.model_of([step]) as (subject, endpoint):
+        with pytest.raises(kind):
+            await ask_streamed(subject, request_)
+    assert len(endpoint.requests) == 1

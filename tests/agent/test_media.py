@@ -1,0 +1,126 @@
+"""Pictures and sounds in tool results: what a message keeps of them, and for how long."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.media_samples import GIF, JPEG, MP3, PNG, TIFF, WAV, WEBP, beginning
+from xai_mcp_agent import AudioPart, ImagePart, ResourcePart, TextPart, ToolResult
+from xai_mcp_agent.agent.conversation import Conversation, call_message, result_messages
+from xai_mcp_agent.agent.media import MAX_CHARS, MAX_PARTS, SHOWN_RESULTS, content_of, split
+from xai_mcp_agent.agent.messages import Message, ToolCall
+
+LARGE = beginning(b"\x89PNG" + bytes(MAX_CHARS))
+
+
+def shown(*parts: Any) -> tuple[str, list[Any]]:
+    """The text of a result with these parts, and what a model may see and hear of it."""
+    result = ToolResult(parts)
+    return split({"content": content_of(result.text, result)})
+
+
+def urls(media: list[Any]) -> list[str]:
+    return [x["image_url"]["url"] for x in media]
+
+
+def test_a_result_without_pictures_and_sounds_stays_text():
+    result = ToolResult((TextPart("5"), ResourcePart("file:///a", text="<svg/>")))
+    assert content_of("5", result) == "5"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"), [(PNG, "png"), (JPEG, "jpeg"), (GIF, "gif"), (WEBP, "webp")]
+)
+def test_what_a_picture_is_its_bytes_tell(data: str, kind: str):
+    """Services refuse a picture that is not what it says."""
+    _, media = shown(ImagePart(data, "image/x-wrong"))
+    assert urls(media) == [f"data:image/{kind};base64,{data}"]
+
+
+@pytest.mark.parametrize(("data", "kind"), [(WAV, "wav"), (MP3, "mp3")])
+def test_a_sound_stands_beside_the_text(data: str, kind: str):
+    text, media = shown(TextPart("Listen:"), AudioPart(data, "audio/any"))
+    assert text.startswith("Listen:\n[audio audio/any, ")
+    assert media == [{"type": "input_audio", "input_audio": {"data": data, "format": kind}}]
+
+
+def test_a_picture_may_come_as_a_resource():
+    _, media = shown(ResourcePart("file:///a.png", data=PNG, mime_type="image/png"))
+    assert urls(media) == [f"data:image/png;base64,{PNG}"]
+
+
+@pytest.mark.parametrize(
+    "data", [TIFF, "AAAA", "not base64!", "", LARGE], ids=["tiff", "odd", "broken", "none", "large"]
+)
+def test_what_no_model_takes_is_said_in_words(data: str):
+    text, media = shown(ImagePart(data, "image/png"))
+    assert media == []
+    assert "[1 of the pictures and sounds cannot be shown. A result shows 8 at most" in text
+
+
+def test_a_large_picture_costs_the_others_nothing():
+    text, media = shown(ImagePart(PNG, "image/png"), ImagePart(LARGE, ""), ImagePart(GIF, ""))
+    assert len(media) == 2
+    assert "[1 of the pictures" in text
+
+
+def test_there_are_only_so_many_in_one_result():
+    text, media = shown(*[ImagePart(PNG, "image/png")] * (MAX_PARTS + 3))
+    assert len(media) == MAX_PARTS
+    assert "[3 of the pictures and sounds cannot be shown." in text
+
+
+def conversation(count: int, data: str = PNG) -> Conversation:
+    """A conversation in which so many tools gave a picture each."""
+    said: list[Message] = []
+    for number in range(count):
+        call = ToolCall(f"c{number}", "look", "{}")
+        result = ToolResult((TextPart(f"Seen {number}."), ImagePart(data, "image/png")))
+        said.append(call_message("", [call], in_text=False))
+        said += result_messages([(call, result.text, result)], in_text=False)
+    return Conversation("Go.", said)
+
+
+def test_only_the_last_results_are_still_shown_and_older_ones_are_told_in_words():
+    sent = conversation(SHOWN_RESULTS + 2).for_model("", in_text=False, keep_provided=True)
+    results = [split(x) for x in sent if x["role"] == "tool"]
+    assert [len(media) for _, media in results] == [0, 0, *[1] * SHOWN_RESULTS]
+    words = [text.splitlines()[-1] for text, _ in results]
+    assert words[1] == "[Pictures and sounds of this result are not shown any more.]"
+    assert words[2].startswith("[image image/png, ")
+
+
+@pytest.mark.parametrize("value", ["data:image/png;base64,AAAA", None, {"url": None}, 1])
+def test_parts_that_a_person_wrote_into_a_result_pass_as_they_are(value: Any):
+    call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    given = {
+        "role": "tool",
+        "tool_call_id": "c",
+        "content": [{"type": "image_url", "image_url": value}],
+    }
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    *_, sent = Conversation([asked, given]).for_model("", in_text=False, keep_provided=True)
+    assert sent == given
+
+
+def test_large_ones_are_told_in_words_sooner():
+    large = beginning(b"\x89PNG" + bytes(MAX_CHARS * 3 // 4 - 100))
+    sent = conversation(3, large).for_model("", in_text=False, keep_provided=True)
+    assert [len(split(x)[1]) for x in sent if x["role"] == "tool"] == [0, 1, 1]
+
+
+def test_the_text_protocol_has_the_words_for_them():
+    sent = conversation(2).for_model("", in_text=True, keep_provided=True)
+    assert all(isinstance(x["content"], str) for x in sent)
+    assert "Seen 1.\n[image image/png, 70 bytes, not shown as text]" in sent[-1]["content"]
+
+
+def test_a_conversation_with_pictures_is_json_and_goes_on_from_it():
+    before = conversation(1)
+    again = Conversation(json.loads(json.dumps(before.messages)))
+    assert again.for_model("", in_text=False, keep_provided=True) == before.for_model(
+        "", in_text=False, keep_provided=True
+    )
