@@ -64,8 +64,11 @@ class Stopping:
 
     async def play(self, engine: Engine, endpoint: ModelEndpoint) -> RunState:
         self.there, self.waiting = anyio.Event(), anyio.Event()
-        drawn = {x: DrawnTool(x, f"Does {x}.", lambda *_: "") for x in ("pay", "wait")}
-        tools, pages = agent_tools(engine, [DrawnToolset(drawn, self.call)])
+        drawn = [DrawnTool(x, f"Does {x}.", lambda *_: "") for x in ("pay", "wait")]
+        # Each of its own: those of one toolset run one at a time.
+        parts = [DrawnToolset({x.name: x}, self.call) for x in drawn]
+        await engine.decisions.read(("",))
+        tools, pages = agent_tools(engine, parts)
         model = model_for("openai", "m", base_url=endpoint.base_url)
         spec = AgentSpec("a", model, protocol=self.protocol)
         run = AgentRun(spec, Conversation("Go."), self.emit)

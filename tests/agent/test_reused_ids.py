@@ -97,7 +97,7 @@ def test_each_long_result_of_a_run_is_read_by_the_id_it_was_told_with(ctx: Ctx, 
 
 
 @pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
-def test_what_an_earlier_run_kept_is_not_taken_for_a_result_of_this_one(ctx: Ctx, in_text: bool):
+def test_what_an_earlier_run_showed_in_part_is_read_by_its_own_id(ctx: Ctx, in_text: bool):
     script = [story("apples", in_text=in_text), says("Told.")]
     before, texts = run(ctx, script, "Go.", in_text=in_text)
     (first,) = [x for x in texts if TOLD.search(str(x))]
@@ -109,7 +109,8 @@ def test_what_an_earlier_run_kept_is_not_taken_for_a_result_of_this_one(ctx: Ctx
 
     _, texts = run(ctx, read_the_first, [*before, {"role": "user", "content": "And?"}],
                    in_text=in_text)  # fmt: skip
-    assert "No such result" in texts[-1]
+    assert "apples" in texts[-1]
+    assert "plums" not in texts[-1]
 
 
 def test_a_run_that_goes_on_keeps_the_results_of_its_first_part():
