@@ -177,7 +177,7 @@ TURN = st.one_of(
 )
 
 
-@given(st.lists(TURN, min_size=1, max_size=30), st.integers(400, 20_000), st.booleans())
+@given(st.lists(TURN, min_size=1, max_size=30), st.integers(200, 20_000), st.booleans())
 def test_no_call_is_torn_from_its_result_and_nothing_fits_by_chance(
     turns: list[list[Message]], room: int, in_text: bool
 ):

@@ -26,6 +26,7 @@ _LEAST_ROOM = 0.125  # of the window, however much the tools and the system mess
 _ANSWER = 0.125  # of the window
 _FOLDED_CHARS = 300
 _LEAST_TEXT_TOKENS = 100
+_LEAST_TEXT_CHARS = 200  # beside what says that there is more
 _FRAME_TOKENS = 4  # the role of a message, and what is between messages
 _PICTURE_TOKENS = 1_000  # of a usual one; services scale large ones down
 _LEFT_OUT = (
@@ -176,6 +177,7 @@ class _Fitting:
         chars = int(len(text_of(self._shown[longest])) * most / texts[longest])
         if self._now.cut_chars:
             chars = min(chars, self._now.cut_chars)
+        chars = max(chars, _LEAST_TEXT_CHARS)
         self._now = replace(self._now, cut_before=len(self._turns), cut_chars=chars)
         for n in texts:
             self._show(n)
