@@ -1,0 +1,167 @@
+"""Finding tools by what somebody wants to do."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent import Tool, ToolKey
+from xai_mcp_agent.search.index import LexicalIndex
+from xai_mcp_agent.search.terms import clauses, terms
+from xai_mcp_agent.search.tools import ToolIndex
+
+
+def tool(name: str, description: str = "", server: str = "s", **fields: Any) -> Tool:
+    schema = {"type": "object", "properties": fields.pop("parameters", {})}
+    return Tool(ToolKey("mcp", server, name), description, schema, **fields)
+
+
+def found(query: str, *tools: Tool) -> list[str]:
+    return [x.tool.name for x in ToolIndex(tools).search(query)]
+
+
+# Terms
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("getUserInfo", ["user", "info"]),
+        ("HTTPServer list_repos-v2.x", ["http", "server", "list", "repo", "v2"]),
+        ("Queries, boxes and addresses", ["query", "box", "address"]),
+        ("Please show me the weather", ["weather"]),
+        ("使用必应搜索", ["使用", "用必", "必应", "应搜", "搜索"]),
+        ("ÀLA Straße", ["àla", "strasse"]),
+        ("", []),
+    ],
+)
+def test_a_text_becomes_terms(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+def test_a_request_has_a_clause_for_each_thing_it_asks_for() -> None:
+    text = "Find the file. Then send it to Ada; version 1.5 also"
+    assert [x.strip() for x in clauses(text)] == ["Find the file", "send it to Ada", "version 1.5"]
+
+
+@given(st.text())
+def test_any_text_has_terms(text: str) -> None:
+    assert all(terms(text))
+
+
+# What is found
+
+
+def test_the_name_counts_more_than_the_description_and_that_more_than_parameters() -> None:
+    tools = (
+        tool("other", "Says something.", parameters={"invoice": {"type": "string"}}),
+        tool("another", "Makes an invoice."),
+        tool("invoice", "Makes a thing."),
+    )
+    assert found("invoice", *tools) == ["invoice", "another", "other"]
+
+
+def test_plural_synonym_root_and_joined_words_are_near() -> None:
+    tools = (tool("create_issue"), tool("webpage"), tool("translation"), tool("clock"))
+    assert found("new issues", *tools) == ["create_issue"]
+    assert found("a web page", *tools) == ["webpage"]
+    assert found("translate", *tools) == ["translation"]
+
+
+def test_the_servers_name_finds_its_tools() -> None:
+    tools = (tool("search", server="github"), tool("search", server="calendar"))
+    hit, *_ = ToolIndex(tools).search("search github")
+    assert hit.tool.source == "github"
+
+
+def test_a_request_for_several_things_finds_a_tool_for_each() -> None:
+    tools = [tool(f"report_{x}", "Writes a long report about the weather.") for x in "abc"]
+    hits = found(
+        "Write a long report about the weather of the year. Then send an email.",
+        *tools, tool("email", "Sends."),
+    )  # fmt: skip
+    assert "email" in hits[:4]
+
+
+def test_chinese_is_found_by_chinese() -> None:
+    tools = (tool("a", "使用必应搜索指定的关键词"), tool("b", "获取天气预报"))
+    assert found("搜索", *tools) == ["a"]
+
+
+def test_dicts_do_as_well() -> None:
+    described: dict[str, Any] = {
+        "id": 7, "server": "shop", "name": "order", "description": "Orders books.",
+        "input_schema": {}, "server_description": "A bookshop.",
+    }  # fmt: skip
+    (hit,) = ToolIndex([described]).search("bookshop")
+    assert hit.tool is described
+
+
+def test_a_hit_says_why_in_words() -> None:
+    (hit,) = ToolIndex([tool("create_issue", "Opens an issue.")]).search("new issue")
+    assert hit.reasons == ("name has create, issue", "description has issue")
+    assert hit.score == 1
+
+
+def test_equals_are_in_the_order_of_their_keys() -> None:
+    tools = [tool(f"t{n}", "Equal.") for n in range(30)]
+    random.Random(1).shuffle(tools)
+    assert found("equal", *tools) == sorted(x.name for x in tools)[:10]
+
+
+@pytest.mark.parametrize("query", ["", "the", "?!", "zzz"])
+def test_where_no_word_fits_nothing_is_found(query: str) -> None:
+    assert found(query, tool("clock", "Tells the time.")) == []
+
+
+def test_hostile_schemas_are_indexed_all_the_same() -> None:
+    nested: dict[str, Any] = {"description": 3, "properties": []}
+    for _ in range(1000):
+        nested = {"properties": {"x": nested, "y": None}, "items": nested}
+    many: dict[str, Any] = {"properties": {f"p{n}": {} for n in range(100_000)}}
+    odd = {"properties": {"ok": {"description": ["no text"], "items": 5}}}
+    tools = (
+        replace(tool("a"), input_schema=nested),
+        replace(tool("b"), input_schema=many, output_schema=odd),
+    )
+    assert found("ok", *tools) == ["b"]
+
+
+# Keeping it up to date
+
+words = st.lists(st.sampled_from(["sea", "sky", "map", "ship", "star"]), max_size=4).map(" ".join)
+changes = st.lists(st.tuples(st.integers(0, 5), st.none() | words), max_size=30)
+
+
+@given(changes, words)
+def test_an_index_that_was_changed_is_as_one_made_of_what_is_left(
+    steps: list[tuple[int, str | None]], query: str
+) -> None:
+    index, left = ToolIndex[Tool](), dict[int, Tool]()
+    for number, text in steps:
+        if text is None:
+            index.remove(tool(str(number)).key)
+            left.pop(number, None)
+        else:
+            left[number] = tool(str(number), text)
+            index.update(left[number])
+    assert len(index) == len(left)
+    again = ToolIndex(left.values()).search(query)
+    assert [(x.tool, x.score) for x in index.search(query)] == [(x.tool, x.score) for x in again]
+
+
+def test_numpy_changes_no_score_and_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numpy")
+    chosen = random.Random(2)
+    index = LexicalIndex[int]()
+    for number in range(500):
+        index.put(number, {str(chosen.randrange(20)): chosen.random() + 0.1 for _ in range(5)})
+    wanted, parts = {"1": 1.0, "2": 0.3, "3": 0.5}, ({"4": 1.0}, {"5": 1.0})
+    plain = index.search(wanted, 20, parts)
+    monkeypatch.setattr("xai_mcp_agent.search.index._LEAST_FOR_NUMPY", 0)
+    assert index.search(wanted, 20, parts) == plain

@@ -1,0 +1,184 @@
+"""The one lexical index: documents of weighted terms, kept up to date one by one.
+
+BM25 over weights (https://doi.org/10.1561/1500000019, section 3.5). What a document's terms weigh,
+lengths included, is for its owner to say: so what an index holds of a document never depends on the
+others, and the same documents score the same however they came in.
+"""
+
+from __future__ import annotations
+
+import heapq
+import importlib
+import math
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any, Generic, TypeVar, cast
+
+from .terms import root, synonyms
+
+K = TypeVar("K", bound=Hashable)
+
+_SATURATION = 1.2  # how soon more of a term says no more
+# What else may be meant by a word, against the word itself.
+_SYNONYM, _SAME_ROOT, _ROOT_INSTEAD, _JOINED = 0.2, 0.3, 0.5, 0.5
+# Fewer are added up faster in pure Python than numpy is loaded.
+_LEAST_FOR_NUMPY = 2_000
+
+
+class LexicalIndex(Generic[K]):
+    """Documents by key. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[K, int] = {}
+        self._keys: list[K | None] = []  # by number; None where one is free
+        self._free: list[int] = []
+        self._terms: list[tuple[str, ...]] = []  # by number
+        self._postings: dict[str, tuple[array[int], array[float]]] = {}
+        self._by_root: defaultdict[str, set[str]] = defaultdict(set)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._numbers
+
+    def put(self, key: K, weights: Mapping[str, float]) -> None:
+        """Add a document, or replace it; takes time by its own length.
+
+        A term that is there once in a text of usual length weighs about 1.
+        """
+        self.remove(key)
+        number = self._new_number(key)
+        self._terms[number] = tuple(weights)
+        for term, weight in weights.items():
+            if term not in self._postings:
+                self._postings[term] = array("I"), array("d")
+                self._by_root[root(term)].add(term)
+            documents, impacts = self._postings[term]
+            place = bisect_left(documents, number)
+            documents.insert(place, number)
+            impacts.insert(place, weight * (1 + _SATURATION) / (weight + _SATURATION))
+
+    def remove(self, key: K) -> None:
+        """Forget a document, if it is there."""
+        number = self._numbers.pop(key, None)
+        if number is None:
+            return
+        for term in self._terms[number]:
+            documents, impacts = self._postings[term]
+            place = bisect_left(documents, number)
+            del documents[place], impacts[place]
+            if not documents:
+                del self._postings[term]
+                self._by_root[root(term)].discard(term)
+        self._terms[number], self._keys[number] = (), None
+        self._free.append(number)
+
+    def wanted(self, words: Sequence[str]) -> dict[str, float]:
+        """What to search for where somebody used these words.
+
+        At less weight what is near them: other words for the same deed, words of the same root, and
+        two words in one.
+        """
+        weights = dict.fromkeys(words, 1.0)
+        for word in words:
+            is_known = word in self._postings
+            near = dict.fromkeys(synonyms(word), _SYNONYM)
+            near |= dict.fromkeys(
+                self._by_root.get(root(word), ()), _SAME_ROOT if is_known else _ROOT_INSTEAD
+            )
+            for term, weight in near.items():
+                weights[term] = max(weights.get(term, 0.0), weight)
+        for first, second in pairwise(words):
+            if (joined := f"{first}{second}") in self._postings:
+                weights.setdefault(joined, _JOINED)
+        return weights
+
+    def rarity(self, term: str) -> float:
+        """How much it says that a document has this term; the rarest say most."""
+        found = self._postings.get(term)
+        count = len(found[0]) if found else 0
+        return math.log(1 + (len(self) - count + 0.5) / (count + 0.5))
+
+    def search(
+        self,
+        wanted: Mapping[str, float],
+        limit: int,
+        parts: Sequence[Mapping[str, float]] = (),
+        part_weight: float = 0.5,
+    ) -> list[tuple[K, float]]:
+        """The documents that have most of these weighted terms, best first; equals by their keys.
+
+        To the score of all terms comes, so much weighed, the best one of the `parts` of them.
+        """
+        scores = self._scores(wanted)
+        if parts:
+            of_parts = [self._scores(x) for x in parts]
+            scores = _with_best(scores, of_parts, part_weight)
+        return self._best(scores, limit)
+
+    def _new_number(self, key: K) -> int:
+        if self._free:
+            number = self._free.pop()
+            self._keys[number] = key
+        else:
+            number = len(self._keys)
+            self._keys.append(key)
+            self._terms.append(())
+        self._numbers[key] = number
+        return number
+
+    def _scores(self, wanted: Mapping[str, float]) -> Any:
+        """By number: a list of floats, or numpy's, with the same values, where that is faster."""
+        numpy = _numpy() if len(self) >= _LEAST_FOR_NUMPY else None
+        scores: Any = numpy.zeros(len(self._keys)) if numpy else [0.0] * len(self._keys)
+        for term, weight in wanted.items():
+            if term not in self._postings:
+                continue
+            documents, impacts = self._postings[term]
+            factor = weight * self.rarity(term)
+            if numpy:
+                scores[numpy.frombuffer(documents, "u4")] += factor * numpy.frombuffer(
+                    impacts, "f8"
+                )
+            else:
+                for number, impact in zip(documents, impacts, strict=True):
+                    scores[number] += factor * impact
+        return scores
+
+    def _best(self, scores: Any, limit: int) -> list[tuple[K, float]]:
+        found = [(self._keys[n], float(scores[n])) for n in _highest(scores, limit)]
+        ordered = sorted(cast(list[Any], found), key=lambda x: (-x[1], x[0]))
+        return ordered[:limit]
+
+
+def _with_best(scores: Any, parts: Sequence[Any], weight: float) -> Any:
+    """The scores with the best one of the parts added."""
+    if isinstance(scores, list):
+        of_parts = zip(*parts, strict=True)
+        return [x + weight * max(y) for x, y in zip(cast(Any, scores), of_parts, strict=True)]
+    return scores + weight * _numpy().maximum.reduce(parts)
+
+
+def _highest(scores: Any, limit: int) -> Iterable[int]:
+    """The numbers of the highest scores above 0: so many, and those that equal the last of them."""
+    if isinstance(scores, list):
+        listed = cast(list[float], scores)
+        least = min(heapq.nlargest(limit, listed), default=0.0)
+        return [n for n, score in enumerate(listed) if score >= least and score > 0]
+    numpy = _numpy()
+    least = numpy.partition(scores, -limit)[-limit] if limit < len(scores) else 0.0
+    return numpy.flatnonzero((scores >= least) & (scores > 0)).tolist()
+
+
+@cache
+def _numpy() -> Any:
+    """None where it is not installed."""
+    try:
+        return importlib.import_module("numpy")
+    except ImportError:
+        return None

@@ -1,0 +1,121 @@
+"""Text as terms to search by, and which terms mean nearly the same."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+_MAX_CHARACTERS = 20_000  # of one text: who says more says nothing new
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_PIECE = re.compile(rf"([{_CJK}]+)|[^\W_{_CJK}]+")
+# Where an identifier changes: `fooBar`, `HTTPServer`; not `v2`, nor `mp3`.
+_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CLAUSE = re.compile(
+    r"[.;!?\n\u3002\uff01\uff1f]+(?:\s|$)|\b(?:then|also|afterwards|after that|finally|next)\b",
+    re.IGNORECASE,
+)
+_SHORTEST_PLURAL, _SHORTEST_ROOT = 4, 4
+
+# What stands in any request or description: of English, and of asking somebody for something.
+_STOP_WORDS = """
+    a about all also am an and any are as at be been being but by can could did do does doing done
+    for from had has have having he her here his how i if in into is it its just let like ll me more
+    most my no not of on one or other our out over own re same she should so some such than that the
+    their them then there these they this those through to too under until up us ve very was we were
+    what when where which while who whom why will with within without would you your
+    give given go goes going get got help kindly know look make makes made may might must need needs
+    needed please provide provided provides tell thank thanks try use used uses using via want
+    wanted wants wish show
+"""
+# Endings that make another word of the same root, the longest first.
+_ENDINGS = """
+    ization ational ication ations ements ating ation ators ated ator ates ement ments ment ings
+    ions ance ence ate ing ion ers ors ity ive al ed er ly or e y
+"""
+# What people call the same deed. Names of things mislead more than they help.
+_SYNONYMS = """
+    create add new insert register
+    delete remove erase clear drop cancel
+    fetch retrieve read obtain return
+    list display view browse enumerate
+    search find lookup query locate discover
+    update edit modify change set alter adjust
+    send post publish share deliver
+    message email mail sms notify notification
+    picture image photo
+    play start run execute launch
+    stop end halt
+    compute calculate evaluate
+    convert transform translate
+    summarize overview brief
+    compare difference
+    analyze analysis analyse
+    recommend suggest
+    random generate
+    download save
+    upload import
+    verify validate check
+"""
+_EMPTY_WORDS, _LONGEST_FIRST = frozenset(_STOP_WORDS.split()), _ENDINGS.split()
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text in their order, each as often as it is there.
+
+    Words without case and English plural; identifiers in their parts; of Chinese, Japanese and
+    Korean, which write no spaces, every two characters.
+    """
+    return list(_terms(text))
+
+
+def clauses(text: str) -> list[str]:
+    """The parts of a request that each ask for something."""
+    return [x for x in _CLAUSE.split(text[:_MAX_CHARACTERS]) if x and x.strip()]
+
+
+def synonyms(term: str) -> tuple[str, ...]:
+    """Other terms for the same deed."""
+    return _OTHERS.get(term, ())
+
+
+@lru_cache(maxsize=50_000)
+def root(term: str) -> str:
+    """What is left of a term without its ending: `conversion` and `converter` are near."""
+    for ending in _LONGEST_FIRST:
+        if term.endswith(ending) and len(term) - len(ending) >= _SHORTEST_ROOT:
+            return term[: -len(ending)]
+    return term
+
+
+def _terms(text: str) -> Iterator[str]:
+    text = unicodedata.normalize("NFKC", text[:_MAX_CHARACTERS])
+    for found in _PIECE.finditer(_CASE.sub(" ", text)):
+        piece = found[0]
+        if found[1]:
+            yield from (piece[n : n + 2] for n in range(max(len(piece) - 1, 1)))
+            continue
+        word = piece.casefold()
+        if len(word) > 1 and word not in _EMPTY_WORDS:
+            yield _singular(word)
+
+
+def _singular(word: str) -> str:
+    if len(word) < _SHORTEST_PLURAL or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > _SHORTEST_PLURAL:
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("sses", "shes", "ches", "xes", "zes")) else word[:-1]
+
+
+def _others() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for line in _SYNONYMS.strip().splitlines():
+        group = terms(line)
+        for term in group:
+            found[term] = tuple(x for x in group if x != term)
+    return found
+
+
+_OTHERS = _others()

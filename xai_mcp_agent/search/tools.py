@@ -1,0 +1,155 @@
+"""Finding tools by what somebody wants to do: what counts how much, and why a tool is found."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from ..core.schemas import properties
+from ..core.tools import JsonObject, Tool
+from .index import LexicalIndex
+from .terms import clauses, terms
+
+T = TypeVar("T", Tool, JsonObject)
+
+_LENGTH_SHARE = 0.5  # how much less a text counts that is longer than usual
+_SCHEMA_LEVELS = 3  # the parameters, and two levels in them
+_MOST_NAMES = 500  # of parameters: nobody reads so many
+_NAME_COVERAGE = 0.3  # for a name of which every word is wanted
+_MOST_CLAUSES = 12
+# The order is made anew, with all that counts, of so many times as many as are wanted.
+_CANDIDATES, _LEAST_CANDIDATES = 4, 32
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A kind of text that tools have: what its words count, and how many of them are usual."""
+
+    label: str
+    weight: float
+    usual_length: int
+
+    def weights(self, words: Iterable[str]) -> Iterator[tuple[str, float]]:
+        """What each word of such a text counts."""
+        counts = Counter(words)
+        length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * counts.total() / self.usual_length
+        return ((word, self.weight * count / length) for word, count in counts.items())
+
+
+_NAME = Field("name", 2.0, 3)
+_DESCRIPTION = Field("description", 1.0, 15)
+_PARAMETERS = Field("parameters", 0.3, 25)
+_SERVER = Field("server", 1.0, 2)
+_ABOUT_SERVER = Field("server's description", 0.3, 15)
+_OUTPUT = Field("output", 0.3, 6)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit(Generic[T]):
+    """A tool that was found. Scores are relative to the best, which has 1; `reasons` are words."""
+
+    tool: T
+    score: float
+    reasons: tuple[str, ...]
+
+
+class ToolIndex(Generic[T]):
+    """Tools, found by what somebody wants to do. Not for several threads at once.
+
+    They are catalog tools, or dicts with `id`, `server`, `name`, `description`, `input_schema` and
+    perhaps `title`, `output_schema` and `server_description`.
+    """
+
+    def __init__(self, tools: Iterable[T] = ()) -> None:
+        self._tools: dict[Hashable, T] = {}
+        self._index = LexicalIndex[Any]()
+        for tool in tools:
+            self.update(tool)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def update(self, tool: T) -> None:
+        """Add a tool, or replace the one that has its key."""
+        weights: defaultdict[str, float] = defaultdict(float)
+        for field, text in _texts(tool):
+            for word, weight in field.weights(terms(text)):
+                weights[word] += weight
+        key = _key(tool)
+        self._tools[key] = tool
+        self._index.put(key, weights)
+
+    def remove(self, key: Hashable) -> None:
+        """Forget a tool by its key (a dict's is its `id`), if it is there."""
+        if self._tools.pop(key, None) is not None:
+            self._index.remove(key)
+
+    def search(self, query: str, limit: int = 10) -> list[Hit[T]]:
+        """The tools that fit best, best first, equals by their keys; none where no word fits."""
+        wanted = self._wanted(query)
+        parts = [self._wanted(x) for x in clauses(query)[:_MOST_CLAUSES]]
+        most = max(_CANDIDATES * limit, _LEAST_CANDIDATES)
+        found = self._index.search(wanted, most, parts if len(parts) > 1 else ())
+        scored = [(key, score * self._coverage(self._tools[key], wanted)) for key, score in found]
+        scored = sorted(scored, key=lambda x: (-x[1], x[0]))[: max(limit, 0)]
+        return [
+            Hit(self._tools[key], score / scored[0][1], _reasons(self._tools[key], wanted))
+            for key, score in scored
+        ]
+
+    def _wanted(self, text: str) -> dict[str, float]:
+        return self._index.wanted(list(dict.fromkeys(terms(text))))
+
+    def _coverage(self, tool: T, wanted: Mapping[str, float]) -> float:
+        """More for a name that says little else than what is wanted."""
+        rarity = {word: self._index.rarity(word) for word in terms(_value(tool, "name"))}
+        share = sum(x for word, x in rarity.items() if word in wanted)
+        return 1 + _NAME_COVERAGE * share / (sum(rarity.values()) or 1.0)
+
+
+def _key(tool: Tool | JsonObject) -> Any:
+    return tool.key if isinstance(tool, Tool) else tool["id"]
+
+
+def _value(tool: Tool | JsonObject, name: str) -> Any:
+    if isinstance(tool, Tool):
+        return getattr(tool, "source" if name == "server" else name, None) or ""
+    return tool.get(name) or ""
+
+
+def _texts(tool: Tool | JsonObject) -> Iterator[tuple[Field, str]]:
+    yield _NAME, _value(tool, "name")
+    yield _DESCRIPTION, f"{_value(tool, 'title')} {_value(tool, 'description')}"
+    yield _PARAMETERS, " ".join(_names(_value(tool, "input_schema"), described=True))
+    yield _SERVER, _value(tool, "server")
+    yield _ABOUT_SERVER, _value(tool, "server_description")
+    yield _OUTPUT, " ".join(_names(_value(tool, "output_schema"), described=False))
+
+
+def _names(schema: Any, *, described: bool) -> list[str]:
+    """The names of properties, with their descriptions if wanted, on the first levels."""
+    found: list[str] = []
+    level: list[Any] = [schema]
+    for _ in range(_SCHEMA_LEVELS):
+        inner: list[Any] = []
+        for one in level:
+            for name, spec in properties(
+                cast(JsonObject, one) if isinstance(one, dict) else {}
+            ).items():
+                found.append(name)
+                if described and isinstance(text := spec.get("description"), str):
+                    found.append(text)
+                inner += [spec, spec.get("items")]
+        level = inner[:_MOST_NAMES]
+    return found[:_MOST_NAMES]
+
+
+def _reasons(tool: Tool | JsonObject, wanted: Mapping[str, float]) -> tuple[str, ...]:
+    """Which of its texts have which of the wanted words."""
+    matched = [
+        (field, [x for x in dict.fromkeys(terms(text)) if x in wanted])
+        for field, text in _texts(tool)
+    ]
+    return tuple(f"{field.label} has {', '.join(words)}" for field, words in matched if words)
