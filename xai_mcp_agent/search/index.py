@@ -78,6 +78,10 @@ class LexicalIndex(Generic[K]):
         self._terms[number], self._keys[number] = (), None
         self._free.append(number)
 
+    def whole(self, wanted: Mapping[str, float]) -> float:
+        """The score of a document that has all of these terms once, in texts of usual length."""
+        return sum(weight * self.rarity(term) for term, weight in wanted.items())
+
     def wanted(self, words: Sequence[str]) -> dict[str, float]:
         """What to search for where somebody used these words.
 
@@ -102,7 +106,7 @@ class LexicalIndex(Generic[K]):
         """How much it says that a document has this term; the rarest say most."""
         found = self._postings.get(term)
         count = len(found[0]) if found else 0
-        return math.log(1 + (len(self) - count + 0.5) / (count + 0.5))
+        return math.log(1 + len(self) / (count + 1))
 
     def search(
         self,

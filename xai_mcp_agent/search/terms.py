@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 _MAX_CHARACTERS = 20_000  # of one text: who says more says nothing new
@@ -17,6 +18,9 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _SHORTEST_PLURAL, _SHORTEST_ROOT = 4, 4
+_LENGTH_SHARE = 0.5  # how much less the words of a text of twice the usual length count
+# A whole word in common says much more than a syllable.
+_PART_LENGTH, _PART_WEIGHT = 3, 0.25
 
 # What stands in any request or description: of English, and of asking somebody for something.
 _STOP_WORDS = """
@@ -68,6 +72,28 @@ def terms(text: str) -> list[str]:
     Korean, which write no spaces, every two characters.
     """
     return list(_terms(text))
+
+
+def spelled_terms(text: str) -> dict[str, float]:
+    """The words of a text with their weights, and at little weight their parts.
+
+    So a slip of the pen is forgiven, and a word found in another one.
+    """
+    weights: dict[str, float] = defaultdict(float)
+    for word in _terms(text):
+        weights[word] += 1.0
+        padded = f"^{word}$"
+        for start in range(len(padded) - _PART_LENGTH + 1):
+            weights[f"~{padded[start : start + _PART_LENGTH]}"] += _PART_WEIGHT
+    return weights
+
+
+def weighted(
+    counts: Mapping[str, float], usual_length: float, weight: float = 1.0
+) -> dict[str, float]:
+    """What each term of a text counts: less where the text is longer than usual."""
+    length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * sum(counts.values()) / usual_length
+    return {term: weight * count / length for term, count in counts.items()}
 
 
 def clauses(text: str) -> list[str]:

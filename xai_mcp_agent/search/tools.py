@@ -10,11 +10,10 @@ from typing import Any, Generic, TypeVar, cast
 from ..core.schemas import properties
 from ..core.tools import JsonObject, Tool
 from .index import LexicalIndex
-from .terms import clauses, terms
+from .terms import clauses, terms, weighted
 
 T = TypeVar("T", Tool, JsonObject)
 
-_LENGTH_SHARE = 0.5  # how much less a text counts that is longer than usual
 _SCHEMA_LEVELS = 3  # the parameters, and two levels in them
 _MOST_NAMES = 500  # of parameters: nobody reads so many
 _NAME_COVERAGE = 0.3  # for a name of which every word is wanted
@@ -30,12 +29,6 @@ class Field:
     label: str
     weight: float
     usual_length: int
-
-    def weights(self, words: Iterable[str]) -> Iterator[tuple[str, float]]:
-        """What each word of such a text counts."""
-        counts = Counter(words)
-        length = 1 - _LENGTH_SHARE + _LENGTH_SHARE * counts.total() / self.usual_length
-        return ((word, self.weight * count / length) for word, count in counts.items())
 
 
 _NAME = Field("name", 2.0, 3)
@@ -75,7 +68,8 @@ class ToolIndex(Generic[T]):
         """Add a tool, or replace the one that has its key."""
         weights: defaultdict[str, float] = defaultdict(float)
         for field, text in _texts(tool):
-            for word, weight in field.weights(terms(text)):
+            counts = Counter(terms(text))
+            for word, weight in weighted(counts, field.usual_length, field.weight).items():
                 weights[word] += weight
         key = _key(tool)
         self._tools[key] = tool

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from ...core.errors import XaiMcpError
-from ...search.similarity import SimilarityIndex, terms_of
+from ...search.index import LexicalIndex
+from ...search.terms import spelled_terms, weighted
 from .note_file import MemoryFailed, NoteFile, StoredNote, unit
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ Embed = Callable[[list[str]], list[Vector]]
 
 # Below this a note has next to nothing in common with what was asked.
 _FLOOR = 0.05
+_USUAL_LENGTH = 30.0  # of a note: a dozen words with their parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +194,13 @@ class _AgentNotes:
 
     def __init__(self) -> None:
         self._notes: list[StoredNote] = []
-        self._index = SimilarityIndex()
+        self._index = LexicalIndex[int]()
 
     def add(self, note: StoredNote) -> None:
         self._notes.append(note)
 
     def query(self, query: str, vector: array[float], count: int) -> list[Note]:
-        scores = self._by_meaning(vector) or self._by_words(query)
+        scores = self._by_meaning(vector) or self._by_words(query, count)
         best = heapq.nlargest(count, scores.items(), key=lambda x: (x[1], -x[0]))
         found = [(min(score, 1.0), self._notes[n]) for n, score in best if score >= _FLOOR]
         return [Note(x.id, round(score, 3), x.metadata) for score, x in found]
@@ -209,11 +211,14 @@ class _AgentNotes:
             return {}
         return {n: sum(map(mul, wanted, x.vector)) for n, x in enumerate(self._notes)}
 
-    def _by_words(self, query: str) -> dict[int, float]:
+    def _by_words(self, query: str, count: int) -> dict[int, float]:
         # Only now, as notes that are found by their meaning need no index.
-        for note in self._notes[len(self._index) :]:
-            self._index.add(terms_of(note.text))
-        return self._index.similar(terms_of(query))
+        for number in range(len(self._index), len(self._notes)):
+            words = spelled_terms(self._notes[number].text)
+            self._index.put(number, weighted(words, _USUAL_LENGTH))
+        wanted = spelled_terms(query)
+        whole = self._index.whole(wanted)
+        return {number: score / whole for number, score in self._index.search(wanted, count)}
 
 
 @dataclass(frozen=True)
