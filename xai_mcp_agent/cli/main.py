@@ -14,6 +14,7 @@ from .history import diff, graph, history
 from .init import init
 from .migration.adopt import adopt
 from .output import prepare_streams, print_error
+from .search import search
 from .servers import call, login, logout, servers
 from .tools import accept, disable, enable, refresh, tools
 from .workshop.commands import check_lessons, lesson_solution, reset_lesson
@@ -29,8 +30,8 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, call, history, diff, graph, refresh, disable, enable, accept, login,
-    logout, adopt, check_lessons, reset_lesson, lesson_solution,
+    init, servers, tools, search, call, history, diff, graph, refresh, disable, enable, accept,
+    login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)
 

@@ -64,13 +64,7 @@ def tools(
         return
     with Bridge.open(settings, store=store) as bridge:
         require_settings(bridge)
-        if server:
-            bridge.settings.source(server)
-        names = [server] if server else list(bridge.usable_servers())
-        bridge.connect(*names, wait=True)
-        listed, failed = _tools_of(bridge, names)
-        if not server:  # those that the settings themselves make unusable
-            failed |= {name: str(reason) for name, reason in bridge.settings.problems.items()}
+        listed, failed = listed_tools(bridge, server)
     if as_json:
         shown = {name: [tool_json(x) for x in found] for name, found in listed.items()}
         echo_json({"tools": shown, "failed": failed})
@@ -111,11 +105,21 @@ def refresh(
         raise typer.Exit(1)
 
 
-def _tools_of(
-    bridge: Bridge, names: Sequence[str]
+def listed_tools(
+    bridge: Bridge, server: str | None = None
 ) -> tuple[dict[str, list[CatalogEntry]], dict[str, str]]:
+    """The tools of one server, or of all, connected for it; and why others have none.
+
+    Raises:
+        UnknownServer: the settings have none of that name.
+    """
+    if server:
+        bridge.settings.source(server)
+    names = [server] if server else list(bridge.usable_servers())
+    bridge.connect(*names, wait=True)
     listed: dict[str, list[CatalogEntry]] = {}
-    failed: dict[str, str] = {}
+    problems = {} if server else bridge.settings.problems  # that the settings themselves have
+    failed = {name: str(reason) for name, reason in problems.items()}
     for name in names:
         try:
             listed[name] = bridge.run(marked_tools, name)

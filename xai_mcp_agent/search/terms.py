@@ -25,8 +25,9 @@ _PART_LENGTH, _PART_WEIGHT = 3, 0.25
 # What stands in any request or description: of English, and of asking somebody for something.
 _STOP_WORDS = """
     a about all also am an and any are as at be been being but by can could did do does doing done
-    for from had has have having he her here his how i if in into is it its just let like ll me more
-    most my no not of on one or other our out over own re same she should so some such than that the
+    for from had has have having he her here his how i if in into is it its just let like ll many
+    me more most much my no not of on one or other our out over own re same she should so some such
+    than that the
     their them then there these they this those through to too under until up us ve very was we were
     what when where which while who whom why will with within without would you your
     give given go goes going get got help kindly know look make makes made may might must need needs
