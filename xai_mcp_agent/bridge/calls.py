@@ -62,9 +62,11 @@ class CallPipeline:
 
     async def _enabled(self, invocation: ToolInvocation) -> ToolInvocation:
         """What a person switched off is off for agents; who calls by hand knows what they do."""
-        is_agent = invocation.caller.kind == "agent"
-        if is_agent and (why := self._decisions.why_off(invocation.tool.key)):
-            raise ToolDisabled(why.format(invocation.name))
+        if invocation.caller.kind == "agent":
+            key = invocation.tool.key
+            await self._decisions.read_once(key.source, invocation.timeout_seconds)
+            if why := self._decisions.why_off(key):
+                raise ToolDisabled(why.format(invocation.name))
         return invocation
 
     async def _pinned(self, invocation: ToolInvocation) -> ToolInvocation:

@@ -69,6 +69,7 @@ class Decisions:
         self._catalog = catalog
         self._mask = mask
         self._as_listed: dict[ToolKey, Tool] = {}  # with the definition that was accepted
+        self._reading, self._was_read = anyio.Lock(), set[str]()
 
     @property
     def version(self) -> object:
@@ -78,6 +79,16 @@ class Decisions:
     async def read(self, sources: Iterable[str]) -> None:
         """Know what was decided about the tools of these, by other processes too."""
         await self._read(sources, self.why_unknown)
+
+    async def read_once(self, source: str, seconds: float | None) -> None:
+        """The same for who calls a tool of a source that nobody asked for yet; so long at most."""
+        if not self.why_unknown(source) or source in self._was_read:
+            return
+        with anyio.move_on_after(seconds):
+            async with self._reading:
+                if source not in self._was_read:
+                    await self.read([source])
+                    self._was_read.add(source)
 
     def why_unknown(self, source: str) -> str:
         """Why nobody can say what was switched off of a source; empty where it is known."""
@@ -135,13 +146,11 @@ class Decisions:
             raise AcceptanceUnknown(tool.source, tool.name, trouble)
         if self.accepted(key) is None:
             self.accept(self._recorder.subject(key), self.definition(used or tool), "executor")
-            await self._read(
-                sources, why_unknown, deadline
-            )  # another process may have been the first
+            # Another process may have been the first.
+            await self._read(sources, why_unknown, deadline)
         if self._changed_now(tool):
-            await self._read(
-                sources, why_unknown, deadline
-            )  # somebody may have accepted it meanwhile
+            # Somebody may have accepted it meanwhile.
+            await self._read(sources, why_unknown, deadline)
         self.check(tool)
 
     def check(self, tool: Tool) -> None:

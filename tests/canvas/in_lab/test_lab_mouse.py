@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,10 +22,21 @@ FLOW = ["Start", "AgentUseMCPTools", "AgentMakeToolbelt", "AgentInit", "AgentRun
 QUESTION = "Which books do you have about the sea?"
 
 
+@pytest.fixture
+def tall(canvas: Canvas) -> Iterator[Canvas]:
+    """A window with room below the nodes, also while the output panel is open."""
+    size = canvas.page.viewport_size
+    assert size
+    canvas.page.set_viewport_size({"width": size["width"], "height": 1400})
+    yield canvas
+    canvas.page.set_viewport_size(size)
+
+
 def test_a_newcomer_draws_an_agent_and_it_answers(
-    canvas: Canvas, folder: Path, artefacts: Path
+    tall: Canvas, folder: Path, artefacts: Path
 ) -> None:
     """Each step as the README has it: menus, the palette, arrows, boxes for texts, Save, Run."""
+    canvas = tall
     canvas.new_workflow()
     canvas.rename(f"{NAME}.xircuits")
     mouse = Mouse(canvas, Palette(canvas))
