@@ -44,7 +44,7 @@ class StartQueue:
             del self._waiting[start]
             self._under_way.add(start)
             start.may_go.set()
-            asyncio.get_running_loop().call_later(_SLOW_SECONDS, start.end)
+            start.limit = asyncio.get_running_loop().call_later(_SLOW_SECONDS, start.end)
 
 
 class Start:
@@ -53,6 +53,7 @@ class Start:
     def __init__(self, queue: StartQueue, is_wanted: Callable[[], bool]) -> None:
         self.is_wanted = is_wanted
         self.may_go = anyio.Event()
+        self.limit: asyncio.TimerHandle | None = None
         self._queue = queue
 
     async def turn(self) -> None:
@@ -66,5 +67,7 @@ class Start:
 
     def end(self) -> None:
         """It has started, or failed, or is not to start at all."""
+        if self.limit is not None:
+            self.limit.cancel()
         self._queue.remove(self)
         self.may_go.set()
