@@ -14,7 +14,7 @@ from ...core.tools import JsonObject
 from ..messages import ToolCall
 from .base import FinishReason, ModelReply, Usage
 from .chat_added import AddedFields, AddedToCall
-from .fields import counts, mapping, sequence
+from .fields import mapping, sequence, usage_of
 
 _FINISHES: dict[str, FinishReason] = {
     "stop": "stop",
@@ -56,7 +56,7 @@ class ChatReply:
         """Take in one chunk of a stream, or a whole answer; gives the new text in it."""
         chunk = mapping(chunk)
         if chunk.get("usage"):
-            self._usage = _usage(mapping(chunk["usage"]))
+            self._usage = usage_of(mapping(chunk["usage"]), "prompt", "completion")
         for choice in map(mapping, sequence(chunk.get("choices"))):
             if not choice.get("index"):
                 return self._add_choice(choice)
@@ -160,16 +160,3 @@ def _text(content: Any) -> str:
         return content
     parts = map(mapping, sequence(content))
     return "".join(str(x.get("text") or "") for x in parts if x.get("type") == "text")
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    of_input = mapping(usage.get("prompt_tokens_details"))
-    of_output = mapping(usage.get("completion_tokens_details"))
-    return Usage(
-        *counts(
-            usage.get("prompt_tokens"),
-            usage.get("completion_tokens"),
-            of_input.get("cached_tokens"),
-            of_output.get("reasoning_tokens"),
-        )
-    )

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..messages import ToolCall
-from .base import FinishReason, ModelReply, Usage
-from .fields import counts, mapping, sequence
+from .base import FinishReason, ModelReply
+from .fields import mapping, sequence, usage_of
 from .responses_items import BETWEEN_TEXTS, kept_items, texts_in
 
 _ENDS = {"response.completed", "response.incomplete"}
@@ -62,7 +62,7 @@ class ResponsesReply:
         refusal = "".join(texts_in(x, "refusal") for x in output)
         items = kept_items(output, [x.id for x in calls])
         added = {"service": service, "items": items} if items else {}
-        usage = _usage(mapping(self._response.get("usage")))
+        usage = usage_of(mapping(self._response.get("usage")), "input", "output")
         finish = self._finish(bool(calls), bool(refusal))
         return ModelReply(_text(output), calls, finish, refusal, usage, added=added)
 
@@ -119,16 +119,3 @@ def _calls(output: list[Mapping[str, Any]], new_id: Callable[[], str]) -> tuple[
                 arguments = json.dumps(arguments, ensure_ascii=False)
             calls[call_id] = ToolCall(call_id, str(item.get("name") or ""), arguments)
     return tuple(calls.values())
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    of_input = mapping(usage.get("input_tokens_details"))
-    of_output = mapping(usage.get("output_tokens_details"))
-    return Usage(
-        *counts(
-            usage.get("input_tokens"),
-            usage.get("output_tokens"),
-            of_input.get("cached_tokens"),
-            of_output.get("reasoning_tokens"),
-        )
-    )
