@@ -13,7 +13,8 @@ from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import RunEvent, RunStarted
 from xai_mcp_agent.catalog.definitions import ToolDefinition
-from xai_mcp_agent.search.selector import Selection
+from xai_mcp_agent.core.tools import ToolKey
+from xai_mcp_agent.search.selector import Selection, Shown
 
 
 class Only:
@@ -23,9 +24,11 @@ class Only:
         self.name = name
         self.available: list[list[str]] = []
 
-    def select(self, available: Sequence[ToolDefinition]) -> Selection:
+    def select(
+        self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
+    ) -> Selection:
         self.available.append([x.name for x in available])
-        return Selection(tuple(x for x in available if x.name == self.name))
+        return Selection(tuple(Shown(x, "wanted") for x in available if x.name == self.name))
 
 
 @pytest.fixture

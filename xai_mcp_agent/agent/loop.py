@@ -276,7 +276,7 @@ class AgentRun:
 
     async def _request(self, *, is_last: bool) -> ModelRequest:
         selection = self._selector.select(self._available.definitions)
-        functions = tuple(x.function for x in selection.shown)
+        functions = tuple(x.definition.function for x in selection.shown)
         limit = _OUT_OF_THOUGHTS if is_last and (functions or self.state.calls) else ""
         offered, cost = ((), 0) if self._in_text else (functions, selection.tokens)
         had_pages, protocol = bool(self._pages.texts), self.state.protocol

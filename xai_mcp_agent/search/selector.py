@@ -7,31 +7,75 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ..catalog.definitions import ToolDefinition
+from ..core.tools import ToolKey
+
+ALL_FIT = "all tools fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A tool in a request. `definition` is as it is shown there: `shortened` in so many steps."""
+
+    definition: ToolDefinition
+    why: str
+    shortened: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """What it costs, estimated."""
+        return self.definition.tokens
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A tool that would have been shown, had there been room for it. It can be called, too."""
+
+    definition: ToolDefinition
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a request shows, in the order of the request. What is not shown can be called, too."""
+    """What a request shows, in the order of the request; also what is not shown can be called.
 
-    shown: tuple[ToolDefinition, ...]
+    `deferred` are the tools that `tool_search` finds, and `left_out` those that should have been
+    shown. `budget_tokens` is 0 where there is none.
+    """
+
+    shown: tuple[Shown, ...]
+    deferred: tuple[ToolDefinition, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    budget_tokens: int = 0
 
     @property
     def tokens(self) -> int:
         """What the shown definitions cost, estimated."""
         return sum(x.tokens for x in self.shown)
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that is available is shown."""
+        return not self.deferred and not self.left_out
+
 
 class Selector(Protocol):
-    """Decides for every request of a run. Must be quick: it is asked on the bridge's loop."""
+    """Decides for every request of one run. Must be quick: it is asked on the bridge's loop."""
 
-    def select(self, available: Sequence[ToolDefinition]) -> Selection:
-        """What the next request shows of these."""
+    def select(
+        self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
+    ) -> Selection:
+        """What the next request shows of these.
+
+        `found` are tools that the run has found, explained or used, the newest last.
+        """
         ...
 
 
 class ShowEverything:
     """Shows all that is available."""
 
-    def select(self, available: Sequence[ToolDefinition]) -> Selection:
+    def select(
+        self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
+    ) -> Selection:
         """All of them."""
-        return Selection(tuple(available))
+        return Selection(tuple(Shown(x, ALL_FIT) for x in available))

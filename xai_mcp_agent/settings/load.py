@@ -19,6 +19,8 @@ from .interpolation import Variables
 from .models import SECTIONS, Settings
 from .recording import recorded_by
 from .server import URL_KEYS, ServerSettings
+from .tool_search import SECTION as _TOOL_SEARCH_KEY
+from .tool_search import read_tool_search
 
 FILE_NAME = "mcp_settings.json"
 ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
@@ -87,7 +89,9 @@ def load_settings(
         file = next((x for x in candidates if os.path.isfile(x)), None)
     if file is None:
         record, notes = recorded_by(None, Place(""), environ)
-        return Settings(file="", searched=searched, notes=tuple(notes), record=record)
+        variables = Variables(environ, "", Secrets())
+        search = read_tool_search(None, Place(""), variables, notes)
+        return Settings("", searched=searched, notes=tuple(notes), record=record, search=search)
     document = _document(file, by_environment=given is not None and not path)
     variables = Variables(environ, str(file.parent), Secrets())
     return _settings(document, Place(str(file)), variables, searched)
@@ -137,10 +141,13 @@ def _settings(
     beside: Mapping[str, Any] = document if below != place or _sections_in(document) else {}
     store = _store(beside, place.at(_STORE_KEY), variables, read.notes)
     written = beside.get(_RECORD_KEY)
-    record, more = recorded_by(written, place.at(_RECORD_KEY), variables.environ)
+    record, notes = recorded_by(written, place.at(_RECORD_KEY), variables.environ)
+    read.notes += notes
+    there = place.at(_TOOL_SEARCH_KEY)
+    search = read_tool_search(beside.get(_TOOL_SEARCH_KEY), there, variables, read.notes)
     return Settings(
         place.file, read.sources, read.problems, variables.secrets, searched,
-        (*read.notes, *more), store, record, problem_kinds=read.problem_kinds,
+        tuple(read.notes), store, record, problem_kinds=read.problem_kinds, search=search,
     )  # fmt: skip
 
 
@@ -224,7 +231,7 @@ def _bare(top: Mapping[Any, Any]) -> ParsedObject:
     """What is a server where no section is for them."""
     sections = _sections_in(top)
     others = {_SERVERS_KEY, _VSCODE_KEY, *_NOT_SERVERS, *sections}
-    others |= {_STORE_KEY, _RECORD_KEY} if sections else set()
+    others |= {_STORE_KEY, _RECORD_KEY, _TOOL_SEARCH_KEY} if sections else set()
     bare = ParsedObject({name: x for name, x in top.items() if name not in others})
     bare.repeated = _repeated(top)
     return bare

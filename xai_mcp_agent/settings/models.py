@@ -14,6 +14,7 @@ from ..secrets.secrets import Secrets
 from .entry import SourceSettings
 from .functions import FunctionSettings
 from .server import ServerSettings
+from .tool_search import ToolSearchSettings
 
 SECTIONS: dict[str, type[SourceSettings]] = {
     "mcpServers": ServerSettings,
@@ -32,7 +33,7 @@ class Settings:
     `secrets` are all secret texts seen.
     `searched` tells where a file was looked for, `notes` what was ignored or looks misspelled.
     `store` is where the history is kept, as it is written there; `record` says what it keeps of
-    calls, `arguments` and `results`.
+    calls, `arguments` and `results`; `search` says which tools a model is shown.
     """
 
     file: str
@@ -45,6 +46,7 @@ class Settings:
     record: frozenset[str] = frozenset()
     is_from_python: bool = False
     problem_kinds: dict[str, SourceKind] = field(default_factory=dict[str, SourceKind])
+    search: ToolSearchSettings = field(default_factory=ToolSearchSettings)
 
     @property
     def servers(self) -> dict[str, ServerSettings]:
