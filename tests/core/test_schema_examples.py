@@ -1,0 +1,189 @@
+"""Example arguments: they fit the schema, and take no time, whatever the schema is."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.core.pattern_examples import texts_for
+from xai_mcp_agent.core.schema_examples import example_arguments
+from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.core.tools import JsonObject
+
+words = st.text(alphabet="abc$/", max_size=4)
+types = st.sampled_from(("string", "integer", "number", "boolean", "array", "object", "null"))
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | words | types,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(
+                ("type", "properties", "items", "anyOf", "allOf", "oneOf", "enum", "default", "if",
+                 "then", "const", "examples", "required", "pattern", "minLength", "maxLength",
+                 "minimum", "exclusiveMinimum", "maximum", "multipleOf", "minItems", "uniqueItems",
+                 "maxItems", "prefixItems", "$ref", "$defs", "format", "dependentRequired", "a"),
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=15,
+)  # fmt: skip
+
+
+def object_with(**specs: Any) -> JsonObject:
+    return {"type": "object", "properties": specs, "required": list(specs)}
+
+
+def example_of(spec: Any, **more: Any) -> Any:
+    schema = {**object_with(x=spec), **more}
+    found = example_arguments(schema)
+    assert SchemaCheck(schema).problems(found) == []
+    return found["x"]
+
+
+def test_only_what_must_be_given_is_in_the_example():
+    schema = object_with(city={"type": "string"})
+    schema["properties"]["days"] = {"type": "integer", "default": 3}
+    assert example_arguments(schema) == {"city": "text"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        ({"type": "string", "examples": ["Paris", "Rome"]}, "Paris"),
+        ({"type": "string", "default": "Paris"}, "Paris"),
+        ({"type": "string", "enum": ["asc", "desc"]}, "asc"),
+        ({"const": 7}, 7),
+        ({"type": "string", "format": "date"}, "2026-03-12"),
+        ({"type": ["null", "integer"]}, 1),
+        ({"anyOf": [{"type": "null"}, {"type": "boolean"}]}, True),
+        ({"type": "array", "items": {"type": "string", "enum": ["a"]}}, ["a"]),
+        ({"type": "array", "examples": ["a"], "items": {"type": "integer"}}, [1]),
+        ({"type": "string", "default": None}, "text"),
+    ],
+)
+def test_what_the_schema_shows_is_taken_where_it_fits(spec: JsonObject, value: Any):
+    assert example_of(spec) == value
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"type": "integer", "minimum": 10},
+        {"type": "integer", "exclusiveMinimum": 10, "multipleOf": 7},
+        {"type": "integer", "maximum": -3},
+        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.5},
+        {"type": "number", "minimum": 0.1, "multipleOf": 0.25},
+        {"type": "string", "minLength": 30, "maxLength": 31},
+        {"type": "string", "maxLength": 2},
+        {"type": "string", "pattern": r"^#[0-9a-f]{6}$"},
+        {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"},
+        {"type": "string", "pattern": r"^(?:asc|desc)$"},
+        {"type": "string", "pattern": r"^[a-zA-Z0-9_.-]+@[^@\s]+\.\w{2,}$"},
+        {"type": "string", "pattern": "^[a-z]+$", "minLength": 12},
+        {"type": "array", "minItems": 3, "uniqueItems": True, "items": {"type": "string"}},
+        {"type": "array", "minItems": 2, "uniqueItems": True, "items": {"enum": [1, 2, 3]}},
+        {"type": "array", "prefixItems": [{"type": "number"}, {"type": "string"}], "minItems": 2},
+        {"type": "array", "maxItems": 0},
+        {"type": "object", "required": ["a"], "properties": {"a": {"enum": [4]}}},
+        {"type": "object", "minProperties": 1, "properties": {"a": {"type": "null"}}},
+        {"type": "object", "required": ["a"], "additionalProperties": {"type": "integer"}},
+        {"oneOf": [{"type": "number"}, {"type": "integer"}]},
+        {"allOf": [{"required": ["a"]}, {"properties": {"a": {"const": 2}}, "type": "object"}]},
+        {"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}]},
+        {"not": {"type": "string"}, "anyOf": [{"type": "string"}, {"type": "integer"}]},
+        {"type": "integer", "minimum": 1, "exclusiveMinimum": True},
+        True,
+        {},
+    ],
+)
+def test_what_the_schema_demands_is_met(spec: Any):
+    example_of(spec)
+
+
+def test_what_is_defined_elsewhere_is_found():
+    point = {"type": "object", "properties": {"y": {"$ref": "#/$defs/n"}}, "required": ["y"]}
+    schema = {"$defs": {"n": {"type": "integer", "minimum": 5}, "point": point}}
+    assert example_of({"$ref": "#/$defs/point"}, **schema) == {"y": 5}
+    assert example_of({"$ref": "#/properties/x/anyOf/1", "anyOf": [{}, {}]}) == "text"
+
+
+def test_what_is_needed_with_something_else_is_given_with_it():
+    schema = object_with(a={"type": "integer"})
+    schema["properties"]["b"] = {"type": "boolean"}
+    schema["dependentRequired"] = {"a": ["b"]}
+    assert example_arguments(schema) == {"a": 1, "b": True}
+
+
+def test_one_of_several_ways_to_call_it_is_shown():
+    """Many tools take one of two parameters, and say so at the top."""
+    schema = {"properties": {"id": {"type": "integer"}, "name": {"type": "string"}}, "anyOf": [
+        {"required": ["id"]}, {"required": ["name"]}]}  # fmt: skip
+    assert example_arguments(schema) == {"id": 1}
+
+
+def test_a_tree_of_itself_ends():
+    tree = {"type": "object", "required": ["left"], "properties": {"left": {"$ref": "#/$defs/t"}}}
+    example_arguments({"$defs": {"t": tree}, **object_with(x={"$ref": "#/$defs/t"})})
+    example_arguments({"$ref": "#"})
+    example_arguments({"anyOf": [{"$ref": "#"}]})
+
+
+def _doubling(depth: int) -> JsonObject:
+    defs: JsonObject = {"d0": {"type": "string"}}
+    for i in range(depth):
+        inner = {"$ref": f"#/$defs/d{i}"}
+        defs[f"d{i + 1}"] = object_with(a=inner, b=inner)
+        defs[f"d{i + 1}"]["anyOf"] = [inner, inner]
+    return {"$defs": defs, **object_with(x={"$ref": f"#/$defs/d{depth}"})}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        _doubling(40),
+        object_with(**{f"p{i}": {"type": "string", "pattern": "a+"} for i in range(2_000)}),
+        object_with(x={"enum": list(range(9_000))}, y={"type": "string", "pattern": "(" * 2_000}),
+        object_with(x={"type": "string", "pattern": "((((a{999}){999}){999}){999})"}),
+        object_with(x={"type": "array", "minItems": 10**9, "items": {"type": "string"}}),
+        object_with(x={"type": "string", "minLength": 10**12}),
+        object_with(x={"type": "number", "minimum": 1e300, "multipleOf": 1e-300}),
+        object_with(x={"allOf": [{"anyOf": [{}, {}] * 50}] * 50}),
+        {"required": ["x"] * 100_000},
+    ],
+    ids=range(9),
+)
+def test_a_schema_made_to_take_long_takes_little(schema: JsonObject):
+    began = time.thread_time()
+    example_arguments(schema)
+    assert time.thread_time() - began < 0.3
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(("properties", "required", "anyOf", "$ref", "type")), json_values
+    )
+)
+def test_nothing_that_is_no_schema_breaks_it(schema: JsonObject):
+    assert isinstance(example_arguments(schema), dict)
+    assert isinstance(example_arguments(object_with(x=schema)), dict)
+
+
+@pytest.mark.parametrize("pattern", [
+    r"^[A-Z]{2}\d{3}$", r"a|b", r"^(?P<year>\d+)-(\w+)?$", r"[^a1A\-_ ./]", r"^[\w.-]+$",
+    r"x{2,4}y*",
+    r"^\+?[1-9]\d{1,14}$", r"[]a]", r"^\x41\u0042$", r"[\d-]", r"^\S+\s\S+$", r"\.tar\.gz$", "",
+])  # fmt: skip
+def test_a_text_fits_its_pattern(pattern: str):
+    assert any(re.search(pattern, x) for x in texts_for(pattern))
+
+
+@given(st.text(alphabet=r"ab[](){}*+?|^$\-d,1:=<!P>", max_size=20))
+def test_a_pattern_that_is_none_breaks_nothing(pattern: str):
+    assert all(isinstance(x, str) for x in texts_for(pattern))
