@@ -52,9 +52,9 @@ def go(
         state = start if isinstance(start, RunState) else None
         await engine.decisions.read([""])
         tools, pages = agent_tools(engine, [DrawnToolset(drawn, call)], state=state)
-        run = AgentRun(AgentSpec("a", model, **spec), start, emit, selector=selector)
+        run = AgentRun(AgentSpec("a", model, **spec), start, emit)
         try:
-            finished = await run.go(tools, pages)
+            finished = await run.go(tools, pages, selector=selector)
         except ExceptionGroup as stopped:
             if stopped.split(StoppedHere)[1] is not None:
                 raise

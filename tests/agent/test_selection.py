@@ -14,7 +14,7 @@ from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import RunEvent, RunStarted
 from xai_mcp_agent.catalog.definitions import ToolDefinition
 from xai_mcp_agent.core.tools import ToolKey
-from xai_mcp_agent.search.selector import Selection, Shown
+from xai_mcp_agent.search.selector import Selection, ShowEverything, Shown
 
 
 class Only:
@@ -51,7 +51,7 @@ def test_a_tool_that_is_not_shown_can_be_called_by_its_name(bridge: Bridge):
     for asked in endpoint.requests:
         assert [x["function"]["name"] for x in asked.body["tools"]] == ["tell"]
     assert endpoint.requests[1].body["messages"][-1]["content"] == "5"
-    assert selector.available == [["tell", "add"]] * 2
+    assert selector.available == [["tell", "add", "tool_search", "tool_explain"]] * 2
     (started,) = (x for x in told if isinstance(x, RunStarted))
     assert started.tool_names == ("tell", "add")
 
@@ -73,8 +73,10 @@ def test_what_a_selection_costs_is_the_sum_of_its_definitions(bridge: Bridge):
     seen: list[Selection] = []
 
     class Noting(Only):
-        def select(self, available: Sequence[ToolDefinition]) -> Selection:
-            seen.append(Selection(tuple(available)))
+        def select(
+            self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
+        ) -> Selection:
+            seen.append(ShowEverything().select(available, found))
             return seen[-1]
 
     with model_endpoint([says("Done.")]) as endpoint:

@@ -103,6 +103,7 @@ def test_a_run_begins_with_what_is_ready_and_gets_the_rest_at_a_later_step(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr("xai_mcp_agent.canvas.agent_run.GRACE_SECONDS", 0)
+    monkeypatch.setenv("XAI_TOOL_BUDGET", "100000")  # all of them are looked for
     go, journal = folder / "go", folder / "journal"
     servers = json.loads((folder / "mcp_settings.json").read_text())["mcpServers"]
     late = {f"late{n}": held_back(go, journal=str(journal)) for n in range(7)}

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
+from ..search.selector import Selection
 from .models.base import ModelRequest, Usage
 
 ToolProtocol: TypeAlias = Literal["native", "text"]
@@ -46,6 +47,14 @@ class ToolsChanged:
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsSelected:
+    """Which tools the requests show from this step on, and why, until it is told again."""
+
+    step: int
+    selection: Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +183,7 @@ RunEvent: TypeAlias = (
     RunStarted
     | ProtocolChanged
     | ToolsChanged
+    | ToolsSelected
     | ConversationFolded
     | ModelAsked
     | ModelAskedAgain

@@ -7,7 +7,7 @@ failed server. Nothing a tool does ends the run.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -19,12 +19,15 @@ from ..core.errors import (
     ModelContextOverflow,
 )
 from ..core.invocation import PROGRAM, Caller
+from ..core.kinds import META
 from ..core.provider_schema import FunctionSpec
 from ..core.tokens import tokens_in
-from ..core.tools import JsonObject
-from ..search.selector import Selector, ShowEverything
+from ..core.tools import JsonObject, ToolKey
+from ..search.meta_tools import TOOL_SEARCH, is_meta_tool, names_in
+from ..search.selector import Selection, Selector, ShowEverything
 from .calls import Answered, CallRunner
 from .conversation import Conversation, as_sent, call_message, result_messages
+from .discovery import found_in
 from .events import (
     Emit,
     ModelAsked,
@@ -38,12 +41,13 @@ from .events import (
     ThoughtFinished,
     ToolProtocol,
     ToolsChanged,
+    ToolsSelected,
 )
 from .fitting import Fitting
 from .limits import RunLimits
 from .messages import ADDED, Message, ToolCall
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
-from .prompt import build_system_prompt, uses
+from .prompt import Searched, build_system_prompt, uses
 from .protocols.reading import ReadReply, beside_loop, read_reply
 from .protocols.text import text_of
 from .results import ResultPages
@@ -116,12 +120,12 @@ class AgentRun:
         start: RunState | Conversation,
         emit: Emit,
         caller: Caller = PROGRAM,
-        selector: Selector | None = None,
     ) -> None:
         self._spec = spec
         self._emit = emit
         self._caller = caller
-        self._selector = selector or ShowEverything()
+        self._selector: Selector = ShowEverything()
+        self._selection = Selection(())
         self._available = Available()
         self.state = start if isinstance(start, RunState) else self._first_state(start)
 
@@ -143,16 +147,22 @@ class AgentRun:
         self.state = replace(self.state, usage=self.state.usage + usage)
 
     async def go(
-        self, tools: AgentTools, pages: ResultPages, left_out: tuple[str, ...] = ()
+        self,
+        tools: AgentTools,
+        pages: ResultPages,
+        left_out: tuple[str, ...] = (),
+        selector: Selector | None = None,
     ) -> RunFinished:
         """Run to the answer, once. `left_out` tells what could not be used, for the record.
 
-        `pages` is the one toolset of `tools` that the run itself fills.
+        `pages` is the one toolset of `tools` that the run itself fills. Without a `selector` all
+        tools are shown.
 
         Raises:
             ModelError: one of its kinds; `state` holds what was said so far.
         """
         self._tools, self._pages = tools, pages
+        self._selector = selector or self._selector
         self._calls = CallRunner(tools, pages, self._emit, self._caller)
         window, folding = self._spec.window, self.state.folding
         self._fitting = Fitting(window, folding, pages, self._ask_aside, self._emit)
@@ -173,8 +183,12 @@ class AgentRun:
     async def _begin(self, left_out: tuple[str, ...]) -> None:
         conversation, pages = self.state.conversation, self._pages
         await beside_loop(conversation.chars, lambda: pages.begin(conversation.turns()))
-        self._available = await self._tools.available()
-        self.state = replace(self.state, names=self._tools.names)
+        self._available = available = await self._tools.available()
+        known = lambda: found_in(conversation.turns(), available)  # noqa: E731
+        found = await beside_loop(conversation.chars, known)
+        self.state = replace(self.state, names=self._tools.names, found=()).finding(
+            (*found, *self.state.found)
+        )
         model, asked = self._spec.model.name, self.state.conversation.last_text
         names, protocol = self._available.names, self.state.protocol
         await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, asked))
@@ -274,8 +288,17 @@ class AgentRun:
         self.count(reply.usage)
         return reply
 
+    async def _select(self) -> Selection:
+        """What the next request shows."""
+        before = self._selection
+        selection = self._selector.select(self._available.definitions, self.state.found)
+        self._selection = selection
+        if selection.shown != before.shown or selection.is_whole != before.is_whole:
+            await self._emit(ToolsSelected(self.state.step, selection))
+        return selection
+
     async def _request(self, *, is_last: bool) -> ModelRequest:
-        selection = self._selector.select(self._available.definitions)
+        selection = await self._select()
         functions = tuple(x.definition.function for x in selection.shown)
         limit = _OUT_OF_THOUGHTS if is_last and (functions or self.state.calls) else ""
         offered, cost = ((), 0) if self._in_text else (functions, selection.tokens)
@@ -305,6 +328,7 @@ class AgentRun:
             functions,
             protocol,
             server_instructions=self._available.instructions,
+            searched=self._searched(),
             metadata=dict(self._spec.metadata) or None,
             provided_system=conversation.provided_system,
         )
@@ -320,6 +344,18 @@ class AgentRun:
         return (
             (*messages, {"role": "user", "content": limit}) if limit and not in_text else messages
         )
+
+    def _searched(self) -> Searched | None:
+        """How tools are found that are not shown, and of which servers they are."""
+        names = [
+            x.definition.name
+            for x in self._selection.shown
+            if x.definition.tool.key == TOOL_SEARCH.key
+        ]
+        if not names or self._selection.is_whole:
+            return None
+        sources = (x.tool.source for x in self._available.definitions)
+        return Searched(names[0], tuple(dict.fromkeys(x for x in sources if x)))
 
     async def _read(self, reply: ModelReply, request: ModelRequest, *, is_last: bool) -> ModelReply:
         """A reply with what was thought, and the calls that were written, taken out of its text."""
@@ -338,7 +374,7 @@ class AgentRun:
         self, reply: ModelReply, request: ModelRequest, *, is_last: bool
     ) -> ReadReply:
         state, find, messages = self.state, self._available.find, request.messages
-        has_tools = bool(self._available.definitions or state.calls)
+        has_tools = bool(self._available.names or state.calls)
         read = partial(
             read_reply,
             reply.text,
@@ -374,12 +410,21 @@ class AgentRun:
         state = self.state
         texts = self._pages.together([(x.call.id, x.text) for x in answers])
         answered = [(x.call, text, x.event.result) for x, text in zip(answers, texts, strict=True)]
-        return state.answered(
+        return state.finding(self._found_by(answers)).answered(
             call_message(state.thought, state.pending, in_text=self._in_text, added=state.added),
             *result_messages(answered, in_text=self._in_text),
             failed=all(x.is_error for x in answers),
             kept=self._pages.texts,
         )
+
+    def _found_by(self, answers: Iterable[Answered]) -> Iterator[ToolKey]:
+        """The tools that these calls used, or found."""
+        for answer in answers:
+            called = self._available.find(answer.call.name)
+            is_search = called is not None and is_meta_tool(called.tool.key)
+            names = names_in(answer.event.result.structured) if is_search else [answer.call.name]
+            found = (self._available.find(x) for x in names)
+            yield from (x.tool.key for x in found if x and x.tool.key.kind != META.name)
 
     async def _conclude(self, reply: ModelReply, *, is_last: bool, is_limited: bool) -> RunFinished:
         self._say(reply)

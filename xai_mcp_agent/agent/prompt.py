@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from ..core.provider_schema import FunctionSpec
 from ..core.tools import JsonObject
@@ -34,7 +35,16 @@ _PLACEHOLDER = re.compile(rf"(?<!\{{)\{{(\{{(?:{_NAMES})\}})\}}(?!\}})|\{{({_NAM
 _NATIVE_TOOLS = "Your tools are offered to you as functions."
 _NATIVE_INSTRUCTION = "To use a tool, call its function."
 _NO_TOOLS = "You have no tools."
+_MOST_SERVERS = 40
 _MEMORY_NAMES = ("lookup_memory", "create_memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The tool that finds the tools that are not shown, and the servers that have any."""
+
+    tool: str
+    servers: tuple[str, ...]
 
 
 def fill_prompt(template: str, values: Mapping[str, str]) -> str:
@@ -63,6 +73,7 @@ def build_system_prompt(
     server_instructions: Mapping[str, str] | None = None,
     metadata: JsonObject | None = None,
     provided_system: str = "",
+    searched: Searched | None = None,
 ) -> str:
     """The whole system prompt for one request.
 
@@ -70,7 +81,8 @@ def build_system_prompt(
     places them itself, so they are never lost. The memory tools are described by `{memory}` (or
     `{lookup_memory}` and `{create_memory}`) where the template has it, else like all others.
     `server_instructions` are foreign text: each server's are quoted under its name, and cut when
-    they are long. `provided_system` is the text of the system messages that were given.
+    they are long. `provided_system` is the text of the system messages that were given. `searched`
+    tells of the tools that are not among the `functions`.
     """
     elsewhere = _placed_by_memory(template)
     listed = [x for x in functions if x.name not in elsewhere]
@@ -82,6 +94,8 @@ def build_system_prompt(
         "provided_system": provided_system,
     }
     blocks = [fill_prompt(template, values).strip("\n"), *_server_blocks(server_instructions or {})]
+    if searched:
+        blocks.append(_searched_block(searched))
     if protocol == "text" and functions:
         missing = [x for x in ("tool_instruction", "tools") if not uses(template, x)]
         blocks += [values[x] for x in missing if x != "tools" or listed]
@@ -131,6 +145,14 @@ def _server_blocks(instructions: Mapping[str, str]) -> list[str]:
             quoted = "\n".join(f"> {line}".rstrip() for line in shown.splitlines())
             blocks.append(f"Notes from the server {' '.join(server.split())}:\n{quoted}")
     return blocks
+
+
+def _searched_block(searched: Searched) -> str:
+    """Names of servers are a person's own words: they stand in the settings."""
+    more = len(searched.servers) - _MOST_SERVERS
+    named = ", ".join(searched.servers[:_MOST_SERVERS]) + (f" and {more} more" if more > 0 else "")
+    belonging = f" They belong to: {named}." if named else ""
+    return f"You have more tools than are listed. Find them with {searched.tool}.{belonging}"
 
 
 def _cut(text: str, limit: int) -> str:

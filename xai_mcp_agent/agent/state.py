@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ class RunState:
     they were quoted, as `key_of` names them, `kept` the whole texts of results that were shown in
     part, by their ids. `step` counts the turns of the model so far, `failures` those in a row of
     which nothing came.
+    `found` are tools that were found, explained or used, the newest last.
     `added` is what the model's service wants to see again beside the pending calls, `folding` what
     of the conversation it is not sent. `last_turn` is what the last turn used, `uncounted` an
     estimate of what the turns used that the service did not count.
@@ -41,6 +42,7 @@ class RunState:
     added: JsonObject = field(default_factory=dict[str, Any])
     cut_off: bool = False  # the reply with the pending calls was too long, so they are incomplete
     names: Names = ()
+    found: tuple[ToolKey, ...] = ()
     hinted: tuple[str, ...] = ()
     kept: Mapping[str, str] = field(default_factory=dict[str, str])
     step: int = 0
@@ -80,6 +82,14 @@ class RunState:
             failures=self.failures + 1 if failed else 0,
         )
 
+    def finding(self, keys: Iterable[ToolKey]) -> RunState:
+        """After these tools were found or used, one after the other."""
+        found = dict.fromkeys(self.found)
+        for key in keys:
+            found.pop(key, None)
+            found[key] = None
+        return replace(self, found=tuple(found))
+
     def to_json(self) -> JsonObject:
         """For a file; `from_json` reads it back."""
         plain = (
@@ -98,6 +108,7 @@ class RunState:
             "said": self.conversation.said,
             "pending": [asdict(x) for x in self.pending],
             "names": [[key.kind, key.source, key.name, name] for key, name in self.names],
+            "found": [[x.kind, x.source, x.name] for x in self.found],
             "kept": dict(self.kept),
             "added": dict(self.added),
             **{name: asdict(getattr(self, name)) for name in (*_USAGES, "folding")},
@@ -116,6 +127,7 @@ class RunState:
             Conversation(given, said),
             pending=tuple(ToolCall(**x) for x in fields.pop("pending")),
             names=tuple((ToolKey(*key), name) for *key, name in fields.pop("names")),
+            found=tuple(ToolKey(*key) for key in fields.pop("found", ())),
             **{name: Usage(**fields.pop(name, {})) for name in _USAGES},
             folding=Folding(**fields.pop("folding", {})),
             hinted=tuple(fields.pop("hinted", ())),

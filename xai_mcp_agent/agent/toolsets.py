@@ -14,6 +14,7 @@ from ..core.kinds import META
 from ..core.names import ShownNames, did_you_mean
 from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
+from ..search.meta_tools import is_meta_tool
 
 # Of all names, where a model asked for one that is like none of them.
 _MOST_NAMES = 30
@@ -208,8 +209,8 @@ class Available:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The shown names in their order."""
-        return tuple(x.name for x in self.definitions)
+        """The shown names in their order, but those of the tools that find others."""
+        return tuple(x.name for x in self.definitions if not is_meta_tool(x.tool.key))
 
     def changed_since(self, before: Available) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names that came, and those that went; not of tools of our own, which need no word."""
@@ -220,12 +221,12 @@ class Available:
         """The tool meant; a model may write the tool's own name where that is clear."""
         if (exact := self._by_name.get(name)) is not None:
             return exact
-        found = [x for x in self.definitions if x.tool.name == name]
+        found = self._by_own_name.get(name, ())
         return found[0] if len(found) == 1 else None
 
     def unknown(self, name: str) -> str:
         """That there is no such tool, and which is nearest."""
-        known = list(self._by_name)
+        known = self.names
         listed = f"The tools are: {', '.join(known)}." if known else "There are no tools."
         if len(known) > _MOST_NAMES:
             listed = f"Some of the tools are: {', '.join(known[:_MOST_NAMES])}."
@@ -234,6 +235,13 @@ class Available:
     @cached_property
     def _outside_names(self) -> set[str]:
         return {x.name for x in self.definitions if x.tool.key.kind != META.name}
+
+    @cached_property
+    def _by_own_name(self) -> Mapping[str, list[ToolDefinition]]:
+        found: dict[str, list[ToolDefinition]] = {}
+        for definition in self.definitions:
+            found.setdefault(definition.tool.name, []).append(definition)
+        return found
 
     @cached_property
     def _by_name(self) -> Mapping[str, ToolDefinition]:
@@ -260,6 +268,11 @@ class AgentTools:
         self.names = names  # so far, for a run that goes on later
         self._tools: Sequence[Tool] | None = None
         self._available = Available()
+
+    @property
+    def shown(self) -> Available:
+        """What could be called when that was asked last."""
+        return self._available
 
     async def available(self) -> Available:
         """What can be called now. The same object again as long as nothing has changed."""

@@ -32,6 +32,8 @@ from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..policy.decisions import Decisions
+from ..search.live import ToolSearch
+from ..search.preferences import Preferences
 from ..settings.models import Settings
 from ..sources.base import Completed, OnUpdate, Source, SourceFeatures
 from ..sources.mcp.auth.token_store import Access
@@ -69,6 +71,8 @@ class Engine:
         self.pool = SourcePool(self._make_source, _Observers(recorder, self.catalog))
         self._starts = StartQueue()
         self.definitions = Definitions()
+        self.search = ToolSearch(self.catalog)
+        self.preferences = _preferences(settings)
         self.calls = CallPipeline(self.decisions, recorder, self._current, self.is_pinned)
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self._updates: dict[str, UpdateListeners] = {}
@@ -87,6 +91,7 @@ class Engine:
         finally:
             for tell in tuple(self.at_end.values()):
                 tell()
+            self.search.close()
             # Nobody else is on the loop any more, and Python may refuse new threads by now.
             self.recorder.close(_WRITE_SECONDS)
 
@@ -338,6 +343,11 @@ class _Observers:
     def notice(self, event: SourceEvent) -> None:
         for observer in self._observers:
             observer.notice(event)
+
+
+def _preferences(settings: Settings) -> Preferences:
+    said = settings.search
+    return Preferences(said.pinned, said.blocked, said.trusted, said.groups)
 
 
 def _kind(tool: Tool) -> str:

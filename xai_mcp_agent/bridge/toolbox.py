@@ -10,6 +10,7 @@ from math import inf
 
 import anyio
 
+from ..agent.discovery import DiscoveryToolset
 from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import (
@@ -26,6 +27,8 @@ from ..core.invocation import ToolInvocation
 from ..core.names import may_be_of
 from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
+from ..search.budget import BudgetSelector
+from ..search.preferences import Preferences
 from .engine import Engine
 
 logger = logging.getLogger(__name__)
@@ -44,6 +47,7 @@ _UNDECIDED = (
     "{}: left out, because it cannot be looked up which tools a person has switched off. {}\n"
     "  Next step: make the history readable (`xai-mcp-agent history` tells whether it is)."
 )
+_BLOCKED = "The tool {!r} is blocked by the preferences of a person. Use another one."
 _CHANGED = (
     "The tool {!r} was not called: the server {!r} has changed its definition, and a person has to "
     "accept that first. Go on without it, or say that you need it."
@@ -250,6 +254,7 @@ def agent_tools(
     tell: Callable[[str], None] = logger.warning,
     state: RunState | None = None,
     kept: Mapping[str, str] | None = None,
+    preferences: Preferences | None = None,
 ) -> tuple[AgentTools, ResultPages]:
     """The tools of an agent, and the pages that its run fills; `state`: of a run that goes on.
 
@@ -257,12 +262,16 @@ def agent_tools(
 
     What people switched off is left out, or may have, as long as nobody had `engine.decisions` read
     for its sources; what the engine's caller or the settings pin is shown as
-    it was accepted. Every call goes through the call pipeline.
+    it was accepted. What the `preferences` or the settings block is left out. Every call goes
+    through the call pipeline.
     """
-    decisions = engine.decisions
+    decisions, preferred = engine.decisions, engine.preferences.joined(preferences or Preferences())
+
+    def why_off(key: ToolKey) -> str:
+        return decisions.why_off(key) or (_BLOCKED if preferred.is_blocked(key) else "")
 
     def usable_name(key: ToolKey) -> str:
-        return "" if decisions.why_off(key) else tools.shown_name(key)
+        return "" if why_off(key) else tools.shown_name(key)
 
     def is_pinned(key: ToolKey) -> bool:
         return engine.is_pinned(key, engine.caller)
@@ -271,13 +280,23 @@ def agent_tools(
         return decisions.version
 
     pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
-    combined = CombinedToolset(*parts, pages)
+    discovery = DiscoveryToolset(engine.search.search, lambda: tools.shown)
+    combined = CombinedToolset(*parts, pages, discovery)
     engine.record_static(combined.known())
 
     def wrap(renamed: RenamedToolset) -> Toolset:
-        enabled = EnabledToolset(renamed, decisions.why_off, version)
+        enabled = EnabledToolset(renamed, why_off, version)
         as_accepted = PinnedToolset(enabled, is_pinned, decisions.as_accepted, version)
         return CheckedToolset(RecordedToolset(as_accepted, engine), engine, tell)
 
     tools = AgentTools(combined, engine.definitions, wrap, state.names if state else ())
     return tools, pages
+
+
+def selector_for(
+    engine: Engine, preferences: Preferences | None = None, budget_tokens: int | None = None
+) -> BudgetSelector:
+    """What shows the tools of one run, within this budget or that of the settings."""
+    preferred = engine.preferences.joined(preferences or Preferences())
+    budget = budget_tokens or engine.settings.search.budget_tokens
+    return BudgetSelector(budget, preferred.is_pinned)

@@ -20,7 +20,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned
+from ..agent.events import ModelAsked, RunEvent, TextArrived, ToolReturned, ToolsSelected
 from ..bridge.bridge import Bridge
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
@@ -54,7 +54,9 @@ class Recorder:
         Pieces of text are left out: `ThoughtFinished` has it whole, and half a secret is not known.
         So is what only tells that something is waited for.
         """
-        if self._file and not isinstance(event, TextArrived | ModelAsked | ToolReturned):
+        if self._file and not isinstance(
+            event, TextArrived | ModelAsked | ToolReturned | ToolsSelected
+        ):
             self._write(type(event).__name__, _fields_of(event), at)
 
     def note(self, event: str, **values: Any) -> None:

@@ -61,6 +61,15 @@ class Definitions:
 
 def definition_of(name: str, tool: Tool) -> ToolDefinition:
     """The definition of a tool under a shown name."""
-    function = function_spec(name, tool)
-    text = json.dumps([name, function.description, function.parameters], ensure_ascii=False)
-    return ToolDefinition(name, tool, function, tokens_in(text))
+    return _counted(tool, function_spec(name, tool))
+
+
+def definition_with(definition: ToolDefinition, function: FunctionSpec) -> ToolDefinition:
+    """The definition of the same tool in other words."""
+    return _counted(definition.tool, function)
+
+
+def _counted(tool: Tool, function: FunctionSpec) -> ToolDefinition:
+    parts = {x: getattr(function, x) for x in ("name", "description", "parameters")}
+    text = json.dumps(parts, ensure_ascii=False)
+    return ToolDefinition(function.name, tool, function, tokens_in(text))

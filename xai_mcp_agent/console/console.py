@@ -21,11 +21,13 @@ from ..agent.events import (
     ToolProgressed,
     ToolReturned,
     ToolsChanged,
+    ToolsSelected,
     ToolStarted,
 )
 from ..agent.models.base import ModelRequest
 from ..core.results import ToolResult
 from ..core.schemas import signature
+from ..search.selector import Selection
 from .screen import SCREEN, Clock, Screen, Voice, Waiting
 from .surface import Detail, detail_of_environment, detail_on
 from .text import (
@@ -57,6 +59,7 @@ _BODY = "    "
 _RESULT_LINES = 6
 _ERROR_LINES, _ERROR_CHARS = 20, 2_000  # the next step stands at the end
 _MODEL, _SERVERS, _PERSON = "model", "servers", "person"
+_MOST_NAMES = 20  # of tools in a line
 _STOPPED = {
     "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
     "limit": "at its limit: raise `max_run_tokens` or `max_run_cost` of AgentInit",
@@ -91,6 +94,8 @@ class Console:
         self._streams = self._has_spoken = False  # at all; in this turn
         self._gutter = self._body = ""  # before the next line, before all further ones
         self._model = ""
+        self._shown_tools = frozenset[str]()
+        self._left_out = frozenset[str]()
         self._step = 0
         self._asked_at = 0.0
 
@@ -150,6 +155,8 @@ class Console:
                 self._say("--", f"the service takes no functions; {protocol} protocol from here")
             case ToolsChanged(added, removed):
                 self._changed(added, removed)
+            case ToolsSelected(_, selection):
+                self._selected(selection)
             case ConversationFolded():
                 self._folded(event)
             case RunFinished():
@@ -353,9 +360,22 @@ class Console:
 
     def _changed(self, added: tuple[str, ...], removed: tuple[str, ...]) -> None:
         if added:
-            self._say("++", f"new tools: {', '.join(added)}")
+            self._say("++", f"new tools: {_listed(added)}")
         if removed:
-            self._say("--", f"gone: {', '.join(removed)}")
+            self._say("--", f"gone: {_listed(removed)}")
+
+    def _selected(self, selection: Selection) -> None:
+        """What is shown of many tools: how many at first, then what had no room."""
+        shown = frozenset(x.definition.name for x in selection.shown)
+        before, self._shown_tools = self._shown_tools, shown
+        if not selection.is_whole and (not before or self._voice.detail == Detail.VERBOSE):
+            total = len(shown) + len(selection.deferred) + len(selection.left_out)
+            size = f"{selection.tokens:,} of {selection.budget_tokens:,} tokens"
+            self._say("--", f"{len(shown)} of {total:,} tools shown, {size}")
+        left_out = {x.definition.name: x.why for x in selection.left_out}
+        for name in left_out.keys() - self._left_out:
+            self._say("--", f"not shown: {name} ({left_out[name]})")
+        self._left_out |= left_out.keys()
 
     def _folded(self, event: ConversationFolded) -> None:
         gone = "summed up" if event.summed_up else "not"
@@ -412,3 +432,8 @@ class Console:
 
 def _joined(shown: Excerpt) -> str:
     return "\n".join([*shown.lines, *([shown.more] if shown.more else [])])
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")

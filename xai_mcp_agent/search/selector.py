@@ -8,6 +8,7 @@ from typing import Protocol
 
 from ..catalog.definitions import ToolDefinition
 from ..core.tools import ToolKey
+from .meta_tools import is_meta_tool
 
 ALL_FIT = "all tools fit"
 
@@ -77,5 +78,6 @@ class ShowEverything:
     def select(
         self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
     ) -> Selection:
-        """All of them."""
-        return Selection(tuple(Shown(x, ALL_FIT) for x in available))
+        """All of them, but those with which others are found."""
+        others = (x for x in available if not is_meta_tool(x.tool.key))
+        return Selection(tuple(Shown(x, ALL_FIT) for x in others))

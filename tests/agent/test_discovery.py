@@ -1,0 +1,298 @@
+"""An agent with more tools than fit: it searches, calls what it finds, and stays in its budget."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support import catalog_server
+from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from tests.support.warm_python import warm_python
+from xai_mcp_agent import Bridge, JsonObject
+from xai_mcp_agent.agent.conversation import Conversation
+from xai_mcp_agent.agent.events import RunEvent, ToolFinished, ToolsSelected
+from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
+from xai_mcp_agent.agent.models.registry import model_for
+from xai_mcp_agent.agent.state import RunState
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools, selector_for
+from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.search.preferences import Preferences
+
+THINGS = ("invoice", "meeting", "song", "parcel", "recipe", "ticket", "photo", "contract")
+DEEDS = {
+    "create": "Creates a new",
+    "list": "Lists every",
+    "delete": "Removes one",
+    "find": "Finds a",
+}
+BUDGET = 700
+
+
+def definitions() -> list[JsonObject]:
+    """Tools that differ in what they do, each long enough that few fit the budget."""
+    return [
+        {
+            "name": f"{deed}_{thing}",
+            "description": f"{says} {thing}. {'It takes care of the details. ' * 8}",
+            "input_schema": {
+                "type": "object",
+                "properties": {f"{thing}_name": {"type": "string", "description": "Its name."}},
+            },
+        }
+        for deed, says in DEEDS.items()
+        for thing in THINGS
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the settings of a server that has all of them."""
+    monkeypatch.chdir(tmp_path)
+    lines = "\n".join(map(json.dumps, definitions()))
+    (tmp_path / "tools.jsonl").write_text(lines, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def bridge(folder: Path) -> Any:
+    """A bridge to it."""
+    args = [catalog_server.__file__, str(folder / "tools.jsonl")]
+    office = {"command": warm_python(), "args": args}
+    search = {"tokenBudget": BUDGET, "groups": {"paper": ["office/*_contract"]}}
+    with Bridge({"mcpServers": {"office": office}, "toolSearch": search}) as made:
+        yield made
+
+
+class Told:
+    """What a run told of."""
+
+    def __init__(self) -> None:
+        self.events: list[RunEvent] = []
+        self.state: RunState | None = None
+
+    async def emit(self, event: RunEvent) -> None:
+        self.events.append(event)
+
+    @property
+    def selections(self) -> list[ToolsSelected]:
+        return [x for x in self.events if isinstance(x, ToolsSelected)]
+
+    @property
+    def results(self) -> list[str]:
+        return [x.result.text for x in self.events if isinstance(x, ToolFinished)]
+
+
+def run(
+    bridge: Bridge,
+    endpoint: ModelEndpoint,
+    start: Any = "Go.",
+    *,
+    preferences: Preferences | None = None,
+    **spec: Any,
+) -> Told:
+    """Run an agent that has the server's tools."""
+    told = Told()
+
+    async def play(engine: Engine) -> None:
+        engine = engine.for_caller(Caller("agent", "a"))
+        model = model_for("openai", "m", base_url=endpoint.base_url)
+        sources = SourceToolset(engine, ["office"], {})
+        state = start if isinstance(start, RunState) else None
+        tools, pages = agent_tools(engine, [sources], state=state, preferences=preferences)
+        await sources.connect(lambda _: None)
+        begin = start if isinstance(start, RunState) else Conversation(start)
+        agent = AgentRun(AgentSpec("a", model, **spec), begin, told.emit)
+        try:
+            await agent.go(tools, pages, selector=selector_for(engine, preferences))
+        finally:
+            told.state = agent.state
+            await model.aclose()
+
+    bridge.run(play)
+    return told
+
+
+def offered(body: dict[str, Any]) -> list[str]:
+    return [x["function"]["name"] for x in body.get("tools", [])]
+
+
+def search(query: str, **more: Any) -> Any:
+    return calls(("tool_search", {"query": query, **more}))
+
+
+META = ["tool_search", "tool_explain"]
+
+
+def test_what_a_search_finds_can_be_called_from_the_next_turn_on(bridge: Bridge):
+    script = [search("send out a new invoice", max_results=2), calls(("office_create_invoice", {})),
+              says("Done.")]  # fmt: skip
+    with model_endpoint(script) as endpoint:
+        told = run(bridge, endpoint)
+    first, second, third = (x.body for x in endpoint.requests)
+    assert offered(first) == META
+    answer = second["messages"][-1]["content"]
+    assert answer.startswith(
+        "office_create_invoice(invoice_name?: string) - Creates a new invoice."
+    )
+    assert answer.count("[office]") == 2
+    assert offered(second)[:3] == [*META, "office_create_invoice"]
+    assert offered(third)[:3] == offered(second)[:3]
+    assert told.results[1] == "create_invoice {}"
+
+
+def test_every_request_stays_in_the_budget_and_keeps_its_beginning(bridge: Bridge):
+    script = [search(f"create a {x}") for x in THINGS]
+    with model_endpoint([*script, says("Done.")]) as endpoint:
+        told = run(bridge, endpoint, max_thoughts=20)
+    assert max(x.selection.tokens for x in told.selections) <= BUDGET
+    sizes = [len(json.dumps([y["function"] for y in x.body["tools"]])) for x in endpoint.requests]
+    assert max(sizes) <= BUDGET * 3.5
+    bodies = [json.dumps(x.body["tools"][:2]) for x in endpoint.requests]
+    assert len(set(bodies)) == 1
+
+
+def test_the_system_prompt_tells_that_there_is_more(bridge: Bridge):
+    with model_endpoint([says("Done.")]) as endpoint:
+        run(bridge, endpoint)
+    prompt = endpoint.requests[0].body["messages"][0]["content"]
+    assert "Find them with tool_search. They belong to: office." in prompt
+
+
+def test_a_deferred_tool_can_be_called_by_its_name_at_once(bridge: Bridge):
+    script = [calls(("office_delete_photo", {"photo_name": "x"})), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        told = run(bridge, endpoint)
+    assert told.results == ['delete_photo {"photo_name": "x"}']
+    assert offered(endpoint.requests[1].body) == [*META, "office_delete_photo"]
+
+
+def test_explaining_shows_the_whole_tool_and_a_call_that_is_right(bridge: Bridge):
+    script = [calls(("tool_explain", {"tool": "office/find_song"})), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        told = run(bridge, endpoint)
+    definition, example = told.results[0].split("\nExample: ")
+    assert json.loads(definition)["parameters"]["properties"] == {
+        "song_name": {"type": "string", "description": "Its name."}
+    }
+    assert example.startswith("office_find_song {")
+    assert offered(endpoint.requests[1].body) == [*META, "office_find_song"]
+
+
+def test_an_unknown_tool_is_explained_by_what_may_be_meant(bridge: Bridge):
+    script = [calls(("tool_explain", {"tool": "song_finder"})), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        told = run(bridge, endpoint)
+    assert "There is no tool 'song_finder'." in told.results[0]
+    assert "office_find_song(" in told.results[0]
+
+
+def test_a_search_for_nothing_that_is_there_says_whose_tools_there_are(bridge: Bridge):
+    with model_endpoint([search("zzz qqq"), says("Done.")]) as endpoint:
+        told = run(bridge, endpoint)
+    assert told.results == [
+        "No tool fits these words. Say it in other words. The tools belong to: office."
+    ]
+
+
+def test_the_text_protocol_shows_the_same_and_finds_the_same(bridge: Bridge):
+    script = [
+        says('TOOL: tool_search {"query": "new invoice", "max_results": 1}'),
+        says("TOOL: office_create_invoice {}"),
+        says("Done."),
+    ]
+    with model_endpoint(script) as endpoint:
+        told = run(bridge, endpoint, protocol="text")
+    prompts = [x.body["messages"][0]["content"] for x in endpoint.requests]
+    assert "- tool_search: " in prompts[0]
+    assert "- office_create_invoice: " not in prompts[0]
+    assert "- office_create_invoice: " in prompts[1]
+    assert told.results[1] == "create_invoice {}"
+
+
+@pytest.mark.parametrize("protocol", ["native", "text"])
+def test_a_conversation_that_goes_on_still_knows_what_it_found(bridge: Bridge, protocol: str):
+    in_text = protocol == "text"
+    asked = 'TOOL: tool_search {"query": "remove a parcel", "max_results": 1}'
+    first = says(asked) if in_text else search("remove a parcel", max_results=1)
+    with model_endpoint([first, says("Found it."), says("Done.")]) as endpoint:
+        told = run(bridge, endpoint, protocol=protocol)
+        assert told.state is not None
+        said = [*told.state.conversation.messages, {"role": "user", "content": "Now do it."}]
+        run(bridge, endpoint, said, protocol=protocol)
+    last = endpoint.requests[2].body
+    shown = last["messages"][0]["content"] if in_text else offered(last)
+    assert ("- office_delete_parcel: " if in_text else "office_delete_parcel") in shown
+
+
+def test_a_run_that_goes_on_elsewhere_still_knows_what_it_found(bridge: Bridge):
+    with model_endpoint(
+        [search("remove a parcel", max_results=1), says("So."), says("Done.")]
+    ) as e:
+        told = run(bridge, e)
+        assert told.state is not None
+        state = RunState.from_json(json.loads(json.dumps(told.state.to_json())))
+        assert [x.name for x in state.found] == ["delete_parcel"]
+        run(bridge, e, state)
+    assert "office_delete_parcel" in offered(e.requests[2].body)
+
+
+def test_a_tool_that_comes_in_mid_run_is_found(bridge: Bridge):
+    given = {"name": "water_plants", "description": "Waters the plants in the office."}
+    script = [calls(("office_add_tool", given)), search("water the plants", max_results=1),
+              calls(("office_water_plants", {})), says("Done.")]  # fmt: skip
+    with model_endpoint(script) as endpoint:
+        told = run(bridge, endpoint)
+    assert told.results[2] == "water_plants {}"
+    assert max(x.selection.tokens for x in told.selections) <= BUDGET
+
+
+def test_pinned_tools_are_shown_from_the_start(bridge: Bridge):
+    with model_endpoint([says("Done.")]) as endpoint:
+        run(bridge, endpoint, preferences=Preferences(pinned=("paper", "find_song")))
+    shown = offered(endpoint.requests[0].body)
+    assert {"office_create_contract", "office_list_contract", "office_find_song"} <= {*shown}
+    assert shown[-2:] == META
+
+
+def blocked(bridge: Bridge, script: Sequence[Any], preferences: Preferences | None) -> Told:
+    with model_endpoint([*script, says("Done.")]) as endpoint:
+        return run(bridge, endpoint, preferences=preferences)
+
+
+def test_blocked_and_disabled_tools_are_neither_found_nor_explained_nor_called(bridge: Bridge):
+    bridge.connect("office", wait=True)
+    bridge.disable("office", "list_song")
+    preferences = Preferences(blocked=("office/delete_song",))
+    tries: list[Any] = [
+        search("delete or list every song", max_results=20),
+        calls(("tool_explain", {"tool": "office_list_song"})),
+        calls(("tool_explain", {"tool": "office_delete_song"})),
+        calls(("office_list_song", {})),
+        calls(("office_delete_song", {})),
+    ]
+    told = blocked(bridge, tries, preferences)
+    assert "office_find_song(" in told.results[0]
+    for name in ("office_list_song", "office_delete_song"):
+        assert all(f"{name}(" not in x for x in told.results)
+    assert "blocked by the preferences" in told.results[4]
+
+
+def test_the_two_never_find_themselves(bridge: Bridge):
+    told = blocked(bridge, [search("search tools and explain a tool", max_results=20)], None)
+    assert "tool_search(" not in told.results[0]
+    assert "tool_explain(" not in told.results[0]
+
+
+def test_all_is_shown_where_it_fits_and_nothing_is_searched(folder: Path):
+    args = [catalog_server.__file__, str(folder / "tools.jsonl")]
+    settings = {"mcpServers": {"office": {"command": warm_python(), "args": args}}}
+    with Bridge(settings) as bridge, model_endpoint([says("Done.")]) as endpoint:
+        told = run(bridge, endpoint)
+    assert len(offered(endpoint.requests[0].body)) == len(definitions()) + 1
+    (selected,) = told.selections
+    assert selected.selection.is_whole

@@ -1,0 +1,233 @@
+"""Which tools a request shows within a budget of tokens, and in which form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent import Tool, ToolKey
+from xai_mcp_agent.catalog.definitions import ToolDefinition, definition_of
+from xai_mcp_agent.search.budget import BudgetSelector
+from xai_mcp_agent.search.meta_tools import META_TOOLS
+from xai_mcp_agent.search.selector import Selection
+from xai_mcp_agent.search.shortening import MOST_STEPS, first_sentence, shortened
+
+META = [definition_of(x.name, x) for x in META_TOOLS]
+PARAMETER = {
+    "type": "string",
+    "title": "City",
+    "description": "The city, as people write it, with its country where there are several of it.",
+}
+
+
+def tool(
+    name: str, parameters: int = 3, *, kind: str = "mcp", server: str = "s", words: int = 60
+) -> ToolDefinition:
+    """A tool with a long description and so many parameters."""
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {f"p{n}": PARAMETER for n in range(parameters)},
+        "required": ["p0"] if parameters else [],
+    }
+    text = f"Does {name}. {'More words follow here. ' * (words // 4)}"
+    made = Tool(ToolKey(kind, server if kind == "mcp" else "", name), text.strip(), schema)
+    return definition_of(f"{server}_{name}" if kind == "mcp" else name, made)
+
+
+def selector(budget: int, *pinned: str) -> BudgetSelector:
+    return BudgetSelector(budget, lambda key: key.name in pinned)
+
+
+def names(selection: Selection) -> list[str]:
+    return [x.definition.tool.name for x in selection.shown]
+
+
+def keys(*definitions: ToolDefinition) -> list[ToolKey]:
+    return [x.tool.key for x in definitions]
+
+
+MANY = [tool(f"t{n}") for n in range(50)]
+
+
+def test_everything_is_shown_where_everything_fits_and_nothing_to_search_with():
+    selection = selector(100_000).select([*MANY, *META])
+    assert names(selection) == [f"t{n}" for n in range(50)]
+    assert selection.is_whole
+    assert {x.why for x in selection.shown} == {"all tools fit"}
+    assert selection.tokens == sum(x.tokens for x in MANY)
+
+
+def test_too_many_tools_are_found_instead_of_shown():
+    selection = selector(1_000).select([*MANY, *META])
+    assert names(selection) == ["tool_search", "tool_explain"]
+    assert list(selection.deferred) == MANY
+
+
+def test_core_tools_stay_in_sight_and_say_why():
+    drawn = tool("drawn", kind="tools", words=4)
+    available = [drawn, *MANY, *META]
+    selection = selector(1_000, "t7").select(available)
+    assert [(x.definition.tool.name, x.why) for x in selection.shown] == [
+        ("drawn", "drawn on the canvas"),
+        ("t7", "pinned"),
+        ("tool_search", "always there"),
+        ("tool_explain", "always there"),
+    ]
+    assert MANY[7] not in selection.deferred
+
+
+def test_what_was_found_comes_behind_in_the_order_in_which_it_was_found():
+    choose, available = selector(1_500), [*MANY, *META]
+    first = choose.select(available, keys(MANY[9]))
+    assert names(first)[2:] == ["t9"]
+    # The one that was used again keeps its place, for the service's cache.
+    second = choose.select(available, keys(MANY[3], MANY[9]))
+    assert names(second)[2:] == ["t9", "t3"]
+    assert second.shown[:3] == first.shown
+
+
+def test_the_oldest_found_gets_shorter_before_any_is_left_out():
+    choose, available = selector(1_000), [*MANY, *META]
+    found = keys(*MANY[:4])
+    selection = choose.select(available, found)
+    steps = {x.definition.tool.name: x.shortened for x in selection.shown[2:]}
+    assert list(steps) == ["t0", "t1", "t2", "t3"]
+    assert steps["t0"] > steps["t3"] == 0
+    assert not selection.left_out
+
+
+def test_the_oldest_found_goes_when_even_the_shortest_forms_take_too_much():
+    choose, available = selector(700), [*MANY, *META]
+    selection = choose.select(available, keys(*MANY[:30]))
+    shown = names(selection)[2:]
+    assert shown == [f"t{n}" for n in range(30 - len(shown), 30)]
+    gone = [x.definition.tool.name for x in selection.left_out]
+    assert gone == [f"t{n}" for n in range(30 - len(shown))]
+    assert "found or used in this run, but" in selection.left_out[0].why
+    assert selection.tokens <= 700
+
+
+def test_one_tool_that_is_too_large_costs_the_others_nothing():
+    huge = tool("huge", parameters=400)
+    choose, available = selector(1_000), [*MANY, huge, *META]
+    selection = choose.select(available, keys(MANY[1], huge))
+    assert names(selection)[2:] == ["t1"]
+    assert selection.shown[2].shortened == 0
+    (left_out,) = selection.left_out
+    assert left_out.definition.tool.name == "huge"
+    assert "tokens in its shortest form" in left_out.why
+
+
+def test_core_tools_are_shortened_to_leave_room_for_what_is_found():
+    pinned = [f"t{n}" for n in range(8)]
+    choose = selector(2_000, *pinned)
+    selection = choose.select([*MANY, *META], keys(MANY[20]))
+    assert {*pinned, "t20", "tool_search", "tool_explain"} == {*names(selection)}
+    assert selection.tokens <= 2_000
+    assert {x.shortened for x in selection.shown[:8]} != {0}
+
+
+def test_of_too_many_core_tools_those_to_search_with_come_first():
+    pinned = [x.tool.name for x in MANY]
+    selection = selector(600, *pinned).select([*MANY, *META])
+    assert names(selection)[-2:] == ["tool_search", "tool_explain"]
+    assert selection.left_out
+    assert selection.left_out[0].why.startswith("pinned, but")
+
+
+def test_tools_that_have_gone_are_not_shown():
+    choose = selector(1_000)
+    assert "t1" in names(choose.select([*MANY, *META], keys(MANY[1])))
+    assert "t1" not in names(choose.select([MANY[0], *MANY[2:], *META], keys(MANY[1])))
+
+
+@given(
+    budget=st.integers(1, 3_000),
+    sizes=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 300)), max_size=25),
+    turns=st.lists(st.lists(st.integers(0, 24), max_size=12), max_size=5),
+    pinned=st.sets(st.integers(0, 24), max_size=10),
+)
+def test_never_over_the_budget(
+    budget: int, sizes: Sequence[tuple[int, int]], turns: list[list[int]], pinned: set[int]
+):
+    tools = [tool(f"t{n}", params, words=words) for n, (params, words) in enumerate(sizes)]
+    choose = selector(budget, *(f"t{n}" for n in pinned))
+    found: list[ToolKey] = []
+    for turn in [[], *turns]:
+        found += [tools[n].tool.key for n in turn if n < len(tools)]
+        selection = choose.select([*tools, *META], found)
+        assert selection.tokens <= budget
+        told = [*names(selection), *(x.tool.name for x in selection.deferred)]
+        told += [x.definition.tool.name for x in selection.left_out]
+        assert len(told) == len(set(told)), "each is told of once"
+        assert {x.tool.name for x in tools} <= {*told}
+
+
+@pytest.mark.parametrize("count", [1_000, 20_000])
+def test_a_selection_of_many_tools_is_made_in_milliseconds(count: int):
+    """The fixture that watches the loop is for what runs there; this is a step of it."""
+    available = [*(tool(f"t{n}", 1, words=4) for n in range(count)), *META]
+    choose = selector(3_800)
+    choose.select(available)
+    from time import thread_time
+
+    began = thread_time()
+    choose.select(available, keys(available[5]))
+    assert thread_time() - began < 0.1
+
+
+# Shorter forms
+
+
+def forms(definition: ToolDefinition) -> list[ToolDefinition]:
+    found = [definition]
+    for step in range(1, MOST_STEPS + 1):
+        found.append(shortened(found[-1], step))
+    return found
+
+
+def test_each_form_is_shorter_and_still_says_how_to_call():
+    whole, plain, brief, bare, outline = forms(tool("go"))
+    tokens = [x.tokens for x in (whole, plain, brief, bare, outline)]
+    assert tokens == sorted(tokens, reverse=True)
+    assert "title" not in json.dumps(plain.function.parameters)
+    assert brief.function.description == "Does go."
+    described = brief.function.parameters["properties"]["p0"]["description"]
+    assert described.endswith("...")
+    assert len(described) <= 60
+    assert "description" not in json.dumps(bare.function.parameters)
+    for form in (plain, brief, bare, outline):
+        assert form.function.name == "s_go"
+        assert [*form.function.parameters["properties"]] == ["p0", "p1", "p2"]
+        assert form.function.parameters["required"] == ["p0"]
+        assert form.tool is whole.tool
+
+
+def test_a_parameter_may_be_called_like_a_word_of_json_schema():
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "description": "A title.", "enum": ["description"]},
+            "description": {"type": "array", "items": {"title": "x", "type": "string"}},
+        },
+        "required": ["title", "description"],
+    }
+    made = definition_of("t", Tool(ToolKey("mcp", "s", "t"), "Does.", schema))
+    for form in forms(made):
+        properties = form.function.parameters["properties"]
+        assert [*properties] == ["title", "description"]
+        assert properties["title"]["enum"] == ["description"]
+        assert properties["description"]["items"]["type"] == "string"
+
+
+def test_a_sentence_is_cut_where_it_is_endless():
+    assert first_sentence("Adds.  And more.", 80) == "Adds."
+    assert first_sentence("One\nline", 80) == "One"
+    assert first_sentence("word " * 100, 30) == "word word word word word ..."
+    assert first_sentence("", 30) == ""

@@ -1,0 +1,72 @@
+"""A real MCP server with the tools of a file: `python catalog_server.py FILE`.
+
+FILE has a JSON object a line: `name`, `description`, `input_schema`. Each tool answers with its
+name and what it was given. `add_tool` adds one while the server runs, and tells of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+
+ADD = {
+    "name": "add_tool",
+    "description": "Installs one more tool.",
+    "input_schema": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "description": {"type": "string"}},
+        "required": ["name", "description"],
+    },
+}
+
+
+class Catalog:
+    """The tools, by their names."""
+
+    def __init__(self, file: Path) -> None:
+        lines = [json.loads(x) for x in file.read_text(encoding="utf-8").splitlines()]
+        self.tools = {x["name"]: _tool(x) for x in [*lines, ADD]}
+        self._bus = InMemorySubscriptionBus()
+        self.server = Server(
+            "catalog",
+            on_list_tools=self.list,
+            on_call_tool=self.call,
+            on_subscriptions_listen=ListenHandler(self._bus),
+        )
+
+    async def list(self, _ctx: Any, _params: Any) -> types.ListToolsResult:
+        """All of them."""
+        return types.ListToolsResult(tools=[*self.tools.values()])
+
+    async def call(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """What was called, and with what."""
+        given = params.arguments or {}
+        if params.name == ADD["name"]:
+            self.tools[given["name"]] = _tool({**given, "input_schema": {"type": "object"}})
+            await self._bus.publish(ToolsListChanged())
+            if ctx.protocol_version < "2026":
+                await ctx.session.send_tool_list_changed()
+        text = f"{params.name} {json.dumps(given, sort_keys=True)}"
+        return types.CallToolResult(content=[types.TextContent(text=text)])
+
+    async def serve(self) -> None:
+        """Over stdio, to the end."""
+        async with stdio_server() as (read, write):
+            await self.server.run(read, write, self.server.create_initialization_options())
+
+
+def _tool(line: dict[str, Any]) -> types.Tool:
+    schema = line["input_schema"]
+    return types.Tool(name=line["name"], description=line["description"], input_schema=schema)
+
+
+if __name__ == "__main__":
+    anyio.run(Catalog(Path(sys.argv[1])).serve)

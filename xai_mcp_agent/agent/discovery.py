@@ -1,0 +1,119 @@
+"""Finding tools that a request does not show: `tool_search` and `tool_explain` as a toolset."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ..core.invocation import ToolInvocation
+from ..core.kinds import META
+from ..core.results import ToolResult
+from ..core.schema_examples import example_arguments
+from ..core.tools import Tool, ToolKey
+from ..search.meta_tools import (
+    DEFAULT_RESULTS,
+    META_TOOLS,
+    MOST_RESULTS,
+    TOOL_SEARCH,
+    Finding,
+    explain_answer,
+    search_answer,
+    unknown_answer,
+)
+from ..search.tools import Hit
+from .messages import Message
+from .protocols.text import parse_reply, read_results, text_of
+from .toolsets import Available, Toolset
+
+Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Hit[Tool]]]]
+"""Finds so many of these tools at most by what somebody wants to do, the best first."""
+
+_SUGGESTED = 3
+_FIRST_NAME = re.compile(r"^[\w-]{1,64}(?=\()", re.ASCII | re.MULTILINE)
+_NOT_IN_NAMES = re.compile(r"[^\w-]+", re.ASCII)
+
+
+class DiscoveryToolset(Toolset):
+    """The two tools with which a model finds the others. `available` are those of the agent now."""
+
+    def __init__(self, search: Search, available: Callable[[], Available]) -> None:
+        self._search = search
+        self._available = available
+
+    async def tools(self) -> Sequence[Tool]:
+        """Both of them."""
+        return META_TOOLS
+
+    def known(self) -> Sequence[Tool]:
+        """Both of them."""
+        return META_TOOLS
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Search, or explain a tool."""
+        given, available = invocation.arguments, self._available()
+        if invocation.tool.key != TOOL_SEARCH.key:
+            return await self._explain(str(given["tool"]), available)
+        most = int(given.get("max_results", DEFAULT_RESULTS))
+        found = await self._found(given["query"], available, min(max(most, 1), MOST_RESULTS))
+        sources = dict.fromkeys(x.tool.source for x in available.definitions if x.tool.source)
+        return search_answer(found, sources)
+
+    async def _explain(self, name: str, available: Available) -> ToolResult:
+        found = available.find(name) or available.find(_NOT_IN_NAMES.sub("_", name))
+        if found is None:
+            findings = await self._found(name, available, _SUGGESTED)
+            return unknown_answer(available.unknown(name), findings)
+        return explain_answer(found, example_arguments(found.tool.input_schema))
+
+    async def _found(self, query: str, available: Available, most: int) -> list[Finding]:
+        by_key = {x.tool.key: x for x in available.definitions if x.tool.key.kind != META.name}
+        hits = await self._search(query, {key: x.tool for key, x in by_key.items()}, most)
+        return [Finding(by_key[x.tool.key], x.score) for x in hits]
+
+
+def found_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:
+    """The tools that a conversation has found or called, the newest last.
+
+    What a conversation of before says: so tools stay known when it goes on in another run.
+    """
+    found: dict[ToolKey, None] = {}
+    for name in _names_in(list(messages), available):
+        definition = available.find(name)
+        if definition is not None and definition.tool.key.kind != META.name:
+            found.pop(definition.tool.key, None)
+            found[definition.tool.key] = None
+    return tuple(found)
+
+
+def _names_in(messages: list[Message], available: Available) -> Iterable[str]:
+    searches: set[str] = set()  # ids of calls that search
+    for message in messages:
+        text = text_of(message)
+        match message:
+            case {"role": "assistant", "tool_calls": [*_]}:
+                named = list(map(_id_and_name, message["tool_calls"]))
+                searches |= {id_ for id_, name in named if _searches(name, available)}
+                yield from (name for _, name in named)
+            case {"role": "tool", "tool_call_id": id_} if id_ in searches:
+                yield from _FIRST_NAME.findall(text)
+            case {"role": "assistant"}:
+                yield from (x.name for x in parse_reply(text).calls)
+            case {"role": "user"}:
+                results = [x for x in read_results([message]) if _searches(x.call.name, available)]
+                yield from (name for x in results for name in _FIRST_NAME.findall(x.text))
+            case _:
+                pass
+
+
+def _id_and_name(call: Any) -> tuple[str, str]:
+    match call:
+        case {"id": str(id_), "function": {"name": str(name)}}:
+            return id_, name
+        case _:
+            return "", ""
+
+
+def _searches(name: str, available: Available) -> bool:
+    definition = available.find(name)
+    return definition is not None and definition.tool.key == TOOL_SEARCH.key

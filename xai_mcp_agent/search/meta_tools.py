@@ -1,0 +1,118 @@
+"""`tool_search` and `tool_explain`: what they are for a model, and how their answers read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..catalog.definitions import ToolDefinition
+from ..core.kinds import META
+from ..core.results import TextPart, ToolResult
+from ..core.schemas import signature
+from ..core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from .shortening import first_sentence
+
+DEFAULT_RESULTS, MOST_RESULTS = 5, 20
+_SENTENCE_CHARS, _SIGNATURE_CHARS = 120, 160
+_MOST_SERVERS = 20
+
+TOOL_SEARCH = Tool(
+    key=ToolKey(META.name, "", "tool_search"),
+    description=(
+        "Finds tools that you have and that are not listed here. Say in a few words what one step "
+        "needs, such as `create a calendar event`; search again for the next step rather than for "
+        "the whole task. What it finds you can call from your next turn on, by the names it tells."
+    ),
+    input_schema={
+        "type": "object",
+        "properties": {
+            "query": {"type": "string", "description": "What one tool should do."},
+            "max_results": {"type": "integer", "default": DEFAULT_RESULTS},
+        },
+        "required": ["query"],
+    },
+    annotations=ToolAnnotations(read_only=True),
+)  # fmt: skip
+
+TOOL_EXPLAIN = Tool(
+    key=ToolKey(META.name, "", "tool_explain"),
+    description="Shows all there is to know of one tool: its parameters, and an example call.",
+    input_schema={
+        "type": "object",
+        "properties": {"tool": {"type": "string", "description": "Its name."}},
+        "required": ["tool"],
+    },
+    annotations=ToolAnnotations(read_only=True),
+)
+
+META_TOOLS = (TOOL_SEARCH, TOOL_EXPLAIN)
+_KEYS = frozenset(x.key for x in META_TOOLS)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A tool that a search found, as the agent knows it."""
+
+    definition: ToolDefinition
+    score: float
+
+
+def is_meta_tool(key: ToolKey) -> bool:
+    """Whether it is one of the two."""
+    return key in _KEYS
+
+
+def names_in(structured: JsonObject | None) -> list[str]:
+    """The shown names in an answer of one of the two."""
+    return [x["name"] for x in (structured or {}).get("tools", ())]
+
+
+def search_answer(found: Sequence[Finding], servers: Iterable[str]) -> ToolResult:
+    """What `tool_search` answers: a line for each tool, the best first."""
+    if not found:
+        return ToolResult.of_text(_nothing(list(servers)))
+    text = "\n".join([*(_line(x.definition) for x in found), "Call them by these names."])
+    tools = [
+        {"name": x.definition.name, "server": x.definition.tool.source, "score": round(x.score, 3)}
+        for x in found
+    ]
+    return ToolResult((TextPart(text),), structured={"tools": tools})
+
+
+def explain_answer(definition: ToolDefinition, example: JsonObject) -> ToolResult:
+    """What `tool_explain` answers: the whole definition and a call."""
+    function = definition.function
+    whole: dict[str, Any] = {
+        "name": function.name,
+        "server": definition.tool.source,
+        "description": function.description,
+        "parameters": function.parameters,
+    }
+    call = f"Example: {function.name} {json.dumps(example, ensure_ascii=False)}"
+    text = f"{json.dumps(whole, ensure_ascii=False)}\n{call}"
+    return ToolResult((TextPart(text),), structured={"tools": [{"name": function.name}]})
+
+
+def unknown_answer(problem: str, found: Sequence[Finding]) -> ToolResult:
+    """What `tool_explain` answers where there is no such tool: those that may be meant."""
+    lines = [problem, *(_line(x.definition) for x in found)]
+    return ToolResult((TextPart("\n".join(lines)),), is_error=True)
+
+
+def _line(definition: ToolDefinition) -> str:
+    function, source = definition.function, definition.tool.source
+    takes = signature(function.parameters).replace("no parameters", "")
+    if len(takes) > _SIGNATURE_CHARS:
+        takes = f"{takes[:_SIGNATURE_CHARS].rsplit(',', 1)[0]}, ..."
+    does = first_sentence(function.description, _SENTENCE_CHARS)
+    line = f"{function.name}({takes}){f' - {does}' if does else ''}"
+    return " ".join((f"{line} [{source}]" if source else line).split())
+
+
+def _nothing(servers: Sequence[str]) -> str:
+    more = len(servers) - _MOST_SERVERS
+    named = ", ".join(servers[:_MOST_SERVERS]) + (f" and {more} more" if more > 0 else "")
+    having = f" The tools belong to: {named}." if named else ""
+    return f"No tool fits these words. Say it in other words.{having}"
