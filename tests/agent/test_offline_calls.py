@@ -134,6 +134,7 @@ CASES: list[tuple[list[Any], str, list[Call]]] = [
     (WEATHER, "What's the weather in Paris?", [("getForecast", {"city": "Paris"})]),
     (WEATHER, "forecast for New York for 3 days in imperial units",
      [("getForecast", {"city": "New York", "days": 3, "units": "imperial"})]),
+    (WEATHER, "how cold is it in Oslo?", [("getForecast", {"city": "Oslo"})]),
     (WEATHER, "air quality in lyon", [("getAirQuality", {"city": "lyon"})]),
     # Tools drawn on the canvas take one text
     (DRAWN, "Shout hello world!", [("shout", {"input": "hello world!"})]),

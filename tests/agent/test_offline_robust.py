@@ -211,6 +211,26 @@ async def cpu_seconds(repeated: str, characters: int) -> float:
     return min(spent)
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
+async def test_a_thousand_tools_are_prepared_once_and_not_for_every_turn(in_text: bool) -> None:
+    kinds = "invoice customer parcel contract machine vehicle building document".split()
+    functions = [
+        tool(f"{verb}_{kind}_{n}", f"Handles one {kind} of store {n}.", name="string")
+        for n in range(25)
+        for kind in kinds
+        for verb in ("list", "find", "print", "check", "sort")
+    ]
+    spent: list[float] = []
+    for _ in range(3):
+        started = time.process_time()
+        messages: list[Message] = [{"role": "user", "content": "print the invoice named 'x'"}]
+        reply = await ask(messages, functions, in_text=in_text)
+        spent.append(time.process_time() - started)
+    assert read_reply(reply, in_text=in_text)[1][0].name == "print_invoice_0"
+    assert min(spent[1:]) < spent[0] / 2
+
+
 @settings(max_examples=60)
 @given(st.text(max_size=80))
 def test_a_value_is_where_it_says_it_is(text: str) -> None:

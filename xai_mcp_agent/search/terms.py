@@ -39,8 +39,8 @@ _ENDINGS = """
     ization ational ication ations ements ating ation ators ated ator ates ement ments ment ings
     ions ance ence ate ing ion ers ors ity ive al ed er ly or e y
 """
-# What people call the same deed. Names of things mislead more than they help.
-_SYNONYMS = """
+# What people call the same deed, in lines. Names of things mislead more than they help.
+SYNONYMS = """
     create add new insert register
     delete remove erase clear drop cancel
     fetch retrieve read obtain return
@@ -63,7 +63,7 @@ _SYNONYMS = """
     upload import
     verify validate check
 """
-_EMPTY_WORDS, _LONGEST_FIRST = frozenset(_STOP_WORDS.split()), _ENDINGS.split()
+STOP_WORDS, _LONGEST_FIRST = frozenset(_STOP_WORDS.split()), _ENDINGS.split()
 
 
 def terms(text: str) -> list[str]:
@@ -116,6 +116,15 @@ def root(term: str) -> str:
     return term
 
 
+def singular(word: str) -> str:
+    """A word in lower case without the ending of an English plural."""
+    if len(word) < _SHORTEST_PLURAL or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies") and len(word) > _SHORTEST_PLURAL:
+        return f"{word[:-3]}y"
+    return word[:-2] if word.endswith(("sses", "shes", "ches", "xes", "zes")) else word[:-1]
+
+
 def _terms(text: str) -> Iterator[str]:
     text = unicodedata.normalize("NFKC", text[:_MAX_CHARACTERS])
     for found in _PIECE.finditer(_CASE.sub(" ", text)):
@@ -124,21 +133,13 @@ def _terms(text: str) -> Iterator[str]:
             yield from (piece[n : n + 2] for n in range(max(len(piece) - 1, 1)))
             continue
         word = piece.casefold()
-        if len(word) > 1 and word not in _EMPTY_WORDS:
-            yield _singular(word)
-
-
-def _singular(word: str) -> str:
-    if len(word) < _SHORTEST_PLURAL or not word.endswith("s") or word.endswith(("ss", "us", "is")):
-        return word
-    if word.endswith("ies") and len(word) > _SHORTEST_PLURAL:
-        return f"{word[:-3]}y"
-    return word[:-2] if word.endswith(("sses", "shes", "ches", "xes", "zes")) else word[:-1]
+        if len(word) > 1 and word not in STOP_WORDS:
+            yield singular(word)
 
 
 def _others() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for line in _SYNONYMS.strip().splitlines():
+    for line in SYNONYMS.strip().splitlines():
         group = terms(line)
         for term in group:
             found[term] = tuple(x for x in group if x != term)

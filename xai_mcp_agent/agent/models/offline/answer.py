@@ -228,6 +228,8 @@ def _listed(fields: Mapping[str, Any]) -> str:
     """A thing with a name makes a line, few fields a sentence, more fields lines."""
     if any(x.lower() in _TITLES for x in fields):
         return f"{_item(fields, _MAX_FIELDS)}."
+    if len(fields) == 1:
+        return "".join(_stated(_label(k), v) for k, v in fields.items()) + "."
     if len(fields) <= _MAX_ITEM_FIELDS:
         return _capital(_joined(fields)) + "."
     lines = [f"- {_label(k)}: {_value(v)}" for k, v in list(fields.items())[:_MAX_FIELDS]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from .candidates import candidates, chosen, opposes, value_of
@@ -74,7 +74,7 @@ def fill_arguments(
     results that words such as "it" can mean. `context` are values stated
     elsewhere in the request, for what the part itself leaves open.
     """
-    filler = _Filler(tool, part, said, may_refer=may_refer)
+    filler = _Filler(tool, part, said, tool.parameters, may_refer=may_refer)
     filler.fill()
     filler.fill_from(context)
     return filler.filled()
@@ -87,6 +87,7 @@ class _Filler:
     tool: OfferedTool
     part: Part
     said: frozenset[str]
+    parameters: Sequence[Parameter]
     may_refer: bool = False
     found: dict[str, Any] = field(default_factory=dict[str, Any])
     sources: dict[str, Mention] = field(default_factory=dict[str, Mention])
@@ -95,7 +96,7 @@ class _Filler:
 
     def fill(self) -> None:
         """Take every argument that the part gives."""
-        parameters = self._ordered(self.tool.parameters)
+        parameters = self._ordered(self.parameters)
         for step in (
             self._take_named, self._take_choice, self._take_flag, self._take_limit,
             self._take_number, self._take_mention, self._take_list, self._take_object,
@@ -125,7 +126,7 @@ class _Filler:
         return Filled(calls, tuple(self._missing()), used, bool(self.guessed))
 
     def _missing(self) -> list[Parameter]:
-        return [x for x in self.tool.required if x.name not in self.found]
+        return [x for x in self.parameters if x.required and x.name not in self.found]
 
     def _ordered(self, parameters: Iterable[Parameter]) -> list[Parameter]:
         """Required ones first, and the first end of a pair before the second."""
@@ -156,7 +157,7 @@ class _Filler:
     def _has_partner(self, parameter: Parameter) -> bool:
         return any(
             x.direction and x.direction != parameter.direction and x.topic == parameter.topic
-            for x in self.tool.parameters
+            for x in self.parameters
         )
 
     # The steps, in order
@@ -247,8 +248,7 @@ class _Filler:
     def _take_object(self, parameter: Parameter) -> None:
         if parameter.kind != "object" or not parameter.fields:
             return
-        tool = replace(self.tool, parameters=parameter.fields)
-        inner = _Filler(tool, self.part, self.said, used=self.used)
+        inner = _Filler(self.tool, self.part, self.said, parameter.fields, used=self.used)
         inner.fill()
         if inner.found and not inner.filled().missing:
             self.found[parameter.name] = inner.found
@@ -323,7 +323,7 @@ class _Filler:
 
     def _spread(self) -> list[dict[str, Any]]:
         """One call for each of several values that are joined by commas or "and"."""
-        for parameter in self.tool.parameters:
+        for parameter in self.parameters:
             source = self.sources.get(parameter.name)
             if source is None or source.kind not in _SPREADS:
                 continue

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, cast
 
 from ....core.provider_schema import FunctionSpec
@@ -22,6 +23,7 @@ _ERROR = "ERROR"  # How the loop begins the result of a call that failed.
 _ERROR_LEAD = re.compile(
     rf"^{_ERROR}:?\s*(?:Error (?:executing|calling|running) tool [^:\n]+:\s*)?"
 )
+_KEPT_PROMPTS = 8
 _MAX_CHARS = 6_000  # Beyond it, what is wanted was said long ago.
 # Long white space says nothing and makes every search in the text slow.
 _LONG_SPACE = re.compile(r"[^\S\n]{20,}|\n{5,}")
@@ -93,7 +95,13 @@ def _is_notice(message: Message) -> bool:
 
 def _described(messages: Sequence[Message]) -> tuple[FunctionSpec, ...]:
     prompts = [text_of(x) for x in messages if x.get("role") in ("system", "developer")]
-    return tuple(text_protocol.read_tools("\n".join(prompts)))
+    return _described_in("\n".join(prompts))
+
+
+@lru_cache(maxsize=_KEPT_PROMPTS)
+def _described_in(prompt: str) -> tuple[FunctionSpec, ...]:
+    """The same objects for the same prompt, so that what is known of them holds."""
+    return tuple(text_protocol.read_tools(prompt))
 
 
 def _last_asked(messages: Sequence[Message]) -> int:

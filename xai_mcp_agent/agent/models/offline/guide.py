@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....core.provider_schema import FunctionSpec
-from .matching import OfferedTool, ToolMatcher
+from .matching import OfferedTool, matcher_of
 from .parameters import Parameter, examples_in
 
 _MAX_LISTED = 20
@@ -119,7 +119,7 @@ def example_request(tool: OfferedTool) -> str:
 
 
 def _ask_for(functions: Sequence[FunctionSpec]) -> str:
-    tools = ToolMatcher(functions).tools
+    tools = matcher_of(functions).tools
     chosen = [x for x in tools if _is_simple(x)] or tools
     examples = [f'"{example_request(x)}"' for x in chosen[:_MAX_EXAMPLES]]
     return f"Ask for something like: {' or '.join(examples)}."

@@ -7,7 +7,7 @@ import re
 from .mentions import MentionKind
 from .parts import Part
 from .vocabulary import PHRASES
-from .words import is_money, stem
+from .words import is_money
 
 _STRONG, _WEAK = 1.0, 0.5
 _OF_KIND: dict[MentionKind, str] = {
@@ -25,16 +25,16 @@ _QUESTIONS = {"how many": "count number", "how much": "amount", "where": "locati
 
 
 def hints_in(part: Part) -> dict[str, float]:
-    """Stems that a part speaks for without saying them, and how strongly: 1 is as if said."""
-    found = {stem(_OF_KIND[x.kind]): _WEAK for x in part.mentions if x.kind in _OF_KIND}
+    """Words that a part speaks for without saying them, and how strongly: 1 is as if said."""
+    found = {_OF_KIND[x.kind]: _WEAK for x in part.mentions if x.kind in _OF_KIND}
     low = part.text.lower()
     for question, meant in _QUESTIONS.items():
         if low.startswith(question):
-            found |= {stem(x): _WEAK for x in meant.split()}
+            found |= dict.fromkeys(meant.split(), _WEAK)
     if changes_unit(part):
         is_money_meant = any(is_money(str(x.value)) for x in part.mentions if x.kind == "unit")
-        found |= {stem(x): _STRONG for x in ("convert", "currency" if is_money_meant else "unit")}
-    found |= {stem(meant): _STRONG for meant, form in PHRASES if re.search(form, low)}
+        found |= dict.fromkeys(("convert", "currency" if is_money_meant else "unit"), _STRONG)
+    found |= {meant: _STRONG for meant, form in PHRASES if re.search(form, low)}
     return found | _operations(part)
 
 
@@ -58,4 +58,4 @@ def _operations(part: Part) -> dict[str, float]:
     meant = _OPERATORS[min(signs)].split() if len(signs) == 1 else []
     if signs:
         meant = [*meant, "calculate", "expression"]
-    return {stem(x): _STRONG for x in meant}
+    return dict.fromkeys(meant, _STRONG)

@@ -1,36 +1,28 @@
-"""Which tool fits some words: weighted words of names, descriptions and parameters."""
+"""Which tool fits some words: the index of tools ranks them, and rules say which may be used."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import cast
 
 from ....core.provider_schema import FunctionSpec
+from ....core.tools import JsonObject
+from ....search.tools import ToolIndex
 from .parameters import Parameter, parameters_of
 from .vocabulary import CHANGING_WORDS, QUESTION_WORDS, READING_WORDS, SEARCHING_WORDS
-from .words import (
-    is_action,
-    is_generic,
-    is_stop,
-    name_words,
-    plain_name,
-    related,
-    stem,
-    words,
-)
+from .words import is_action, is_generic, is_stop, name_words, plain_name, related, stem, words
 
-# How much a word says by where it stands. Measured on public tool search data, round numbers.
-_NAME, _TITLE, _VERB, _SENTENCE, _REST = 3.0, 2.0, 2.0, 1.0, 0.4
-_SOURCE, _PARAMETER, _CHOICE, _PARAMETER_TEXT = 0.6, 0.8, 1.0, 0.2
-_RELATED = 0.5  # A word of the same meaning, against the word itself.
-_GENERIC = 0.3  # A word such as "show", against one that says something.
-_TOPIC = 0.3  # A word of what is searched for: "books about time".
+# A request begins with what is to be done, and so do most descriptions.
+_SAME_VERB = 1.2
+_MOST_RANKED = 24  # the needed one is hardly ever further down
+# A selection of tools grows during a run; of some runs at once the last few are kept.
+_KEPT_MATCHERS = 16
 _ABOUT = re.compile(r"\b(?:about|regarding|concerning|titled|called|named)\b", re.IGNORECASE)
-_UNUSED_NAME = 0.25  # How much a name is doubted none of whose words were said.
-_LEAST_SCORE = 0.5
 # Of the words that say something, how many must speak for a tool: few when one is in its name,
 # more when all are in its description, most when it is a single one.
 _LEAST_SHARE, _LEAST_SHARE_DESCRIBED, _LEAST_SHARE_OF_ONE = 0.15, 0.25, 0.5
@@ -45,22 +37,62 @@ _RECKONING = frozenset({"add"})
 # What a tool may reckon with beside numbers.
 _PLAIN = frozenset({"date", "time", "datetime", "zone", "unit", "expression"})
 _SENTENCE_END = re.compile(r"[.!?\n](?:\s|$)|\s{2,}")
+_IDENTIFIER = re.compile(r"\w+(?:[-.]\w+)*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class OfferedTool:
-    """A tool as the rules see it: its definition, its parameters, and what its words weigh.
+    """A tool as the rules see it. What takes time is worked out when it is asked for.
 
-    `spoken` is its name as a person would say it, without the source's, and `verb` the word that
-    its description begins with: most say what they do.
+    Of its name's words `own_words` are its own, the others before them its source's.
     """
 
     spec: FunctionSpec
-    spoken: str
-    verb: str
-    parameters: tuple[Parameter, ...]
-    weights: Mapping[str, float]
-    name_stems: frozenset[str]
+    own_words: int
+
+    @cached_property
+    def spoken(self) -> str:
+        """Its name as a person would say it, without the source's."""
+        return " ".join(plain_name(self.spec.name).split()[-self.own_words :])
+
+    @property
+    def source(self) -> str:
+        """The words of its name before its own."""
+        return " ".join(plain_name(self.spec.name).split()[: -self.own_words])
+
+    @cached_property
+    def name_stems(self) -> frozenset[str]:
+        """The words of its own name."""
+        return frozenset(name_words(self.spec.name)[-self.own_words :])
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """What it takes. The text of one that reckons is a sum to work out."""
+        found = parameters_of(self.spec.parameters)
+        if not _RECKONERS & {*name_words(self.spec.name), *_stems(self.spec.description)}:
+            return found
+        return tuple(replace(x, topic="expression") if x.topic == "text" else x for x in found)
+
+    @cached_property
+    def sentence_stems(self) -> tuple[str, ...]:
+        """The words of its description's first sentence: most say first what they do."""
+        description = " ".join(self.spec.description.split())
+        return tuple(_stems(_SENTENCE_END.split(description, maxsplit=1)[0]))
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        """All words that say something of it."""
+        found = {*name_words(self.spec.name), *_stems(self.spec.description)}
+        for parameter in self.parameters:
+            found.update(x for x in parameter.stems if not is_stop(x))
+            found.update(x for y in parameter.choices for x in _stems(str(y)))
+            found.update(_stems(parameter.description))
+        return frozenset(found)
+
+    @property
+    def verbs(self) -> frozenset[str]:
+        """The words that say what it does: those that change something, the description's first."""
+        return self.changes | frozenset(self.sentence_stems[:1])
 
     @property
     def changes(self) -> frozenset[str]:
@@ -87,107 +119,130 @@ class OfferedTool:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A tool and how well words fit it. `said` are the stems of the words that spoke for it."""
+    """A tool and how well words fit it: about 1 for the best, infinite for one that was named.
+
+    `said` are the stems that spoke for it, `share` is how much of what says something they are.
+    """
 
     tool: OfferedTool
     score: float
     said: frozenset[str] = field(default_factory=frozenset[str])
-    fits: bool = False
+    share: float = 1.0
+    fits: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The verbs that may ask for a change, and what the text begins with or plainly means."""
+    """What a text says: its stems, those that say something, and the verbs that may ask for a
+    change; `first` is what the text begins with or plainly means.
+    """
 
+    stems: frozenset[str]
+    telling: tuple[str, ...]
     verbs: frozenset[str]
-    first: set[str]
+    first: frozenset[str]
 
 
 class ToolMatcher:
-    """Ranks the offered tools by the words of a text. Rarer words weigh more."""
+    """Ranks the offered tools by the words of a text. Made once for the same functions."""
 
     def __init__(self, functions: Sequence[FunctionSpec]) -> None:
         sources = _source_words([x.name for x in functions])
         self.tools = [_offered(x, sources) for x in functions]
-        self._counts = Counter(stem for tool in self.tools for stem in tool.weights)
+        self._by_name = {
+            x.spec.name: x for x in self.tools if "_" in x.spec.name or "-" in x.spec.name
+        }
+        self._searching = [x for x in self.tools if x.name_stems & _SEARCHING]
+        self._index: ToolIndex[JsonObject] = ToolIndex(
+            _entry(number, tool) for number, tool in enumerate(self.tools)
+        )
 
     def rank(self, text: str, hints: Mapping[str, float] | None = None) -> list[Match]:
         """The tools that share words with the text, best first; equals keep their order.
 
-        `hints` are further stems that the text speaks for without saying them, and how
+        `hints` are further words that the text speaks for without saying them, and how
         strongly: 1 is as if it had said them.
         """
-        said = _said(text)
-        said |= {x: weight for x, weight in (hints or {}).items() if x not in said}
-        meant = frozenset(x for x, weight in (hints or {}).items() if weight == 1)
-        wanted = _Wanted(_wanted_changes(text) | meant, {*list(said)[:1], *meant})
-        matches = [self._match(tool, said, text, wanted) for tool in self.tools]
-        return sorted((x for x in matches if x.score > 0), key=lambda x: -x.score)
+        hints = hints or {}
+        asking = _asking(text)
+        wanted = _wanted(text, asking, hints)
+        ranked = self._ranked([asking, *hints], wanted)
+        if not any(x.fits for x in ranked):
+            # Names of other things mislead, where the thing itself is found.
+            ranked = self._ranked([asking, *hints, *_others(wanted.telling)], wanted)
+        named = [self._by_name[x] for x in _IDENTIFIER.findall(text) if x in self._by_name]
+        return [
+            *(Match(tool, math.inf, tool.name_stems) for tool in dict.fromkeys(named)),
+            *(x for x in ranked if x.tool not in named),
+        ]
 
-    def _match(
-        self, tool: OfferedTool, said: Mapping[str, float], text: str, wanted: _Wanted
-    ) -> Match:
-        if re.search(rf"(?<![\w-]){re.escape(tool.spec.name)}(?![\w-])", text) and (
-            "_" in tool.spec.name or "-" in tool.spec.name
-        ):
-            return Match(tool, math.inf, tool.name_stems, fits=True)
-        scores = {stem: self._score(tool, stem) * weight for stem, weight in said.items()}
-        speaking = frozenset(stem for stem, score in scores.items() if score > 0)
-        score = sum(scores.values()) * self._name_coverage(tool, speaking)
-        fits = _fits(tool, speaking, said, score) or self._is_the_search(tool, wanted, score)
-        return Match(tool, score, speaking, fits and _may_be_meant(tool, speaking, wanted))
+    def _ranked(self, searched: Sequence[str], wanted: _Wanted) -> list[Match]:
+        found = self._index.search(" ".join(searched), _MOST_RANKED)
+        numbers = ((cast(int, x.tool["id"]), x.score) for x in found)
+        matches = (self._match(self.tools[number], score, wanted) for number, score in numbers)
+        return sorted(matches, key=lambda x: -x.score)
 
-    def _is_the_search(self, tool: OfferedTool, wanted: _Wanted, score: float) -> bool:
-        """`Search for whales`: one tool searches, and any words may be searched for."""
-        if score <= 0 or not wanted.first & _SEARCHING or not tool.takes_any_words:
-            return False
-        return [x for x in self.tools if x.name_stems & _SEARCHING] == [tool]
-
-    def _score(self, tool: OfferedTool, stem: str) -> float:
-        own = tool.weights.get(stem, 0.0) * self._rarity(stem)
-        for other in related(stem):
-            weight = tool.weights.get(other, 0.0)
-            if weight:
-                own = max(own, weight * self._rarity(other) * _RELATED)
-        return own * (_GENERIC if is_generic(stem) else 1.0)
-
-    def _rarity(self, stem: str) -> float:
-        return 1.0 + math.log(len(self.tools) / self._counts[stem]) if self._counts[stem] else 0.0
-
-    def _name_coverage(self, tool: OfferedTool, speaking: frozenset[str]) -> float:
-        """Nearer to 1 the more of the tool's name was said."""
-        telling = [x for x in tool.name_stems if not is_generic(x)] or list(tool.name_stems)
-        if not telling:
-            return 1.0
-        hit = sum(x in speaking or bool(related(x) & speaking) for x in telling)
-        return 1.0 - _UNUSED_NAME * (1 - hit / len(telling))
+    def _match(self, tool: OfferedTool, score: float, wanted: _Wanted) -> Match:
+        speaking = frozenset(x for x in wanted.stems if x in tool.stems or related(x) & tool.stems)
+        telling = [x for x in wanted.telling if x in speaking]
+        share = len(telling) / len(wanted.telling) if wanted.telling else 0.0
+        is_the_search = wanted.first & _SEARCHING and self._searching == [tool]
+        fits = _fits(tool, telling, share) or bool(is_the_search and tool.takes_any_words)
+        score *= _SAME_VERB if wanted.first & tool.verbs else 1.0
+        return Match(tool, score, speaking, share, fits and _may_be_meant(tool, speaking, wanted))
 
 
-def _said(text: str) -> dict[str, float]:
-    """The stems that a text says and how much each counts: what it is about says little of how."""
-    said = {x.stem: 1.0 for x in words(text) if not is_stop(x.stem)}
+def matcher_of(functions: Sequence[FunctionSpec]) -> ToolMatcher:
+    """The matcher of these functions; the same objects give the same one while it is kept."""
+    return _kept(_Same(tuple(functions)))
+
+
+class _Same:
+    """Functions that equal only the same objects: comparing what they say takes longer."""
+
+    def __init__(self, functions: tuple[FunctionSpec, ...]) -> None:
+        self.functions = functions
+        self._ids = tuple(map(id, functions))
+
+    def __hash__(self) -> int:
+        return hash(self._ids)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self._ids == other._ids
+
+
+@lru_cache(maxsize=_KEPT_MATCHERS)
+def _kept(same: _Same) -> ToolMatcher:
+    return ToolMatcher(same.functions)
+
+
+def _asking(text: str) -> str:
+    """What of a text says what is to be done: not what it is to be about, if there is more."""
     about = _ABOUT.search(text)
-    if about and any(not is_generic(x) for x in _stems(text[: about.start()])):
-        said |= dict.fromkeys(_stems(text[about.end() :]), _TOPIC)
-        said |= dict.fromkeys(_stems(text[: about.start()]), 1.0)
-    return said
+    head = text[: about.start()] if about else ""
+    return head if any(not is_generic(x) for x in _stems(head)) else text
 
 
-def _fits(
-    tool: OfferedTool, speaking: frozenset[str], said: Mapping[str, float], score: float
-) -> bool:
+def _wanted(text: str, asking: str, hints: Mapping[str, float]) -> _Wanted:
+    said = _stems(asking)
+    meant = frozenset(stem(x) for x, weight in hints.items() if weight == 1)
+    telling = tuple(x for x in dict.fromkeys([*said, *meant]) if not is_generic(x))
+    stems = frozenset([*said, *map(stem, hints)])
+    return _Wanted(stems, telling, _wanted_changes(text) | meant, frozenset(said[:1]) | meant)
+
+
+def _others(telling: Sequence[str]) -> list[str]:
+    """Other words for what a text says, in a fixed order."""
+    return sorted({other for x in telling for other in related(x)})
+
+
+def _fits(tool: OfferedTool, telling: Sequence[str], share: float) -> bool:
     """Whether the words are enough to call the tool, not only the best there are."""
-    all_telling = [x for x, weight in said.items() if weight == 1.0 and not is_generic(x)]
-    telling = [x for x in all_telling if x in speaking]
-    if score < _LEAST_SCORE or not telling:
-        return False
-    share = len(telling) / len(all_telling)
-    named = [x for x in telling if x in tool.name_stems or related(x) & tool.name_stems]
-    if named:
+    if any(x in tool.name_stems or related(x) & tool.name_stems for x in telling):
         return share >= _LEAST_SHARE
     if len(telling) >= _LEAST_DESCRIPTION_WORDS:
         return share >= _LEAST_SHARE_DESCRIBED
-    return share >= _LEAST_SHARE_OF_ONE and tool.weights.get(telling[0], 0.0) >= _SENTENCE
+    return share >= _LEAST_SHARE_OF_ONE and any(x in tool.sentence_stems for x in telling)
 
 
 def _may_be_meant(tool: OfferedTool, speaking: frozenset[str], wanted: _Wanted) -> bool:
@@ -196,8 +251,8 @@ def _may_be_meant(tool: OfferedTool, speaking: frozenset[str], wanted: _Wanted) 
     for verb in wanted.first & _CHANGING:
         if verb not in speaking or tool.name_stems & _READING:
             return False
-    verbs = {*tool.changes, tool.verb}
-    return not tool.changes or any(x in wanted.verbs or related(x) & wanted.verbs for x in verbs)
+    asked = (x in wanted.verbs or related(x) & wanted.verbs for x in tool.verbs)
+    return not tool.changes or any(asked)
 
 
 def _wanted_changes(text: str) -> frozenset[str]:
@@ -213,47 +268,20 @@ def _wanted_changes(text: str) -> frozenset[str]:
 
 
 def _offered(spec: FunctionSpec, sources: frozenset[str]) -> OfferedTool:
-    parameters = parameters_of(spec.parameters)
-    if _reckons(spec):
-        parameters = tuple(
-            replace(x, topic="expression") if x.topic == "text" else x for x in parameters
-        )
-    stems = name_words(spec.name)
-    own = list(stems)
+    own = name_words(spec.name)
     while len(own) > 1 and own[0] in sources:
         own.pop(0)
-    named = frozenset(own)
-    weights: dict[str, float] = {}
-    _weigh(weights, stems[: len(stems) - len(own)], _SOURCE)
-    _weigh(weights, named, _NAME)
-    title = spec.parameters.get("title")
-    _weigh(weights, _stems(title) if isinstance(title, str) and "Arg" not in title else [], _TITLE)
-    description = " ".join(spec.description.split())
-    sentence = _SENTENCE_END.split(description, maxsplit=1)[0]
-    verb = next((x.stem for x in words(sentence)), "")
-    _weigh(weights, [verb], _VERB)
-    _weigh(weights, _stems(sentence), _SENTENCE)
-    _weigh(weights, _stems(description[len(sentence) :]), _REST)
-    for parameter in parameters:
-        _weigh_parameter(weights, parameter)
-    spoken = " ".join(plain_name(spec.name).split()[len(stems) - len(own) :])
-    return OfferedTool(spec, spoken, verb, parameters, weights, named)
+    return OfferedTool(spec, len(own))
 
 
-def _reckons(spec: FunctionSpec) -> bool:
-    """Whether its text is a sum to work out."""
-    return bool(_RECKONERS & {*name_words(spec.name), *_stems(spec.description)})
-
-
-def _weigh_parameter(weights: dict[str, float], parameter: Parameter) -> None:
-    _weigh(weights, (x for x in parameter.stems if not is_stop(x)), _PARAMETER)
-    _weigh(weights, (x for y in parameter.choices for x in _stems(str(y))), _CHOICE)
-    _weigh(weights, _stems(parameter.description), _PARAMETER_TEXT)
-
-
-def _weigh(weights: dict[str, float], stems: Iterable[str], weight: float) -> None:
-    for word in stems:
-        weights[word] = max(weight, weights.get(word, 0.0))
+def _entry(number: int, tool: OfferedTool) -> JsonObject:
+    return {
+        "id": number,
+        "server": tool.source,
+        "name": tool.spoken,
+        "description": tool.spec.description,
+        "input_schema": tool.spec.parameters,
+    }
 
 
 def _stems(text: str) -> list[str]:

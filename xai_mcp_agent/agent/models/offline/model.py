@@ -26,6 +26,7 @@ from .progress import NextCall, StepState, progress
 
 _WORDS_PER_PIECE = 4
 _MAX_THOUGHTS_SHOWN = 3
+_CHARS_A_TOOL = 50  # of a conversation take as long to read as a definition
 # Text that the text protocol would read as a call, or as the end of the model's own words.
 _LOOKS_LIKE_CALL = re.compile(r"(?i)\btool(?=[*_`]*[ \t]*:)|<(?=/?(?:tool|think))")
 
@@ -55,6 +56,7 @@ class OfflineModel:
         """Call the tools that come next, or answer. Never fails and never waits."""
         await checkpoint()
         chars = sum(len(text_of(x)) for x in request.messages)
+        chars += _CHARS_A_TOOL * len(request.functions)
         reply = await beside_loop(chars, lambda: _reply(read_request(request), self._today()))
         for piece in _pieces(reply.text):
             await on_text(piece)

@@ -12,7 +12,7 @@ from .arguments import Filled, fill_arguments
 from .candidates import path_suits
 from .hints import changes_unit, hints_in
 from .lookup import lookup, recall
-from .matching import Match, OfferedTool, ToolMatcher
+from .matching import Match, OfferedTool, matcher_of
 from .mentions import Mention, find_mentions
 from .parts import Part, begins_request, part_of, split_parts
 from .words import is_stop, name_words, words
@@ -91,7 +91,7 @@ class _Planner:
     ) -> None:
         self._asked = asked
         self._mentions = find_mentions(asked, today)
-        self._matcher = ToolMatcher(functions)
+        self._matcher = matcher_of(functions)
         self._has_earlier = has_earlier
 
     def plan(self, last_tool: str) -> Plan:

@@ -17,30 +17,24 @@ def word_pairs(listed: str) -> dict[str, str]:
     return {word: other for word, _, other in pairs}
 
 
-# Say nothing about which tool is meant.
-STOP_WORDS = word_set(
+# Say nothing about which tool is meant, beside what no search looks for.
+SMALL_WORDS = word_set(
     """
-    a about above after again all also am an and any are as at be because been before being below
-    between both but by can cannot could did do does doing done down during each either else etc
-    every few for from further had has have having he her here hers herself him himself his how i
-    if in into is it its itself just let lets many may me might mine more most much must my myself
-    first last near next no nor not of off ok okay on once one only onto or other our ours
-    ourselves out over own per please previous same shall she should since so some soon such than
-    thank thanks that the their theirs them themselves then there these they this those though
-    through thus to together too toward towards under until up upon us very via was we well were
-    what whatever when where whether which while who whom whose why will with within without would
-    yes yet you your yours yourself able actually already always anything best better certain come
-    else ever exactly exist got great happen hello hey hi idea instead kind know like lot maybe
-    mean need never nice now once particular perhaps possible quickly quite really right see should
-    simply something somewhat sort specific specified still sure tell thing think today tomorrow
-    try used using want way went wish wonder yesterday
+    able above actually after again already always anything because before below best better between
+    both cannot certain come down during each either else etc ever every exactly exist few first
+    further great happen hello hers herself hey hi him himself idea instead itself kind last lets
+    lot maybe mean mine myself near never next nice nor now off ok okay once only onto ours
+    ourselves particular per perhaps possible previous quickly quite really right see shall simply
+    since something somewhat soon sort specific specified still sure tell theirs themselves thing
+    think though thus today together tomorrow toward towards upon way well went whatever whether
+    whose wonder yes yesterday yet yours yourself
     """
 )
 
 # Carry a little meaning: almost every tool gets, shows or finds something.
 GENERIC_WORDS = word_set(
     """
-    access allow base call check current data detail do display fetch find get give help include
+    access allow base call check current data detail display fetch find get give help include
     information input item list look make name new obtain offer output perform provide request
     result retrieve run search seek set show tool use user value view
     """
@@ -78,106 +72,52 @@ ACTION_WORDS = word_set(
 
 QUESTION_WORDS = word_set("what which who whom whose when where why how is are does do can")
 
-# Words of one line may stand for one another. A word may be on several lines.
-SYNONYMS = """
-find search look lookup seek query locate discover browse explore
-get fetch retrieve obtain read
-show list display view enumerate print see
-convert change transform turn conversion exchange
-borrow lend loan rent take
-return giveback restore
-create new insert make add register
-add sum plus total addition increase
-subtract minus difference subtraction decrease
-multiply times product multiplication
-divide quotient division
-calculate compute evaluate math mathematics arithmetic calculator calculation expression solve
-average mean
-delete remove erase drop destroy discard
-cancel abort revoke
-clear empty reset
-update change edit modify alter adjust
-rename move
-send email mail message post notify
-count number many amount total quantity statistics
+# Names of the same thing or of what goes with it. A word may be on several lines.
+SAME_THINGS = """
 time clock hour
-now current present moment
-date day today tomorrow yesterday calendar
+date day calendar
 weekday day week
 timezone zone
 datetime date time
-weather forecast temperature rain rainy sunny climate humid wind snow hot cold
+weather forecast temperature rain climate
 price cost expensive cheap fee
-buy purchase order shop shopping product store
+buy purchase order shop
 reserve book booking reservation
 meeting event appointment calendar schedule
 movie film cinema
-show series tv television
-picture image photo photograph
-draw generate create paint
-song music track album tune artist listen
-car vehicle automobile drive
-flight fly plane airline airport
-hotel accommodation stay lodging room
-restaurant eat food dinner lunch meal cuisine
-recipe cook cooking meal dish ingredient
-job career work employment vacancy
-news headline article story
-stock share market invest investment ticker finance financial
-route direction navigate map distance far way
-trip travel vacation tour itinerary journey holiday
-doctor health medical medicine disease symptom
-fitness exercise workout gym
-summary summarize summarise shorten brief digest
-translate translation translator language
-file document
-folder directory dir
-file path
-write save store put
-load open read
-content text body
-log history
-commit revision version
-diff difference change compare comparison
-start begin launch run execute
-stop end finish halt kill terminate
-random roll dice pick choose draw shuffle
-author writer written wrote
-person people human
+song music track artist
+picture photo
+flight plane airline
+hotel accommodation lodging
+restaurant meal cuisine
+recipe dish
+job career work
+news headline article
+stock share ticker
+route direction distance map
+summary brief digest
+borrow lend rent loan
 reader member borrower
-phone telephone call cell
-location place city where address position
-near nearby close around vicinity
-explain describe definition define meaning explanation
-length long distance
-weight mass heavy weigh
-size big large
-website site page webpage web url link internet
-currency money exchange dollar euro
-remind reminder alarm alert
+author writer write
+file document path
+folder directory
+log history
+commit revision
+diff compare comparison
+open load read
+person people
+city place location address position
+currency money exchange
+remind reminder alarm
 note memo
 task todo
-video youtube watch clip
-game play
-student learn course class study tutor lesson education school
-paper research article scientific academic publication scholar
-law legal lawyer attorney
-code program programming software developer coding
-test check verify validate
-house home property apartment estate
-gift present
-pet dog cat animal
-astrology horoscope zodiac tarot
-company business firm enterprise
-crypto cryptocurrency bitcoin blockchain token
-chart graph diagram plot visualize visualise
-uppercase capital capitals
-lowercase small
-reverse backward backwards
-word vocabulary dictionary
-password secret
-joke funny
-quote quotation
+calculate expression arithmetic calculator math
+average mean
+count number many amount quantity statistics
+explain describe define definition meaning
+text content body
+word dictionary
+website page url link
 """
 
 # Names of units and their signs, for parameters that list the units they take.
@@ -242,6 +182,9 @@ PHRASES = (
     ("age", r"\bhow old\b"),
     ("temperature", r"\bhow (?:hot|cold|warm)\b"),
     ("price", r"\bhow much (?:does|do|is|are)\b"),
+    ("add", r"\bplus\b"),
+    ("subtract", r"\bminus\b"),
+    ("multiply", r"\btimes (?:-?\d|(?:one|two|three|four|five|six|seven|eight|nine|ten)\b)"),
 )
 
 CURRENCIES = word_set(

@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from ....search.terms import STOP_WORDS, SYNONYMS, singular
 from .vocabulary import (
     ACTION_WORDS,
     CHANGING_WORDS,
     CURRENCIES,
     GENERIC_WORDS,
     IRREGULAR,
-    STOP_WORDS,
-    SYNONYMS,
+    SAME_THINGS,
+    SMALL_WORDS,
     UNITS,
 )
+
+_EMPTY = (STOP_WORDS | SMALL_WORDS) - GENERIC_WORDS
 
 # Letters and digits of any language, with an apostrophe inside.
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
@@ -61,7 +64,7 @@ def stem(word: str) -> str:
         return _without_derivation(IRREGULAR[low])
     if len(low) < 4 or not low.isascii() or not low.isalpha():
         return low
-    return _without_derivation(_without_past(_without_plural(low)))
+    return _without_derivation(_without_past(singular(low)))
 
 
 def stem_set(listed: str) -> frozenset[str]:
@@ -71,7 +74,7 @@ def stem_set(listed: str) -> frozenset[str]:
 
 def is_stop(stemmed: str) -> bool:
     """Whether a word says nothing about what is wanted."""
-    return stemmed in _stems(STOP_WORDS) or (len(stemmed) == 1 and stemmed.isascii())
+    return stemmed in _stems(_EMPTY) or (len(stemmed) == 1 and stemmed.isascii())
 
 
 def is_generic(stemmed: str) -> bool:
@@ -91,7 +94,7 @@ def is_change(stemmed: str) -> bool:
 
 def related(stemmed: str) -> frozenset[str]:
     """Stems that may stand for this one in general English."""
-    return _groups(SYNONYMS).get(stemmed, frozenset())
+    return _groups(SYNONYMS + SAME_THINGS).get(stemmed, frozenset())
 
 
 def same_unit(one: str, other: str) -> bool:
@@ -113,14 +116,6 @@ def _words_at(found: re.Match[str]) -> Iterator[Word]:
     for at in range(max(1, len(text) - 1)):
         pair = text[at : at + 2]
         yield Word(pair, pair.lower(), start + at, start + at + len(pair))
-
-
-def _without_plural(word: str) -> str:
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("sses", "shes", "ches", "xes", "zzes")):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
 def _without_past(word: str) -> str:
