@@ -13,10 +13,10 @@ import math
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from functools import cache
-from itertools import pairwise
-from typing import Any, Generic, TypeVar, cast
+from itertools import chain, pairwise
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from .terms import root, synonyms
 
@@ -28,6 +28,10 @@ _SYNONYM, _SAME_ROOT, _ROOT_INSTEAD, _JOINED = 0.2, 0.3, 0.5, 0.5
 # Fewer are added up faster in pure Python than numpy is loaded.
 _LEAST_FOR_NUMPY = 2_000
 
+_Postings: TypeAlias = tuple["array[int]", "array[float]"]
+"""Documents by their numbers, and how much a term counts in each."""
+_NOWHERE: _Postings = array("I"), array("d")
+
 
 class LexicalIndex(Generic[K]):
     """Documents by key. Not for several threads at once."""
@@ -37,7 +41,7 @@ class LexicalIndex(Generic[K]):
         self._keys: list[K | None] = []  # by number; None where one is free
         self._free: list[int] = []
         self._terms: list[tuple[str, ...]] = []  # by number
-        self._postings: dict[str, tuple[array[int], array[float]]] = {}
+        self._postings: dict[str, _Postings] = {}
         self._by_root: defaultdict[str, set[str]] = defaultdict(set)
 
     def __len__(self) -> int:
@@ -61,7 +65,7 @@ class LexicalIndex(Generic[K]):
             documents, impacts = self._postings[term]
             place = bisect_left(documents, number)
             documents.insert(place, number)
-            impacts.insert(place, weight * (1 + _SATURATION) / (weight + _SATURATION))
+            impacts.insert(place, _impact(weight))
 
     def remove(self, key: K) -> None:
         """Forget a document, if it is there."""
@@ -102,11 +106,14 @@ class LexicalIndex(Generic[K]):
                 weights.setdefault(joined, _JOINED)
         return weights
 
-    def rarity(self, term: str) -> float:
-        """How much it says that a document has this term; the rarest say most."""
+    def rarity(self, term: str, more: int = 0) -> float:
+        """How much it says that a document has this term; the rarest say most.
+
+        So many documents `more` have it than the index knows of.
+        """
         found = self._postings.get(term)
         count = len(found[0]) if found else 0
-        return math.log(1 + len(self) / (count + 1))
+        return math.log(1 + len(self) / (count + more + 1))
 
     def search(
         self,
@@ -114,14 +121,17 @@ class LexicalIndex(Generic[K]):
         limit: int,
         parts: Sequence[Mapping[str, float]] = (),
         part_weight: float = 0.5,
+        added: Mapping[K, Mapping[str, float]] | None = None,
     ) -> list[tuple[K, float]]:
         """The documents that have most of these weighted terms, best first; equals by their keys.
 
-        To the score of all terms comes, so much weighed, the best one of the `parts` of them.
+        To the score of all terms comes, so much weighed, the best one of the `parts` of them. What
+        is `added` to documents counts in this search as if they had been put with it.
         """
-        scores = self._scores(wanted)
+        gains = self._gains({*wanted, *chain.from_iterable(parts)}, added or {})
+        scores = self._scores(wanted, gains)
         if parts:
-            of_parts = [self._scores(x) for x in parts]
+            of_parts = [self._scores(x, gains) for x in parts]
             scores = _with_best(scores, of_parts, part_weight)
         return self._best(scores, limit)
 
@@ -136,28 +146,62 @@ class LexicalIndex(Generic[K]):
         self._numbers[key] = number
         return number
 
-    def _scores(self, wanted: Mapping[str, float]) -> Any:
+    def _gains(
+        self, terms: Set[str], added: Mapping[K, Mapping[str, float]]
+    ) -> dict[str, tuple[_Postings, int]]:
+        """By term what its impact grows by in some documents, and how many did not have it."""
+        more = defaultdict[str, dict[int, float]](dict)
+        for key, weights in added.items():
+            if (number := self._numbers.get(key)) is not None:
+                for term in weights.keys() & terms:
+                    more[term][number] = weights[term]
+        return {term: self._gains_of(term, weights) for term, weights in more.items()}
+
+    def _gains_of(self, term: str, more: Mapping[int, float]) -> tuple[_Postings, int]:
+        documents, impacts = self._postings.get(term, _NOWHERE)
+        gains = array("d")
+        new = 0
+        for number, weight in more.items():
+            place = bisect_left(documents, number)
+            has_it = place < len(documents) and documents[place] == number
+            impact = impacts[place] if has_it else 0.0
+            gains.append(_impact(_weight(impact) + weight) - impact)
+            new += not has_it
+        return (array("I", more), gains), new
+
+    def _scores(
+        self, wanted: Mapping[str, float], gains: Mapping[str, tuple[_Postings, int]]
+    ) -> Any:
         """By number: a list of floats, or numpy's, with the same values, where that is faster."""
         numpy = _numpy() if len(self) >= _LEAST_FOR_NUMPY else None
         scores: Any = numpy.zeros(len(self._keys)) if numpy else [0.0] * len(self._keys)
         for term, weight in wanted.items():
-            if term not in self._postings:
-                continue
-            documents, impacts = self._postings[term]
-            factor = weight * self.rarity(term)
-            if numpy:
-                scores[numpy.frombuffer(documents, "u4")] += factor * numpy.frombuffer(
-                    impacts, "f8"
-                )
-            else:
-                for number, impact in zip(documents, impacts, strict=True):
-                    scores[number] += factor * impact
+            gained, new = gains.get(term, (_NOWHERE, 0))
+            factor = weight * self.rarity(term, new)
+            for documents, impacts in (self._postings.get(term, _NOWHERE), gained):
+                if numpy and documents:
+                    scores[numpy.frombuffer(documents, "u4")] += factor * numpy.frombuffer(
+                        impacts, "f8"
+                    )
+                else:
+                    for number, impact in zip(documents, impacts, strict=True):
+                        scores[number] += factor * impact
         return scores
 
     def _best(self, scores: Any, limit: int) -> list[tuple[K, float]]:
         found = [(self._keys[n], float(scores[n])) for n in _highest(scores, limit)]
         ordered = sorted(cast(list[Any], found), key=lambda x: (-x[1], x[0]))
         return ordered[:limit]
+
+
+def _impact(weight: float) -> float:
+    """What a weight counts: the more there is, the less more of it says."""
+    return weight * (1 + _SATURATION) / (weight + _SATURATION)
+
+
+def _weight(impact: float) -> float:
+    """Which weight counts so much."""
+    return impact * _SATURATION / (1 + _SATURATION - impact)
 
 
 def _with_best(scores: Any, parts: Sequence[Any], weight: float) -> Any:

@@ -37,6 +37,8 @@ _PARAMETERS = Field("parameters", 0.3, 25)
 _SERVER = Field("server", 1.0, 2)
 _ABOUT_SERVER = Field("server's description", 0.3, 15)
 _OUTPUT = Field("output", 0.3, 6)
+_REMEMBERED = Field("remembered", 0.3, 25)
+_MOST_REMEMBERED = 1.0  # of one word, however often it was said: as once in the description
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,22 @@ class ToolIndex(Generic[T]):
         if self._tools.pop(key, None) is not None:
             self._index.remove(key)
 
-    def search(self, query: str, limit: int = 10) -> list[Hit[T]]:
-        """The tools that fit best, best first, equals by their keys; none where no word fits."""
+    def search(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        remembered: Mapping[Any, Mapping[str, float]] | None = None,
+    ) -> list[Hit[T]]:
+        """The tools that fit best, best first, equals by their keys; none where no word fits.
+
+        `remembered` are terms, and how much each counts, of what was asked for when tools were
+        used, by their keys: one more text of those tools, and a weak one; see `search.usage`.
+        """
         wanted = self._wanted(query)
         parts = [self._wanted(x) for x in clauses(query)[:_MOST_CLAUSES]]
         most = max(_CANDIDATES * limit, _LEAST_CANDIDATES)
-        found = self._index.search(wanted, most, parts if len(parts) > 1 else ())
+        found = self._index.search(wanted, most, parts if len(parts) > 1 else (), added=remembered)
         scored = [(key, score * self._coverage(self._tools[key], wanted)) for key, score in found]
         scored = sorted(scored, key=lambda x: (-x[1], x[0]))[: max(limit, 0)]
         return [
@@ -101,6 +113,12 @@ class ToolIndex(Generic[T]):
         rarity = {word: self._index.rarity(word) for word in terms(_value(tool, "name"))}
         share = sum(x for word, x in rarity.items() if word in wanted)
         return 1 + _NAME_COVERAGE * share / (sum(rarity.values()) or 1.0)
+
+
+def remembered_terms(counts: Mapping[str, float]) -> dict[str, float]:
+    """What the terms weigh of all that was asked for when a tool was used, for `ToolIndex`."""
+    weights = weighted(counts, _REMEMBERED.usual_length, _REMEMBERED.weight)
+    return {term: min(weight, _MOST_REMEMBERED) for term, weight in weights.items()}
 
 
 def _key(tool: Tool | JsonObject) -> Any:
