@@ -10,11 +10,13 @@ from dataclasses import dataclass
 import anyio.lowlevel
 
 from ..core.provider_schema import FunctionSpec, function_spec
-from ..core.tokens import tokens_in
+from ..core.tokens import tokens_at_most
 from ..core.tools import Tool, ToolKey
 
 # Computed in a row, then others on the event loop get their turn.
 _SECONDS_IN_A_ROW = 0.01
+# `{"type":"function","function":...}` around each: measured with the estimate of the rest.
+_FRAME_TOKENS = 5
 # Several times the largest catalogs; tools may come and go for days.
 _MOST_KEPT = 50_000
 
@@ -69,7 +71,12 @@ def definition_with(definition: ToolDefinition, function: FunctionSpec) -> ToolD
     return _counted(definition.tool, function)
 
 
-def _counted(tool: Tool, function: FunctionSpec) -> ToolDefinition:
+def tokens_of(function: FunctionSpec) -> int:
+    """About how many tokens a request takes to show it, natively or in text: rather too many."""
     parts = {x: getattr(function, x) for x in ("name", "description", "parameters")}
-    text = json.dumps(parts, ensure_ascii=False)
-    return ToolDefinition(function.name, tool, function, tokens_in(text))
+    text = json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+    return _FRAME_TOKENS + tokens_at_most(text)
+
+
+def _counted(tool: Tool, function: FunctionSpec) -> ToolDefinition:
+    return ToolDefinition(function.name, tool, function, tokens_of(function))
