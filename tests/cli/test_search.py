@@ -32,7 +32,7 @@ def test_the_best_tool_comes_first_with_the_reason_and_a_failure_sinks_nothing(
 ) -> None:
     status, out, err = command(capsys, "search", "convert miles", "--settings", settings)
     assert out.startswith("1.00  units: convert_units(")
-    assert "name has convert" in out
+    assert "name matches 'convert'" in out
     assert "bad: " in err
     assert status == 1
 

@@ -104,7 +104,7 @@ def test_dicts_do_as_well() -> None:
 
 def test_a_hit_says_why_in_words() -> None:
     (hit,) = ToolIndex([tool("create_issue", "Opens an issue.")]).search("new issue")
-    assert hit.reasons == ("name has create, issue", "description has issue")
+    assert hit.reasons == ("name matches 'create', 'issue'", "description matches 'issue'")
     assert hit.score == 1
 
 

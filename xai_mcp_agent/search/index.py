@@ -82,6 +82,11 @@ class LexicalIndex(Generic[K]):
         self._terms[number], self._keys[number] = (), None
         self._free.append(number)
 
+    def terms_of(self, key: K) -> Iterable[str]:
+        """The terms of a document; none where there is no such document."""
+        number = self._numbers.get(key)
+        return () if number is None else self._terms[number]
+
     def whole(self, wanted: Mapping[str, float]) -> float:
         """The score of a document that has all of these terms once, in texts of usual length."""
         return sum(weight * self.rarity(term) for term, weight in wanted.items())

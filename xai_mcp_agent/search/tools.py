@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
@@ -18,26 +18,30 @@ _SCHEMA_LEVELS = 3  # the parameters, and two levels in them
 _MOST_NAMES = 500  # of parameters: nobody reads so many
 _NAME_COVERAGE = 0.3  # for a name of which every word is wanted
 _MOST_CLAUSES = 12
+_MOST_WORDS, _MOST_LETTERS = 4, 40  # in a reason; a description may have all of a long request
 # The order is made anew, with all that counts, of so many times as many as are wanted.
 _CANDIDATES, _LEAST_CANDIDATES = 4, 32
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A kind of text that tools have: what its words count, and how many of them are usual."""
+    """A kind of text that tools have: what its words count, and how many of them are usual.
 
-    label: str
+    `matches` says that there are wanted ones in it.
+    """
+
+    matches: str
     weight: float
     usual_length: int
 
 
-_NAME = Field("name", 2.0, 3)
-_DESCRIPTION = Field("description", 1.0, 15)
-_PARAMETERS = Field("parameters", 0.3, 25)
-_SERVER = Field("server", 1.0, 2)
-_ABOUT_SERVER = Field("server's description", 0.3, 15)
-_OUTPUT = Field("output", 0.3, 6)
-_REMEMBERED = Field("remembered", 0.3, 25)
+_NAME = Field("name matches", 2.0, 3)
+_DESCRIPTION = Field("description matches", 1.0, 15)
+_PARAMETERS = Field("parameters match", 0.3, 25)
+_SERVER = Field("server matches", 1.0, 2)
+_ABOUT_SERVER = Field("server's description matches", 0.3, 15)
+_OUTPUT = Field("output matches", 0.3, 6)
+_REMEMBERED = Field("requests match", 0.3, 25)
 _MOST_REMEMBERED = 1.0  # of one word, however often it was said: as once in the description
 
 
@@ -73,7 +77,7 @@ class ToolIndex(Generic[T]):
             counts = Counter(terms(text))
             for word, weight in weighted(counts, field.usual_length, field.weight).items():
                 weights[word] += weight
-        key = _key(tool)
+        key = key_of(tool)
         self._tools[key] = tool
         self._index.put(key, weights)
 
@@ -105,6 +109,22 @@ class ToolIndex(Generic[T]):
             for key, score in scored
         ]
 
+    def rarity(self, word: str) -> float:
+        """How much a word of a request says here: one that few tools have says most."""
+        return self._index.rarity(word)
+
+    def covered(
+        self, query: str, key: Hashable, remembered: Mapping[Any, Mapping[str, float]] | None = None
+    ) -> float:
+        """The share of what a query says, 0 to 1, that a tool says, too; rare words say more."""
+        has = {*self._index.terms_of(cast(Any, key)), *(remembered or {}).get(key, ())}
+        said, found = 0.0, 0.0
+        for word in dict.fromkeys(terms(query)):
+            near = self._index.wanted([word])
+            said += (rarity := self._index.rarity(word))
+            found += rarity * max((near[x] for x in near.keys() & has), default=0.0)
+        return found / said if said else 0.0
+
     def _wanted(self, text: str) -> dict[str, float]:
         return self._index.wanted(list(dict.fromkeys(terms(text))))
 
@@ -121,7 +141,8 @@ def remembered_terms(counts: Mapping[str, float]) -> dict[str, float]:
     return {term: min(weight, _MOST_REMEMBERED) for term, weight in weights.items()}
 
 
-def _key(tool: Tool | JsonObject) -> Any:
+def key_of(tool: Tool | JsonObject) -> Any:
+    """What an index knows a tool by."""
     return tool.key if isinstance(tool, Tool) else tool["id"]
 
 
@@ -164,4 +185,10 @@ def _reasons(tool: Tool | JsonObject, wanted: Mapping[str, float]) -> tuple[str,
         (field, [x for x in dict.fromkeys(terms(text)) if x in wanted])
         for field, text in _texts(tool)
     ]
-    return tuple(f"{field.label} has {', '.join(words)}" for field, words in matched if words)
+    return tuple(f"{field.matches} {_shown(words)}" for field, words in matched if words)
+
+
+def _shown(words: Sequence[str]) -> str:
+    shown = ", ".join(f"'{x[:_MOST_LETTERS]}'" for x in words[:_MOST_WORDS])
+    more = len(words) - _MOST_WORDS
+    return f"{shown} and {more} more" if more > 0 else shown
