@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from functools import cached_property
 
 from ..core.tools import ToolKey
-
-_MOST_NESTED = 4  # a group may name groups
 
 
 @dataclass(frozen=True)
@@ -25,31 +23,80 @@ class Preferences:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def joined(self, other: Preferences) -> Preferences:
-        """What either of the two prefers."""
+        """What either of the two prefers. A group of both has what it has in either."""
+        names = dict.fromkeys((*self.groups, *other.groups))
         return Preferences(
             (*self.pinned, *other.pinned),
             (*self.blocked, *other.blocked),
             (*self.trusted, *other.trusted),
-            {**self.groups, **other.groups},
+            {x: (*self.groups.get(x, ()), *other.groups.get(x, ())) for x in names},
         )
 
     def is_pinned(self, key: ToolKey) -> bool:
         """Whether it is shown in every request."""
-        return self._names(self.pinned, key)
+        return _is_named(self._pinned, key)
 
     def is_blocked(self, key: ToolKey) -> bool:
         """Whether agents may not use it. A tool without a source of its own never is."""
-        return bool(key.source) and self._names(self.blocked, key)
+        return bool(key.source) and _is_named(self._blocked, key)
 
     def is_trusted(self, key: ToolKey) -> bool:
         """Whether it comes before others that fit as well."""
-        return self._names(self.trusted, key)
+        return _is_named(self._trusted, key)
 
-    def _names(self, patterns: Iterable[str], key: ToolKey, depth: int = _MOST_NESTED) -> bool:
-        return any(self._is_named(x, key, depth) for x in patterns)
+    def idle(self, tools: Iterable[ToolKey], sources: Iterable[str] = ()) -> tuple[str, ...]:
+        """The patterns that name none of these tools and sources, and no group."""
+        names = {*self.groups, *sources, *(name for key in tools for name in _names(key))}
+        patterns = dict.fromkeys((*self.pinned, *self.blocked, *self.trusted))
+        return tuple(x for x in patterns if not any(_fits(x, name) for name in names))
 
-    def _is_named(self, pattern: str, key: ToolKey, depth: int) -> bool:
-        names = (key.name, key.source, f"{key.source}/{key.name}", f"{key.source}.{key.name}")
-        if any(name and fnmatchcase(name, pattern) for name in names):
-            return True
-        return depth > 0 and self._names(self.groups.get(pattern, ()), key, depth - 1)
+    @cached_property
+    def _pinned(self) -> tuple[str, ...]:
+        return self._with_groups(self.pinned)
+
+    @cached_property
+    def _blocked(self) -> tuple[str, ...]:
+        return self._with_groups(self.blocked)
+
+    @cached_property
+    def _trusted(self) -> tuple[str, ...]:
+        return self._with_groups(self.trusted)
+
+    def _with_groups(self, patterns: Iterable[str]) -> tuple[str, ...]:
+        """These, and those in the groups they name, however deep. Groups may name each other."""
+        found = dict.fromkeys(patterns)
+        waiting = list(found)
+        while waiting:
+            pattern = waiting.pop()
+            groups = (x for name, x in self.groups.items() if _fits(pattern, name))
+            fresh = [x for group in groups for x in group if x not in found]
+            found.update(dict.fromkeys(fresh))
+            waiting += fresh
+        return tuple(found)
+
+
+def _is_named(patterns: Iterable[str], key: ToolKey) -> bool:
+    names = _names(key)
+    return any(_fits(x, name) for x in patterns for name in names)
+
+
+def _names(key: ToolKey) -> tuple[str, ...]:
+    if not key.source:
+        return (key.name,)
+    return key.name, key.source, f"{key.source}/{key.name}", f"{key.source}.{key.name}"
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Whether it is this name, with any text in place of each `*`. Quick, whatever the name."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return pattern == name
+    *middle, last = rest
+    at, end = len(first), len(name) - len(last)
+    if end < at or not (name.startswith(first) and name.endswith(last)):
+        return False
+    for part in middle:
+        at = name.find(part, at, end) + len(part)
+        if at < len(part):
+            return False
+    return True

@@ -32,7 +32,6 @@ _RECORD_KEY = "record"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
 _FURTHER_SECTIONS = [key for key in SECTIONS if key != _SERVERS_KEY]
-_MISSPELLED = ("mcpservers", "mcpserver")
 
 
 def user_settings_path() -> Path:
@@ -132,6 +131,7 @@ def _settings(
     document: Any, place: Place, variables: Variables, searched: tuple[str, ...]
 ) -> Settings:
     entries, below = _servers(document, place)
+    _refuse_misspelled(document, place, _TOOL_SEARCH_KEY)
     read = _Reader(variables, _document_notes(document, place))
     read.section(SECTIONS[_SERVERS_KEY], entries, below)
     for key in _sections_in(document):
@@ -144,7 +144,9 @@ def _settings(
     record, notes = recorded_by(written, place.at(_RECORD_KEY), variables.environ)
     read.notes += notes
     there = place.at(_TOOL_SEARCH_KEY)
-    search = read_tool_search(beside.get(_TOOL_SEARCH_KEY), there, variables, read.notes)
+    is_server = below == place and _TOOL_SEARCH_KEY in entries
+    written = None if is_server else document.get(_TOOL_SEARCH_KEY)
+    search = read_tool_search(written, there, variables, read.notes)
     return Settings(
         place.file, read.sources, read.problems, variables.secrets, searched,
         tuple(read.notes), store, record, problem_kinds=read.problem_kinds, search=search,
@@ -216,14 +218,14 @@ def _store(
 def _servers(document: Any, place: Place) -> tuple[Mapping[Any, Any], Place]:
     """The map of names to servers, in any of the three layouts, and its place."""
     top = _object(document, place)
-    for key in (_SERVERS_KEY, _VSCODE_KEY, *_FURTHER_SECTIONS):
+    for key in (_SERVERS_KEY, _VSCODE_KEY, *_FURTHER_SECTIONS, _TOOL_SEARCH_KEY):
         if key in _repeated(top) and key not in _bare(top):
             raise place.at(key).error("this key is written more than once.", "Join them.")
     for key in (_SERVERS_KEY, _VSCODE_KEY):
         if key in top:
             there = place.at(key)
             return _object(top[key], there), there
-    _refuse_misspelled(top, place)
+    _refuse_misspelled(top, place, _SERVERS_KEY)
     return _bare(top), place
 
 
@@ -231,7 +233,10 @@ def _bare(top: Mapping[Any, Any]) -> ParsedObject:
     """What is a server where no section is for them."""
     sections = _sections_in(top)
     others = {_SERVERS_KEY, _VSCODE_KEY, *_NOT_SERVERS, *sections}
-    others |= {_STORE_KEY, _RECORD_KEY, _TOOL_SEARCH_KEY} if sections else set()
+    others |= {_STORE_KEY, _RECORD_KEY} if sections else set()
+    # Not taken for a wrong server: what it blocks would not be blocked then.
+    if sections or not _is_server(top.get(_TOOL_SEARCH_KEY)):
+        others.add(_TOOL_SEARCH_KEY)
     bare = ParsedObject({name: x for name, x in top.items() if name not in others})
     bare.repeated = _repeated(top)
     return bare
@@ -245,9 +250,12 @@ def _sections_in(top: Mapping[Any, Any]) -> list[str]:
 
 def _is_entry(value: Any) -> bool:
     """Whether it is a server, not a map of names to entries."""
-    return not isinstance(value, Mapping) or any(
-        isinstance(cast(Mapping[Any, Any], value).get(key), str) for key in ("command", *URL_KEYS)
-    )
+    return not isinstance(value, Mapping) or _is_server(cast(Any, value))
+
+
+def _is_server(value: Any) -> bool:
+    given = cast(Mapping[Any, Any], value if isinstance(value, Mapping) else {})
+    return any(isinstance(given.get(key), str) for key in ("command", *URL_KEYS))
 
 
 def _object(
@@ -259,11 +267,13 @@ def _object(
     raise place.error(problem, f'Write {{"name": {cls.shapes[0]}}}.')
 
 
-def _refuse_misspelled(top: Mapping[Any, Any], place: Place) -> None:
+def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None:
     """Without this, `mcp_servers` would be taken for the name of a server."""
-    for key in top:
-        if isinstance(key, str) and key.lower().replace("_", "").replace("-", "") in _MISSPELLED:
-            raise place.at(key).error("this key is not known.", f"Rename it to {_SERVERS_KEY!r}.")
+    for key, value in top.items():
+        if key == meant or not isinstance(key, str) or _is_server(value):
+            continue
+        if key.lower().replace("_", "").replace("-", "").rstrip("s") == meant.lower().rstrip("s"):
+            raise place.at(key).error("this key is not known.", f"Rename it to {meant!r}.")
 
 
 def _document_notes(document: Mapping[Any, Any], place: Place) -> list[str]:

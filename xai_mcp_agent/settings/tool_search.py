@@ -6,12 +6,13 @@ not open a door.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ..core.errors import SettingsError
-from .document import Place, kind_of
+from ..core.names import did_you_mean, nearest
+from .document import Place, kind_of, repeated_keys
 from .interpolation import Variables
 
 SECTION = "toolSearch"
@@ -51,72 +52,104 @@ def read_tool_search(
     Raises:
         SettingsError: what is blocked cannot be told.
     """
-    section = _Section(place, notes)
-    given = section.objects(written, place)
-    for key in given:
-        if key not in _KEYS:
-            notes.append(place.at(str(key)).note("this key is not known."))
+    given = _checked(written, place, notes)
+    blocked = _patterns(given.get("blocked"), place.at("blocked"), variables)
+    section = _Section(place, variables, notes)
+    # A wrong group may be one that is blocked.
+    groups = replace(section, is_strict=bool(blocked)).groups(given)
     return ToolSearchSettings(
         _budget(given.get("tokenBudget"), place.at("tokenBudget"), variables.environ, notes),
         section.patterns(given, "pin"),
-        _patterns(given.get("blocked"), place.at("blocked")),
+        blocked,
         section.patterns(given, "trusted"),
-        section.groups(given),
+        groups,
         section.flag(given, "learn"),
-        section.objects(given.get("embeddings"), place.at("embeddings")),
+        section.objects(given, "embeddings"),
     )
+
+
+def _checked(written: Any, place: Place, notes: list[str]) -> Mapping[str, Any]:
+    """The section, if it can be read without overlooking what is blocked."""
+    if written is None:
+        return {}
+    if not isinstance(written, Mapping):
+        problem = f"must be an object, but is {kind_of(written)}."
+        raise place.error(problem, 'Write {"blocked": [...]}, or leave it out.')
+    for there in repeated_keys(written, place):
+        raise there.error("this key is written more than once.", "Join them.")
+    given = {str(key): value for key, value in cast(Mapping[Any, Any], written).items()}
+    for key in (x for x in given if x not in _KEYS):
+        if nearest(key, _KEYS, count=1) == ["blocked"]:
+            raise place.at(key).error("this key is not known.", "Rename it to 'blocked'.")
+        notes.append(place.at(key).note(f"this key is not known. {did_you_mean(key, _KEYS)}"))
+    return given
 
 
 @dataclass(frozen=True)
 class _Section:
-    """Reads parts of the section; a wrong one is noted and left out."""
+    """Reads parts of the section; a wrong one is noted and left out, or with `is_strict` raised."""
 
     place: Place
+    variables: Variables
     notes: list[str]
+    is_strict: bool = False
 
-    def objects(self, value: Any, place: Place) -> Mapping[str, Any]:
+    def objects(self, given: Mapping[str, Any], key: str) -> Mapping[str, Any]:
         """An object, or nothing."""
+        value = given.get(key)
         if value is None or isinstance(value, Mapping):
             return cast(Mapping[str, Any], value or {})
-        self._refuse(place, f"must be an object, but is {kind_of(value)}.", "Write {...}.")
+        problem = f"must be an object, but is {kind_of(value)}."
+        self._refuse(self.place.at(key).error(problem, "Write {...}."))
         return {}
 
     def patterns(self, given: Mapping[str, Any], key: str) -> tuple[str, ...]:
         """Names of tools, servers and groups."""
         try:
-            return _patterns(given.get(key), self.place.at(key))
+            return _patterns(given.get(key), self.place.at(key), self.variables)
         except SettingsError as reason:
-            self.notes.append(str(reason))
+            self._refuse(reason)
             return ()
 
     def groups(self, given: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
         """The groups by their names."""
-        groups = self.objects(given.get("groups"), self.place.at("groups"))
-        inner = _Section(self.place.at("groups"), self.notes)
-        return {str(name): inner.patterns(groups, str(name)) for name in groups}
+        groups = self.objects(given, "groups")
+        inner = replace(self, place=self.place.at("groups"))
+        return {str(name): inner.patterns(groups, name) for name in groups}
 
     def flag(self, given: Mapping[str, Any], key: str) -> bool:
         """Whether it is on, which it is where nothing is said."""
         value = given.get(key, True)
         if not isinstance(value, bool):
-            place, problem = self.place.at(key), f"must be true or false, but is {kind_of(value)}."
+            problem = f"must be true or false, but is {kind_of(value)}."
             # Somebody meant to say something about what is remembered of people.
-            self._refuse(place, problem, "Write true or false; it counts as false until then.")
+            fix = "Write true or false; it counts as false until then."
+            self.notes.append(str(self.place.at(key).error(problem, fix)))
             return False
         return value
 
-    def _refuse(self, place: Place, problem: str, fix: str) -> None:
-        self.notes.append(str(place.error(problem, fix)))
+    def _refuse(self, reason: SettingsError) -> None:
+        if self.is_strict:
+            raise reason
+        self.notes.append(str(reason))
 
 
-def _patterns(value: Any, place: Place) -> tuple[str, ...]:
-    given = [value] if isinstance(value, str) else value or []
-    if not isinstance(given, list):
+def _patterns(value: Any, place: Place, variables: Variables) -> tuple[str, ...]:
+    """What is written there, with variables replaced.
+
+    Raises:
+        SettingsError: it is no list of texts.
+    """
+    given = [value] if isinstance(value, str) else [] if value is None else value
+    if not isinstance(given, list | tuple):
         raise place.error(f"must be a list, but is {kind_of(given)}.", _PATTERNS)
-    found = cast(list[Any], given)
-    if not all(isinstance(x, str) and x.strip() for x in found):
+    found = tuple(
+        variables.expand(x, place).strip() if isinstance(x, str) else ""
+        for x in cast(Iterable[Any], given)
+    )
+    if not all(found):
         raise place.error("has something in it that names no tool.", _PATTERNS)
-    return tuple(x.strip() for x in found)
+    return found
 
 
 def _budget(value: Any, place: Place, environ: Mapping[str, str], notes: list[str]) -> int:

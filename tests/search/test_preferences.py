@@ -1,0 +1,103 @@
+"""What is pinned, blocked and trusted: by names of tools, servers and groups."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from xai_mcp_agent.core.tools import ToolKey
+from xai_mcp_agent.search.preferences import Preferences
+
+READ = ToolKey("mcp", "files", "read_file")
+WRITE = ToolKey("mcp", "files", "write_file")
+BOOKS = ToolKey("mcp", "library", "search_books")
+DRAWN = ToolKey("static", "", "shout")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "named"),
+    [
+        ("read_file", {READ}),
+        ("files", {READ, WRITE}),
+        ("files/read_file", {READ}),
+        ("files.read_file", {READ}),
+        ("files/*", {READ, WRITE}),
+        ("*_file", {READ, WRITE}),
+        ("*", {READ, WRITE, BOOKS}),
+        ("f*/*r*_file", {READ, WRITE}),
+        ("*/*/*", set[ToolKey]()),
+        ("Files", set[ToolKey]()),
+        ("read_file ", set[ToolKey]()),
+        ("read", set[ToolKey]()),
+        ("", set[ToolKey]()),
+        ("read_fil?", set[ToolKey]()),
+        ("[rw]*_file", set[ToolKey]()),
+        ("read_file*read_file", set[ToolKey]()),
+    ],
+)
+def test_a_pattern_names_tools_servers_and_parts_of_their_names(pattern: str, named: set[ToolKey]):
+    found = Preferences(blocked=(pattern,))
+    assert {x for x in (READ, WRITE, BOOKS) if found.is_blocked(x)} == named
+
+
+def test_a_tool_with_signs_in_its_name_is_named_by_it():
+    """Only `*` is a sign, so that no name must be written in another way to be blocked."""
+    odd = ToolKey("mcp", "files", "read[0]?")
+    assert Preferences(blocked=("read[0]?",)).is_blocked(odd)
+    assert Preferences(blocked=("files/read[*",)).is_blocked(odd)
+
+
+def test_a_group_stands_for_what_is_in_it_however_deep():
+    names = [f"g{i}" for i in range(30)]
+    groups = {name: (inner,) for name, inner in zip(names, [*names[1:], "files/*"], strict=True)}
+    found = Preferences(blocked=("g0",), pinned=("g29",), groups=groups)
+    assert found.is_blocked(READ)
+    assert found.is_pinned(WRITE)
+    assert not found.is_blocked(BOOKS)
+
+
+def test_groups_that_name_each_other_come_to_an_end():
+    found = Preferences(trusted=("a",), groups={"a": ("b", "a"), "b": ("a", "library")})
+    assert found.is_trusted(BOOKS)
+    assert not found.is_trusted(READ)
+
+
+def test_groups_are_named_by_patterns_too():
+    found = Preferences(blocked=("danger*",), groups={"dangerous": ("write_file",)})
+    assert found.is_blocked(WRITE)
+    assert not found.is_blocked(READ)
+
+
+def test_a_drawn_tool_is_pinned_by_its_name_and_never_blocked():
+    """Somebody drew it for this very agent."""
+    found = Preferences(pinned=("shout",), blocked=("shout", "*"))
+    assert found.is_pinned(DRAWN)
+    assert not found.is_blocked(DRAWN)
+
+
+def test_what_is_joined_blocks_what_either_blocks():
+    """Also where both have a group of the same name: one may not take the other's back."""
+    one = Preferences(blocked=("bad",), groups={"bad": ("files",)})
+    other = Preferences(blocked=("search_books",), groups={"bad": ()})
+    for joined in (one.joined(other), other.joined(one)):
+        assert joined.is_blocked(READ)
+        assert joined.is_blocked(BOOKS)
+
+
+def test_patterns_that_name_nothing_are_told():
+    found = Preferences(
+        pinned=("files/reed_file", "read_file", "shout"), blocked=("empty", "bad", "librar*"),
+        trusted=("library", "files/reed_file"), groups={"bad": ()},
+    )  # fmt: skip
+    assert found.idle([READ, BOOKS, DRAWN], ["empty"]) == ("files/reed_file",)
+    assert found.idle([READ]) == (
+        "files/reed_file", "shout", "empty", "librar*", "library",
+    )  # fmt: skip
+
+
+def test_a_long_name_of_a_server_takes_no_time():
+    hostile = ToolKey("mcp", "s", "a" * 100_000)
+    began = time.thread_time()
+    assert not Preferences(blocked=("*a" * 50 + "*b*",)).is_blocked(hostile)
+    assert time.thread_time() - began < 0.05
