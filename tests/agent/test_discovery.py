@@ -151,7 +151,7 @@ def test_every_request_stays_in_the_budget_and_keeps_its_beginning(bridge: Bridg
         told = run(bridge, endpoint, max_thoughts=20)
     assert max(x.selection.tokens for x in told.selections) <= BUDGET
     sizes = [len(json.dumps([y["function"] for y in x.body["tools"]])) for x in endpoint.requests]
-    assert max(sizes) <= BUDGET * 3.5
+    assert max(sizes) <= BUDGET * 3.5 + 50  # the commas between them
     bodies = [json.dumps(x.body["tools"][:2]) for x in endpoint.requests]
     assert len(set(bodies)) == 1
 
@@ -290,7 +290,8 @@ def test_the_two_never_find_themselves(bridge: Bridge):
 
 def test_all_is_shown_where_it_fits_and_nothing_is_searched(folder: Path):
     args = [catalog_server.__file__, str(folder / "tools.jsonl")]
-    settings = {"mcpServers": {"office": {"command": warm_python(), "args": args}}}
+    office = {"command": warm_python(), "args": args}
+    settings = {"mcpServers": {"office": office}, "toolSearch": {"tokenBudget": 6_000}}
     with Bridge(settings) as bridge, model_endpoint([says("Done.")]) as endpoint:
         told = run(bridge, endpoint)
     assert len(offered(endpoint.requests[0].body)) == len(definitions()) + 1

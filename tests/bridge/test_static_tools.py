@@ -110,7 +110,8 @@ def test_tools_of_ours_are_told_as_such(store: Path):
     run_agent(ctx, "a", "Hello!", outcome=CanvasRun())
     ctx.clear()
     assert facts(events_in_file(store)) == [
-        ("seeded", f"meta:{x}") for x in ("lookup_memory", "create_memory", "read_result")
+        ("seeded", f"meta:{x}")
+        for x in ("lookup_memory", "create_memory", "read_result", "tool_search", "tool_explain")
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,24 +15,18 @@ from .tools import Hit, ToolIndex
 class ToolSearch:
     """Made and used on the bridge's loop, which it never holds up.
 
-    Once it is used it follows the catalog: what is new is indexed when it comes, so that a search
-    has little left to do.
+    The first search indexes the tools that are searched. From then on it follows the catalog, so
+    that later ones have little left to do.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._thread: ThreadPoolExecutor | None = None
         self._leave: Callable[[], None] = _nothing
+        self._version = catalog.version
         # In the thread only.
         self._index = ToolIndex[Tool]()
-        self._indexed: dict[ToolKey, Tool] = {}
-        self._of_source: dict[str, tuple[Tool, ...]] = {}
-
-    def follow(self, sources: Iterable[str]) -> None:
-        """Begin to index what these offer, before anybody searches. Returns at once."""
-        thread = self._started()
-        for name in sources:
-            thread.submit(self._take, name, self._catalog.tools(name))
+        self._indexed = defaultdict[str, dict[ToolKey, Tool]](dict)  # by source
 
     async def search(
         self, query: str, tools: Mapping[ToolKey, Tool], limit: int
@@ -53,30 +48,30 @@ class ToolSearch:
         return self._thread
 
     def _on_change(self, change: CatalogChanged) -> None:
-        self.follow(change.sources)
+        if change.version == self._version:
+            return  # calls were counted
+        self._version = change.version
+        for name in change.sources:
+            self._started().submit(self._take, name, self._catalog.tools(name))
 
     def _take(self, source: str, tools: tuple[Tool, ...]) -> None:
         """In the thread: have what a source offers be in the index, and nothing else of it."""
-        before = self._of_source.get(source, ())
-        if tools is before:
-            return
-        self._of_source[source] = tools
-        keys = {x.key for x in tools}
-        for gone in (x.key for x in before if x.key not in keys):
-            if self._indexed.pop(gone, None) is not None:
-                self._index.remove(gone)
+        for gone in self._indexed[source].keys() - {x.key for x in tools}:
+            del self._indexed[source][gone]
+            self._index.remove(gone)
         self._put(tools)
 
     def _search(self, query: str, tools: Mapping[ToolKey, Tool], limit: int) -> list[Hit[Tool]]:
         # Drawn tools are in no catalog, and pinned ones are not shown as they are listed.
         self._put(tools.values())
-        hits = self._index.search(query, len(self._indexed))
+        hits = self._index.search(query, len(self._index))
         return [x for x in hits if x.tool.key in tools][:limit]
 
     def _put(self, tools: Iterable[Tool]) -> None:
         for tool in tools:
-            if self._indexed.get(tool.key) is not tool:
-                self._indexed[tool.key] = tool
+            known = self._indexed[tool.source]
+            if known.get(tool.key) is not tool:
+                known[tool.key] = tool
                 self._index.update(tool)
 
 
