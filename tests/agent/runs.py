@@ -52,9 +52,10 @@ def go(
         state = start if isinstance(start, RunState) else None
         await engine.decisions.read([""])
         tools, pages = agent_tools(engine, [DrawnToolset(drawn, call)], state=state)
+        tools.selector = selector or tools.selector
         run = AgentRun(AgentSpec("a", model, **spec), start, emit)
         try:
-            finished = await run.go(tools, pages, selector=selector)
+            finished = await run.go(tools, pages)
         except ExceptionGroup as stopped:
             if stopped.split(StoppedHere)[1] is not None:
                 raise

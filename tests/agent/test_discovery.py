@@ -19,7 +19,7 @@ from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.bridge.engine import Engine
-from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools, selector_for
+from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
 from xai_mcp_agent.core.invocation import Caller
 from xai_mcp_agent.search.preferences import Preferences
 
@@ -73,6 +73,7 @@ class Told:
 
     def __init__(self) -> None:
         self.events: list[RunEvent] = []
+        self.learned: list[tuple[str, Sequence[str]]] = []
         self.state: RunState | None = None
 
     async def emit(self, event: RunEvent) -> None:
@@ -104,11 +105,12 @@ def run(
         sources = SourceToolset(engine, ["office"], {})
         state = start if isinstance(start, RunState) else None
         tools, pages = agent_tools(engine, [sources], state=state, preferences=preferences)
+        tools.learn = lambda key, intents: told.learned.append((key.name, intents))
         await sources.connect(lambda _: None)
         begin = start if isinstance(start, RunState) else Conversation(start)
         agent = AgentRun(AgentSpec("a", model, **spec), begin, told.emit)
         try:
-            await agent.go(tools, pages, selector=selector_for(engine, preferences))
+            await agent.go(tools, pages)
         finally:
             told.state = agent.state
             await model.aclose()
@@ -297,3 +299,14 @@ def test_all_is_shown_where_it_fits_and_nothing_is_searched(folder: Path):
     assert len(offered(endpoint.requests[0].body)) == len(definitions()) + 1
     (selected,) = told.selections
     assert selected.selection.is_whole
+
+
+def test_a_call_that_succeeds_teaches_what_led_to_it_and_one_that_fails_does_not(bridge: Bridge):
+    script = [
+        search("new invoice", max_results=1),
+        calls(("office_create_invoice", {}), ("office_list_song", {"song_name": 5})),
+        says("Done."),
+    ]
+    with model_endpoint(script) as endpoint:
+        told = run(bridge, endpoint, "Bill the customer.")
+    assert told.learned == [("create_invoice", ["Bill the customer.", "new invoice"])]

@@ -15,7 +15,7 @@ from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from .media import content_of, fold_old
 from .messages import ADDED, Message, ToolCall, with_calls
-from .protocols.text import format_call, format_result, text_of
+from .protocols.text import format_call, format_result, is_results, text_of
 
 _ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
 _SYSTEM_ROLES = {"system", "developer"}
@@ -53,6 +53,12 @@ class Conversation:
     def last_text(self) -> str:
         """The text of the last message."""
         return next((text_of(x) for x in reversed([*self._given, *self._said])), "")
+
+    @property
+    def asked(self) -> str:
+        """What a person said last."""
+        texts = (text_of(x) for x in reversed(self._given) if x["role"] == "user")
+        return next((x for x in texts if x and not is_results(x)), "")
 
     @property
     def given(self) -> list[Message]:

@@ -18,13 +18,16 @@ from ..search.meta_tools import (
     TOOL_SEARCH,
     Finding,
     explain_answer,
+    is_meta_tool,
+    names_in,
     search_answer,
     unknown_answer,
 )
 from ..search.tools import Hit
+from .calls import Answered
 from .messages import Message
 from .protocols.text import parse_reply, read_results, text_of
-from .toolsets import Available, Toolset
+from .toolsets import Available, Learn, Toolset
 
 Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Hit[Tool]]]]
 """Finds so many of these tools at most by what somebody wants to do, the best first."""
@@ -70,6 +73,46 @@ class DiscoveryToolset(Toolset):
         by_key = {x.tool.key: x for x in available.definitions if x.tool.key.kind != META.name}
         hits = await self._search(query, {key: x.tool for key, x in by_key.items()}, most)
         return [Finding(by_key[x.tool.key], x.score) for x in hits]
+
+
+class Finds:
+    """What the calls of a run found and used. `asked` are the words of the person who began it."""
+
+    def __init__(self, asked: str, learn: Learn) -> None:
+        self._asked = asked
+        self._learn = learn
+        self._queries: dict[ToolKey, str] = {}  # by what they found
+
+    def of(self, answers: Iterable[Answered], available: Available) -> list[ToolKey]:
+        """The tools that these calls used, or found, in their order."""
+        found = (key for x in answers for key in _found_by(x, available))
+        return [key for key in found if key.kind != META.name]
+
+    def learn(self, answers: Iterable[Answered], available: Available) -> None:
+        """Remember what led to the tools that were used with success."""
+        for answer in answers:
+            if answer.is_error:
+                continue
+            keys = [x for x in _found_by(answer, available) if x.kind != META.name]
+            if _searches(answer.call.name, available):
+                query = str((answer.event.arguments or {}).get("query", ""))
+                self._queries |= dict.fromkeys(keys, query)
+            elif not _is_meta(answer.call.name, available):
+                for key in keys:
+                    intents = [self._asked, self._queries.get(key, "")]
+                    self._learn(key, [x for x in intents if x.strip()])
+
+
+def _found_by(answer: Answered, available: Available) -> Iterable[ToolKey]:
+    name = answer.call.name
+    is_meta = _is_meta(name, available)
+    names = names_in(answer.event.result.structured) if is_meta else [name]
+    return [x.tool.key for x in map(available.find, names) if x]
+
+
+def _is_meta(name: str, available: Available) -> bool:
+    definition = available.find(name)
+    return definition is not None and is_meta_tool(definition.tool.key)
 
 
 def found_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:

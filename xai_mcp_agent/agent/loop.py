@@ -7,7 +7,7 @@ failed server. Nothing a tool does ends the run.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -19,15 +19,14 @@ from ..core.errors import (
     ModelContextOverflow,
 )
 from ..core.invocation import PROGRAM, Caller
-from ..core.kinds import META
 from ..core.provider_schema import FunctionSpec
 from ..core.tokens import tokens_in
-from ..core.tools import JsonObject, ToolKey
-from ..search.meta_tools import TOOL_SEARCH, is_meta_tool, names_in
-from ..search.selector import Selection, Selector, ShowEverything
+from ..core.tools import JsonObject
+from ..search.meta_tools import TOOL_SEARCH
+from ..search.selector import Selection
 from .calls import Answered, CallRunner
 from .conversation import Conversation, as_sent, call_message, result_messages
-from .discovery import found_in
+from .discovery import Finds, found_in
 from .events import (
     Emit,
     ModelAsked,
@@ -112,6 +111,7 @@ class AgentRun:
     _pages: ResultPages
     _calls: CallRunner
     _fitting: Fitting
+    _finds: Finds
     _started: float | None = None
 
     def __init__(
@@ -124,7 +124,6 @@ class AgentRun:
         self._spec = spec
         self._emit = emit
         self._caller = caller
-        self._selector: Selector = ShowEverything()
         self._selection = Selection(())
         self._available = Available()
         self.state = start if isinstance(start, RunState) else self._first_state(start)
@@ -151,18 +150,16 @@ class AgentRun:
         tools: AgentTools,
         pages: ResultPages,
         left_out: tuple[str, ...] = (),
-        selector: Selector | None = None,
     ) -> RunFinished:
         """Run to the answer, once. `left_out` tells what could not be used, for the record.
 
-        `pages` is the one toolset of `tools` that the run itself fills. Without a `selector` all
-        tools are shown.
+        `pages` is the one toolset of `tools` that the run itself fills.
 
         Raises:
             ModelError: one of its kinds; `state` holds what was said so far.
         """
         self._tools, self._pages = tools, pages
-        self._selector = selector or self._selector
+        self._finds = Finds(self.state.conversation.asked, tools.learn)
         self._calls = CallRunner(tools, pages, self._emit, self._caller)
         window, folding = self._spec.window, self.state.folding
         self._fitting = Fitting(window, folding, pages, self._ask_aside, self._emit)
@@ -291,7 +288,7 @@ class AgentRun:
     async def _select(self) -> Selection:
         """What the next request shows."""
         before = self._selection
-        selection = self._selector.select(self._available.definitions, self.state.found)
+        selection = self._tools.selector.select(self._available.definitions, self.state.found)
         self._selection = selection
         if selection.shown != before.shown or selection.is_whole != before.is_whole:
             await self._emit(ToolsSelected(self.state.step, selection))
@@ -395,6 +392,7 @@ class AgentRun:
         else:
             answers = await self._calls.answer_all(state.pending, self._available, thought)
         self.state = self._answered(answers)
+        self._finds.learn(answers, self._available)
         for answer in answers:
             await self._emit(answer.event)
 
@@ -410,21 +408,13 @@ class AgentRun:
         state = self.state
         texts = self._pages.together([(x.call.id, x.text) for x in answers])
         answered = [(x.call, text, x.event.result) for x, text in zip(answers, texts, strict=True)]
-        return state.finding(self._found_by(answers)).answered(
+        found = self._finds.of(answers, self._available)
+        return state.finding(found).answered(
             call_message(state.thought, state.pending, in_text=self._in_text, added=state.added),
             *result_messages(answered, in_text=self._in_text),
             failed=all(x.is_error for x in answers),
             kept=self._pages.texts,
         )
-
-    def _found_by(self, answers: Iterable[Answered]) -> Iterator[ToolKey]:
-        """The tools that these calls used, or found."""
-        for answer in answers:
-            called = self._available.find(answer.call.name)
-            is_search = called is not None and is_meta_tool(called.tool.key)
-            names = names_in(answer.event.result.structured) if is_search else [answer.call.name]
-            found = (self._available.find(x) for x in names)
-            yield from (x.tool.key for x in found if x and x.tool.key.kind != META.name)
 
     async def _conclude(self, reply: ModelReply, *, is_last: bool, is_limited: bool) -> RunFinished:
         self._say(reply)

@@ -15,12 +15,17 @@ from ..core.names import ShownNames, did_you_mean
 from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
 from ..search.meta_tools import is_meta_tool
+from ..search.selector import Selector, ShowEverything
 
 # Of all names, where a model asked for one that is like none of them.
 _MOST_NAMES = 30
 
 Names: TypeAlias = tuple[tuple[ToolKey, str], ...]
 """The shown names of a run, in the order in which their tools were first shown."""
+
+
+Learn: TypeAlias = Callable[[ToolKey, Sequence[str]], None]
+"""Remembers, for later searches, what was asked for when a tool was used. Returns at once."""
 
 
 class Toolset(ABC):
@@ -252,7 +257,8 @@ class AgentTools:
     """What the loop is handed: all tools of one agent, with names and definitions that stay.
 
     New tools come last, so that the start of a request to the model stays the same from step to
-    step. `names` are those of a run that goes on.
+    step. `names` are those of a run that goes on. `selector` decides what of them a request shows;
+    `learn` is given a tool that was used with success, and the words that led to it.
     """
 
     def __init__(
@@ -261,7 +267,12 @@ class AgentTools:
         definitions: Definitions,
         wrap: Callable[[RenamedToolset], Toolset],
         names: Names = (),
+        *,
+        selector: Selector | None = None,
+        learn: Learn | None = None,
     ) -> None:
+        self.selector: Selector = selector or ShowEverything()
+        self.learn = learn or _unlearned
         self._renamed = RenamedToolset(combined, names)
         self._toolset = wrap(self._renamed)
         self._definitions = definitions
@@ -297,6 +308,10 @@ class AgentTools:
     def why_not(self, name: str) -> str:
         """Why there is no tool of this name now, for the model."""
         return self._toolset.why_not(name) or self._available.unknown(name)
+
+
+def _unlearned(_: ToolKey, __: Sequence[str]) -> None:
+    """Where nothing is to be remembered."""
 
 
 class _Filtered:

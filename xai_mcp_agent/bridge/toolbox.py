@@ -255,6 +255,7 @@ def agent_tools(
     state: RunState | None = None,
     kept: Mapping[str, str] | None = None,
     preferences: Preferences | None = None,
+    budget_tokens: int | None = None,
 ) -> tuple[AgentTools, ResultPages]:
     """The tools of an agent, and the pages that its run fills; `state`: of a run that goes on.
 
@@ -263,7 +264,7 @@ def agent_tools(
     What people switched off is left out, or may have, as long as nobody had `engine.decisions` read
     for its sources; what the engine's caller or the settings pin is shown as
     it was accepted. What the `preferences` or the settings block is left out. Every call goes
-    through the call pipeline.
+    through the call pipeline. A request shows what fits `budget_tokens`, or the settings' budget.
     """
     decisions, preferred = engine.decisions, engine.preferences.joined(preferences or Preferences())
 
@@ -289,14 +290,8 @@ def agent_tools(
         as_accepted = PinnedToolset(enabled, is_pinned, decisions.as_accepted, version)
         return CheckedToolset(RecordedToolset(as_accepted, engine), engine, tell)
 
-    tools = AgentTools(combined, engine.definitions, wrap, state.names if state else ())
-    return tools, pages
-
-
-def selector_for(
-    engine: Engine, preferences: Preferences | None = None, budget_tokens: int | None = None
-) -> BudgetSelector:
-    """What shows the tools of one run, within this budget or that of the settings."""
-    preferred = engine.preferences.joined(preferences or Preferences())
     budget = budget_tokens or engine.settings.search.budget_tokens
-    return BudgetSelector(budget, preferred.is_pinned)
+    selector = BudgetSelector(budget, preferred.is_pinned)
+    names = state.names if state else ()
+    tools = AgentTools(combined, engine.definitions, wrap, names, selector=selector)
+    return tools, pages

@@ -20,7 +20,7 @@ from ..agent.models.base import Model, Usage
 from ..agent.results import ResultPages
 from ..agent.toolsets import AgentTools
 from ..bridge.engine import Engine
-from ..bridge.toolbox import GRACE_SECONDS, Failure, SourceToolset, agent_tools, selector_for
+from ..bridge.toolbox import GRACE_SECONDS, Failure, SourceToolset, agent_tools
 from ..console.console import Console
 from ..console.text import short_arguments
 from ..core.invocation import Caller
@@ -295,8 +295,7 @@ async def _go(
 ) -> RunFinished:
     try:
         tools, pages, left_out = await _usable_tools(workflow, agent, engine, GRACE_SECONDS)
-        selector = selector_for(engine, budget_tokens=agent.get("tool_token_budget"))
-        return await run.go(tools, pages, left_out, selector)
+        return await run.go(tools, pages, left_out)
     finally:
         await model.aclose()
 
