@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from sqlalchemy import Connection, inspect, text
 
 from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.store import Store, open_store
-from xai_mcp_agent.history.tables import Step, bring_up_to_date, is_up_to_date, version_of
+from xai_mcp_agent.history.store import Store, open_store, open_to_read
+from xai_mcp_agent.history.tables import (
+    NEWEST,
+    STEPS,
+    Step,
+    bring_up_to_date,
+    is_up_to_date,
+    metadata,
+    vectors,
+    version_of,
+)
+from xai_mcp_agent.history.vectors import read_vectors, write_vectors
 
 _SECONDS = 30.0
 
@@ -26,7 +37,7 @@ def fail(_: Connection) -> None:
     raise LookupError("a mistake in a step")
 
 
-STEPS: tuple[Step, ...] = (add_column, fill_column)
+LATER: tuple[Step, ...] = (*STEPS, add_column, fill_column)
 
 
 def colours(store: Store) -> list[str]:
@@ -41,27 +52,55 @@ def version(store: Store) -> int:
 
 def test_the_steps_that_a_store_lacks_are_taken_in_their_order(place: Place) -> None:
     store = open_store(place)
-    for steps in (STEPS[:1], STEPS, STEPS):
+    for steps in (LATER[:-1], LATER, LATER):
         with store.writing() as connection:
             bring_up_to_date(connection, steps)
-    assert (version(store), colours(store)) == (3, ["green"])
+    assert (version(store), colours(store)) == (NEWEST + 2, ["green"])
     with store.reading() as connection:
-        assert is_up_to_date(connection, STEPS)
+        assert is_up_to_date(connection, LATER)
+    store.close()
+
+
+def make_as_at_first(place: Place) -> None:
+    """A store of version 1, which had no vectors."""
+    store = open_store(place)
+    with store.writing() as connection:
+        vectors.drop(connection)
+        connection.execute(text("UPDATE xai_mcp_facts SET value = '1' WHERE name = 'version'"))
+    store.close()
+
+
+@pytest.mark.parametrize("opened", [open_store, open_to_read])
+def test_a_store_of_the_first_version_gets_what_a_new_one_has(
+    lasting_place: Place, opened: Callable[[Place], Store]
+) -> None:
+    make_as_at_first(lasting_place)
+    store = opened(lasting_place)
+    assert version(store) == NEWEST
+    with store.reading() as connection:
+        inspected = inspect(connection)
+        for table in metadata.sorted_tables:
+            columns = {x["name"] for x in inspected.get_columns(table.name)}
+            assert columns == {x.name for x in table.columns}
+            indexes = {x["name"] for x in inspected.get_indexes(table.name)}
+            assert {x.name for x in table.indexes} <= indexes
+    write_vectors(store, "m", {"x": [1.0]})
+    assert list(read_vectors(store, "m", ["x"])["x"]) == [1.0]
     store.close()
 
 
 def test_a_step_that_fails_leaves_the_store_as_it_was(place: Place) -> None:
     store = open_store(place)
     with pytest.raises(LookupError), store.writing() as connection:
-        bring_up_to_date(connection, (*STEPS, fail))
-    assert version(store) == 1
+        bring_up_to_date(connection, (*LATER, fail))
+    assert version(store) == NEWEST
     with store.reading() as connection:
         columns = inspect(connection).get_columns("xai_mcp_projects")
     assert "colour" not in {x["name"] for x in columns}
     store.close()
     again = open_store(place)
     with again.writing() as connection:
-        bring_up_to_date(connection, STEPS)
+        bring_up_to_date(connection, LATER)
     assert colours(again) == ["green"]
     again.close()
 
@@ -79,7 +118,7 @@ def test_of_several_that_open_an_older_store_at_once_one_takes_the_steps(
         store = open_store(lasting_place)
         ready.wait(_SECONDS)
         with store.writing() as connection:
-            bring_up_to_date(connection, (*STEPS, count))
+            bring_up_to_date(connection, (*LATER, count))
         assert colours(store) == ["green"]
         store.close()
 

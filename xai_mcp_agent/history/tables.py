@@ -204,6 +204,17 @@ snapshots = Table(
 )
 """What the log came to at some positions, so that views of the past need not begin at the first."""
 
+vectors = Table(
+    "xai_mcp_vectors",
+    metadata,
+    Column("model", _Digest, primary_key=True),
+    Column("content", _Digest, primary_key=True),
+    Column("vector", LargeBinary, nullable=False),
+    Column("used", Moment, nullable=False),
+    Index("vectors_by_use", "used"),
+)
+"""What models made of texts, of all projects; neither texts nor names of models are in it."""
+
 
 def loaded(text: str) -> Any:
     """The JSON value that was written so.
@@ -219,7 +230,22 @@ def loaded(text: str) -> Any:
 
 Step = Callable[[Connection], None]
 
-STEPS: tuple[Step, ...] = ()
+
+def _add_vectors(connection: Connection) -> None:
+    """The table of vectors as it was at first, however it looks in the newest version."""
+    added = Table(
+        "xai_mcp_vectors",
+        MetaData(),
+        Column("model", String(32), primary_key=True),
+        Column("content", String(32), primary_key=True),
+        Column("vector", LargeBinary, nullable=False),
+        Column("used", BigInteger, nullable=False),
+        Index("vectors_by_use", "used"),
+    )
+    added.create(connection)
+
+
+STEPS: tuple[Step, ...] = (_add_vectors,)
 """What leads from version 1 to 2, from 2 to 3, and so on. A step is never changed or removed."""
 
 VERSION, NEWEST = "version", len(STEPS) + 1

@@ -13,7 +13,7 @@ import math
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence, Set
 from functools import cache
 from itertools import chain, pairwise
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -126,19 +126,26 @@ class LexicalIndex(Generic[K]):
         limit: int,
         parts: Sequence[Mapping[str, float]] = (),
         part_weight: float = 0.5,
+        *,
         added: Mapping[K, Mapping[str, float]] | None = None,
+        among: Collection[K] | None = None,
+        also: Collection[K] = (),
     ) -> list[tuple[K, float]]:
         """The documents that have most of these weighted terms, best first; equals by their keys.
 
         To the score of all terms comes, so much weighed, the best one of the `parts` of them. What
-        is `added` to documents counts in this search as if they had been put with it.
+        is `added` to documents counts in this search as if they had been put with it. Only those
+        `among`, if given, come into question. Those of `also` that have any of the terms come
+        behind the best.
         """
         gains = self._gains({*wanted, *chain.from_iterable(parts)}, added or {})
         scores = self._scores(wanted, gains)
         if parts:
             of_parts = [self._scores(x, gains) for x in parts]
             scores = _with_best(scores, of_parts, part_weight)
-        return self._best(scores, limit)
+        if among is not None:
+            scores = only(scores, self._numbers_of(among))
+        return self._best(scores, limit, also)
 
     def _new_number(self, key: K) -> int:
         if self._free:
@@ -178,7 +185,7 @@ class LexicalIndex(Generic[K]):
         self, wanted: Mapping[str, float], gains: Mapping[str, tuple[_Postings, int]]
     ) -> Any:
         """By number: a list of floats, or numpy's, with the same values, where that is faster."""
-        numpy = _numpy() if len(self) >= _LEAST_FOR_NUMPY else None
+        numpy = numpy_if_there() if len(self) >= _LEAST_FOR_NUMPY else None
         scores: Any = numpy.zeros(len(self._keys)) if numpy else [0.0] * len(self._keys)
         for term, weight in wanted.items():
             gained, new = gains.get(term, (_NOWHERE, 0))
@@ -193,10 +200,14 @@ class LexicalIndex(Generic[K]):
                         scores[number] += factor * impact
         return scores
 
-    def _best(self, scores: Any, limit: int) -> list[tuple[K, float]]:
-        found = [(self._keys[n], float(scores[n])) for n in _highest(scores, limit)]
+    def _numbers_of(self, keys: Iterable[K]) -> list[int]:
+        return [self._numbers[x] for x in keys if x in self._numbers]
+
+    def _best(self, scores: Any, limit: int, also: Collection[K]) -> list[tuple[K, float]]:
+        numbers = {*highest(scores, limit), *(n for n in self._numbers_of(also) if scores[n] > 0)}
+        found = [(self._keys[n], float(scores[n])) for n in numbers]
         ordered = sorted(cast(list[Any], found), key=lambda x: (-x[1], x[0]))
-        return ordered[:limit]
+        return ordered[:limit] + [x for x in ordered[limit:] if x[0] in also]
 
 
 def _impact(weight: float) -> float:
@@ -214,23 +225,38 @@ def _with_best(scores: Any, parts: Sequence[Any], weight: float) -> Any:
     if isinstance(scores, list):
         of_parts = zip(*parts, strict=True)
         return [x + weight * max(y) for x, y in zip(cast(Any, scores), of_parts, strict=True)]
-    return scores + weight * _numpy().maximum.reduce(parts)
+    return scores + weight * numpy_if_there().maximum.reduce(parts)
 
 
-def _highest(scores: Any, limit: int) -> Iterable[int]:
-    """The numbers of the highest scores above 0: so many, and those that equal the last of them."""
+def only(scores: Any, numbers: Sequence[int]) -> Any:
+    """The scores of these numbers; all others are 0."""
+    if isinstance(scores, list):
+        kept: Any = [0.0] * len(cast(list[float], scores))
+        for number in numbers:
+            kept[number] = scores[number]
+        return kept
+    kept = numpy_if_there().zeros_like(scores)
+    kept[numbers] = scores[numbers]
+    return kept
+
+
+def highest(scores: Any, limit: int) -> Sequence[int]:
+    """The numbers of the highest scores above 0: so many, and those that equal the last of them.
+
+    They are in a list or in one of numpy's arrays.
+    """
     if isinstance(scores, list):
         listed = cast(list[float], scores)
         least = min(heapq.nlargest(limit, listed), default=0.0)
         return [n for n, score in enumerate(listed) if score >= least and score > 0]
-    numpy = _numpy()
+    numpy = numpy_if_there()
     least = numpy.partition(scores, -limit)[-limit] if limit < len(scores) else 0.0
     return numpy.flatnonzero((scores >= least) & (scores > 0)).tolist()
 
 
 @cache
-def _numpy() -> Any:
-    """None where it is not installed."""
+def numpy_if_there() -> Any:
+    """numpy; None where it is not installed."""
     try:
         return importlib.import_module("numpy")
     except ImportError:

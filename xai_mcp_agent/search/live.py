@@ -64,8 +64,7 @@ class ToolSearch:
     def _search(self, query: str, tools: Mapping[ToolKey, Tool], limit: int) -> list[Hit[Tool]]:
         # Drawn tools are in no catalog, and pinned ones are not shown as they are listed.
         self._put(tools.values())
-        hits = self._index.search(query, len(self._index))
-        return [x for x in hits if x.tool.key in tools][:limit]
+        return self._index.search(query, limit, among=tools.keys())
 
     def _put(self, tools: Iterable[Tool]) -> None:
         for tool in tools:

@@ -75,6 +75,11 @@ def terms(text: str) -> list[str]:
     return list(_terms(text))
 
 
+def spaced(identifier: str) -> str:
+    """The words of an identifier with spaces between them, as people write."""
+    return " ".join(x[0] for x in _PIECE.finditer(_CASE.sub(" ", identifier)))
+
+
 def spelled_terms(text: str) -> dict[str, float]:
     """The words of a text with their weights, and at little weight their parts.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from ..core.schemas import properties
 from ..core.tools import JsonObject, Tool
+from .embeddings import NEAR, Closeness, DenseIndex, Embed, Embedder
 from .index import LexicalIndex
-from .terms import clauses, terms, weighted
+from .terms import clauses, spaced, terms, weighted
 
 T = TypeVar("T", Tool, JsonObject)
 
@@ -21,6 +22,11 @@ _MOST_CLAUSES = 12
 _MOST_WORDS, _MOST_LETTERS = 4, 40  # in a reason; a description may have all of a long request
 # The order is made anew, with all that counts, of so many times as many as are wanted.
 _CANDIDATES, _LEAST_CANDIDATES = 4, 32
+# The closest meaning against the best words. Half of it is as good where people use the words of
+# the descriptions; this is better where these are terse, and people ask in words of their own.
+_MEANING = 1.0
+# That a search waits for the vectors of a few tools: several times what a slow machine takes.
+_FILL_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +65,20 @@ class ToolIndex(Generic[T]):
 
     They are catalog tools, or dicts with `id`, `server`, `name`, `description`, `input_schema` and
     perhaps `title`, `output_schema` and `server_description`.
+
+    With `embed`, which takes a list of texts and gives a vector for each, they are found by what
+    they mean, too. It is called by the first search, so that an index is made at once and cannot
+    fail, and then for each new text once. While it fails, words alone count. A `DenseIndex` is
+    filled by its owner, perhaps in a thread of its own, and searches do not wait for that.
     """
 
-    def __init__(self, tools: Iterable[T] = ()) -> None:
+    def __init__(
+        self, tools: Iterable[T] = (), embed: Embed | DenseIndex[Any] | None = None
+    ) -> None:
         self._tools: dict[Hashable, T] = {}
         self._index = LexicalIndex[Any]()
+        self._fills = embed is not None and not isinstance(embed, DenseIndex)
+        self._dense = _dense_index(cast(Any, embed))
         for tool in tools:
             self.update(tool)
 
@@ -80,33 +95,44 @@ class ToolIndex(Generic[T]):
         key = key_of(tool)
         self._tools[key] = tool
         self._index.put(key, weights)
+        if self._dense:
+            self._dense.put(key, _text_to_embed(tool))
 
     def remove(self, key: Hashable) -> None:
         """Forget a tool by its key (a dict's is its `id`), if it is there."""
         if self._tools.pop(key, None) is not None:
             self._index.remove(key)
+            if self._dense:
+                self._dense.remove(key)
 
     def search(
         self,
         query: str,
         limit: int = 10,
         *,
+        among: Collection[Hashable] | None = None,
         remembered: Mapping[Any, Mapping[str, float]] | None = None,
     ) -> list[Hit[T]]:
-        """The tools that fit best, best first, equals by their keys; none where no word fits.
+        """The tools that fit best, best first, equals by their keys; only of those `among`.
 
-        `remembered` are terms, and how much each counts, of what was asked for when tools were
+        None where neither a word fits nor the meaning. `remembered` are terms, and how much each counts, of what was asked for when tools were
         used, by their keys: one more text of those tools, and a weak one; see `search.usage`.
         """
-        wanted = self._wanted(query)
-        parts = [self._wanted(x) for x in clauses(query)[:_MOST_CLAUSES]]
+        parts = clauses(query)[:_MOST_CLAUSES]
+        parts = parts if len(parts) > 1 else []
+        meant = self._meant(query, parts)
+        near = self._dense.nearest(meant, _LEAST_CANDIDATES, among) if self._dense else ()
+        wanted, wanted_by_parts = self._wanted(query), [self._wanted(x) for x in parts]
         most = max(_CANDIDATES * limit, _LEAST_CANDIDATES)
-        found = self._index.search(wanted, most, parts if len(parts) > 1 else (), added=remembered)
-        scored = [(key, score * self._coverage(self._tools[key], wanted)) for key, score in found]
-        scored = sorted(scored, key=lambda x: (-x[1], x[0]))[: max(limit, 0)]
+        found = self._index.search(
+            wanted, most, wanted_by_parts, added=remembered, among=among, also=near
+        )
+        by_words = {x: score * self._coverage(self._tools[x], wanted) for x, score in found}
+        close = self._dense.closeness(meant, {*near, *by_words}) if self._dense else {}
+        scored = sorted(_joined(by_words, close).items(), key=lambda x: (-x[1], x[0]))
         return [
-            Hit(self._tools[key], score / scored[0][1], _reasons(self._tools[key], wanted))
-            for key, score in scored
+            Hit(self._tools[key], score / scored[0][1], self._reasons(key, wanted, close))
+            for key, score in scored[: max(limit, 0)]
         ]
 
     def rarity(self, word: str) -> float:
@@ -125,6 +151,19 @@ class ToolIndex(Generic[T]):
             found += rarity * max((near[x] for x in near.keys() & has), default=0.0)
         return found / said if said else 0.0
 
+    def _meant(self, query: str, parts: Sequence[str]) -> Sequence[Any]:
+        """The vectors of a query and its parts; none if there is no telling."""
+        while self._dense and self._fills and self._dense.fill(seconds=_FILL_SECONDS):
+            pass
+        return self._dense.vectors(query, parts) if self._dense else ()
+
+    def _reasons(
+        self, key: Hashable, wanted: Mapping[str, float], close: Mapping[Any, Closeness]
+    ) -> tuple[str, ...]:
+        by_words = _reasons(self._tools[key], wanted)
+        cosine = close[key].cosine if key in close else 0.0
+        return (*by_words, f"meaning is near ({cosine:.2f})") if cosine >= NEAR else by_words
+
     def _wanted(self, text: str) -> dict[str, float]:
         return self._index.wanted(list(dict.fromkeys(terms(text))))
 
@@ -133,6 +172,27 @@ class ToolIndex(Generic[T]):
         rarity = {word: self._index.rarity(word) for word in terms(_value(tool, "name"))}
         share = sum(x for word, x in rarity.items() if word in wanted)
         return 1 + _NAME_COVERAGE * share / (sum(rarity.values()) or 1.0)
+
+
+def _dense_index(embed: Embed | DenseIndex[Any] | None) -> DenseIndex[Any] | None:
+    if embed is None or isinstance(embed, DenseIndex):
+        return cast(DenseIndex[Any] | None, embed)
+    return DenseIndex[Any](Embedder(embed, "", "the function given as `embed`"))
+
+
+def _joined(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> dict[Any, float]:
+    """Words and meaning, each against the best of its kind. Better than to join the two orders."""
+    most = max(by_words.values(), default=1.0)
+    return {
+        key: by_words.get(key, 0.0) / most + (_MEANING * close[key].share if key in close else 0.0)
+        for key in {*by_words, *close}
+    }
+
+
+def _text_to_embed(tool: Tool | JsonObject) -> str:
+    """What says most of its meaning; parameters and servers in it add nothing."""
+    name = f"{spaced(_value(tool, 'name'))}."
+    return " ".join(x for x in (name, _value(tool, "title"), _value(tool, "description")) if x)
 
 
 def remembered_terms(counts: Mapping[str, float]) -> dict[str, float]:
