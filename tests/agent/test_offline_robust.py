@@ -214,7 +214,7 @@ async def cpu_seconds(repeated: str, characters: int) -> float:
 @pytest.mark.anyio
 @pytest.mark.parametrize("in_text", [False, True], ids=["native", "text"])
 async def test_a_thousand_tools_are_prepared_once_and_not_for_every_turn(in_text: bool) -> None:
-    kinds = ["invoice", "customer", "parcel", "contract", "machine", "vehicle", "building", "deed"]
+    kinds = ("invoice", "customer", "parcel", "contract", "machine", "vehicle", "house", "document")
     functions = [
         tool(f"{verb}_{kind}_{n}", f"Handles one {kind} of store {n}.", name="string")
         for n in range(25)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .candidates import candidates, chosen, opposes, value_of
@@ -31,6 +31,8 @@ _JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or)|&)?\s*(?:[a-z]{1,12}\s+)?", re.I)
 _SPREADS = frozenset({"zone", "quoted", "path", "url", "id", "date", "name", "number", "email"})
 # What people say in plain words, without a form that tells it.
 _SPOKEN = frozenset({"query", "text", "name", "expression", "id", "person", "place"})
+# What has a form of its own is not just any words.
+_FORMED = frozenset({"zone", "url", "email", "path", "datetime", "date", "time"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +68,16 @@ class Filled:
 
 def fill_arguments(
     tool: OfferedTool, part: Part, said: frozenset[str], *,
-    may_refer: bool = False, context: Sequence[Mention] = (),
+    may_refer: bool = False, context: Sequence[Mention] = (), eager: bool = False,
 ) -> Filled:  # fmt: skip
     """Find the arguments of a tool in a part of a request.
 
     `said` are the stems that chose the tool. `may_refer`: there are earlier
     results that words such as "it" can mean. `context` are values stated
-    elsewhere in the request, for what the part itself leaves open.
+    elsewhere in the request, for what the part itself leaves open. `eager`: the tool is surely the
+    right one, so that what it requires is taken from any words that may be meant for it.
     """
-    filler = _Filler(tool, part, said, tool.parameters, may_refer=may_refer)
+    filler = _Filler(tool, part, said, tool.parameters, may_refer=may_refer, eager=eager)
     filler.fill()
     filler.fill_from(context)
     return filler.filled()
@@ -89,6 +92,7 @@ class _Filler:
     said: frozenset[str]
     parameters: Sequence[Parameter]
     may_refer: bool = False
+    eager: bool = False
     found: dict[str, Any] = field(default_factory=dict[str, Any])
     sources: dict[str, Mention] = field(default_factory=dict[str, Mention])
     used: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
@@ -100,7 +104,7 @@ class _Filler:
         for step in (
             self._take_named, self._take_choice, self._take_flag, self._take_limit,
             self._take_number, self._take_mention, self._take_list, self._take_object,
-            self._take_leftover, self._take_reference, self._take_fallback,
+            self._take_leftover, self._take_reference, self._take_fallback, self._take_any,
         ):  # fmt: skip
             for parameter in parameters:
                 if parameter.name not in self.found:
@@ -286,7 +290,8 @@ class _Filler:
             return True
         if parameter.required:
             # With several, nobody can tell which of them the words are for.
-            return sum(x.kind == "string" and x.topic in _SPOKEN for x in self._missing()) == 1
+            open_ones = [x for x in self._missing() if x.kind == "string" and x.topic in _SPOKEN]
+            return self.eager or len(open_ones) == 1
         return False
 
     def _take_reference(self, parameter: Parameter) -> None:
@@ -299,6 +304,31 @@ class _Filler:
         allowed = not parameter.has_fixed_choices or value in parameter.choices
         if parameter.required and value is not None and allowed:
             self.found[parameter.name] = value
+
+    def _take_any(self, parameter: Parameter) -> None:
+        """What is said and nothing else has used; a choice of which any word is said."""
+        if not self.eager or not parameter.required:
+            return
+        if parameter.has_fixed_choices:
+            self._take_nearest_choice(parameter)
+        elif parameter.kind == "string" and parameter.topic not in _FORMED:
+            free = self._free("quoted", "name", "id", "phrase", "number")
+            self._try(parameter, [self._without_name(parameter, x) for x in free])
+            if parameter.name not in self.found and parameter.topic in ("query", "text"):
+                self.found[parameter.name] = self.part.text.strip(" .?!")
+
+    def _without_name(self, parameter: Parameter, mention: Mention) -> Mention:
+        """`namespace default` is `default` for a namespace."""
+        first, _, rest = str(mention.value).partition(" ")
+        is_name = mention.kind == "phrase" and rest and words(first)[:1]
+        is_own = is_name and is_name[0].stem in parameter.stems
+        return replace(mention, value=rest) if is_own else mention
+
+    def _take_nearest_choice(self, parameter: Parameter) -> None:
+        said = {x.stem for x in words(self.part.text) if not is_stop(x.stem)}
+        shared = [len(said & {x.stem for x in words(str(value))}) for value in parameter.choices]
+        if any(shared):
+            self.found[parameter.name] = parameter.choices[shared.index(max(shared))]
 
     def _try(self, parameter: Parameter, mentions: Iterable[Mention]) -> None:
         """Take the first mention that gives a value of the right type."""

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....core.provider_schema import FunctionSpec
+from .finding import is_meta
 from .matching import OfferedTool, matcher_of
 from .parameters import Parameter, examples_in
+from .plan import Unmatched
 
 _MAX_LISTED = 20
 _MAX_DESCRIPTION_CHARS = 120
@@ -64,27 +66,39 @@ def introduction(functions: Sequence[FunctionSpec]) -> str:
     """Who this is and what the tools do, a line each."""
     if not functions:
         return f"{WHO} No tools are offered to me, so there is nothing I can do. {CONNECT}"
-    lines = [f"- {x.name}: {_first_sentence(x.description)}" for x in functions[:_MAX_LISTED]]
-    if len(functions) > _MAX_LISTED:
-        lines.append(f"... and {len(functions) - _MAX_LISTED} more.")
+    own = _without_search(functions)
+    lines = [f"- {x.name}: {_first_sentence(x.description)}" for x in own[:_MAX_LISTED]]
+    if len(own) > _MAX_LISTED:
+        lines.append(f"... and {len(own) - _MAX_LISTED} more.")
     listed = "\n".join(lines)
-    return f"{WHO} I can use {_count(functions)}:\n{listed}\n\n{_ask_for(functions)}\n{CONNECT}"
+    more = "" if len(own) == len(functions) else ", and search for others that a request needs"
+    return f"{WHO} I can use {_count(own)}{more}:\n{listed}\n\n{_ask_for(own)}{CONNECT}"
 
 
-def nothing_fits(functions: Sequence[FunctionSpec], *, has_images: bool = False) -> str:
+def nothing_fits(
+    functions: Sequence[FunctionSpec], unmatched: Sequence[Unmatched], *, has_images: bool = False
+) -> str:
     """No tool fits the whole request."""
     seen = " I cannot see images." if has_images else ""
     if not functions:
         return f"{WHO}{seen} No tools are offered to me, so I cannot answer this. {CONNECT}"
+    own = _without_search(functions)
+    searched = "".join(f"{no_tool_for(x)}\n" for x in unmatched if x.search)
     return (
-        f"{WHO}{seen} I matched your words against {_count(functions)} and found none that fits.\n"
-        f"{_ask_for(functions)}\n{CONNECT}"
+        f"{WHO}{seen} I matched your words against {_count(own)} and found none that fits.\n"
+        f"{searched}{_ask_for(own)}{CONNECT}"
     )
 
 
-def no_tool_for(part: str) -> str:
-    """A part of a request that no tool fits, beside others that had one."""
-    return f"I found no tool for: {shown(part)}"
+def no_tool_for(unmatched: Unmatched) -> str:
+    """A part of a request that no tool fits, and what was searched for."""
+    text, search = f"I found no tool for: {shown(unmatched.part.text)}", unmatched.search
+    if search is None:
+        return text
+    if search.error:
+        return f"{text} The search for one failed: {search.error}"
+    names = ", ".join(search.names)
+    return f"{text} I searched, and {f'none of {names} fits' if names else 'nothing was found'}."
 
 
 def left_out(count: int) -> str:
@@ -119,10 +133,16 @@ def example_request(tool: OfferedTool) -> str:
 
 
 def _ask_for(functions: Sequence[FunctionSpec]) -> str:
+    if not functions:
+        return ""
     tools = matcher_of(functions).tools
     chosen = [x for x in tools if _is_simple(x)] or tools
     examples = [f'"{example_request(x)}"' for x in chosen[:_MAX_EXAMPLES]]
-    return f"Ask for something like: {' or '.join(examples)}."
+    return f"Ask for something like: {' or '.join(examples)}.\n"
+
+
+def _without_search(functions: Sequence[FunctionSpec]) -> list[FunctionSpec]:
+    return [x for x in functions if not is_meta(x.name)]
 
 
 def _is_simple(tool: OfferedTool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import cast
@@ -19,6 +19,7 @@ from .words import is_action, is_generic, is_stop, name_words, plain_name, relat
 
 # A request begins with what is to be done, and so do most descriptions.
 _SAME_VERB = 1.2
+_NEXT_PLACE = 0.8  # how much less the second says than the first, where a search ranked them
 _MOST_RANKED = 24  # the needed one is hardly ever further down
 # A selection of tools grows during a run; of some runs at once the last few are kept.
 _KEPT_MATCHERS = 16
@@ -121,13 +122,13 @@ class OfferedTool:
 class Match:
     """A tool and how well words fit it: about 1 for the best, infinite for one that was named.
 
-    `said` are the stems that spoke for it, `share` is how much of what says something they are.
+    `said` are the stems that spoke for it, `unsaid` those that say something and did not.
     """
 
     tool: OfferedTool
     score: float
-    said: frozenset[str] = field(default_factory=frozenset[str])
-    share: float = 1.0
+    said: frozenset[str]
+    unsaid: frozenset[str] = field(default_factory=frozenset[str])
     fits: bool = True
 
 
@@ -149,9 +150,7 @@ class ToolMatcher:
     def __init__(self, functions: Sequence[FunctionSpec]) -> None:
         sources = _source_words([x.name for x in functions])
         self.tools = [_offered(x, sources) for x in functions]
-        self._by_name = {
-            x.spec.name: x for x in self.tools if "_" in x.spec.name or "-" in x.spec.name
-        }
+        self._by_name = {x.spec.name: x for x in self.tools}
         self._searching = [x for x in self.tools if x.name_stems & _SEARCHING]
         self._index: ToolIndex[JsonObject] = ToolIndex(
             _entry(number, tool) for number, tool in enumerate(self.tools)
@@ -170,11 +169,24 @@ class ToolMatcher:
         if not any(x.fits for x in ranked):
             # Names of other things mislead, where the thing itself is found.
             ranked = self._ranked([asking, *hints, *_others(wanted.telling)], wanted)
-        named = [self._by_name[x] for x in _IDENTIFIER.findall(text) if x in self._by_name]
+        said = (x for x in _IDENTIFIER.findall(text) if "_" in x or "-" in x)
+        named = [self._by_name[x] for x in said if x in self._by_name]
         return [
             *(Match(tool, math.inf, tool.name_stems) for tool in dict.fromkeys(named)),
             *(x for x in ranked if x.tool not in named),
         ]
+
+    def among(
+        self, names: Iterable[str], text: str, hints: Mapping[str, float] | None = None
+    ) -> list[Match]:
+        """Those of these tools that may be called, as they were ranked by the search that found
+        them: one word that speaks for a tool is enough.
+        """
+        wanted = _wanted(text, _asking(text), hints or {})
+        tools = [self._by_name[x] for x in names if x in self._by_name]
+        matches = [self._match(tool, _NEXT_PLACE**n, wanted) for n, tool in enumerate(tools)]
+        meant = (x for x in matches if _may_be_meant(x.tool, x.said, wanted))
+        return [replace(x, fits=True) for x in meant if x.said & {*wanted.telling}]
 
     def _ranked(self, searched: Sequence[str], wanted: _Wanted) -> list[Match]:
         found = self._index.search(" ".join(searched), _MOST_RANKED)
@@ -189,7 +201,8 @@ class ToolMatcher:
         is_the_search = wanted.first & _SEARCHING and self._searching == [tool]
         fits = _fits(tool, telling, share) or bool(is_the_search and tool.takes_any_words)
         score *= _SAME_VERB if wanted.first & tool.verbs else 1.0
-        return Match(tool, score, speaking, share, fits and _may_be_meant(tool, speaking, wanted))
+        fits = fits and _may_be_meant(tool, speaking, wanted)
+        return Match(tool, score, speaking, frozenset(wanted.telling) - speaking, fits)
 
 
 def matcher_of(functions: Sequence[FunctionSpec]) -> ToolMatcher:

@@ -254,7 +254,7 @@ def _names(text: str) -> Iterator[Mention]:
         start, end = _without_verb(text, found.start(), found.end())
         name = re.sub(r"['\u2019]s?$", "", text[start:end])
         owns = "of" if len(name) < end - start else ""  # "Ada's loans" are loans of Ada.
-        if name and name != "I" and not (name.islower() or is_stop(stem(name))):
+        if name and name.split("'")[0] != "I" and not (name.islower() or is_stop(stem(name))):
             yield Mention("name", name, start, start + len(name), owns)
 
 

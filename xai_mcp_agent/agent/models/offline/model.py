@@ -21,7 +21,8 @@ from ..base import ModelReply, ModelRequest, OnAgain, OnText
 from . import guide
 from .answer import answer_for
 from .conversation import Reading, read_request
-from .plan import Plan, make_plan
+from .finding import finder_of, is_meta
+from .plan import Before, Plan, make_plan
 from .progress import NextCall, StepState, progress
 
 _WORDS_PER_PIECE = 4
@@ -71,12 +72,18 @@ def _reply(reading: Reading, today: date) -> ModelReply:
     talk = guide.small_talk(reading.asked, reading.functions)
     if talk is not None and not reading.outcomes:
         return _answer(talk, reading)
-    last_tool = reading.earlier[-1].name if reading.earlier else ""
-    plan = make_plan(
-        reading.asked, reading.functions, today,
-        last_tool=last_tool, has_earlier=any(not x.is_error for x in reading.earlier),
-    )  # fmt: skip
-    states = progress(plan, reading.outcomes, reading.earlier)
+    offered = [x for x in reading.functions if not is_meta(x.name)]
+    finder = finder_of(reading.functions, reading.earlier, reading.outcomes)
+    outcomes, earlier = (
+        [x for x in found if not is_meta(x.name)] for found in (reading.outcomes, reading.earlier)
+    )
+    before = Before(
+        called=frozenset(x.name for x in outcomes),
+        last_tool=earlier[-1].name if earlier else "",
+        has_results=any(not x.is_error for x in earlier),
+    )
+    plan = make_plan(reading.asked, offered, today, before, finder)
+    states = progress(plan, outcomes, earlier)
     calls = [call for state in states for call in state.pending]
     # Each step is called at most twice, the second time mended; more would be a circle.
     if calls and reading.may_call and len(reading.outcomes) < _most_calls(plan):
@@ -119,9 +126,9 @@ def _new_ids(reading: Reading) -> Iterator[str]:
 def _conclusion(plan: Plan, states: Sequence[StepState], reading: Reading) -> str:
     """The answer from what there is."""
     if not plan.steps:
-        return guide.nothing_fits(reading.functions, has_images=reading.has_images)
+        return guide.nothing_fits(reading.functions, plan.unmatched, has_images=reading.has_images)
     texts = [answer_for(states)]
-    texts += [guide.no_tool_for(x.text) for x in plan.unmatched]
+    texts += [guide.no_tool_for(x) for x in plan.unmatched]
     if reading.is_cut:
         texts.append(guide.only_read(len(reading.asked)))
     if plan.left_out:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from .mentions import Mention, within
@@ -25,10 +25,18 @@ _ORDER = re.compile(r"[a-z]+ (?:me|us|a|an|the|my|our|this|that|it|some)\b", re.
 _LIST_NUMBER = re.compile(r"\s*\d{1,2}[.)]\s*")
 _ABBREVIATION = re.compile(r"(?:\b(?:Dr|Mr|Mrs|Ms|St|Prof|No|vs|etc|e\.g|i\.e)|\b[A-Z])\.$")
 _LEAD = re.compile(
-    r"^\s*(?:(?:\d{1,2}[.)]|[-*\u2022])\s+)?(?:(?:please|also|first|second|third|next|now|ok|okay|so|well|and|"
-    r"hi|hello|hey|kindly|then|can you|could you|would you|will you|i want to|i would like to|"
-    r"i'd like to|i need to|i want you to|help me|let's|just)\b[,:!]?(?:\s+|$))*",
+    r"^\s*(?:(?:\d{1,2}[.)]|[-*\u2022])\s+)?"
+    r"(?:(?:please|also|first|second|third|next|now|ok|okay|so|well|and|hi|hello|hey|kindly|then|"
+    r"can you|could you|would you|will you|i want to|i would like to|i'd like to|i need to|"
+    r"i want you to|i(?:'m| am) (?:looking for|trying to)|help me|let's|just)\b[,:!]?(?:\s+|$))*",
     re.IGNORECASE,
+)
+_WISH = re.compile(
+    r"\bI(?:(?:'d| would) (?:like|love)|(?:'m| am)? (?:want|need|wish|looking|trying|planning))\b",
+    re.IGNORECASE,
+)
+_STATING = re.compile(
+    r"\b(?:is|are|was|were|has|have|should|must|will|I|I'm|my|it|it's|that)\b", re.IGNORECASE
 )
 # Values that no boundary may cut.
 _SOLID = {"quoted", "url", "email", "path", "date", "time", "datetime", "number", "expression"}
@@ -36,18 +44,40 @@ _SOLID = {"quoted", "url", "email", "path", "date", "time", "datetime", "number"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A stretch of a request and the values it states, which keep their places in the request."""
+    """A stretch of a request and the values it states, which keep their places in the request.
+
+    Up to `asks_to` it says what is wanted; what follows only states more about it.
+    """
 
     text: str
     start: int
     end: int
     mentions: tuple[Mention, ...]
+    is_wish: bool = False
+    asks_to: int | None = None
 
     @property
     def asks(self) -> bool:
-        """Whether it is a request or a question by its form."""
-        is_order = _ORDER.match(self.text) and not is_stop(words(self.text)[0].stem)
-        return bool(is_order) or self.text.endswith("?") or begins_request(self.text)
+        """Whether it is a request, a question or a wish by its form."""
+        text = self.text if self.asks_to is None else self.text[: self.asks_to - self.start]
+        is_order = _ORDER.match(text) and not is_stop(words(text)[0].stem)
+        return self.is_wish or bool(is_order) or text.endswith("?") or begins_request(text)
+
+    @property
+    def states(self) -> bool:
+        """Whether it only says how something is: `The host is example.org.`"""
+        return not self.asks and bool(_STATING.search(self.text))
+
+    def with_statement(self, following: Part) -> Part:
+        """The two as one, of which only this one says what is wanted."""
+        between = " " * (following.start - self.end)
+        return replace(
+            self,
+            text=self.text + between + following.text,
+            end=following.end,
+            mentions=self.mentions + following.mentions,
+            asks_to=self.asks_to or self.end,
+        )
 
     def matching_text(self) -> str:
         """Its words without the values, which say nothing about which tool is meant."""
@@ -56,7 +86,7 @@ class Part:
             if mention.kind in (*_SOLID, "zone", "id"):
                 start, end = mention.start - self.start, mention.end - self.start
                 text = text[:start] + " " * (end - start) + text[end:]
-        return text
+        return text if self.asks_to is None else text[: self.asks_to - self.start]
 
 
 def split_parts(
@@ -81,7 +111,8 @@ def part_of(text: str, mentions: Sequence[Mention], start: int, end: int) -> Par
     wanted = text[start:end].rstrip()
     if not wanted.strip(" .,;:!?"):
         return None
-    return Part(wanted, start, start + len(wanted), tuple(within(mentions, start, end)))
+    is_wish = bool(_WISH.search(lead[0] if lead else "") or _WISH.match(wanted))
+    return Part(wanted, start, start + len(wanted), tuple(within(mentions, start, end)), is_wish)
 
 
 def begins_request(text: str, verbs: frozenset[str] = frozenset()) -> bool:

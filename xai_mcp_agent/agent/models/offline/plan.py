@@ -10,12 +10,13 @@ from datetime import date
 from ....core.provider_schema import FunctionSpec
 from .arguments import Filled, fill_arguments
 from .candidates import path_suits
+from .finding import Finder, Search, is_meta, query_of
 from .hints import changes_unit, hints_in
 from .lookup import lookup, recall
 from .matching import Match, OfferedTool, matcher_of
 from .mentions import Mention, find_mentions
 from .parts import Part, begins_request, part_of, split_parts
-from .words import is_stop, name_words, words
+from .words import is_generic, is_stop, name_words, words
 
 _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
 # A tool this near to the best may be meant when its arguments fit better; one that takes all its
@@ -45,6 +46,8 @@ _STATED = {
     "quoted",
     "id",
 }
+# A tool that is shown is not used at once when half of what is said does not speak for it.
+_MOST_DOUBT = 0.5
 _IN_ORDER = re.compile(r"\b(?:then|after that|afterwards|finally|lastly|next)\b", re.I)
 
 
@@ -52,7 +55,8 @@ _IN_ORDER = re.compile(r"\b(?:then|after that|afterwards|finally|lastly|next)\b"
 class Step:
     """One tool for one part of the request. `waits`: not before the steps ahead of it are done.
 
-    `looked_up` is the name of the thing that the step ahead of it searches for.
+    `looked_up` is the name of the thing that the step ahead of it searches for. `doubt` is how much
+    of what the part says neither speaks for the tool nor is a value for it.
     """
 
     part: Part
@@ -60,47 +64,71 @@ class Step:
     filled: Filled
     waits: bool = False
     looked_up: str = ""
+    doubt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """A part that asks for something no tool fits, and the search for one, if there was any."""
+
+    part: Part
+    search: Search | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do for a request. `unmatched` are the parts that ask for something no tool fits."""
+    """What to do for a request."""
 
     steps: tuple[Step, ...] = ()
-    unmatched: tuple[Part, ...] = ()
+    unmatched: tuple[Unmatched, ...] = ()
     left_out: int = field(default=0)
+
+
+@dataclass(frozen=True)
+class Before:
+    """What a plan goes on from.
+
+    The tools `called` since the request; the `last_tool` before it, for "and in Paris?";
+    `has_results`: there are results of earlier requests that "it" can mean.
+    """
+
+    called: frozenset[str] = frozenset()
+    last_tool: str = ""
+    has_results: bool = False
 
 
 def make_plan(
     asked: str,
     functions: Sequence[FunctionSpec],
     today: date,
-    *,
-    last_tool: str = "",
-    has_earlier: bool = False,
+    before: Before,
+    finder: Finder,
 ) -> Plan:
-    """Plan a request. `last_tool` was called before it, for "and in Paris?"; `has_earlier`: there
-    are results of earlier requests that "it" can mean.
-    """
-    return _Planner(asked, functions, today, has_earlier).plan(last_tool)
+    """Plan a request. Where the functions do not fit well, a step searches for one that does."""
+    return _Planner(asked, functions, today, before, finder).plan()
 
 
 class _Planner:
     def __init__(
-        self, asked: str, functions: Sequence[FunctionSpec], today: date, has_earlier: bool
+        self,
+        asked: str,
+        functions: Sequence[FunctionSpec],
+        today: date,
+        before: Before,
+        finder: Finder,
     ) -> None:
         self._asked = asked
         self._mentions = find_mentions(asked, today)
         self._matcher = matcher_of(functions)
-        self._has_earlier = has_earlier
+        self._before = before
+        self._finder = finder
 
-    def plan(self, last_tool: str) -> Plan:
+    def plan(self) -> Plan:
         """A step for each part that a tool fits, in order."""
-        tools = self._matcher.tools
-        verbs = frozenset(x for tool in tools for x in name_words(tool.spec.name)[-2:])
-        parts = split_parts(
-            self._asked, self._mentions, self._fits, lambda x: self._begins(x, verbs)
-        )
+        tools, last_tool = self._matcher.tools, self._before.last_tool
+        parts = split_parts(self._asked, self._mentions, self._fits, self._begins)
+        if self._finder.tool:
+            parts = _with_statements(parts)
         # A change is not repeated by a bare value: "8" after "return book 7" may mean anything.
         last = next((x for x in tools if x.spec.name == last_tool and not x.changes), None)
         steps, unmatched = self._steps([(x, self._ranked(x)) for x in parts], last)
@@ -108,34 +136,25 @@ class _Planner:
 
     def _steps(
         self, matched: Sequence[tuple[Part, list[Match]]], tool: OfferedTool | None
-    ) -> tuple[list[Step], list[Part]]:
+    ) -> tuple[list[Step], list[Unmatched]]:
         """The steps, and the parts that ask for something no tool fits."""
         context = [x for part, fitting in matched if not fitting for x in part.mentions]
+        asking = [part for part, _ in matched if part.asks]
         steps: list[Step] = []
-        unmatched: list[Part] = []
+        unmatched: list[Unmatched] = []
         for part, fitting in matched:
             if steps and _asks_for_field(part, fitting):
                 steps[-1] = self._also_asked(steps[-1], part)
                 continue
-            step = self._step(part, fitting, context, steps) if fitting else None
-            step = step or self._again(part, tool, steps) or self._recalled(part, steps)
+            if part.states and asking and self._finder.tool:
+                continue
+            step = self._step(part, fitting, context, steps, tool) or self._recalled(part, steps)
             if step:
                 steps += self._with_lookup(step)
-                tool = step.tool
-            elif part.asks:
-                unmatched.append(part)
+                tool = tool if is_meta(step.tool.spec.name) else step.tool
+            elif part.asks or self._search(part):
+                unmatched.append(Unmatched(part, self._search(part)))
         return steps, unmatched
-
-    def _fits(self, start: int, end: int) -> bool:
-        part = part_of(self._asked, self._mentions, start, end)
-        return bool(part and self._ranked(part))
-
-    def _begins(self, part: Part, verbs: frozenset[str]) -> bool:
-        return begins_request(part.text, verbs) or changes_unit(part)
-
-    def _ranked(self, part: Part) -> list[Match]:
-        ranked = self._matcher.rank(part.matching_text(), hints_in(part))
-        return [x for x in ranked if x.fits]
 
     def _step(
         self,
@@ -143,20 +162,77 @@ class _Planner:
         fitting: Sequence[Match],
         context: Sequence[Mention],
         steps: Sequence[Step],
-    ) -> Step:
+        last: OfferedTool | None,
+    ) -> Step | None:
+        """A tool that is shown; in doubt one that a search finds, or that search itself."""
+        shown = self._best(part, fitting, context, steps)
+        if shown and not self._is_doubtful(shown):
+            return shown
+        step = self._again(part, last, steps)
+        if step or self._finder.tool is None:
+            return step or shown
+        search = self._search(part)
+        if search is None:
+            return self._searching(part) or shown
+        return self._best(part, self._found(part, search), context, steps, is_found=True) or shown
+
+    def _fits(self, start: int, end: int) -> bool:
+        part = part_of(self._asked, self._mentions, start, end)
+        if part and self._finder.tool:
+            return len(query_of(part).split()) > 1
+        return bool(part and self._ranked(part))
+
+    def _begins(self, part: Part) -> bool:
+        # The parts stay the same when a search has found tools.
+        tools = () if self._finder.tool else self._matcher.tools
+        verbs = frozenset(x for tool in tools for x in name_words(tool.spec.name)[-2:])
+        return begins_request(part.text, verbs) or changes_unit(part)
+
+    def _ranked(self, part: Part) -> list[Match]:
+        """The tools that fit, but not those that were searched for another part."""
+        ranked = self._matcher.rank(part.matching_text(), hints_in(part))
+        elsewhere = self._finder.new - self._before.called
+        return [x for x in ranked if x.fits and x.tool.spec.name not in elsewhere]
+
+    def _found(self, part: Part, search: Search) -> list[Match]:
+        return self._matcher.among(search.names, part.matching_text(), hints_in(part))
+
+    def _best(
+        self,
+        part: Part,
+        fitting: Sequence[Match],
+        context: Sequence[Mention],
+        steps: Sequence[Step],
+        *,
+        is_found: bool = False,
+    ) -> Step | None:
         """The tool that fits the words and whose arguments the part gives best."""
-        may_refer = bool(steps) or self._has_earlier
+        may_refer = bool(steps) or self._before.has_results
         best: tuple[float, Match, Filled] | None = None
         for match in fitting[:_MAX_NEAR]:
             filled = fill_arguments(
-                match.tool, part, match.said, may_refer=may_refer, context=context
-            )
+                match.tool, part, match.said,
+                may_refer=may_refer, context=context, eager=is_found,
+            )  # fmt: skip
             least = _NEAR if filled.used and not filled.missing else _CLOSE
             worth = _worth(match, filled, part, may_come=bool(steps))
             if match.score >= least * fitting[0].score and (best is None or worth > best[0]):
                 best = worth, match, filled
-        assert best, "the first one is always near enough"
-        return Step(part, best[1].tool, best[2], self._waits(part, steps))
+        if best is None:
+            return None
+        _, match, filled = best
+        return Step(part, match.tool, filled, self._waits(part, steps), doubt=_doubt(match, filled))
+
+    def _is_doubtful(self, step: Step) -> bool:
+        """Whether a search may well find a better tool."""
+        return self._finder.tool is not None and step.doubt > _MOST_DOUBT
+
+    def _search(self, part: Part) -> Search | None:
+        return self._finder.done.get(query_of(part))
+
+    def _searching(self, part: Part) -> Step | None:
+        found = self._finder.step(part)
+        return Step(part, *found) if found else None
 
     def _with_lookup(self, step: Step) -> list[Step]:
         """The step, after a search for what it calls by name instead of by number."""
@@ -198,6 +274,17 @@ class _Planner:
         return bool(steps) and (changing or bool(_IN_ORDER.search(lead)))
 
 
+def _with_statements(parts: Sequence[Part]) -> list[Part]:
+    """The parts, each with what the following ones only state about it."""
+    found: list[Part] = []
+    for part in parts:
+        if found and part.states:
+            found[-1] = found[-1].with_statement(part)
+        else:
+            found.append(part)
+    return found
+
+
 def _asks_for_field(part: Part, fitting: Sequence[Match]) -> bool:
     """`and tell me its author`: no call, but a field of the result that comes before."""
     found = _FIELD.fullmatch(part.text)
@@ -224,6 +311,13 @@ def _worth(match: Match, filled: Filled, part: Part, *, may_come: bool) -> float
         used = sum(x in filled.used for x in stated)
         score *= 1 - _UNUSED_VALUES * (1 - used / len(stated))
     return score
+
+
+def _doubt(match: Match, filled: Filled) -> float:
+    given = {x.stem for value in filled.used for x in words(str(value.value))}
+    telling = [x for x in (*match.said, *match.unsaid) if not is_generic(x)]
+    doubted = [x for x in match.unsaid if x not in given]
+    return 1.0 if filled.missing else len(doubted) / max(1, len(telling))
 
 
 def _without_values(part: Part) -> str:
