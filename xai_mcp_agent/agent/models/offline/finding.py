@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....core.provider_schema import FunctionSpec
+from ....search.meta_tools import META_TOOLS, TOOL_SEARCH
 from .arguments import Filled
 from .conversation import Outcome
 from .hints import hints_in
@@ -14,8 +15,8 @@ from .matching import OfferedTool
 from .parts import Part
 from .words import is_generic, is_stop, stem
 
-SEARCH = "tool_search"
-_META = frozenset({SEARCH, "tool_explain"})
+_SEARCH = TOOL_SEARCH.name
+_META = frozenset(x.name for x in META_TOOLS)
 _FEW_WORDS = 2  # so few may need what they mean to be said in other words
 _PUNCTUATION = ".,;:!?\"'()[]{}"
 # `name(param: type, other?: type) - first sentence [server]`, the best first.
@@ -56,7 +57,7 @@ def finder_of(
     functions: Sequence[FunctionSpec], earlier: Iterable[Outcome], outcomes: Iterable[Outcome]
 ) -> Finder:
     """What can be searched, and was before and since the person's last words."""
-    tool = next((OfferedTool(x, 1) for x in functions if x.name == SEARCH), None)
+    tool = next((OfferedTool(x, 1) for x in functions if x.name == _SEARCH), None)
     new = _searches(outcomes)
     found = (name for x in new.values() for name in x.names)
     return Finder(tool, {**_searches(earlier), **new}, frozenset(found))
@@ -79,5 +80,5 @@ def _searches(outcomes: Iterable[Outcome]) -> dict[str, Search]:
         if x.is_error
         else Search(tuple(dict.fromkeys(_LINE.findall(x.text))))
         for x in outcomes
-        if x.name == SEARCH
+        if x.name == _SEARCH
     }

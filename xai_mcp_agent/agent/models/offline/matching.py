@@ -179,14 +179,11 @@ class ToolMatcher:
     def among(
         self, names: Iterable[str], text: str, hints: Mapping[str, float] | None = None
     ) -> list[Match]:
-        """Those of these tools that may be called, as they were ranked by the search that found
-        them: one word that speaks for a tool is enough.
-        """
+        """Those of these tools that fit, in the order of the search that found them."""
         wanted = _wanted(text, _asking(text), hints or {})
         tools = [self._by_name[x] for x in names if x in self._by_name]
-        matches = [self._match(tool, _NEXT_PLACE**n, wanted) for n, tool in enumerate(tools)]
-        meant = (x for x in matches if _may_be_meant(x.tool, x.said, wanted))
-        return [replace(x, fits=True) for x in meant if x.said & {*wanted.telling}]
+        matches = (self._match(tool, _NEXT_PLACE**n, wanted) for n, tool in enumerate(tools))
+        return [x for x in matches if x.fits]
 
     def _ranked(self, searched: Sequence[str], wanted: _Wanted) -> list[Match]:
         found = self._index.search(" ".join(searched), _MOST_RANKED)
