@@ -19,6 +19,7 @@ import pytest
 import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, codes_of, text_of
 from tests.test_house import ARROWS, HEAVY
+from xai_mcp_agent import search
 
 PUBLIC = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
@@ -36,6 +37,7 @@ PUBLIC = [
     "Version", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings", "settings_from",
     "state_of",
 ]  # fmt: skip
+SEARCH = ["Hit", "ToolIndex"]
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 CHILD_SECONDS = 60.0
 
@@ -46,11 +48,20 @@ def test_these_are_the_public_names() -> None:
     assert set(PUBLIC) <= set(dir(xai_mcp_agent))
 
 
+def test_these_are_the_public_names_for_searching() -> None:
+    """A package of their own: they need no bridge."""
+    assert search.__all__ == SEARCH
+    assert set(SEARCH) <= set(dir(search))
+    assert all(getattr(search, x).__doc__ for x in SEARCH)
+
+
 def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'Brigde'"):
         xai_mcp_agent.__getattr__("Brigde")
     with pytest.raises(ImportError, match="cannot import name 'Brigde'"):
         exec("from xai_mcp_agent import Brigde")
+    with pytest.raises(ImportError, match="cannot import name 'ToolIndxe'"):
+        exec("from xai_mcp_agent.search import ToolIndxe")
 
 
 def test_all_names_can_be_imported_and_a_look_at_them_loads_nothing_heavy() -> None:
@@ -78,6 +89,25 @@ def test_a_value_alone_loads_nothing_heavy(name: str) -> None:
         cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
     )  # fmt: skip
     assert HEAVY & set(done.stdout.split()) == set()
+
+
+def test_to_search_loads_little() -> None:
+    """Seconds of processor time, the least of several: other processes only add to it."""
+    code = """
+import sys, time, xai_mcp_agent
+began = time.process_time()
+from xai_mcp_agent.search import ToolIndex
+print(time.process_time() - began, *sys.modules)
+"""
+    command = [sys.executable, "-c", code]
+    told = [
+        subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True
+        ).stdout.split()
+        for _ in range(3)
+    ]
+    assert {*HEAVY, "numpy"} & set(told[0]) == set()
+    assert min(float(x[0]) for x in told) < 0.06  # half of it, on a quick machine
 
 
 def test_type_checkers_and_editors_are_told_the_same_names() -> None:
@@ -117,8 +147,10 @@ def _alias_doc(name: str) -> str:
 
 # Who shows names to others
 
-INNER = re.compile(rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - {'components'}))})\b")
-IMPORTED = re.compile(r"from xai_mcp_agent import (\([^)]*\)|[^\n`]+)")
+INNER = re.compile(
+    rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - {'components', 'search'}))}|search\.\w+)\b"
+)
+IMPORTED = re.compile(r"from xai_mcp_agent(?:\.search)? import (\([^)]*\)|[^\n`]+)")
 EXAMPLES = [
     *(x for x in sorted((ROOT / "examples").rglob("*")) if x.suffix in (".py", ".xircuits")),
     ROOT / "mcp_settings.json.example",
@@ -131,7 +163,7 @@ def test_pages_and_examples_name_public_names_only(file: Path) -> None:
     text = text_of(file)
     assert INNER.findall(text) == []
     imported = {y for x in IMPORTED.findall(text) for y in re.findall(r"\w+", x)}
-    assert imported <= set(PUBLIC)
+    assert imported <= {*PUBLIC, *SEARCH}
 
 
 def test_every_public_name_is_on_the_page_about_python() -> None:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from .schema_cost import SchemaCost, TooCostly, Work
-from .tools import JsonObject
+from .tools import JsonObject, properties, required
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -131,22 +131,6 @@ def signature(schema: JsonObject) -> str:
     shown = [_parameter(x, spec, x in needed) for x, spec in islice(named.items(), _MAX_SHOWN)]
     more = [f"and {len(named) - _MAX_SHOWN:,} more"] if len(named) > _MAX_SHOWN else []
     return ", ".join([*shown, *more]) or "no parameters"
-
-
-def properties(schema: Mapping[str, Any]) -> dict[str, JsonObject]:
-    """The schema's parameters by name; anything odd reads as a parameter of any type."""
-    found = schema.get("properties")
-    if not isinstance(found, dict):
-        return {}
-    items = cast(dict[str, Any], found).items()
-    return {name: cast(JsonObject, spec) if isinstance(spec, dict) else {} for name, spec in items}
-
-
-def required(schema: Mapping[str, Any]) -> list[str]:
-    """The names of the parameters that must be given."""
-    found = schema.get("required")
-    names = cast(list[Any], found) if isinstance(found, list) else []
-    return [x for x in names if isinstance(x, str)]
 
 
 def without_idle_nulls(arguments: JsonObject, schema: Mapping[str, Any]) -> JsonObject:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 JsonObject: TypeAlias = dict[str, Any]
 """A JSON object as `json.loads` returns it. Treated as read-only once handed over."""
@@ -73,3 +74,19 @@ class Tool:
     def source(self) -> str:
         """The name of the source that offers it."""
         return self.key.source
+
+
+def properties(schema: Mapping[str, Any]) -> dict[str, JsonObject]:
+    """The schema's parameters by name; anything odd reads as a parameter of any type."""
+    found = schema.get("properties")
+    if not isinstance(found, dict):
+        return {}
+    items = cast(dict[str, Any], found).items()
+    return {name: cast(JsonObject, spec) if isinstance(spec, dict) else {} for name, spec in items}
+
+
+def required(schema: Mapping[str, Any]) -> list[str]:
+    """The names of the parameters that must be given."""
+    found = schema.get("required")
+    names = cast(list[Any], found) if isinstance(found, list) else []
+    return [x for x in names if isinstance(x, str)]

@@ -7,8 +7,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from ..core.schemas import properties
-from ..core.tools import JsonObject, Tool
+from ..core.tools import JsonObject, Tool, properties
 from .embeddings import NEAR, Closeness, DenseIndex, Embed, Embedder
 from .index import LexicalIndex
 from .terms import clauses, spaced, terms, weighted
