@@ -23,13 +23,13 @@ from ..search.meta_tools import (
     search_answer,
     unknown_answer,
 )
-from ..search.tools import Hit
+from ..search.ranking import Ranked
 from .calls import Answered
 from .messages import Message
 from .protocols.text import parse_reply, read_results, text_of
 from .toolsets import Available, Learn, Toolset
 
-Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Hit[Tool]]]]
+Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]
 """Finds so many of these tools at most by what somebody wants to do, the best first."""
 
 _SUGGESTED = 3

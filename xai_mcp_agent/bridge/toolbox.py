@@ -29,6 +29,7 @@ from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
 from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
+from ..search.ranking import Ranked, Ranking
 from .engine import Engine
 
 logger = logging.getLogger(__name__)
@@ -281,7 +282,14 @@ def agent_tools(
         return decisions.version
 
     pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
-    discovery = DiscoveryToolset(engine.search.search, lambda: tools.shown)
+    ranking = Ranking(preferred)
+
+    async def search(
+        query: str, among: Mapping[ToolKey, Tool], limit: int
+    ) -> Sequence[Ranked[Tool]]:
+        return await engine.search.search(query, among, limit, ranking)
+
+    discovery = DiscoveryToolset(search, lambda: tools.shown)
     combined = CombinedToolset(*parts, pages, discovery)
     engine.record_static(combined.known())
 

@@ -3,76 +3,157 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeAlias
+
+import anyio.to_thread
 
 from ..catalog.catalog import Catalog, CatalogChanged
 from ..core.tools import Tool, ToolKey
-from .tools import Hit, ToolIndex
+from .embeddings import DenseIndex, Embedder, VectorCache
+from .ranking import Ranked, Ranking
+from .remembered import NOTHING_REMEMBERED, Remembered
+from .tools import ToolIndex
+
+Meaning: TypeAlias = Callable[[], tuple[Embedder, VectorCache] | None]
+"""Gives what makes vectors of texts, and where they are kept; None where words alone count."""
 
 
 class ToolSearch:
     """Made and used on the bridge's loop, which it never holds up.
 
     The first search indexes the tools that are searched. From then on it follows the catalog, so
-    that later ones have little left to do.
+    that later ones have little left to do. `meaning` is called once, in a thread.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, meaning: Meaning = lambda: None) -> None:
         self._catalog = catalog
-        self._thread: ThreadPoolExecutor | None = None
-        self._leave: Callable[[], None] = _nothing
         self._version = catalog.version
-        # In the thread only.
-        self._index = ToolIndex[Tool]()
-        self._indexed = defaultdict[str, dict[ToolKey, Tool]](dict)  # by source
+        self._meaning = meaning
+        self._indexing: _Indexing | None = None
+        self._leave: Callable[[], None] = lambda: None
 
     async def search(
-        self, query: str, tools: Mapping[ToolKey, Tool], limit: int
-    ) -> list[Hit[Tool]]:
+        self,
+        query: str,
+        tools: Mapping[ToolKey, Tool],
+        limit: int,
+        ranking: Ranking | None = None,
+        remembered: Remembered = NOTHING_REMEMBERED,
+    ) -> list[Ranked[Tool]]:
         """Those of these tools that fit best, best first."""
-        found = self._started().submit(self._search, query, tools, limit)
+        indexing, ranking = self._started(), ranking or Ranking()
+        # Drawn tools are in no catalog, and pinned ones are not shown as they are listed.
+        await asyncio.wrap_future(indexing.put(tools.values()))
+        if indexing.knows_meaning:
+            await anyio.to_thread.run_sync(indexing.look_up, query, abandon_on_cancel=True)
+        found = indexing.rank(ranking, query, limit, tools, remembered)
         return await asyncio.wrap_future(found)
 
     def close(self) -> None:
-        """Let the thread end; searches that have not begun are cancelled."""
-        if self._thread is not None:
-            self._leave()
-            self._thread.shutdown(wait=False, cancel_futures=True)
+        """Let the thread end; what it has not begun is not done."""
+        self._leave()
+        if self._indexing is not None:
+            self._indexing.close()
 
-    def _started(self) -> ThreadPoolExecutor:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="xai-mcp-search")
+    def _started(self) -> _Indexing:
+        if self._indexing is None:
+            self._indexing = _Indexing(self._meaning)
             self._leave = self._catalog.subscribe(self._on_change)
-        return self._thread
+        return self._indexing
 
     def _on_change(self, change: CatalogChanged) -> None:
         if change.version == self._version:
             return  # calls were counted
         self._version = change.version
         for name in change.sources:
-            self._started().submit(self._take, name, self._catalog.tools(name))
+            self._started().replace(name, self._catalog.tools(name))
 
-    def _take(self, source: str, tools: tuple[Tool, ...]) -> None:
-        """In the thread: have what a source offers be in the index, and nothing else of it."""
-        for gone in self._indexed[source].keys() - {x.key for x in tools}:
-            del self._indexed[source][gone]
-            self._index.remove(gone)
-        self._put(tools)
 
-    def _search(self, query: str, tools: Mapping[ToolKey, Tool], limit: int) -> list[Hit[Tool]]:
-        # Drawn tools are in no catalog, and pinned ones are not shown as they are listed.
-        self._put(tools.values())
-        return self._index.search(query, limit, among=tools.keys())
+class _Indexing:
+    """The index and its thread. What begins with `_in_thread` runs in that alone."""
 
-    def _put(self, tools: Iterable[Tool]) -> None:
+    def __init__(self, meaning: Meaning) -> None:
+        self._meaning = meaning
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="xai-mcp-search")
+        self._index: ToolIndex[Tool] | None = None
+        self._known = defaultdict[str, dict[ToolKey, Tool]](dict)  # by source
+        self._dense: DenseIndex[ToolKey] | None = None
+        self._cache: VectorCache | None = None
+        self._filler: threading.Thread | None = None
+        self._is_closed = False
+
+    @property
+    def knows_meaning(self) -> bool:
+        """Whether it takes a while to look up what a query means."""
+        return self._dense is not None
+
+    def put(self, tools: Iterable[Tool]) -> Future[None]:
+        """Have these be in the index as they are here."""
+        return self._thread.submit(self._in_thread_put, tools)
+
+    def replace(self, source: str, tools: tuple[Tool, ...]) -> Future[None]:
+        """Have what a source offers be in the index, and nothing else of it."""
+        return self._thread.submit(self._in_thread_replace, source, tools)
+
+    def look_up(self, query: str) -> None:
+        """Wait for what a query means, in any thread: then a search need not."""
+        if self._index is not None:
+            self._index.look_up(query)
+
+    def rank(
+        self,
+        ranking: Ranking,
+        query: str,
+        limit: int,
+        tools: Mapping[ToolKey, Tool],
+        remembered: Remembered,
+    ) -> Future[list[Ranked[Tool]]]:
+        """Search among these."""
+
+        def rank() -> list[Ranked[Tool]]:
+            index, among = self._in_thread_index(), tools.keys()
+            return ranking.rank(index, query, limit, among=among, remembered=remembered)
+
+        return self._thread.submit(rank)
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._is_closed = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _in_thread_index(self) -> ToolIndex[Tool]:
+        if self._index is None:
+            if (meaning := self._meaning()) is not None:
+                self._dense, self._cache = DenseIndex(meaning[0]), meaning[1]
+            self._index = ToolIndex[Tool](embed=self._dense)
+        return self._index
+
+    def _in_thread_replace(self, source: str, tools: tuple[Tool, ...]) -> None:
+        index = self._in_thread_index()
+        for gone in self._known[source].keys() - {x.key for x in tools}:
+            del self._known[source][gone]
+            index.remove(gone)
+        self._in_thread_put(tools)
+
+    def _in_thread_put(self, tools: Iterable[Tool]) -> None:
+        index = self._in_thread_index()
         for tool in tools:
-            known = self._indexed[tool.source]
+            known = self._known[tool.source]
             if known.get(tool.key) is not tool:
                 known[tool.key] = tool
-                self._index.update(tool)
+                index.update(tool)
+        if self._dense and (self._filler is None or not self._filler.is_alive()):
+            # Not one of a pool: Python would wait for it at its end.
+            fill = threading.Thread(target=self._fill, args=[self._dense], daemon=True)
+            fill.name = "xai-mcp-vectors"
+            self._filler = fill
+            fill.start()
 
-
-def _nothing() -> None:
-    pass
+    def _fill(self, dense: DenseIndex[ToolKey]) -> None:
+        """Make the vectors that are missing; what fails is tried again by a later search."""
+        while not self._is_closed and dense.fill(self._cache):
+            pass

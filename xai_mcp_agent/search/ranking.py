@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -73,13 +73,14 @@ class Ranking:
         query: str,
         limit: int = 10,
         *,
+        among: Collection[Hashable] | None = None,
         remembered: Remembered = NOTHING_REMEMBERED,
     ) -> list[Ranked[T]]:
-        """The tools that fit best, best first, equals by their keys."""
+        """The tools that fit best, best first, equals by their keys; only of those `among`."""
         most = max(_CANDIDATES * limit, _LEAST_CANDIDATES)
-        found = self._usable(index, query, most, remembered)
+        found = self._usable(index, query, most, among, remembered)
         if len(found) < limit and len(index) > most:  # many are blocked: look at all
-            found = self._usable(index, query, len(index), remembered)
+            found = self._usable(index, query, len(index), among, remembered)
         ordered = _ordered([self._trusted(x) for x in found])
         best = ordered[0].tool if ordered else None
         covered = index.covered(query, key_of(best), remembered) if best else 0.0
@@ -87,9 +88,14 @@ class Ranking:
         return [_with_usage(index, query, x, remembered) for x in ranked]
 
     def _usable(
-        self, index: ToolIndex[T], query: str, most: int, remembered: Remembered
+        self,
+        index: ToolIndex[T],
+        query: str,
+        most: int,
+        among: Collection[Hashable] | None,
+        remembered: Remembered,
     ) -> list[Ranked[T]]:
-        hits = index.search(query, most, remembered=remembered)
+        hits = index.search(query, most, among=among, remembered=remembered)
         found: Sequence[Ranked[T]] = [Ranked(x.tool, x.score, 0.0, x.reasons) for x in hits]
         for number, rule in enumerate(self._rules):
             found = self._ruled(number, rule, query, found)

@@ -114,11 +114,11 @@ class ToolIndex(Generic[T]):
     ) -> list[Hit[T]]:
         """The tools that fit best, best first, equals by their keys; only of those `among`.
 
-        None where neither a word fits nor the meaning. `remembered` are terms, and how much each counts, of what was asked for when tools were
-        used, by their keys: one more text of those tools, and a weak one; see `search.usage`.
+        None where neither a word fits nor the meaning. `remembered` are terms, and how much each
+        counts, of what was asked for when tools were used, by their keys: one more text of those
+        tools, and a weak one; see `search.usage`.
         """
-        parts = clauses(query)[:_MOST_CLAUSES]
-        parts = parts if len(parts) > 1 else []
+        parts = _parts_of(query)
         meant = self._meant(query, parts)
         near = self._dense.nearest(meant, _LEAST_CANDIDATES, among) if self._dense else ()
         wanted, wanted_by_parts = self._wanted(query), [self._wanted(x) for x in parts]
@@ -133,6 +133,13 @@ class ToolIndex(Generic[T]):
             Hit(self._tools[key], score / scored[0][1], self._reasons(key, wanted, close))
             for key, score in scored[: max(limit, 0)]
         ]
+
+    def look_up(self, query: str) -> None:
+        """Have it known what a query means, where a `DenseIndex` tells it; then `search` need not.
+
+        May take as long as its model, and may be called beside anything else.
+        """
+        self._meant(query, _parts_of(query))
 
     def rarity(self, word: str) -> float:
         """How much a word of a request says here: one that few tools have says most."""
@@ -171,6 +178,11 @@ class ToolIndex(Generic[T]):
         rarity = {word: self._index.rarity(word) for word in terms(_value(tool, "name"))}
         share = sum(x for word, x in rarity.items() if word in wanted)
         return 1 + _NAME_COVERAGE * share / (sum(rarity.values()) or 1.0)
+
+
+def _parts_of(query: str) -> list[str]:
+    parts = clauses(query)[:_MOST_CLAUSES]
+    return parts if len(parts) > 1 else []
 
 
 def _dense_index(embed: Embed | DenseIndex[Any] | None) -> DenseIndex[Any] | None:
