@@ -14,7 +14,6 @@ from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.offline_talk import first_calls
 from tests.support.processes import free_port
 from xai_mcp_agent import ModelError, Secret
-from xai_mcp_agent.agent.memory.embeddings import endpoint_embeddings
 from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore, memory_for
 from xai_mcp_agent.agent.memory.tools import (
     CREATE_MEMORY,
@@ -22,6 +21,7 @@ from xai_mcp_agent.agent.memory.tools import (
     MEMORY_TOOLS,
     answer_memory_call,
 )
+from xai_mcp_agent.agent.models.embeddings import endpoint_embeddings
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.learning import learn

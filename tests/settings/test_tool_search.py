@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import Settings, SettingsError, load_settings, settings_from
+from xai_mcp_agent.settings.embeddings import EmbeddingSettings
 from xai_mcp_agent.settings.tool_search import DEFAULT_BUDGET_TOKENS, ToolSearchSettings
 
 SERVER = {"command": "a"}
@@ -29,7 +30,7 @@ def test_everything_in_it_is_read():
     assert found.notes == ()
     assert found.search == ToolSearchSettings(
         5000, ("calendar", "files/read_file"), ("dangerous",), ("library",),
-        {"dangerous": ("files/delete_*", "shell")}, learns=False, embeddings={"model": "m"},
+        {"dangerous": ("files/delete_*", "shell")}, learns=False, embeddings=EmbeddingSettings("m"),
     )  # fmt: skip
 
 
@@ -79,7 +80,9 @@ def test_a_huge_budget_is_one(written: int):
 @pytest.mark.parametrize(
     ("key", "written"),
     [("pin", 3), ("pin", ["a", 3]), ("trusted", {"a": True}), ("trusted", [" "]), ("groups", []),
-     ("groups", {"g": 3}), ("groups", {"g": [None]}), ("embeddings", "m"), ("pin", ["${NONE}"])],
+     ("groups", {"g": 3}), ("groups", {"g": [None]}), ("embeddings", "m"), ("pin", ["${NONE}"]),
+     ("embeddings", {"model": 3}), ("embeddings", {"model": "m", "apiKey": "${NONE}"}),
+     ("embeddings", {"baseUrl": "http://x/v1"}), ("embeddings", {"model": "m", "folder": "f"})],
 )  # fmt: skip
 def test_what_is_wrong_elsewhere_is_noted_and_left_out(key: str, written: Any):
     found = read({key: written, "tokenBudget": 5000})
@@ -165,3 +168,25 @@ def test_a_server_may_have_that_name():
     assert (sorted(bare.servers), bare.search) == (
         ["toolSearch", "tool_search"], ToolSearchSettings(),
     )  # fmt: skip
+
+
+def test_the_endpoint_of_embeddings_keeps_its_key_to_itself():
+    written = {"model": "m", "baseUrl": "http://u:a-password@x/v1", "apiKey": "${KEY}"}
+    found = read({"embeddings": written}, KEY="very-secret-key")
+    embeddings = found.search.embeddings
+    assert embeddings is not None
+    assert embeddings.api_key is not None
+    assert embeddings.api_key.reveal() == "very-secret-key"
+    assert "very-secret-key" not in repr(embeddings)
+    assert found.secrets.redact("very-secret-key a-password") == "*** ***"
+
+
+def test_the_folder_of_a_model_is_looked_for_beside_the_settings(tmp_path: Path):
+    document = {"mcpServers": {}, "toolSearch": {"embeddings": {"folder": "models/mini"}}}
+    found = settings_from(document, folder=tmp_path, environ={})
+    assert found.search.embeddings == EmbeddingSettings(folder=tmp_path / "models" / "mini")
+
+
+def test_a_key_of_embeddings_that_is_not_known_is_noted():
+    found = read({"embeddings": {"model": "m", "base_url": "http://x"}})
+    assert "Did you mean 'baseUrl'?" in found.notes[0]

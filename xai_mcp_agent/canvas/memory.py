@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..agent.memory.embeddings import endpoint_embeddings
 from ..agent.memory.notes import MemoryFailed, NoteStore
 from ..agent.memory.vecto import VectoStore, vecto_store
+from ..agent.models.embeddings import endpoint_embeddings
 from .ports import secret_on
 
 

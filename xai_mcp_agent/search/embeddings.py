@@ -124,14 +124,14 @@ class DenseIndex(Generic[K]):
         missing = self._index.missing(_LOOKED_UP)
         if not missing or self.wait_seconds:
             return False
-        if cache and self._index.add(_sound(cache.read(list(missing)))):
+        if cache is not None and self._index.add(self._remembered(cache, missing)):
             return True
         texts = dict(list(missing.items())[: self._for_texts.most])
 
         def take(answer: Any) -> bool:
             vectors = dict(zip(texts, self._checked(answer, len(texts)), strict=True))
             self._index.add(vectors)
-            if cache:
+            if cache is not None:
                 cache.write(vectors)
             return True
 
@@ -173,6 +173,11 @@ class DenseIndex(Generic[K]):
         # Where nothing is near, what is nearest says little.
         bests = [max(NEAR, *x) for x in zip(*cosines.values(), strict=True)]
         return {key: _closeness(x, bests) for key, x in cosines.items()}
+
+    def _remembered(self, cache: VectorCache, hashes: Collection[str]) -> dict[str, array[float]]:
+        """The vectors of a cache; without those of another model that had the same name."""
+        found = _sound(cache.read(list(hashes)))
+        return {x: vector for x, vector in found.items() if self._size in (0, len(vector))}
 
     def _remember(self, queries: Mapping[str, array[float]]) -> None:
         with self._lock:

