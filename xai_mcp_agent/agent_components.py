@@ -54,6 +54,9 @@ class AgentInit(Component):
     - max_run_cost (float): The same in money; wants the two prices. Default: no limit.
     - input_price (float): What a million tokens cost that go in. Default: none.
     - output_price (float): What a million tokens cost that come out. Default: none.
+    - tool_token_budget (int): The most tokens that the descriptions of tools take in a request.
+      With more tools than fit, the model searches for those it needs. Default: what the settings
+      say, else 3800.
 
     ##### Example:
     agent_name `helper`, system_prompt `You are a friendly librarian.`, toolbelt_spec from
@@ -81,6 +84,7 @@ class AgentInit(Component):
     max_run_cost: InArg[float]
     input_price: InArg[float]
     output_price: InArg[float]
+    tool_token_budget: InArg[int]
 
     def execute(self, ctx) -> None:
         canvas.init_agent(
@@ -106,6 +110,7 @@ class AgentInit(Component):
             max_run_cost=self.max_run_cost.value,
             input_price=self.input_price.value,
             output_price=self.output_price.value,
+            tool_token_budget=self.tool_token_budget.value,
         )
 
 
@@ -125,6 +130,7 @@ class AgentUpdate(Component):
     - new_toolbelt_spec (dict): As toolbelt_spec of AgentInit. Default: unchanged.
     - new_base_url (str): As base_url of AgentInit. Default: unchanged.
     - new_api_key (secret): As api_key of AgentInit. Default: unchanged.
+    - new_tool_token_budget (int): As tool_token_budget of AgentInit. Default: unchanged.
 
     ##### Example:
     Between two AgentRun nodes: agent_name `helper`, new_system_prompt `Answer in one word.`
@@ -138,6 +144,7 @@ class AgentUpdate(Component):
     new_toolbelt_spec: InArg[dict]
     new_base_url: InArg[str]
     new_api_key: InArg[secret]
+    new_tool_token_budget: InArg[int]
 
     def execute(self, ctx) -> None:
         canvas.update_agent(
@@ -150,6 +157,7 @@ class AgentUpdate(Component):
             toolbelt_spec=self.new_toolbelt_spec.value,
             base_url=self.new_base_url.value,
             api_key=self.new_api_key.value,
+            tool_token_budget=self.new_tool_token_budget.value,
         )
 
 

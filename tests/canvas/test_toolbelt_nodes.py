@@ -199,7 +199,9 @@ def test_a_tool_is_in_its_own_toolbelt_only() -> None:
     kitchen, other = make(AgentMakeToolbelt, name="kitchen"), make(AgentMakeToolbelt)
     play({}, kitchen, other, tools=[drawn("cook", for_toolbelt="kitchen")])
     assert list(kitchen.toolbelt_spec.value["standard_tools"]) == ["cook"]
-    assert other.toolbelt_spec.value == {"standard_tools": {}, "mcp_servers": []}
+    assert other.toolbelt_spec.value == {
+        "toolbelt": "default", "standard_tools": {}, "mcp_servers": [],
+    }  # fmt: skip
 
 
 def test_that_tools_are_pinned_stands_in_the_spec_and_stays_with_the_agent() -> None:

@@ -23,6 +23,8 @@ _HOMES = {
     "remote_memory": "memory",
     "words_of": "learning",
     "make_toolbelt": "toolbelts",
+    "pin_tools": "preferences",
+    "prefer_tools": "preferences",
     "use_functions": "toolbelts",
     "use_server": "toolbelts",
     "init_agent": "agents",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from math import inf
 from secrets import token_hex
@@ -18,7 +18,7 @@ from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import Model, Usage
 from ..agent.results import ResultPages
-from ..agent.toolsets import AgentTools
+from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..bridge.engine import Engine
 from ..bridge.toolbox import GRACE_SECONDS, Failure, SourceToolset, agent_tools
 from ..console.console import Console
@@ -26,6 +26,7 @@ from ..console.text import short_arguments
 from ..core.invocation import Caller
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
+from ..search.preferences import Preferences
 from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import agent_in, learn_keys, spec_of
@@ -35,6 +36,7 @@ from .kept_results import keep, kept_for
 from .lease import busy
 from .nesting import nested
 from .ports import as_text, required
+from .preferences import nothing_named, preferences_of
 from .sampling import AgentSampler
 from .toolbelts import sources_in
 from .transcript import recorder
@@ -252,7 +254,7 @@ class _Workflow:
 
     def call_for(self, agent: Mapping[str, Any], name: str) -> None:
         """Make the calls of this run in the name of an agent."""
-        pins, toolbelt = bool(agent.get("pin_tools")), ""
+        pins, toolbelt = bool(agent.get("pin_tools")), agent.get("toolbelt_name") or ""
         self.thread.caller = Caller("agent", name, toolbelt, host=self._person, pins=pins)
 
     def lend_model(
@@ -316,5 +318,28 @@ async def _usable_tools(
     drawn = DrawnToolset(drawn_tools(agent.get("agent_toolbelt") or {}), run_drawn)
     sources = SourceToolset(engine, sources_in(agent), workflow.failed)
     parts = [*remembering, drawn, sources]
-    tools, pages = agent_tools(engine, parts, tell=workflow.tell, kept=workflow.kept)
-    return tools, pages, await sources.connect(workflow.show_waiting, grace_seconds)
+    preferred = preferences_of(agent)
+    tools, pages = agent_tools(
+        engine,
+        parts,
+        tell=workflow.tell,
+        kept=workflow.kept,
+        preferences=preferred,
+        budget_tokens=agent.get("tool_token_budget"),
+    )
+    left_out = await sources.connect(workflow.show_waiting, grace_seconds)
+    if not left_out:  # else what they name may be there, and is not known
+        await _tell_idle(workflow, engine, preferred, CombinedToolset(*parts), sources_in(agent))
+    return tools, pages, left_out
+
+
+async def _tell_idle(
+    workflow: _Workflow, engine: Engine, own: Preferences, tools: Toolset, sources: Iterable[str]
+) -> None:
+    """Have a person know which words of the nodes name no tool: they may be misspelled."""
+    if own == Preferences():
+        return
+    keys = [x.key for x in await tools.tools()]
+    with_groups = replace(own, groups=engine.preferences.groups)
+    if idle := with_groups.idle(keys, sources):
+        workflow.tell(nothing_named(idle, [*sources, *(x.name for x in keys)]))

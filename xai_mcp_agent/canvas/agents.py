@@ -17,7 +17,8 @@ from ..core.errors import BadSetting, UnknownAgent
 from ..core.names import did_you_mean
 from ..secrets.redactor import redact_url
 from ..secrets.secrets import Secret, Secrets
-from .ports import mapping, optional, positive, required, secret_on, whole
+from .ports import mapping, names, optional, positive, required, secret_on, whole
+from .preferences import KEYS as PREFERENCES
 from .toolbelts import CHOICES
 
 _PREFIX = "agent_"
@@ -39,7 +40,7 @@ def init_agent(ctx: Any, name: str, **values: Any) -> None:
     `values`: `provider`, `model`, `memory`, `system_prompt`, `max_thoughts`, `toolbelt_spec`,
     `tool_protocol`, `base_url`, `api_key` (text or `Secret`; `${NAME}` is a variable of the
     environment), `context_tokens`, `max_run_tokens`, `max_run_cost`, `input_price`, `output_price`,
-    and the fields of `ModelSettings`. None means the default.
+    `tool_token_budget`, and the fields of `ModelSettings`. None means the default.
 
     Raises:
         UnknownProvider: no such provider of models.
@@ -60,6 +61,7 @@ def init_agent(ctx: Any, name: str, **values: Any) -> None:
         "model_settings": _model_settings(values),
         "context_tokens": whole(values.get("context_tokens"), "context_tokens", _INIT),
         "run_limits": _run_limits(values),
+        "tool_token_budget": whole(values.get("tool_token_budget"), "tool_token_budget", _INIT),
     }
 
 
@@ -67,8 +69,8 @@ def update_agent(ctx: Any, name: str, **values: Any) -> None:
     """Change an agent that exists; None and an empty text leave a thing as it is.
 
     `values`: `provider`, `model`, `system_prompt`, `max_thoughts`, `toolbelt_spec`, `base_url`,
-    `api_key`. With another provider or address the key and what else was meant for the old
-    service are forgotten: they must not be sent to the new one.
+    `api_key`, `tool_token_budget`. With another provider or address the key and what else was meant
+    for the old service are forgotten: they must not be sent to the new one.
 
     Raises:
         UnknownAgent: no such agent in this run.
@@ -84,6 +86,8 @@ def update_agent(ctx: Any, name: str, **values: Any) -> None:
     thoughts = values.get("max_thoughts")
     if thoughts:
         agent["max_thoughts"] = _thoughts(thoughts, "new_max_thoughts", _UPDATE)
+    budget = whole(values.get("tool_token_budget"), "new_tool_token_budget", _UPDATE)
+    agent["tool_token_budget"] = budget or agent.get("tool_token_budget")
     spec = values.get("toolbelt_spec")
     if spec is not None:
         agent.update(_tools_in(spec, "new_toolbelt_spec", _UPDATE))
@@ -162,11 +166,13 @@ def _tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     given = mapping(spec, port, node, wire=wire)
     drawn = mapping(given.get("standard_tools"), f"{port}.standard_tools", node, wire=wire)
     found: dict[str, Any] = {"agent_toolbelt": drawn, "pin_tools": bool(given.get("pin_tools"))}
+    found["toolbelt_name"] = optional(given.get("toolbelt"), f"{port}.toolbelt", node)
+    found |= {key: names(given.get(key), f"{port}.{key}", node) for key in PREFERENCES}
     for key, agent_key in ((x.key, x.agent_key) for x in CHOICES):
-        names: Any = given.get(key) or []
-        if not isinstance(names, list | tuple):
+        listed: Any = given.get(key) or []
+        if not isinstance(listed, list | tuple):
             raise BadSetting(f"`{key}` in `{port}` of {node} is no list. Wire {wire} to it.")
-        found[agent_key] = list(cast(list[str], names))
+        found[agent_key] = list(cast(list[str], listed))
     return found
 
 

@@ -14,6 +14,8 @@ from typing import Any, cast
 from ..core.errors import BadSetting
 from ..secrets.secrets import Secret
 
+DEFAULT_TOOLBELT = "default"
+
 # As in the settings of servers.
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)\}|env:([A-Za-z_]\w*)")
 
@@ -54,6 +56,32 @@ def mapping(value: Any, port: str, node: str, *, wire: str = "a dict") -> dict[s
     if not isinstance(value, Mapping):
         raise BadSetting(f"`{port}` of {node} is {_kind(value)}. Wire {wire} to it.")
     return dict(cast(Mapping[str, Any], value))
+
+
+def names(value: Any, port: str, node: str) -> list[str]:
+    """The names on a port: a list of texts, or one text with commas; none when it was left alone.
+
+    Raises:
+        BadSetting: it has something else.
+    """
+    given: Any = value.split(",") if isinstance(value, str) else value or []
+    if not isinstance(given, list | tuple):
+        raise BadSetting(f"`{port}` of {node} is {_kind(value)}. Wire a list or a text to it.")
+    found = [x for x in cast(list[Any], given) if isinstance(x, str)]
+    if len(found) < len(cast(list[Any], given)):
+        raise BadSetting(
+            f"`{port}` of {node} has something in it that is no text. Wire names to it."
+        )
+    return [x.strip() for x in found if x.strip()]
+
+
+def toolbelt_on(value: Any, port: str, node: str) -> str:
+    """The name of a toolbelt on a port; that of the usual one where it was left alone.
+
+    Raises:
+        BadSetting: it has something that is no text.
+    """
+    return optional(value, port, node) or DEFAULT_TOOLBELT
 
 
 def positive(value: Any, port: str, node: str) -> float | None:

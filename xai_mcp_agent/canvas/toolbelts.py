@@ -14,9 +14,8 @@ from ..core.tools import JsonObject
 from ..settings.models import Settings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
 from .lease import bridge_of
-from .ports import mapping, optional, positive, required
-
-DEFAULT_TOOLBELT = "default"
+from .ports import mapping, optional, positive, required, toolbelt_on
+from .preferences import preferences_for
 
 _DEFINE, _MAKE = "AgentDefineTool", "AgentMakeToolbelt"
 
@@ -63,7 +62,7 @@ def define_tool(
     name = required(name, "tool_name", _DEFINE)
     text = optional(description, "description", _DEFINE)
     wanted = mapping(parameters, "parameters", _DEFINE, wire='names and types, `"city": "string"`,')
-    belt = optional(toolbelt, "for_toolbelt", _DEFINE) or DEFAULT_TOOLBELT
+    belt = toolbelt_on(toolbelt, "for_toolbelt", _DEFINE)
     tools = ctx.setdefault(f"toolbelt_{belt}", {})
     if name in tools and getattr(tools[name], "run", None) != run:
         raise BadSetting(
@@ -94,7 +93,7 @@ def use_functions(ctx: Any, name: str, toolbelt: str | None) -> None:
 
 def _use(ctx: Any, choice: SourceChoice, source: str, toolbelt: str | None) -> None:
     source = required(source, choice.port, choice.node)
-    belt = optional(toolbelt, "toolbelt_name", choice.node) or DEFAULT_TOOLBELT
+    belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
     bridge = bridge_of(ctx)
     with suppress(SettingsError):  # it disables that source; AgentRun says so and goes on without
         _require(bridge.settings, source, choice.kind)
@@ -116,19 +115,21 @@ def _require(settings: Settings, source: str, kind: SourceKind) -> None:
 
 
 def make_toolbelt(ctx: Any, name: str | None, pin_tools: Any = False) -> dict[str, Any]:
-    """The spec of a toolbelt: what was defined and declared for it so far.
+    """The spec of a toolbelt: what was defined, declared and preferred for it so far.
 
     With `pin_tools` the tools of its sources are held to the definitions that were accepted.
 
     Raises:
         BadSetting: the name is no text.
     """
-    toolbelt = optional(name, "name", _MAKE) or DEFAULT_TOOLBELT
-    spec: dict[str, Any] = {"standard_tools": dict(ctx.get(f"toolbelt_{toolbelt}") or {})}
+    toolbelt = toolbelt_on(name, "name", _MAKE)
+    drawn = dict(ctx.get(f"toolbelt_{toolbelt}") or {})
+    spec: dict[str, Any] = {"toolbelt": toolbelt, "standard_tools": drawn}
     for choice in CHOICES:
         names = list(ctx.get(f"{choice.key}_{toolbelt}") or [])
         if names or choice is _SERVERS:
             spec[choice.key] = names
+    spec |= preferences_for(ctx, toolbelt)
     return {**spec, "pin_tools": True} if pin_tools else spec
 
 

@@ -1,0 +1,196 @@
+"""Which tools an agent is shown: its budget, and what nodes pin, trust and block."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.support.canvas import make, play
+from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from xai_mcp_agent import BadSetting
+from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
+from xai_mcp_agent.search_components import AgentPinTools, AgentPreferTools
+from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+
+from .conftest import UseServers
+
+BOTH = {"tool_search", "tool_explain"}
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
+    use_servers(library=library)
+
+
+def agent_with(*preferring: Any, toolbelt: str = "default", **inputs: Any) -> list[Any]:
+    belt = make(AgentMakeToolbelt, name=toolbelt)
+    use = make(AgentUseMCPTools, server_name="library", toolbelt_name=toolbelt)
+    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, **inputs)
+    return [use, *preferring, belt, agent]
+
+
+def scripted(endpoint: ModelEndpoint, **inputs: Any) -> dict[str, Any]:
+    return {
+        "agent_provider": "openai", "agent_model": "scripted", "base_url": endpoint.base_url,
+        "api_key": "sk-dummy", **inputs,
+    }  # fmt: skip
+
+
+def shown(endpoint: ModelEndpoint, request: int = 0) -> set[str]:
+    """The names of the functions in a request."""
+    return {x["function"]["name"] for x in endpoint.requests[request].body["tools"]}
+
+
+def shown_by(*preferring: Any, **inputs: Any) -> set[str]:
+    with model_endpoint([says("Done.")]) as endpoint:
+        run = make(AgentRun, agent_name="a", conversation="Hello!")
+        play({}, *agent_with(*preferring, **scripted(endpoint, **inputs)), run)
+        return shown(endpoint)
+
+
+def test_without_a_budget_of_its_own_an_agent_has_that_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert "library_search_books" in shown_by()
+    monkeypatch.setenv("XAI_TOOL_BUDGET", "400")
+    assert shown_by() >= BOTH
+    assert "library_search_books" in shown_by(tool_token_budget=10_000)
+
+
+def test_an_agent_with_a_small_budget_searches_for_its_tools() -> None:
+    names = shown_by(tool_token_budget=400)
+    assert names >= BOTH
+    assert "library_library_statistics" not in names
+
+
+def test_an_update_changes_the_budget_and_leaves_it_alone_when_it_says_nothing() -> None:
+    ctx: dict[str, Any] = {}
+    play(ctx, *agent_with(tool_token_budget=400))
+    play(ctx, make(AgentUpdate, agent_name="a", new_system_prompt="Be kind."))
+    assert ctx["agent_a"]["tool_token_budget"] == 400
+    play(ctx, make(AgentUpdate, agent_name="a", new_tool_token_budget=10_000))
+    assert ctx["agent_a"]["tool_token_budget"] == 10_000
+
+
+@pytest.mark.parametrize("budget", [-1, "many", float("nan")])
+def test_a_budget_that_is_none_is_told_with_its_port(budget: Any) -> None:
+    with pytest.raises(BadSetting, match="`tool_token_budget` of AgentInit"):
+        play({}, *agent_with(tool_token_budget=budget))
+
+
+@pytest.mark.parametrize(
+    "tools",
+    ["library_statistics", "get_book, library/library_stat*", ["library.library_statistics"]],
+)
+def test_a_pinned_tool_is_in_every_request(tools: Any) -> None:
+    pin = make(AgentPinTools, tools=tools)
+    assert "library_library_statistics" in shown_by(pin, tool_token_budget=600)
+
+
+def test_a_blocked_tool_is_not_shown_found_or_called() -> None:
+    block = make(AgentPreferTools, blocked="search_books")
+    ask = calls(("tool_search", {"query": "search books", "max_results": 20}))
+    guess = calls(("library_search_books", {"text": "sea"}))
+    with model_endpoint([ask, guess, says("Done.")]) as endpoint:
+        run = make(AgentRun, agent_name="a", conversation="Hello!")
+        play({}, *agent_with(block, **scripted(endpoint, tool_token_budget=500)), run)
+    *_, said = endpoint.requests
+    results = [x["content"] for x in said.body["messages"] if x["role"] == "tool"]
+    assert "library_get_book" in results[0]
+    assert not any("library_search_books(" in x for x in results)
+    assert "blocked" in results[1]
+    assert not any("library_search_books" in shown(endpoint, n) for n in range(3))
+
+
+def test_a_blocked_tool_cannot_be_used_by_hand_either() -> None:
+    block = make(AgentPreferTools, blocked="library")
+    node = make(AgentRunTool, agent_name="a", tool_name="library_search_books", tool_args={})
+    play({}, *agent_with(block), node)
+    assert "blocked" in node.tool_output.value
+
+
+def test_what_is_preferred_is_said_of_one_toolbelt_only() -> None:
+    """And adds up, each name once, in the order of the nodes."""
+    ctx: dict[str, Any] = {}
+    nodes = [
+        make(AgentPinTools, tools="a, b", toolbelt_name="mine"),
+        make(AgentPinTools, tools=["b", " c "], toolbelt_name="mine"),
+        make(AgentPreferTools, trusted="t", blocked="x", toolbelt_name="mine"),
+        make(AgentPinTools, tools="other"),
+    ]
+    play(ctx, *nodes, *agent_with(toolbelt="mine"))
+    agent = ctx["agent_a"]
+    kept = ("toolbelt_name", "pinned_tools", "trusted_tools", "blocked_tools")
+    assert [agent[key] for key in kept] == ["mine", ["a", "b", "c"], ["t"], ["x"]]
+    plain = make(AgentMakeToolbelt, name="nothing")
+    play(ctx, plain, make(AgentUpdate, agent_name="a", new_toolbelt_spec=plain.toolbelt_spec))
+    assert [agent[key] for key in kept] == ["nothing", [], [], []]
+
+
+@pytest.mark.parametrize("tools", [None, "", " , ", []])
+def test_a_pin_without_tools_is_told_with_what_to_set(tools: Any) -> None:
+    with pytest.raises(BadSetting, match="set `tools`"):
+        play({}, make(AgentPinTools, tools=tools))
+
+
+@pytest.mark.parametrize("wrong", [3, {"a": 1}, ["a", 3], ["a", None]])
+def test_names_that_are_none_are_told_with_their_port(wrong: Any) -> None:
+    with pytest.raises(BadSetting, match="`blocked` of AgentPreferTools"):
+        play({}, make(AgentPreferTools, blocked=wrong))
+    spec = {"standard_tools": {}, "mcp_servers": [], "blocked_tools": wrong}
+    with pytest.raises(BadSetting, match=r"`toolbelt_spec.blocked_tools` of AgentInit"):
+        play({}, make(AgentInit, agent_name="a", toolbelt_spec=spec))
+
+
+def test_a_name_that_names_nothing_is_told_in_one_line_and_the_run_goes_on(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Quiet or not: a tool that is blocked under a wrong name is not blocked."""
+    block = make(AgentPreferTools, blocked="serch_books", trusted="library")
+    run = make(AgentRun, agent_name="a", conversation="Hello!", show="quiet")
+    play({}, *agent_with(block), run)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "no tool or server of this agent: 'serch_books'. Did you mean 'search_books'" in printed
+    assert "'library'" not in printed
+    assert run.last_response.value
+
+
+def test_names_are_not_doubted_where_a_server_could_not_be_used(
+    use_servers: UseServers, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What they name may be there."""
+    use_servers(library={"command": "no-such-program-anywhere"})
+    pin = make(AgentPinTools, tools="search_books")
+    play({}, *agent_with(pin), make(AgentRun, agent_name="a", conversation="Hello!"))
+    assert "search_books" not in capsys.readouterr().out
+
+
+def test_groups_of_the_settings_may_be_named(
+    use_servers: UseServers, library: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = use_servers(library=library)
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    settings["toolSearch"] = {"groups": {"lending": ["borrow_book", "return_book"]}}
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    names = shown_by(make(AgentPreferTools, blocked="lending"))
+    assert "library_search_books" in names
+    assert not names & {"library_borrow_book", "library_return_book"}
+    assert "lending" not in capsys.readouterr().out
+
+
+def test_calls_are_made_in_the_name_of_the_toolbelt(monkeypatch: pytest.MonkeyPatch) -> None:
+    from xai_mcp_agent.bridge.calls import CallPipeline
+
+    callers: list[Any] = []
+    run = CallPipeline.run
+
+    async def spied(self: Any, invocation: Any, *rest: Any) -> Any:
+        callers.append(invocation.caller)
+        return await run(self, invocation, *rest)
+
+    monkeypatch.setattr(CallPipeline, "run", spied)
+    node = make(AgentRunTool, agent_name="a", tool_name="library_search_books", tool_args={})
+    play({}, *agent_with(toolbelt="mine"), node)
+    assert [(x.name, x.toolbelt) for x in callers] == [("a", "mine")]

@@ -1,0 +1,68 @@
+"""Which tools of a toolbelt are pinned, blocked or trusted, as nodes say it before it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.errors import BadSetting
+from ..core.names import did_you_mean
+from ..search.preferences import Preferences
+from .ports import names, toolbelt_on
+
+PINNED, BLOCKED, TRUSTED = KEYS = "pinned_tools", "blocked_tools", "trusted_tools"
+"""Of a toolbelt's spec and of an agent; with the toolbelt's name, those of `ctx`."""
+
+_PIN, _PREFER = "AgentPinTools", "AgentPreferTools"
+_SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
+
+
+def pin_tools(ctx: Any, toolbelt: Any, tools: Any) -> None:
+    """Have tools be shown in every request of whoever has this toolbelt.
+
+    `tools` are patterns, see `Preferences`: a list, or a text with commas.
+
+    Raises:
+        BadSetting: no tools, or something else than names.
+    """
+    if not (found := names(tools, "tools", _PIN)):
+        raise BadSetting(f"{_PIN} has nothing to work with: set `tools` to names of tools.")
+    _add(ctx, PINNED, toolbelt_on(toolbelt, "toolbelt_name", _PIN), found)
+
+
+def prefer_tools(ctx: Any, toolbelt: Any, trusted: Any, blocked: Any) -> None:
+    """Have tools come before others in what a search finds, or not be there at all.
+
+    Both are given as `tools` of `pin_tools` are, or left alone.
+
+    Raises:
+        BadSetting: something else than names.
+    """
+    belt = toolbelt_on(toolbelt, "toolbelt_name", _PREFER)
+    _add(ctx, TRUSTED, belt, names(trusted, "trusted", _PREFER))
+    _add(ctx, BLOCKED, belt, names(blocked, "blocked", _PREFER))
+
+
+def preferences_for(ctx: Any, toolbelt: str) -> dict[str, list[str]]:
+    """What was said of a toolbelt so far, for its spec; only what was said."""
+    found = {key: list(ctx.get(f"{key}_{toolbelt}") or []) for key in KEYS}
+    return {key: patterns for key, patterns in found.items() if patterns}
+
+
+def preferences_of(agent: Mapping[str, Any]) -> Preferences:
+    """What the toolbelt of an agent prefers."""
+    pinned, blocked, trusted = (tuple(agent.get(key) or ()) for key in KEYS)
+    return Preferences(pinned, blocked, trusted)
+
+
+def nothing_named(patterns: tuple[str, ...], known: list[str]) -> str:
+    """A line about patterns that name no tool and no server."""
+    hints = [did_you_mean(x, known[:_SUGGESTED_OF]) for x in patterns]
+    hint = f" {hints[0]}" if len(patterns) == 1 and hints[0] else ""
+    named = ", ".join(map(repr, patterns))
+    return f"Pinned, trusted or blocked, but no tool or server of this agent: {named}.{hint}"
+
+
+def _add(ctx: Any, key: str, toolbelt: str, patterns: list[str]) -> None:
+    known = ctx.setdefault(f"{key}_{toolbelt}", [])
+    known += [x for x in dict.fromkeys(patterns) if x not in known]
