@@ -1,6 +1,6 @@
 """Nodes for agents and servers with many tools: which are shown, which are found."""
 
-from xai_components.base import Component, InArg, InCompArg, xai_component
+from xai_components.base import Component, InArg, InCompArg, OutArg, xai_component
 
 from xai_mcp_agent import canvas
 
@@ -52,3 +52,75 @@ class AgentPreferTools(Component):
 
     def execute(self, ctx) -> None:
         canvas.prefer_tools(ctx, self.toolbelt_name.value, self.trusted.value, self.blocked.value)
+
+
+@xai_component(color="rgb(176, 48, 96)")
+class MCPSearchTools(Component):
+    """Finds the tools that fit what you want to do, best first. No model is needed.
+
+    A server that cannot be used is told of in summary, and the others are searched.
+
+    ##### inPorts:
+    - query (str): What a tool should do, in your words, such as `lend a book`.
+    - toolbelt_spec (dict): Search only this toolbelt's servers, without what it blocks; from
+      AgentMakeToolbelt. Default: all servers of the settings.
+    - limit (int): At most so many. Default: 10.
+
+    ##### outPorts:
+    - found (list): One dict for each: server, name, score (the best one has 1), reasons,
+      description, input_schema and the rest of what MCPListTools gives.
+    - best (str): The name of the best one. Empty if there is none.
+    - best_server (str): The name of its server.
+    - summary (str): The same to read.
+
+    ##### Example:
+    query `lend a book`, then MCPExplainTool with best_server and best wired to it.
+    """
+
+    query: InCompArg[str]
+    toolbelt_spec: InArg[dict]
+    limit: InArg[int]
+
+    found: OutArg[list]
+    best: OutArg[str]
+    best_server: OutArg[str]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        found, self.summary.value = canvas.search.find_tools(
+            ctx, self.query.value, self.toolbelt_spec.value, self.limit.value
+        )
+        self.found.value = found
+        self.best.value = found[0]["name"] if found else ""
+        self.best_server.value = found[0]["server"] if found else ""
+
+
+@xai_component(color="rgb(176, 48, 96)")
+class MCPExplainTool(Component):
+    """Tells all there is to know of one tool, with an example call. No model is needed.
+
+    ##### inPorts:
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+    - tool_name (str): The tool, by the server's own name for it.
+
+    ##### outPorts:
+    - definition (dict): server, name, signature, description, input_schema, example, first_seen,
+      last_changed, calls and the rest of what MCPListTools gives.
+    - example (dict): Arguments that the tool would accept, made up from what it says of them; a
+      start for the arguments of MCPCallTool.
+    - summary (str): The same to read.
+
+    ##### Example:
+    server_name `library`, tool_name `borrow_book`, and summary wired to a Print node.
+    """
+
+    server_name: InCompArg[str]
+    tool_name: InCompArg[str]
+
+    definition: OutArg[dict]
+    example: OutArg[dict]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        explained = canvas.search.explain_tool(ctx, self.server_name.value, self.tool_name.value)
+        self.definition.value, self.example.value, self.summary.value = explained

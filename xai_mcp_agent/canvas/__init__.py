@@ -33,9 +33,9 @@ _HOMES = {
     "run_node": "agent_run",
     "run_tool": "agent_run",
 }
-_MODULES = {"decisions", "history", "servers"}
+_MODULES = {"decisions", "history", "search", "servers"}
 
-__all__ = ["decisions", "history", "servers", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["decisions", "history", "search", "servers", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -49,7 +49,7 @@ def init_agent(ctx: Any, name: str, **values: Any) -> None:
     """
     name = required(name, "agent_name", _INIT)
     ctx[_PREFIX + name] = {
-        **_tools_in(values.get("toolbelt_spec"), "toolbelt_spec", _INIT),
+        **tools_in(values.get("toolbelt_spec"), "toolbelt_spec", _INIT),
         "agent_provider": _provider(values.get("provider")),
         "agent_model": optional(values.get("model"), "agent_model", _INIT),
         "agent_memory": memory_for(values.get("memory"), name),
@@ -90,7 +90,7 @@ def update_agent(ctx: Any, name: str, **values: Any) -> None:
     agent["tool_token_budget"] = budget or agent.get("tool_token_budget")
     spec = values.get("toolbelt_spec")
     if spec is not None:
-        agent.update(_tools_in(spec, "new_toolbelt_spec", _UPDATE))
+        agent.update(tools_in(spec, "new_toolbelt_spec", _UPDATE))
 
 
 def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
@@ -161,7 +161,12 @@ def _is_agent(value: Any) -> TypeGuard[dict[str, Any]]:
     return isinstance(value, dict) and cast(dict[str, Any], value).keys() >= _FIELDS
 
 
-def _tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
+def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
+    """What an agent has of a toolbelt's spec, under the agent's keys.
+
+    Raises:
+        BadSetting: the value on that port is no such spec.
+    """
     wire = "the toolbelt_spec of AgentMakeToolbelt"
     given = mapping(spec, port, node, wire=wire)
     drawn = mapping(given.get("standard_tools"), f"{port}.standard_tools", node, wire=wire)

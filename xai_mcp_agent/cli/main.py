@@ -10,6 +10,7 @@ import typer
 
 from ..canvas.installation import installed_version
 from ..core.errors import XaiMcpError
+from .explain import explain
 from .history import diff, graph, history
 from .init import init
 from .migration.adopt import adopt
@@ -30,8 +31,8 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, search, call, history, diff, graph, refresh, disable, enable, accept,
-    login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
+    init, servers, tools, search, explain, call, history, diff, graph, refresh, disable, enable,
+    accept, login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)
 

@@ -7,14 +7,11 @@ from typing import Annotated
 import typer
 
 from ..bridge.bridge import Bridge
-from ..console.text import wrap
-from ..search.tools import ToolIndex
-from ..views.tools import tool_json, tool_text
+from ..bridge.search import find_tools
+from ..views.found import found_json, found_text
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
 from .servers import require_settings
-from .tools import listed_tools
 
-_INDENT = " " * 6  # under the words, beside the scores
 _NOTHING = "No tool has any of these words. `xai-mcp-agent tools` lists all that there are."
 
 
@@ -31,24 +28,15 @@ def search(
     """
     with Bridge.open(settings, store=store) as bridge:
         require_settings(bridge)
-        listed, failed = listed_tools(bridge)
-    entries = {x.require().key: x for found in listed.values() for x in found}
-    hits = ToolIndex(x.require() for x in entries.values()).search(query, limit)
+        found = bridge.run(find_tools, query, limit)
     if as_json:
-        found = [
-            {"server": x.tool.source, "score": round(x.score, 3), "reasons": x.reasons}
-            | tool_json(entries[x.tool.key])
-            for x in hits
-        ]
-        echo_json({"found": found, "failed": failed})
+        echo_json({"found": list(map(found_json, found.tools)), "failed": found.failed})
     else:
-        for hit in hits:
-            tool, why = tool_text(entries[hit.tool.key]), "; ".join(hit.reasons)
-            lines = wrap(f"{hit.score:.2f}  {hit.tool.source}: {tool}", text_width(), "", _INDENT)
-            say("\n".join([*lines, *wrap(why, text_width(), _INDENT, _INDENT)]))
-        if not hits:
+        for tool in found.tools:
+            say(found_text(tool, text_width()))
+        if not found.tools:
             say(_NOTHING)
-        for reason in failed.values():
+        for reason in found.failed.values():
             say(f"error: {reason}", to_stderr=True)
-    if failed:
+    if found.failed:
         raise typer.Exit(1)

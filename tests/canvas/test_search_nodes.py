@@ -1,0 +1,104 @@
+"""The nodes that find and explain tools without a model, against the example library."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.canvas import make, play
+from xai_mcp_agent import BadSetting, UnknownServer, UnknownTool
+from xai_mcp_agent.mcp_components import MCPCallTool
+from xai_mcp_agent.search_components import AgentPreferTools, MCPExplainTool, MCPSearchTools
+from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+
+from .conftest import SERVERS, UseServers
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
+    units = {"command": "${python}", "args": [str(SERVERS / "units.py")]}
+    broken, off = {"command": "no-such-program-anywhere"}, {**library, "disabled": True}
+    use_servers(library=library, units=units, broken=broken, half={}, off=off)
+
+
+def searched(query: Any, **inputs: Any) -> MCPSearchTools:
+    node = make(MCPSearchTools, query=query, **inputs)
+    play({}, node)
+    return node
+
+
+def test_tools_are_found_in_all_servers_with_scores_and_reasons() -> None:
+    node = searched("lend a book to a reader")
+    assert (node.best_server.value, node.best.value) == ("library", "borrow_book")
+    best = node.found.value[0]
+    assert (best["server"], best["name"], best["score"]) == ("library", "borrow_book", 1)
+    assert any("book" in x for x in best["reasons"])
+    assert best["input_schema"]["properties"]
+    assert "borrow_book(book_id: integer" in node.summary.value.splitlines()[0]
+    assert searched("convert miles").best_server.value == "units"
+
+
+def test_a_server_that_cannot_be_searched_is_told_of_and_one_switched_off_is_not() -> None:
+    text = searched("convert miles").summary.value
+    assert "Left out: " in text
+    assert "no-such-program-anywhere" in text
+    assert "half" in text
+    assert "off:" not in text
+
+
+def test_as_many_as_wanted_are_found() -> None:
+    assert len(searched("book", limit=2).found.value) == 2
+    with pytest.raises(BadSetting, match="`limit` of MCPSearchTools"):
+        searched("book", limit=-1)
+
+
+def test_where_nothing_fits_the_ports_are_empty_and_the_way_on_is_said() -> None:
+    node = searched("xylophone")
+    assert (node.found.value, node.best.value, node.best_server.value) == ([], "", "")
+    assert "MCPListTools" in node.summary.value
+
+
+@pytest.mark.parametrize("query", [None, "", 3])
+def test_a_search_for_nothing_is_told_with_what_to_set(query: Any) -> None:
+    with pytest.raises(BadSetting, match="`query`"):
+        searched(query)
+
+
+def test_a_toolbelt_is_searched_without_what_it_blocks() -> None:
+    def found(*before: Any) -> set[str]:
+        belt = make(AgentMakeToolbelt)
+        node = make(MCPSearchTools, query="book, miles", toolbelt_spec=belt.toolbelt_spec)
+        play({}, *before, belt, node)
+        assert "Left out" not in node.summary.value
+        return {x["name"] for x in node.found.value}
+
+    use = make(AgentUseMCPTools, server_name="library")
+    assert found() == set()
+    assert "borrow_book" in found(use)
+    assert "convert_units" not in found(use)
+    assert "borrow_book" not in found(use, make(AgentPreferTools, blocked="library/borrow*"))
+
+
+def test_a_found_tool_is_explained_and_its_example_can_be_called() -> None:
+    """From words to a result, without a model."""
+    search = make(MCPSearchTools, query="details of a book")
+    explain = make(MCPExplainTool, server_name=search.best_server, tool_name=search.best)
+    call = make(
+        MCPCallTool, server_name=search.best_server, tool_name=search.best,
+        arguments=explain.example,
+    )  # fmt: skip
+    play({}, search, explain, call)
+    assert explain.definition.value["signature"] == "get_book(book_id: integer)"
+    assert explain.definition.value["example"] == explain.example.value
+    assert not call.is_error.value
+    assert "Example: get_book {" in explain.summary.value
+
+
+def test_a_tool_that_there_is_not_is_told_with_the_nearest() -> None:
+    with pytest.raises(UnknownTool, match="Did you mean 'search_books'"):
+        play({}, make(MCPExplainTool, server_name="library", tool_name="serch_books"))
+    with pytest.raises(UnknownServer, match="library"):
+        play({}, make(MCPExplainTool, server_name="librery", tool_name="search_books"))
+    with pytest.raises(BadSetting, match="`tool_name`"):
+        play({}, make(MCPExplainTool, server_name="library"))

@@ -1,0 +1,60 @@
+"""`xai-mcp-agent explain`: all there is to know of one tool."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_servers import command
+
+SERVERS = Path(__file__).parents[2] / "examples" / "servers"
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> str:
+    entries = {"library": {"command": sys.executable, "args": [str(SERVERS / "library.py")]}}
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
+    return str(file)
+
+
+def test_a_person_reads_how_to_call_it_and_since_when_it_is_known(
+    settings: str, capsys: Any
+) -> None:
+    status, out, _ = command(capsys, "explain", "library", "borrow_book", "--settings", settings)
+    assert status == 0
+    text = " ".join(out.split())
+    assert text.startswith("library: Borrow a book ")
+    assert "borrow_book(book_id: integer, reader: string)" in text
+    assert "book_id (integer, required): " in text
+    assert 'Example: borrow_book {"book_id": ' in text
+    _, again, _ = command(capsys, "explain", "library", "borrow_book", "--settings", settings)
+    assert "Known since 20" in again
+    assert "never called." in again
+
+
+def test_a_program_gets_the_definition_and_an_example_that_can_be_called(
+    settings: str, capsys: Any
+) -> None:
+    words = ("library", "get_book", "--json", "--settings", settings)
+    shown = json.loads(command(capsys, "explain", *words)[1])
+    assert (shown["server"], shown["name"], shown["calls"]) == ("library", "get_book", 0)
+    assert shown["input_schema"]["required"] == ["book_id"]
+    example = json.dumps(shown["example"])
+    call = ("call", "library", "get_book", example, "--settings", settings)
+    assert command(capsys, *call)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"), [(("library", "borow_book"), "borrow_book"), (("librery", "x"), "library")]
+)
+def test_what_there_is_not_is_told_with_the_nearest(
+    words: tuple[str, str], hint: str, settings: str, capsys: Any
+) -> None:
+    status, _, err = command(capsys, "explain", *words, "--settings", settings)
+    assert status == 1
+    assert hint in err

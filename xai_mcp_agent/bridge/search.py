@@ -1,0 +1,65 @@
+"""Finding tools of servers, and explaining one, for a person or a program: no agent is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..catalog.entry import CatalogEntry
+from ..core.errors import XaiMcpError
+from ..core.schema_examples import example_arguments
+from ..core.tools import ToolKey
+from ..search.found import ExplainedTool, FoundTool, FoundTools
+from ..search.preferences import Preferences
+from .aio import usable_servers
+from .engine import Engine
+from .refresh import marked_tools
+
+
+async def find_tools(
+    engine: Engine,
+    query: str,
+    limit: int = 10,
+    servers: Iterable[str] | None = None,
+    preferences: Preferences | None = None,
+) -> FoundTools:
+    """The tools of these servers, or of all, that fit what somebody wants to do.
+
+    All are connected for it; what cannot be is told of, and the others are searched. What the
+    settings or the `preferences` block is not found.
+    """
+    preferred = engine.preferences.joined(preferences or Preferences())
+    entries, failed = await listed_tools(engine, servers)
+    usable = {key: x for key, x in entries.items() if not preferred.is_blocked(key)}
+    tools = {key: x.require() for key, x in usable.items()}
+    hits = await engine.search.search(query, tools, limit)
+    found = tuple(FoundTool(usable[x.tool.key], x.score, x.reasons) for x in hits)
+    return FoundTools(found, failed)
+
+
+async def explain_tool(engine: Engine, server: str, tool: str) -> ExplainedTool:
+    """All there is to know of one tool; its server is connected for it.
+
+    Raises:
+        UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
+        SourceFailed: the server cannot be used.
+    """
+    found = await engine.tool(server, tool)
+    await engine.decisions.read([server])
+    return ExplainedTool(engine.catalog.entry_of(found), example_arguments(found.input_schema))
+
+
+async def listed_tools(
+    engine: Engine, servers: Iterable[str] | None = None
+) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
+    """The tools of these servers, or of all, connected for it; and why others have none."""
+    names = list(usable_servers(engine.settings) if servers is None else dict.fromkeys(servers))
+    problems = engine.settings.problems if servers is None else {}
+    failed = {name: str(reason) for name, reason in problems.items()}
+    failed |= {name: str(reason) for name, reason in (await engine.connect(names)).items()}
+    entries: dict[ToolKey, CatalogEntry] = {}
+    for name in (x for x in names if x not in failed):
+        try:
+            entries |= {x.key: x for x in await marked_tools(engine, name)}
+        except XaiMcpError as reason:
+            failed[name] = str(reason)
+    return entries, failed

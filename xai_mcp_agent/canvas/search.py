@@ -1,0 +1,70 @@
+"""Finding and explaining tools without a model, for nodes: plain values in and out."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ..bridge.search import explain_tool as explain
+from ..bridge.search import find_tools as find
+from ..console.text import count
+from ..core.tools import JsonObject
+from ..views.found import explained_json, explained_text, found_json, found_text
+from .agents import tools_in
+from .ports import required, whole
+from .preferences import preferences_of
+from .toolbelts import sources_in
+from .transcript import used
+from .waits import ask
+
+_SEARCH, _EXPLAIN = "MCPSearchTools", "MCPExplainTool"
+_DEFAULT_LIMIT = 10
+_WIDTH = 1_000  # of a text on a port: whoever shows it breaks its lines
+_NOTHING = "No tool has any of these words. MCPListTools lists all that a server has."
+
+
+def find_tools(
+    ctx: Any, query: Any, toolbelt_spec: Any = None, limit: Any = None
+) -> tuple[list[JsonObject], str]:
+    """The tools that fit what somebody wants, best first, as dicts and as text.
+
+    Of the sources in a toolbelt, without what it blocks; else of all in the settings. Those that
+    cannot be used are told of in the text.
+
+    Raises:
+        BadSetting: a port that is not wired or has a value of the wrong kind.
+        SettingsError: the settings file cannot be read.
+    """
+    query = required(query, "query", _SEARCH)
+    most = whole(limit, "limit", _SEARCH) or _DEFAULT_LIMIT
+    agent = tools_in(toolbelt_spec, "toolbelt_spec", _SEARCH)
+    servers = sources_in(agent) if toolbelt_spec else None
+    with used(ctx, _SEARCH, query=query) as (bridge, tell):
+        found = ask(
+            bridge, "search", lambda x: find(x, query, most, servers, preferences_of(agent)),
+            awaited="the servers to list their tools", tell=lambda x: count(len(x.tools), "tool"),
+        )  # fmt: skip
+        tell(names=[str(x.entry.key) for x in found.tools])
+    lines = [found_text(x, _WIDTH) for x in found.tools] or [_NOTHING]
+    lines += [f"Left out: {reason}" for reason in found.failed.values()]
+    return [found_json(x) for x in found.tools], "\n".join(lines)
+
+
+def explain_tool(ctx: Any, server: Any, tool: Any) -> tuple[JsonObject, JsonObject, str]:
+    """A tool's definition, the arguments of an example call, and both as text.
+
+    Raises:
+        BadSetting: a port that is not wired.
+        UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
+        SourceFailed: the server cannot be used.
+    """
+    server = required(server, "server_name", _EXPLAIN)
+    tool = required(tool, "tool_name", _EXPLAIN)
+    with used(ctx, _EXPLAIN, server=server, tool=tool) as (bridge, tell):
+        bridge.settings.source(server)
+        found = ask(
+            bridge, server, partial(explain, server=server, tool=tool),
+            awaited=f"the server {server}", tell=lambda x: x.entry.key.name,
+        )  # fmt: skip
+        tell(example=found.example)
+    return explained_json(found), found.example, explained_text(found, _WIDTH)

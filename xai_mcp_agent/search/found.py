@@ -1,0 +1,34 @@
+"""Tools that a person or a program found, or has explained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..catalog.entry import CatalogEntry
+from ..core.tools import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTool:
+    """A tool that fits what somebody wants. The best one has the score 1; `reasons` are words."""
+
+    entry: CatalogEntry
+    score: float
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTools:
+    """What a search came to, best first; and the servers that could not be searched, and why."""
+
+    tools: tuple[FoundTool, ...]
+    failed: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedTool:
+    """A tool with the arguments of an example call, which are made up from its schema."""
+
+    entry: CatalogEntry
+    example: JsonObject

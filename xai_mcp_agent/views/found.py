@@ -1,0 +1,84 @@
+"""Tools that a search found, and one that is explained, as JSON and as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from ..console.text import wrap
+from ..core.schemas import properties, required, signature, types_of
+from ..core.tools import JsonObject
+from ..search.found import ExplainedTool, FoundTool
+from .times import time_text, utc_text
+from .tools import marks_text, tool_json, tool_text, usage_text
+
+_INDENT = " " * 6  # under the words, beside the scores
+_DEEPER = " " * 8
+
+
+def found_json(found: FoundTool) -> JsonObject:
+    """A tool that was found, with its definition."""
+    score = {"score": round(found.score, 3), "reasons": list(found.reasons)}
+    return {"server": found.entry.key.source, **score, **tool_json(found.entry)}
+
+
+def found_text(found: FoundTool, width: int) -> str:
+    """The same in two lines or more: how to call it, and why it was found."""
+    line = f"{found.score:.2f}  {found.entry.key.source}: {tool_text(found.entry)}"
+    why = "; ".join(found.reasons)
+    lines = [*wrap(line, width, "", _INDENT), *(wrap(why, width, _INDENT, _INDENT) if why else ())]
+    return "\n".join(lines)
+
+
+def explained_json(explained: ExplainedTool) -> JsonObject:
+    """A tool with its signature, an example of its arguments, and since when it is known."""
+    entry = explained.entry
+    record = entry.record
+    return {
+        "server": entry.key.source,
+        **tool_json(entry),
+        "signature": f"{entry.key.name}({signature(entry.require().input_schema)})",
+        "example": explained.example,
+        "first_seen": utc_text(record and record.created),
+        "last_changed": utc_text(record and record.updated),
+        "calls": entry.usage.calls,
+    }
+
+
+def explained_text(explained: ExplainedTool, width: int) -> str:
+    """The same to read."""
+    return "\n".join(_explained_lines(explained, width))
+
+
+def _explained_lines(explained: ExplainedTool, width: int) -> Iterator[str]:
+    entry, tool = explained.entry, explained.entry.require()
+    said = marks_text(is_enabled=entry.is_enabled, is_changed=entry.is_changed)
+    title = f"{tool.source}: {tool.title or tool.name}" + (f" ({said})" if said else "")
+    yield from wrap(title, width, "", _INDENT)
+    for line in tool.description.strip().splitlines():
+        yield from wrap(line, width, "  ", "  ")
+    yield from wrap(f"{tool.name}({signature(tool.input_schema)})", width, "  ", _INDENT)
+    yield from _parameter_lines(tool.input_schema, width)
+    call = f"Example: {tool.name} {json.dumps(explained.example, ensure_ascii=False)}"
+    yield from wrap(call, width, "  ", _INDENT)
+    if tool.note:
+        yield from wrap(f"Note: {tool.note}", width, "  ", _INDENT)
+    yield from wrap(_known_text(explained), width, "  ", _INDENT)
+
+
+def _parameter_lines(schema: JsonObject, width: int) -> Iterator[str]:
+    needed = required(schema)
+    for name, spec in properties(schema).items():
+        kind = "|".join(types_of(spec)) or "any"
+        words = str(spec.get("description") or "")
+        line = f"{name} ({kind}{', required' if name in needed else ''})"
+        yield from wrap(f"{line}: {words}" if words else line, width, _INDENT, _DEEPER)
+
+
+def _known_text(explained: ExplainedTool) -> str:
+    """Since when it is known, and how it did."""
+    record = explained.entry.record
+    if record is None:
+        return "Seen for the first time."
+    changed = f", changed {time_text(record.updated)}" if record.updated > record.created else ""
+    return f"Known since {time_text(record.created)}{changed}; {usage_text(record.usage)}."
