@@ -48,19 +48,23 @@ class Preferences:
         """The patterns that name none of these tools and sources, and no group."""
         names = {*self.groups, *sources, *(name for key in tools for name in _names(key))}
         patterns = dict.fromkeys((*self.pinned, *self.blocked, *self.trusted))
-        return tuple(x for x in patterns if not any(_fits(x, name) for name in names))
+        return tuple(
+            x
+            for x in patterns
+            if x not in names and not ("*" in x and any(_fits(x, name) for name in names))
+        )
 
     @cached_property
-    def _pinned(self) -> tuple[str, ...]:
-        return self._with_groups(self.pinned)
+    def _pinned(self) -> _Patterns:
+        return _Patterns.of(self._with_groups(self.pinned))
 
     @cached_property
-    def _blocked(self) -> tuple[str, ...]:
-        return self._with_groups(self.blocked)
+    def _blocked(self) -> _Patterns:
+        return _Patterns.of(self._with_groups(self.blocked))
 
     @cached_property
-    def _trusted(self) -> tuple[str, ...]:
-        return self._with_groups(self.trusted)
+    def _trusted(self) -> _Patterns:
+        return _Patterns.of(self._with_groups(self.trusted))
 
     def _with_groups(self, patterns: Iterable[str]) -> tuple[str, ...]:
         """These, and those in the groups they name, however deep. Groups may name each other."""
@@ -75,9 +79,27 @@ class Preferences:
         return tuple(found)
 
 
-def _is_named(patterns: Iterable[str], key: ToolKey) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Patterns:
+    """Patterns, parted in names, which are looked up, and those with `*`."""
+
+    names: frozenset[str]
+    wild: tuple[str, ...]
+
+    @staticmethod
+    def of(patterns: Iterable[str]) -> _Patterns:
+        given = tuple(patterns)
+        wild = tuple(x for x in given if "*" in x)
+        return _Patterns(frozenset(x for x in given if "*" not in x), wild)
+
+
+def _is_named(patterns: _Patterns, key: ToolKey) -> bool:
+    if not patterns.names and not patterns.wild:
+        return False
     names = _names(key)
-    return any(_fits(x, name) for x in patterns for name in names)
+    if not patterns.names.isdisjoint(names):
+        return True
+    return any(_fits(x, name) for x in patterns.wild for name in names)
 
 
 def _names(key: ToolKey) -> tuple[str, ...]:
