@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -165,3 +168,29 @@ def test_numpy_changes_no_score_and_no_order(monkeypatch: pytest.MonkeyPatch) ->
     plain = index.search(wanted, 20, parts)
     monkeypatch.setattr("xai_mcp_agent.search.index._LEAST_FOR_NUMPY", 0)
     assert index.search(wanted, 20, parts) == plain
+
+
+def test_scores_are_the_same_in_every_process() -> None:
+    """Python orders sets anew in each, and the sum of floats differs by their order."""
+    code = """
+import random
+from xai_mcp_agent.search import ToolIndex
+chosen = random.Random(5)
+words = [f"{x}{y}" for x in ("convert", "inform", "invest") for y in ("", "ed", "er", "ing", "ive")]
+tools = [
+    {"id": str(n), "server": "s", "name": "n", "input_schema": {},
+     "description": " ".join(chosen.choices(words, k=chosen.randrange(40)))}
+    for n in range(100)
+]
+hits = ToolIndex(tools).search("convert an investing informer", 100)
+print([(x.tool["id"], x.score) for x in hits])
+"""
+    command = [sys.executable, "-c", code]
+    told = {
+        subprocess.run(
+            command, env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True, text=True, timeout=60, check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }  # fmt: skip
+    assert len(told) == 1

@@ -101,9 +101,9 @@ class LexicalIndex(Generic[K]):
         for word in words:
             is_known = word in self._postings
             near = dict.fromkeys(synonyms(word), _SYNONYM)
-            near |= dict.fromkeys(
-                self._by_root.get(root(word), ()), _SAME_ROOT if is_known else _ROOT_INSTEAD
-            )
+            # In one order everywhere: sums of floats differ by it.
+            of_root = sorted(self._by_root.get(root(word), ()))
+            near |= dict.fromkeys(of_root, _SAME_ROOT if is_known else _ROOT_INSTEAD)
             for term, weight in near.items():
                 weights[term] = max(weights.get(term, 0.0), weight)
         for first, second in pairwise(words):
@@ -185,19 +185,21 @@ class LexicalIndex(Generic[K]):
         self, wanted: Mapping[str, float], gains: Mapping[str, tuple[_Postings, int]]
     ) -> Any:
         """By number: a list of floats, or numpy's, with the same values, where that is faster."""
-        numpy = numpy_if_there() if len(self) >= _LEAST_FOR_NUMPY else None
-        scores: Any = numpy.zeros(len(self._keys)) if numpy else [0.0] * len(self._keys)
+        counted: list[tuple[_Postings, float]] = []
         for term, weight in wanted.items():
             gained, new = gains.get(term, (_NOWHERE, 0))
             factor = weight * self.rarity(term, new)
-            for documents, impacts in (self._postings.get(term, _NOWHERE), gained):
-                if numpy and documents:
-                    scores[numpy.frombuffer(documents, "u4")] += factor * numpy.frombuffer(
-                        impacts, "f8"
-                    )
-                else:
-                    for number, impact in zip(documents, impacts, strict=True):
-                        scores[number] += factor * impact
+            if term in self._postings:
+                counted.append((self._postings[term], factor))
+            if gained[0]:
+                counted.append((gained, factor))
+        numpy = numpy_if_there() if len(self) >= _LEAST_FOR_NUMPY else None
+        if numpy:
+            return _summed(numpy, counted, len(self._keys))
+        scores = [0.0] * len(self._keys)
+        for (documents, impacts), factor in counted:
+            for number, impact in zip(documents, impacts, strict=True):
+                scores[number] += factor * impact
         return scores
 
     def _numbers_of(self, keys: Iterable[K]) -> list[int]:
@@ -208,6 +210,14 @@ class LexicalIndex(Generic[K]):
         found = [(self._keys[n], float(scores[n])) for n in numbers]
         ordered = sorted(cast(list[Any], found), key=lambda x: (-x[1], x[0]))
         return ordered[:limit] + [x for x in ordered[limit:] if x[0] in also]
+
+
+def _summed(numpy: Any, counted: Sequence[tuple[_Postings, float]], size: int) -> Any:
+    """The sums of all impacts by document; in one go, as most terms are in few documents."""
+    numbers = numpy.frombuffer(b"".join(cast(Any, [x[0] for x, _ in counted])), "u4")
+    impacts = numpy.frombuffer(b"".join(cast(Any, [x[1] for x, _ in counted])), "f8")
+    factors = numpy.repeat([factor for _, factor in counted], [len(x[0]) for x, _ in counted])
+    return numpy.bincount(numbers, factors * impacts, size)
 
 
 def _impact(weight: float) -> float:
@@ -250,8 +260,11 @@ def highest(scores: Any, limit: int) -> Sequence[int]:
         least = min(heapq.nlargest(limit, listed), default=0.0)
         return [n for n, score in enumerate(listed) if score >= least and score > 0]
     numpy = numpy_if_there()
-    least = numpy.partition(scores, -limit)[-limit] if limit < len(scores) else 0.0
-    return numpy.flatnonzero((scores >= least) & (scores > 0)).tolist()
+    found = numpy.flatnonzero(scores > 0)  # most are 0, and many equals are slow to part
+    if limit < len(found):
+        of_found = scores[found]
+        found = found[of_found >= numpy.partition(of_found, -limit)[-limit]]
+    return found.tolist()
 
 
 @cache

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 _MAX_CHARACTERS = 20_000  # of one text: who says more says nothing new
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_PIECE = re.compile(rf"([{_CJK}]+)|[^\W_{_CJK}]+")
+_PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_IS_CJK = re.compile(f"[{_CJK}]")
 # Where an identifier changes: `fooBar`, `HTTPServer`; not `v2`, nor `mp3`.
 _CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CLAUSE = re.compile(
@@ -18,6 +19,7 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _SHORTEST_PLURAL, _SHORTEST_ROOT = 4, 4
+_LONGEST_KEPT = 30  # letters of what is kept with its terms
 _LENGTH_SHARE = 0.5  # how much less the words of a text of twice the usual length count
 # A whole word in common says much more than a syllable.
 _PART_LENGTH, _PART_WEIGHT = 3, 0.25
@@ -72,7 +74,10 @@ def terms(text: str) -> list[str]:
     Words without case and English plural; identifiers in their parts; of Chinese, Japanese and
     Korean, which write no spaces, every two characters.
     """
-    return list(_terms(text))
+    text = text[:_MAX_CHARACTERS]
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+    return [x for piece in _PIECE.findall(text) for x in _terms_of(piece)]
 
 
 def spaced(identifier: str) -> str:
@@ -86,7 +91,7 @@ def spelled_terms(text: str) -> dict[str, float]:
     So a slip of the pen is forgiven, and a word found in another one.
     """
     weights: dict[str, float] = defaultdict(float)
-    for word in _terms(text):
+    for word in terms(text):
         weights[word] += 1.0
         padded = f"^{word}$"
         for start in range(len(padded) - _PART_LENGTH + 1):
@@ -130,16 +135,20 @@ def singular(word: str) -> str:
     return word[:-2] if word.endswith(("sses", "shes", "ches", "xes", "zes")) else word[:-1]
 
 
-def _terms(text: str) -> Iterator[str]:
-    text = unicodedata.normalize("NFKC", text[:_MAX_CHARACTERS])
-    for found in _PIECE.finditer(_CASE.sub(" ", text)):
-        piece = found[0]
-        if found[1]:
-            yield from (piece[n : n + 2] for n in range(max(len(piece) - 1, 1)))
-            continue
-        word = piece.casefold()
-        if len(word) > 1 and word not in STOP_WORDS:
-            yield singular(word)
+def _terms_of(piece: str) -> tuple[str, ...]:
+    return _kept_terms(piece) if len(piece) <= _LONGEST_KEPT else _split(piece)
+
+
+def _split(piece: str) -> tuple[str, ...]:
+    """The terms in letters and digits without anything between them."""
+    if _IS_CJK.match(piece):
+        return tuple(piece[n : n + 2] for n in range(max(len(piece) - 1, 1)))
+    words = (x.casefold() for x in _CASE.sub(" ", piece).split(" "))
+    return tuple(singular(x) for x in words if len(x) > 1 and x not in STOP_WORDS)
+
+
+# The same words are in thousands of descriptions.
+_kept_terms = lru_cache(maxsize=20_000)(_split)
 
 
 def _others() -> dict[str, tuple[str, ...]]:

@@ -75,6 +75,7 @@ class ToolIndex(Generic[T]):
         self, tools: Iterable[T] = (), embed: Embed | DenseIndex[Any] | None = None
     ) -> None:
         self._tools: dict[Hashable, T] = {}
+        self._names: dict[Hashable, list[str]] = {}  # as terms: every search looks at dozens
         self._index = LexicalIndex[Any]()
         self._fills = embed is not None and not isinstance(embed, DenseIndex)
         self._dense = _dense_index(cast(Any, embed))
@@ -92,7 +93,7 @@ class ToolIndex(Generic[T]):
             for word, weight in weighted(counts, field.usual_length, field.weight).items():
                 weights[word] += weight
         key = key_of(tool)
-        self._tools[key] = tool
+        self._tools[key], self._names[key] = tool, terms(_value(tool, "name"))
         self._index.put(key, weights)
         if self._dense:
             self._dense.put(key, _text_to_embed(tool))
@@ -100,6 +101,7 @@ class ToolIndex(Generic[T]):
     def remove(self, key: Hashable) -> None:
         """Forget a tool by its key (a dict's is its `id`), if it is there."""
         if self._tools.pop(key, None) is not None:
+            del self._names[key]
             self._index.remove(key)
             if self._dense:
                 self._dense.remove(key)
@@ -126,7 +128,7 @@ class ToolIndex(Generic[T]):
         found = self._index.search(
             wanted, most, wanted_by_parts, added=remembered, among=among, also=near
         )
-        by_words = {x: score * self._coverage(self._tools[x], wanted) for x, score in found}
+        by_words = {x: score * self._coverage(x, wanted) for x, score in found}
         close = self._dense.closeness(meant, {*near, *by_words}) if self._dense else {}
         scored = sorted(_joined(by_words, close).items(), key=lambda x: (-x[1], x[0]))
         return [
@@ -173,9 +175,9 @@ class ToolIndex(Generic[T]):
     def _wanted(self, text: str) -> dict[str, float]:
         return self._index.wanted(list(dict.fromkeys(terms(text))))
 
-    def _coverage(self, tool: T, wanted: Mapping[str, float]) -> float:
+    def _coverage(self, key: Hashable, wanted: Mapping[str, float]) -> float:
         """More for a name that says little else than what is wanted."""
-        rarity = {word: self._index.rarity(word) for word in terms(_value(tool, "name"))}
+        rarity = {word: self._index.rarity(word) for word in self._names[key]}
         share = sum(x for word, x in rarity.items() if word in wanted)
         return 1 + _NAME_COVERAGE * share / (sum(rarity.values()) or 1.0)
 
