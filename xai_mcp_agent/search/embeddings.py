@@ -15,6 +15,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from ..core.errors import XaiMcpError
 from .vectors import BadVector, Vector, VectorIndex, unit
 
 logger = logging.getLogger(__name__)
@@ -233,7 +234,9 @@ class _Attempts:
             self._failed(f"no answer within {seconds:g} seconds", _PAUSE_IF_SLOW_SECONDS)
             return None
         except Exception as cause:  # noqa: BLE001 - it is somebody's function, and may do anything
-            self._failed(str(cause) or type(cause).__name__, _PAUSE_SECONDS)
+            is_ours = isinstance(cause, XaiMcpError | BadVector)
+            reason = str(cause) if is_ours else f"{type(cause).__name__}: {cause}"
+            self._failed(reason, _PAUSE_SECONDS)
             return None
         self._pause = 0.0
         if time.monotonic() - began < seconds * _WELL_IN_TIME:

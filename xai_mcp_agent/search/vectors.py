@@ -201,7 +201,7 @@ class _Rows:
         rows = [self._row[x] for x in hashes]
         if numpy := numpy_if_there():
             wanted = numpy.array(vectors, "f8").reshape(-1, self.size)
-            found = self._matrix(numpy)[rows].astype("f8") @ wanted.T
+            found = numpy.einsum("ij,kj->ik", self._matrix(numpy)[rows].astype("f8"), wanted)
             return [tuple(x) for x in numpy.round(found, _DIGITS).tolist()]
         return [tuple(self._cosine(row, x) for x in vectors) for row in rows]
 
@@ -217,7 +217,8 @@ class _Rows:
     def _cosines(self, vector: array[float], rows: Sequence[int] | None) -> Any:
         """By row; 0 for others than these."""
         if numpy := numpy_if_there():
-            cosines = self._matrix(numpy) @ numpy.frombuffer(vector, "f4")
+            # Not `@`, for which numpy's library waits for threads of its own on a busy machine.
+            cosines = numpy.einsum("ij,j->i", self._matrix(numpy), numpy.frombuffer(vector, "f4"))
             return cosines if rows is None else only(cosines, rows)
         cosines = [0.0] * len(self._hashes)
         for row in range(len(cosines)) if rows is None else rows:
