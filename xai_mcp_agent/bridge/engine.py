@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
@@ -31,7 +32,9 @@ from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
+from ..history.recording.vector_cache import StoredVectors
 from ..policy.decisions import Decisions
+from ..search.embeddings import Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.preferences import Preferences
 from ..settings.models import Settings
@@ -43,6 +46,8 @@ from ..sources.registry import SourceContext, make_source
 from ..sources.starts import StartQueue
 from .calls import CallPipeline
 from .flush import HistoryFlush
+
+logger = logging.getLogger(__name__)
 
 # At the end, for what is not yet in the history.
 _WRITE_SECONDS = 3.0
@@ -71,7 +76,7 @@ class Engine:
         self.pool = SourcePool(self._make_source, _Observers(recorder, self.catalog))
         self._starts = StartQueue()
         self.definitions = Definitions()
-        self.search = ToolSearch(self.catalog)
+        self.search = ToolSearch(self.catalog, self._meaning)
         self.preferences = _preferences(settings)
         self.calls = CallPipeline(self.decisions, recorder, self._current, self.is_pinned)
         # By server: who listens for changes goes on doing so when it was closed and is used again.
@@ -318,6 +323,21 @@ class Engine:
         if features is None:
             raise UnknownTool(f"{server} is a source without resources and prompts.")
         return features
+
+    def _meaning(self) -> tuple[Embedder, VectorCache] | None:
+        """What the settings name to search by meaning. In a thread: it may load a model."""
+        wanted = self.settings.search.embeddings
+        if wanted is None:
+            return None
+        # Here, because few name one.
+        from ..agent.models.embeddings import embedder_of
+
+        try:
+            embedder = embedder_of(wanted)
+        except XaiMcpError as reason:
+            logger.warning("Tools are found by their words alone: %s", reason)
+            return None
+        return embedder, StoredVectors(self.recorder, embedder.model)
 
     def _make_source(self, name: str) -> Source:
         settings = self.settings.source(name)

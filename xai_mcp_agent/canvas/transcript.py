@@ -28,6 +28,7 @@ from ..secrets.private_files import append_private
 from ..secrets.redactor import Redactor
 from ..secrets.secrets import Secrets
 from ..sources.canvas import CANVAS
+from ..views.selection import selection_json
 from .agents import learn_keys
 from .lease import bridge_of
 
@@ -54,9 +55,7 @@ class Recorder:
         Pieces of text are left out: `ThoughtFinished` has it whole, and half a secret is not known.
         So is what only tells that something is waited for.
         """
-        if self._file and not isinstance(
-            event, TextArrived | ModelAsked | ToolReturned | ToolsSelected
-        ):
+        if self._file and not isinstance(event, TextArrived | ModelAsked | ToolReturned):
             self._write(type(event).__name__, _fields_of(event), at)
 
     def note(self, event: str, **values: Any) -> None:
@@ -123,6 +122,8 @@ def _fields_of(event: RunEvent) -> JsonObject:
     """An event's fields, flat: the result of a tool as its text, not its parts."""
     values = {x.name: getattr(event, x.name) for x in fields(event)}
     result = values.pop("result", None)
+    if isinstance(event, ToolsSelected):
+        values |= selection_json(values.pop("selection"), deferred_names=False)
     if isinstance(result, ToolResult):
         values |= {"text": result.text, "is_error": result.is_error, "notes": result.notes}
     if values.get("source") == CANVAS:
