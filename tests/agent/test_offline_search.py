@@ -106,10 +106,18 @@ async def test_values_said_are_no_reason_to_search() -> None:
 
 
 async def test_a_tool_that_is_shown_and_hardly_fits_gives_way_to_one_that_is_found() -> None:
-    """It shares the word `current` and no more."""
-    news = tool("current_news", "The current news of a city.", city="string")
-    run = await run_of("Get the current weather in Berlin", [news])
-    assert used(run) == [("sky_current_weather", {"city": "Berlin"})]
+    """It is the namespace, too; but nothing is to be listed in it."""
+    shown = tool("cluster_list_namespace", "List what is in a namespace.", namespace="string")
+    scale = tool("cluster_scale_replicas", "Scale the replicas of a deployment in a namespace.",
+                 namespace="string")  # fmt: skip
+    run = await run_of("Scale the deployment replicas of namespace blue", [shown], [scale])
+    assert used(run) == [("cluster_scale_replicas", {"namespace": "blue"})]
+
+
+async def test_what_one_part_states_is_no_value_for_another() -> None:
+    run = await run_of("Get the current weather in Berlin and open a ticket")
+    assert run.turns[1] == [("sky_current_weather", {"city": "Berlin"})]
+    assert "Berlin" not in json.dumps(run.turns[2:])
 
 
 @EACH_PROTOCOL

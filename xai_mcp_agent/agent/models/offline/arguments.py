@@ -168,8 +168,9 @@ class _Filler:
 
     def _take_named(self, parameter: Parameter) -> None:
         """`limit 5`, `with message "x"`, `timezone: Europe/Paris`."""
-        if mention := named(parameter, self.part, self._free()):
-            self._try(parameter, [mention])
+        is_plain = parameter.kind not in ("array", "object")
+        if is_plain and (x := named(parameter, self.part, self._free(), bare=self.eager)):
+            self._try(parameter, [x])
 
     def _take_choice(self, parameter: Parameter) -> None:
         if not parameter.choices or parameter.kind in ("array", "object", "boolean"):
@@ -179,7 +180,7 @@ class _Filler:
             return
         free, partner = self._free(), self._has_partner(parameter)
         for mention, value in chosen(parameter, self.part.text, self.part.start, free):
-            if self._is_free(mention) and not (partner and opposes(parameter, mention, free)):
+            if self._is_free(mention) and not (partner and opposes(parameter, mention)):
                 self._set(parameter, value, mention)
                 return
 

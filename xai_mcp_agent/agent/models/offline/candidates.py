@@ -56,7 +56,7 @@ def candidates(
     ordered = sorted(suiting, key=lambda x: (-_lead_score(parameter, x), kinds.index(x.kind)))
     if not parameter.direction:
         return ordered
-    scored = [(_direction_score(parameter, x, free), x) for x in ordered]
+    scored = [(_direction_score(parameter, x), x) for x in ordered]
     if has_partner:
         scored = [x for x in scored if x[0] >= 0]
     return [x for _, x in sorted(scored, key=lambda pair: -pair[0])]
@@ -84,12 +84,12 @@ def chosen(
     named = list(_named_choices(parameter, text, offset, free))
     inner = [x for x, _ in named]
     kept = [(x, value) for x, value in named if not any(_inside(x, y) for y in inner)]
-    return sorted(kept, key=lambda pair: -_direction_score(parameter, pair[0], free))
+    return sorted(kept, key=lambda pair: -_direction_score(parameter, pair[0]))
 
 
-def opposes(parameter: Parameter, mention: Mention, free: Sequence[Mention]) -> bool:
+def opposes(parameter: Parameter, mention: Mention) -> bool:
     """Whether a value clearly is the other end of the pair that the parameter is one end of."""
-    return _direction_score(parameter, mention, free) < 0
+    return _direction_score(parameter, mention) < 0
 
 
 def path_suits(parameter: Parameter, tool_stems: frozenset[str], value: Any) -> bool:
@@ -122,22 +122,15 @@ def _lead_score(parameter: Parameter, mention: Mention) -> int:
     return int(mention.before in leads) if leads else 0
 
 
-def _direction_score(parameter: Parameter, mention: Mention, free: Sequence[Mention]) -> int:
+def _direction_score(parameter: Parameter, mention: Mention) -> int:
     """1 when it is that end of a pair, -1 when it is the other, 0 when nobody knows."""
     if not parameter.direction:
         return 0
     end = "from" if mention.before in _FROM else "to" if mention.before in _TO else ""
-    if mention.kind == "zone" and _follows_time(mention, free):
-        end = "from"
     if not end:
         return 0
     # "In" may lead to either; only the word itself is sure.
     return 1 if end == parameter.direction else 0 if mention.before in ("in", "of") else -1
-
-
-def _follows_time(zone: Mention, free: Sequence[Mention]) -> bool:
-    """`14:30 in Tokyo`: the zone that a time is given in."""
-    return any(0 <= zone.start - x.end <= len(" time in ") for x in free if x.kind == "time")
 
 
 def _number(parameter: Parameter, value: Any) -> int | float | None:

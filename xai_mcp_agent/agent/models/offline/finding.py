@@ -57,7 +57,7 @@ def finder_of(
     functions: Sequence[FunctionSpec], earlier: Iterable[Outcome], outcomes: Iterable[Outcome]
 ) -> Finder:
     """What can be searched, and was before and since the person's last words."""
-    tool = next((OfferedTool(x, 1) for x in functions if x.name == _SEARCH), None)
+    tool = next((OfferedTool(x) for x in functions if x.name == _SEARCH), None)
     new = _searches(outcomes)
     found = (name for x in new.values() for name in x.names)
     return Finder(tool, {**_searches(earlier), **new}, frozenset(found))

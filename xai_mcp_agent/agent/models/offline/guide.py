@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....core.provider_schema import FunctionSpec
+from ....search.shortening import first_sentence
 from .finding import is_meta
 from .matching import OfferedTool, matcher_of
 from .parameters import Parameter, examples_in
 from .plan import Unmatched
+from .words import plain_name
 
 _MAX_LISTED = 20
 _MAX_DESCRIPTION_CHARS = 120
@@ -67,7 +69,7 @@ def introduction(functions: Sequence[FunctionSpec]) -> str:
     if not functions:
         return f"{WHO} No tools are offered to me, so there is nothing I can do. {CONNECT}"
     own = _without_search(functions)
-    lines = [f"- {x.name}: {_first_sentence(x.description)}" for x in own[:_MAX_LISTED]]
+    lines = [_line(x) for x in own[:_MAX_LISTED]]
     if len(own) > _MAX_LISTED:
         lines.append(f"... and {len(own) - _MAX_LISTED} more.")
     listed = "\n".join(lines)
@@ -128,7 +130,7 @@ def shown(text: str) -> str:
 def example_request(tool: OfferedTool) -> str:
     """A request in plain words that the rules understand as a call of this tool."""
     stated = [f"{x.name}: {_sample(x, tool.spec)}" for x in tool.parameters if x.is_wanted]
-    name = tool.spoken or tool.spec.name
+    name = plain_name(tool.spec.name) or tool.spec.name
     return f"{name}, {', '.join(stated)}" if stated else name
 
 
@@ -139,6 +141,10 @@ def _ask_for(functions: Sequence[FunctionSpec]) -> str:
     chosen = [x for x in tools if _is_simple(x)] or tools
     examples = [f'"{example_request(x)}"' for x in chosen[:_MAX_EXAMPLES]]
     return f"Ask for something like: {' or '.join(examples)}.\n"
+
+
+def _line(function: FunctionSpec) -> str:
+    return f"- {function.name}: {first_sentence(function.description, _MAX_DESCRIPTION_CHARS)}"
 
 
 def _without_search(functions: Sequence[FunctionSpec]) -> list[FunctionSpec]:
@@ -159,13 +165,6 @@ def _sample(parameter: Parameter, function: FunctionSpec) -> str:
     if parameter.is_number:
         return "3"
     return str(_SAMPLES.get(parameter.topic, "'something'"))
-
-
-def _first_sentence(description: str) -> str:
-    folded = " ".join(description.split())
-    sentence = re.split(r"(?<=[.!?])\s", folded, maxsplit=1)[0]
-    cut = len(sentence) > _MAX_DESCRIPTION_CHARS
-    return sentence[:_MAX_DESCRIPTION_CHARS].rstrip() + " ..." if cut else sentence
 
 
 def _count(functions: Sequence[FunctionSpec]) -> str:

@@ -23,7 +23,6 @@ _CLAUSE = re.compile(r"\bthat\s+(?=\S+\s+\S)", re.IGNORECASE)
 _LONGEST_NAME_WORDS = 4
 # Never what a search or a name is about.
 _SURE = ("path", "url", "email", "zone", "date", "time", "datetime")
-_BY_NAME = re.compile(r"\s+by\s+(?=[A-Z])")
 # Small words that still belong to the request: "say this: ...", "tell me about ...".
 _STILL_ASKING = stem_set(
     """
@@ -57,9 +56,7 @@ def leftover(
     if not text:
         return None
     start = part.start + part.text.index(text, found[0])
-    # A search for "sea by Melville" means both words, and "by" is in no title.
-    value = text if verbatim or found[0] == 0 else _BY_NAME.sub(" ", text)
-    return Mention("phrase", value, start, start + len(text))
+    return Mention("phrase", text, start, start + len(text))
 
 
 def _first_stretch(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
@@ -15,7 +14,7 @@ from ....core.tools import JsonObject
 from ....search.tools import ToolIndex
 from .parameters import Parameter, parameters_of
 from .vocabulary import CHANGING_WORDS, QUESTION_WORDS, READING_WORDS, SEARCHING_WORDS
-from .words import is_action, is_generic, is_stop, name_words, plain_name, related, stem, words
+from .words import is_generic, is_stop, name_words, related, stem, words
 
 # A request begins with what is to be done, and so do most descriptions.
 _SAME_VERB = 1.2
@@ -23,7 +22,6 @@ _NEXT_PLACE = 0.8  # how much less the second says than the first, where a searc
 _MOST_RANKED = 24  # the needed one is hardly ever further down
 # A selection of tools grows during a run; of some runs at once the last few are kept.
 _KEPT_MATCHERS = 16
-_ABOUT = re.compile(r"\b(?:about|regarding|concerning|titled|called|named)\b", re.IGNORECASE)
 # Of the words that say something, how many must speak for a tool: few when one is in its name,
 # more when all are in its description, most when it is a single one.
 _LEAST_SHARE, _LEAST_SHARE_DESCRIBED, _LEAST_SHARE_OF_ONE = 0.15, 0.25, 0.5
@@ -43,34 +41,20 @@ _IDENTIFIER = re.compile(r"\w+(?:[-.]\w+)*")
 
 @dataclass(frozen=True, eq=False)
 class OfferedTool:
-    """A tool as the rules see it. What takes time is worked out when it is asked for.
-
-    Of its name's words `own_words` are its own, the others before them its source's.
-    """
+    """A tool as the rules see it. What takes time is worked out when it is asked for."""
 
     spec: FunctionSpec
-    own_words: int
-
-    @cached_property
-    def spoken(self) -> str:
-        """Its name as a person would say it, without the source's."""
-        return " ".join(plain_name(self.spec.name).split()[-self.own_words :])
-
-    @property
-    def source(self) -> str:
-        """The words of its name before its own."""
-        return " ".join(plain_name(self.spec.name).split()[: -self.own_words])
 
     @cached_property
     def name_stems(self) -> frozenset[str]:
-        """The words of its own name."""
-        return frozenset(name_words(self.spec.name)[-self.own_words :])
+        """The words of its name."""
+        return frozenset(name_words(self.spec.name))
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """What it takes. The text of one that reckons is a sum to work out."""
         found = parameters_of(self.spec.parameters)
-        if not _RECKONERS & {*name_words(self.spec.name), *_stems(self.spec.description)}:
+        if not _RECKONERS & {*self.name_stems, *_stems(self.spec.description)}:
             return found
         return tuple(replace(x, topic="expression") if x.topic == "text" else x for x in found)
 
@@ -83,7 +67,7 @@ class OfferedTool:
     @cached_property
     def stems(self) -> frozenset[str]:
         """All words that say something of it."""
-        found = {*name_words(self.spec.name), *_stems(self.spec.description)}
+        found = {*self.name_stems, *_stems(self.spec.description)}
         for parameter in self.parameters:
             found.update(x for x in parameter.stems if not is_stop(x))
             found.update(x for y in parameter.choices for x in _stems(str(y)))
@@ -148,8 +132,7 @@ class ToolMatcher:
     """Ranks the offered tools by the words of a text. Made once for the same functions."""
 
     def __init__(self, functions: Sequence[FunctionSpec]) -> None:
-        sources = _source_words([x.name for x in functions])
-        self.tools = [_offered(x, sources) for x in functions]
+        self.tools = [OfferedTool(x) for x in functions]
         self._by_name = {x.spec.name: x for x in self.tools}
         self._searching = [x for x in self.tools if x.name_stems & _SEARCHING]
         self._index: ToolIndex[JsonObject] = ToolIndex(
@@ -163,12 +146,11 @@ class ToolMatcher:
         strongly: 1 is as if it had said them.
         """
         hints = hints or {}
-        asking = _asking(text)
-        wanted = _wanted(text, asking, hints)
-        ranked = self._ranked([asking, *hints], wanted)
+        wanted = _wanted(text, hints)
+        ranked = self._ranked([text, *hints], wanted)
         if not any(x.fits for x in ranked):
             # Names of other things mislead, where the thing itself is found.
-            ranked = self._ranked([asking, *hints, *_others(wanted.telling)], wanted)
+            ranked = self._ranked([text, *hints, *_others(wanted.telling)], wanted)
         said = (x for x in _IDENTIFIER.findall(text) if "_" in x or "-" in x)
         named = [self._by_name[x] for x in said if x in self._by_name]
         return [
@@ -180,7 +162,7 @@ class ToolMatcher:
         self, names: Iterable[str], text: str, hints: Mapping[str, float] | None = None
     ) -> list[Match]:
         """Those of these tools that fit, in the order of the search that found them."""
-        wanted = _wanted(text, _asking(text), hints or {})
+        wanted = _wanted(text, hints or {})
         tools = [self._by_name[x] for x in names if x in self._by_name]
         matches = (self._match(tool, _NEXT_PLACE**n, wanted) for n, tool in enumerate(tools))
         return [x for x in matches if x.fits]
@@ -226,15 +208,8 @@ def _kept(same: _Same) -> ToolMatcher:
     return ToolMatcher(same.functions)
 
 
-def _asking(text: str) -> str:
-    """What of a text says what is to be done: not what it is to be about, if there is more."""
-    about = _ABOUT.search(text)
-    head = text[: about.start()] if about else ""
-    return head if any(not is_generic(x) for x in _stems(head)) else text
-
-
-def _wanted(text: str, asking: str, hints: Mapping[str, float]) -> _Wanted:
-    said = _stems(asking)
+def _wanted(text: str, hints: Mapping[str, float]) -> _Wanted:
+    said = _stems(text)
     meant = frozenset(stem(x) for x, weight in hints.items() if weight == 1)
     telling = tuple(x for x in dict.fromkeys([*said, *meant]) if not is_generic(x))
     stems = frozenset([*said, *map(stem, hints)])
@@ -277,18 +252,10 @@ def _wanted_changes(text: str) -> frozenset[str]:
     return frozenset(x.stem for x in said if not _INFLECTED.search(x.text.lower()))
 
 
-def _offered(spec: FunctionSpec, sources: frozenset[str]) -> OfferedTool:
-    own = name_words(spec.name)
-    while len(own) > 1 and own[0] in sources:
-        own.pop(0)
-    return OfferedTool(spec, len(own))
-
-
 def _entry(number: int, tool: OfferedTool) -> JsonObject:
     return {
         "id": number,
-        "server": tool.source,
-        "name": tool.spoken,
+        "name": tool.spec.name,
         "description": tool.spec.description,
         "input_schema": tool.spec.parameters,
     }
@@ -296,13 +263,3 @@ def _entry(number: int, tool: OfferedTool) -> JsonObject:
 
 def _stems(text: str) -> list[str]:
     return [x.stem for x in words(text) if not is_stop(x.stem)]
-
-
-def _source_words(names: Sequence[str]) -> frozenset[str]:
-    """First words that several names share: most likely the source's name, not the tool's.
-
-    A verb is none: `search_books` and `search_films` do share what they do.
-    """
-    firsts = Counter(stems[0] for name in names if len(stems := name_words(name)) > 1)
-    shared = (x for x, count in firsts.items() if count > 1)
-    return frozenset(x for x in shared if not is_action(x) and not is_generic(x))

@@ -19,6 +19,7 @@ _LINK = (
 )
 _FIRM = re.compile(r"[=:]|\b(?:named|called|is|equals?|set to)\b")
 _STATING = re.compile(r"(?:\b(?:with|using|and|set)|[,(])\s+(?:the\s+|a\s+|an\s+)?$", re.IGNORECASE)
+_BARE = re.compile(r"(?<=\s)\w")
 _TOKEN = re.compile(r"[^\s,;!?\"']+(?<![.,])")
 _STRETCH = re.compile(r"[^,;\n]+?(?=\s+(?:and|with|in|to|for)\b|[,;\n]|[.!?]?\s*$)")
 _LIMITS = stem_set("limit max maximum count top n num size first result take k page")
@@ -37,13 +38,19 @@ _TYPED: dict[str, tuple[str, ...]] = {
 _LOOSE = ("quoted", "name", "id", "number", "path", "url", "email", "date", "time", "unit")
 
 
-def named(parameter: Parameter, part: Part, free: Sequence[Mention]) -> Mention | None:
-    """The value right after the parameter's name, if one of the right kind stands there."""
+def named(
+    parameter: Parameter, part: Part, free: Sequence[Mention], *, bare: bool = False
+) -> Mention | None:
+    """The value right after the parameter's name, if one of the right kind stands there.
+
+    `bare`: so may any word: `namespace blue`.
+    """
     for written, is_all in _spellings(parameter):
         pattern = re.compile(rf"(?<![\w-]){written}(?:e?s)?(?!\w){_LINK}", re.IGNORECASE)
         for found in pattern.finditer(part.text):
             stated = _STATING.search(part.text[: found.start()][-12:])
-            firm = is_all and bool(stated or _FIRM.search(found["link"]))
+            is_bare = bare and not found["link"] and _BARE.match(part.text, found.end())
+            firm = is_all and bool(is_bare or stated or _FIRM.search(found["link"]))
             mention = _at(parameter, part, free, found.end(), firm=firm)
             if mention:
                 return mention

@@ -13,16 +13,13 @@ from .candidates import path_suits
 from .finding import Finder, Search, is_meta, query_of
 from .hints import changes_unit, hints_in
 from .lookup import lookup, recall
-from .matching import Match, OfferedTool, matcher_of
+from .matching import Match, OfferedTool, ToolMatcher, matcher_of
 from .mentions import Mention, find_mentions
 from .parts import Part, begins_request, part_of, split_parts
 from .words import is_generic, is_stop, name_words, words
 
 _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
-# A tool this near to the best may be meant when its arguments fit better; one that takes all its
-# arguments from what was said may be further off.
-_CLOSE, _NEAR = 0.45, 0.25
-_MAX_NEAR = 8
+_MAX_NEAR = 8  # of those that fit; whose arguments fit better may be meant
 _MISSING, _MISSING_MAY_COME = 0.6, 0.85
 _WRONG_PATH = 0.25  # A file where a folder is wanted.
 _GUESSED = 0.9  # An argument that is only what was left of the words.
@@ -33,19 +30,9 @@ _FIELD = re.compile(
     r"(?: of (?:it|them|that|this))?[?.!]?",
     re.IGNORECASE,
 )
-_STATED = {
-    "name",
-    "zone",
-    "date",
-    "time",
-    "datetime",
-    "number",
-    "path",
-    "url",
-    "email",
-    "quoted",
-    "id",
-}
+_STATED = frozenset(
+    ("name", "zone", "date", "time", "datetime", "number", "path", "url", "email", "quoted", "id")
+)
 # A tool that is shown is not used at once when half of what is said does not speak for it.
 _MOST_DOUBT = 0.5
 _IN_ORDER = re.compile(r"\b(?:then|after that|afterwards|finally|lastly|next)\b", re.I)
@@ -98,148 +85,116 @@ class Before:
 
 
 def make_plan(
-    asked: str,
-    functions: Sequence[FunctionSpec],
-    today: date,
-    before: Before,
-    finder: Finder,
+    asked: str, functions: Sequence[FunctionSpec], today: date, before: Before, finder: Finder
 ) -> Plan:
     """Plan a request. Where the functions do not fit well, a step searches for one that does."""
-    return _Planner(asked, functions, today, before, finder).plan()
+    return _Planner(
+        asked, find_mentions(asked, today), matcher_of(functions), before, finder
+    ).plan()
 
 
+@dataclass
 class _Planner:
-    def __init__(
-        self,
-        asked: str,
-        functions: Sequence[FunctionSpec],
-        today: date,
-        before: Before,
-        finder: Finder,
-    ) -> None:
-        self._asked = asked
-        self._mentions = find_mentions(asked, today)
-        self._matcher = matcher_of(functions)
-        self._before = before
-        self._finder = finder
+    """Plans one request; `context` are the values that are stated beside what it asks for."""
+
+    asked: str
+    mentions: Sequence[Mention]
+    matcher: ToolMatcher
+    before: Before
+    finder: Finder
+    context: list[Mention] = field(default_factory=list[Mention])
+    steps: list[Step] = field(default_factory=list[Step])
+    unmatched: list[Unmatched] = field(default_factory=list[Unmatched])
 
     def plan(self) -> Plan:
         """A step for each part that a tool fits, in order."""
-        tools, last_tool = self._matcher.tools, self._before.last_tool
-        parts = split_parts(self._asked, self._mentions, self._fits, self._begins)
-        if self._finder.tool:
-            parts = _with_statements(parts)
-        # A change is not repeated by a bare value: "8" after "return book 7" may mean anything.
-        last = next((x for x in tools if x.spec.name == last_tool and not x.changes), None)
-        steps, unmatched = self._steps([(x, self._ranked(x)) for x in parts], last)
-        return Plan(tuple(steps[:_MAX_STEPS]), tuple(unmatched), max(0, len(steps) - _MAX_STEPS))
-
-    def _steps(
-        self, matched: Sequence[tuple[Part, list[Match]]], tool: OfferedTool | None
-    ) -> tuple[list[Step], list[Unmatched]]:
-        """The steps, and the parts that ask for something no tool fits."""
-        context = [x for part, fitting in matched if not fitting for x in part.mentions]
+        matched = [(x, self._ranked(x)) for x in self._parts()]
         asking = [part for part, _ in matched if part.asks]
-        steps: list[Step] = []
-        unmatched: list[Unmatched] = []
+        self.context += [
+            x for part, fitting in matched if not (fitting or part.asks) for x in part.mentions
+        ]
         for part, fitting in matched:
-            if steps and _asks_for_field(part, fitting):
-                steps[-1] = self._also_asked(steps[-1], part)
-                continue
-            if part.states and asking and self._finder.tool:
-                continue
-            step = self._step(part, fitting, context, steps, tool) or self._recalled(part, steps)
-            if step:
-                steps += self._with_lookup(step)
-                tool = tool if is_meta(step.tool.spec.name) else step.tool
-            elif part.asks or self._search(part):
-                unmatched.append(Unmatched(part, self._search(part)))
-        return steps, unmatched
+            if self.steps and _asks_for_field(part, fitting):
+                self.steps[-1] = self._also_asked(self.steps[-1], part)
+            elif not (part.states and asking and self.finder.tool):
+                self._add(part, fitting)
+        left_out = max(0, len(self.steps) - _MAX_STEPS)
+        return Plan(tuple(self.steps[:_MAX_STEPS]), tuple(self.unmatched), left_out)
 
-    def _step(
-        self,
-        part: Part,
-        fitting: Sequence[Match],
-        context: Sequence[Mention],
-        steps: Sequence[Step],
-        last: OfferedTool | None,
-    ) -> Step | None:
+    def _parts(self) -> list[Part]:
+        parts = split_parts(self.asked, self.mentions, self._fits, self._begins)
+        return _with_statements(parts) if self.finder.tool else parts
+
+    def _add(self, part: Part, fitting: Sequence[Match]) -> None:
+        step = self._step(part, fitting) or self._recalled(part)
+        if step:
+            self.steps += self._with_lookup(step)
+        elif part.asks or self._search(part):
+            self.unmatched.append(Unmatched(part, self._search(part)))
+
+    def _step(self, part: Part, fitting: Sequence[Match]) -> Step | None:
         """A tool that is shown; in doubt one that a search finds, or that search itself."""
-        shown = self._best(part, fitting, context, steps)
-        if shown and not self._is_doubtful(shown):
+        shown = self._best(part, fitting)
+        if shown and not (self.finder.tool and shown.doubt > _MOST_DOUBT):
             return shown
-        step = self._again(part, last, steps)
-        if step or self._finder.tool is None:
+        step = self._again(part)
+        if step or self.finder.tool is None:
             return step or shown
         search = self._search(part)
         if search is None:
-            return self._searching(part) or shown
-        return self._best(part, self._found(part, search), context, steps, is_found=True) or shown
+            found = self.finder.step(part)
+            return Step(part, *found) if found else shown
+        return self._best(part, self._found(part, search), is_found=True) or shown
 
     def _fits(self, start: int, end: int) -> bool:
-        part = part_of(self._asked, self._mentions, start, end)
-        if part and self._finder.tool:
+        part = part_of(self.asked, self.mentions, start, end)
+        if part and self.finder.tool:
             return len(query_of(part).split()) > 1
         return bool(part and self._ranked(part))
 
     def _begins(self, part: Part) -> bool:
         # The parts stay the same when a search has found tools.
-        tools = () if self._finder.tool else self._matcher.tools
+        tools = () if self.finder.tool else self.matcher.tools
         verbs = frozenset(x for tool in tools for x in name_words(tool.spec.name)[-2:])
         return begins_request(part.text, verbs) or changes_unit(part)
 
     def _ranked(self, part: Part) -> list[Match]:
         """The tools that fit, but not those that were searched for another part."""
-        ranked = self._matcher.rank(part.matching_text(), hints_in(part))
-        elsewhere = self._finder.new - self._before.called
+        ranked = self.matcher.rank(part.matching_text(), hints_in(part))
+        elsewhere = self.finder.new - self.before.called
         return [x for x in ranked if x.fits and x.tool.spec.name not in elsewhere]
 
     def _found(self, part: Part, search: Search) -> list[Match]:
-        return self._matcher.among(search.names, part.matching_text(), hints_in(part))
+        return self.matcher.among(search.names, part.matching_text(), hints_in(part))
 
-    def _best(
-        self,
-        part: Part,
-        fitting: Sequence[Match],
-        context: Sequence[Mention],
-        steps: Sequence[Step],
-        *,
-        is_found: bool = False,
-    ) -> Step | None:
+    def _best(self, part: Part, fitting: Sequence[Match], *, is_found: bool = False) -> Step | None:
         """The tool that fits the words and whose arguments the part gives best."""
-        may_refer = bool(steps) or self._before.has_results
-        best: tuple[float, Match, Filled] | None = None
-        for match in fitting[:_MAX_NEAR]:
-            filled = fill_arguments(
-                match.tool, part, match.said,
-                may_refer=may_refer, context=context, eager=is_found,
-            )  # fmt: skip
-            least = _NEAR if filled.used and not filled.missing else _CLOSE
-            worth = _worth(match, filled, part, may_come=bool(steps))
-            if match.score >= least * fitting[0].score and (best is None or worth > best[0]):
-                best = worth, match, filled
-        if best is None:
+        may_refer = bool(self.steps) or self.before.has_results
+        filled = [
+            fill_arguments(
+                x.tool, part, x.said, may_refer=may_refer, context=self.context, eager=is_found
+            )
+            for x in fitting[:_MAX_NEAR]
+        ]
+        worth = [
+            _worth(match, x, part, may_come=bool(self.steps))
+            for match, x in zip(fitting, filled, strict=False)
+        ]
+        if not worth:
             return None
-        _, match, filled = best
-        return Step(part, match.tool, filled, self._waits(part, steps), doubt=_doubt(match, filled))
-
-    def _is_doubtful(self, step: Step) -> bool:
-        """Whether a search may well find a better tool."""
-        return self._finder.tool is not None and step.doubt > _MOST_DOUBT
+        best = worth.index(max(worth))
+        doubt = _doubt(fitting[best], filled[best])
+        return Step(part, fitting[best].tool, filled[best], self._waits(part), doubt=doubt)
 
     def _search(self, part: Part) -> Search | None:
-        return self._finder.done.get(query_of(part))
-
-    def _searching(self, part: Part) -> Step | None:
-        found = self._finder.step(part)
-        return Step(part, *found) if found else None
+        return self.finder.done.get(query_of(part))
 
     def _with_lookup(self, step: Step) -> list[Step]:
         """The step, after a search for what it calls by name instead of by number."""
         found = (
             None
             if step.filled.needs_earlier
-            else lookup(step.part, step.tool, step.filled, self._matcher.tools)
+            else lookup(step.part, step.tool, step.filled, self.matcher.tools)
         )
         if found is None:
             return [step]
@@ -247,31 +202,40 @@ class _Planner:
         ahead = Step(step.part, search, filled, step.waits)
         return [ahead, replace(step, waits=True, looked_up=name)]
 
-    def _again(self, part: Part, tool: OfferedTool | None, steps: Sequence[Step]) -> Step | None:
+    def _again(self, part: Part) -> Step | None:
         """`And in Paris?`: the same tool once more, when nothing but a value is said."""
+        tool = self._last_tool()
         if tool is None or any(not is_stop(x.stem) for x in words(_without_values(part))):
             return None
         filled = fill_arguments(tool, part, frozenset())
-        said_before = [call for x in steps if x.tool is tool for call in x.filled.calls]
+        said_before = [call for x in self.steps if x.tool is tool for call in x.filled.calls]
         if not filled.used or all(x in said_before for x in filled.calls):
             return None
-        return Step(part, tool, filled, self._waits(part, steps))
+        return Step(part, tool, filled, self._waits(part))
 
-    def _recalled(self, part: Part, steps: Sequence[Step]) -> Step | None:
+    def _last_tool(self) -> OfferedTool | None:
+        """The tool of the step before, or of the request before.
+
+        A change is not repeated by a bare value: "8" after "return book 7" may mean anything.
+        """
+        own = [x.tool for x in self.steps if not is_meta(x.tool.spec.name)]
+        named = (x for x in self.matcher.tools if x.spec.name == self.before.last_tool)
+        return own[-1] if own else next((x for x in named if not x.changes), None)
+
+    def _recalled(self, part: Part) -> Step | None:
         """`What is my name?`: no tool for that, but perhaps it was remembered."""
-        found = recall(part, self._matcher.tools) if part.asks else None
-        return Step(part, *found, self._waits(part, steps)) if found else None
+        found = recall(part, self.matcher.tools) if part.asks else None
+        return Step(part, *found, self._waits(part)) if found else None
 
     def _also_asked(self, step: Step, part: Part) -> Step:
-        text = self._asked[step.part.start : part.end]
+        text = self.asked[step.part.start : part.end]
         return replace(step, part=replace(step.part, text=text, end=part.end))
 
-    def _waits(self, part: Part, steps: Sequence[Step]) -> bool:
-        lead = (
-            self._asked[: part.start][-30:].rsplit(steps[-1].part.text[-5:], 1)[-1] if steps else ""
-        )
-        changing = any(x.tool.changes for x in steps)
-        return bool(steps) and (changing or bool(_IN_ORDER.search(lead)))
+    def _waits(self, part: Part) -> bool:
+        if not self.steps:
+            return False
+        lead = self.asked[: part.start][-30:].rsplit(self.steps[-1].part.text[-5:], 1)[-1]
+        return any(x.tool.changes for x in self.steps) or bool(_IN_ORDER.search(lead))
 
 
 def _with_statements(parts: Sequence[Part]) -> list[Part]:

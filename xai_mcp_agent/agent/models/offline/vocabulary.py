@@ -72,102 +72,33 @@ ACTION_WORDS = word_set(
 
 QUESTION_WORDS = word_set("what which who whom whose when where why how is are does do can")
 
-# Names of the same thing or of what goes with it. A word may be on several lines.
+# Names of the same thing or of what goes with it. A word may be in several groups.
 SAME_THINGS = """
-time clock hour
-date day calendar
-weekday day week
-timezone zone
-datetime date time
-weather forecast temperature rain climate
-price cost expensive cheap fee
-buy purchase order shop
-reserve book booking reservation
-meeting event appointment calendar schedule
-movie film cinema
-song music track artist
-picture photo
-flight plane airline
-hotel accommodation lodging
-restaurant meal cuisine
-recipe dish
-job career work
-news headline article
-stock share ticker
-route direction distance map
-summary brief digest
-borrow lend rent loan
-reader member borrower
-author writer write
-file document path
-folder directory
-log history
-commit revision
-diff compare comparison
-open load read
-person people
-city place location address position
-currency money exchange
-remind reminder alarm
-note memo
-task todo
-calculate expression arithmetic calculator math
-average mean
-count number many amount quantity statistics
-explain describe define definition meaning
-text content body
-word dictionary
-website page url link
+time clock hour; date day calendar; weekday day week; timezone zone; datetime date time;
+weather forecast temperature rain climate; price cost expensive cheap fee;
+buy purchase order shop; reserve book booking reservation;
+meeting event appointment calendar schedule; movie film cinema; song music track artist;
+picture photo; flight plane airline; hotel accommodation lodging; restaurant meal cuisine;
+recipe dish; job career work; news headline article; stock share ticker;
+route direction distance map; summary brief digest; borrow lend rent loan;
+reader member borrower; author writer write; file document path; folder directory; log history;
+commit revision; diff compare comparison; open load read; person people;
+city place location address position; currency money exchange; remind reminder alarm;
+note memo; task todo; calculate expression arithmetic calculator math; average mean;
+count number many amount quantity statistics; explain describe define definition meaning;
+text content body; word dictionary; website page url link
 """
 
 # Names of units and their signs, for parameters that list the units they take.
 UNITS = """
-millimetre millimeter mm
-centimetre centimeter cm
-metre meter m
-kilometre kilometer km
-inch in
-foot feet ft
-yard yd
-mile mi
-milligram mg
-gram gramme g
-kilogram kilogramme kilo kg
-tonne ton t
-ounce oz
-pound lb lbs
-stone st
-millilitre milliliter ml
-litre liter l
-gallon gal
-pint pt
-celsius centigrade c degc
-fahrenheit f degf
-kelvin k
-second sec s
-minute min
-hour hr h
-day d
-week wk
-month
-year yr
-byte b
-kilobyte kb
-megabyte mb
-gigabyte gb
-joule j
-calorie cal
-kilocalorie kcal
-watt w
-kilowatt kw
-kmh kph km/h
-mph mi/h
-dollar usd
-euro eur
-pound gbp sterling
-yen jpy
-franc chf
-percent percentage %
+millimetre millimeter mm; centimetre centimeter cm; metre meter m; kilometre kilometer km;
+inch in; foot feet ft; yard yd; mile mi; milligram mg; gram gramme g;
+kilogram kilogramme kilo kg; tonne ton t; ounce oz; pound lb lbs; stone st;
+millilitre milliliter ml; litre liter l; gallon gal; pint pt; celsius centigrade c degc;
+fahrenheit f degf; kelvin k; second sec s; minute min; hour hr h; day d; week wk; month;
+year yr; byte b; kilobyte kb; megabyte mb; gigabyte gb; joule j; calorie cal; kilocalorie kcal;
+watt w; kilowatt kw; kmh kph km/h; mph mi/h; dollar usd; euro eur; pound gbp sterling; yen jpy;
+franc chf; percent percentage %
 """
 
 # Several words that together are another verb: what was meant, and how it is said.

@@ -94,7 +94,7 @@ def is_change(stemmed: str) -> bool:
 
 def related(stemmed: str) -> frozenset[str]:
     """Stems that may stand for this one in general English."""
-    return _groups(SYNONYMS + SAME_THINGS).get(stemmed, frozenset())
+    return _groups(f"{SYNONYMS};{SAME_THINGS}").get(stemmed, frozenset())
 
 
 def same_unit(one: str, other: str) -> bool:
@@ -153,8 +153,8 @@ def _stems(listed: frozenset[str]) -> frozenset[str]:
 @cache
 def _groups(table: str) -> dict[str, frozenset[str]]:
     found: dict[str, set[str]] = {}
-    for line in table.strip().splitlines():
-        group = {stem(word) for word in line.split()}
+    for listed in re.split(r"[;\n]", table):
+        group = {stem(word) for word in listed.split()}
         for word in group:
             found.setdefault(word, set()).update(group - {word})
     return {word: frozenset(others) for word, others in found.items()}
@@ -165,7 +165,7 @@ def _unit_names(name: str) -> frozenset[str]:
     """Every name of a unit, as it is and in the compared form."""
     wanted = {name.lower(), stem(name)}
     found = {name.lower()}
-    for line in UNITS.strip().splitlines():
-        group = {form for word in line.split() for form in (word, stem(word))}
+    for listed in UNITS.split(";"):
+        group = {form for word in listed.split() for form in (word, stem(word))}
         found |= group if wanted & group else set()
     return frozenset(found)
