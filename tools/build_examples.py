@@ -14,6 +14,7 @@ from .example_agents import (
     openai_compatible,
     progress_of_an_agent,
     quickstart,
+    quickstart_with_many_tools,
     two_servers_and_a_drawn_tool,
 )
 from .example_teams import agent_as_a_tool, router_with_two_routes
@@ -64,6 +65,7 @@ def all_examples() -> list[Workflow]:
     """Every example, as it is shipped."""
     return [
         quickstart(),
+        quickstart_with_many_tools(),
         openai_compatible(),
         two_servers_and_a_drawn_tool(),
         native_and_text(),

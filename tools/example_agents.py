@@ -6,6 +6,8 @@ from .nodes import Node
 from .workflows import Shown, Workflow
 
 AGENT = "librarian"
+HANDYMAN = "handyman"
+MEASURE = "What is the volume of a sphere with a radius of 3?"
 SYSTEM_PROMPT = "You are a friendly librarian. Use your tools; do not guess. Answer briefly."
 FIRST_QUESTION = "Which books do you have about the sea?"
 QUESTION = "How many weeks are 80 days? Find a book about travel and make a poster for it."
@@ -43,6 +45,45 @@ def quickstart() -> Workflow:
         above=agent,
     )
     _ask_note(flow, run)
+    return flow
+
+
+def quickstart_with_many_tools() -> Workflow:
+    """The quickstart with more tools than fit into a request: the agent searches for its tools."""
+    flow = Workflow("quickstart_with_many_tools")
+    workbench = flow.node("AgentUseMCPTools", server_name="workbench")
+    pin = flow.node("AgentPinTools", tools="weekday_of_date")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit",
+        agent_name=HANDYMAN,
+        agent_provider="offline",
+        system_prompt="Use your tools for every calculation. Answer briefly.",
+        toolbelt_spec=belt["toolbelt_spec"],
+        tool_token_budget=1500,
+    )
+    run = flow.node("AgentRun", agent_name=HANDYMAN, conversation=Shown(MEASURE))
+    flow.main(workbench, pin, belt, agent, run, flow.node("Print", msg=run["last_response"]))
+    flow.note(
+        "1. Several hundred tools",
+        "The workbench has about 350. What is\n"
+        "pinned is shown in every request; for\n"
+        "the others the agent searches.",
+        above=workbench,
+    )
+    flow.note(
+        "2. How much is shown",
+        "tool_token_budget: the most tokens\n"
+        "that the descriptions of tools may\n"
+        "take in a request. With all of them\n"
+        "it would be about 28,000.",
+        above=agent,
+    )
+    flow.note(
+        "3. Watch it search, then use",
+        "First it calls tool_search, then the\ntool that this has found.",
+        above=run,
+    )
     return flow
 
 

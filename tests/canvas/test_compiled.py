@@ -21,6 +21,12 @@ DUMMY_KEY = "sk-dummy-0123456789"
 # What the run of each example shows, in this order; the one for language models has tests below.
 SHOWN = {
     "quickstart": ['-> library_search_books(query="sea")', "Executing: Print", "Moby-Dick"],
+    "quickstart_with_many_tools": [
+        "3 of 352 tools shown",
+        '-> tool_search(query="',
+        "-> workbench_sphere_volume(radius=3)",
+        "Executing: Print\nThe result is 113.09733",
+    ],
     "two_servers_and_a_drawn_tool": [
         '-> units_convert_units(value=80, from_unit="days", to_unit="weeks")',
         '-> library_search_books(query="travel")',

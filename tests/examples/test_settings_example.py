@@ -39,7 +39,7 @@ def entries() -> dict[str, dict[str, Any]]:
 
 def test_the_file_is_strict_json_with_short_plain_names() -> None:
     servers = entries()
-    assert set(servers) == {"library", "units", "calendar", "time", "files"}
+    assert set(servers) == {"library", "units", "calendar", "workbench", "time", "files"}
     for name, entry in servers.items():
         assert re.fullmatch(r"[a-z][a-z0-9_]{0,15}", name)
         assert set(entry) <= {"command", "args", "disabled", "pin", "instructions"}
@@ -48,7 +48,7 @@ def test_the_file_is_strict_json_with_short_plain_names() -> None:
 def test_a_first_run_starts_only_bundled_servers_and_fetches_nothing() -> None:
     """Decided by us: what needs another installation is disabled until somebody wants it."""
     enabled = [entry for entry in entries().values() if not entry.get("disabled")]
-    assert len(enabled) == 3
+    assert len(enabled) == 4
     for entry in enabled:
         assert entry["command"] == "${python}"
         assert (ROOT / entry["args"][0]).is_file()

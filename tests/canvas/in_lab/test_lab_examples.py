@@ -19,6 +19,7 @@ WITH_RUN_BUTTON = "quickstart"  # its questions are the same for all; the others
 # What an example must tell at its end; all others must tell something.
 ANSWERS = {
     "quickstart": "Moby-Dick",
+    "quickstart_with_many_tools": "113.0973355",
     "openai_compatible": MODEL_ANSWER,
     "history_of_an_agent": "library.search_books: called",
     "mcp_without_a_model": "A loan lasts 21 days.",
