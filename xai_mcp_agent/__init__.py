@@ -16,7 +16,8 @@ __all__ = [
     "ModelAnswerMissing", "ModelAuthenticationError", "ModelCannotCallFunctions",
     "ModelContentFiltered", "ModelContextOverflow", "ModelError", "ModelRateLimited",
     "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
-    "PromptMessage", "Question", "Records", "Resource", "ResourcePart", "ResultPart", "Secret",
+    "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
+    "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
     "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
@@ -53,6 +54,7 @@ _HOMES = {
     "history.place": "StoreStatus",
     "history.records": "Records SourceRecord ToolRecord ToolState Usage state_of",
     "policy.decisions": "Choice",
+    "search.ranking": "Ranked",
     "secrets.secrets": "Secret",
     "settings.load": "load_settings settings_from",
     "settings.models": "Settings",
@@ -121,6 +123,7 @@ if TYPE_CHECKING:
         state_of,
     )
     from .policy.decisions import Choice
+    from .search.ranking import Ranked
     from .secrets.secrets import Secret
     from .settings.load import load_settings, settings_from
     from .settings.models import Settings

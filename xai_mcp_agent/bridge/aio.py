@@ -19,9 +19,8 @@ from ..core.sign_in import SignIn
 from ..core.tools import JsonObject, Tool
 from ..history.place import StoreStatus
 from ..policy.decisions import Choice
-from ..settings.models import Settings
 from ..sources.base import LISTS, Completed
-from . import auth, decisions, history
+from . import auth, decisions, history, search
 from .engine import Engine
 from .history import At
 from .portal import Portal
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from ..history.event import Event
     from ..history.graph import Graph
     from ..history.records import Records, ToolRecord
+    from ..search.ranking import Ranked
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ class AioBridge:
         Raises:
             UnknownServer, SettingsError: a name that cannot be used; the others are started.
         """
-        wanted = names or usable_servers(self.engine.settings)
+        wanted = names or self.engine.settings.usable
         _raise_first(await self.run(Engine.start, wanted))
         if wait:
             await self.run(Engine.connect, wanted)
@@ -170,6 +170,14 @@ class AioBridge:
             on_progress=_as_async(on_progress),
             meta=meta,
         )
+
+    async def search_tools(self, query: str, *servers: str, limit: int = 10) -> list[Ranked[Tool]]:
+        """The tools that fit what somebody wants to do, best first, with scores and reasons.
+
+        Of these servers, or of all, connected for it; those that cannot be used offer nothing.
+        What the settings block is not found.
+        """
+        return await self.run(search.ranked_tools, query, limit, servers or None)
 
     async def disable(self, server: str, *tools: str) -> list[Choice]:
         """Let no agent use these tools; calls of a person or a program still work.
@@ -339,11 +347,6 @@ async def listen(
             await bridge.run(Engine.unsubscribe, server, whats, news.tell)
 
     return leave
-
-
-def usable_servers(settings: Settings) -> tuple[str, ...]:
-    """See `Bridge.usable_servers`."""
-    return tuple(name for name, server in settings.sources.items() if not server.disabled)
 
 
 def _as_async(on_progress: Callable[[float, float | None, str], None] | None) -> OnProgress | None:

@@ -23,7 +23,7 @@ from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
 from ..sources.base import LISTS
 from ..sources.mcp.auth.token_store import Access, TokenStore
-from .aio import AioBridge, listen, usable_servers
+from .aio import AioBridge, listen
 from .callback_host import host_for
 from .engine import Engine
 from .portal import Portal
@@ -116,7 +116,7 @@ class Bridge:
 
     def usable_servers(self) -> tuple[str, ...]:
         """The names of the servers that are neither disabled nor wrong in the settings."""
-        return usable_servers(self.settings)
+        return self.settings.usable
 
     servers = waits(AioBridge.servers)
     connect = waits(AioBridge.connect)
@@ -130,6 +130,7 @@ class Bridge:
     list_tools = waits(AioBridge.list_tools)
     find_server = waits(AioBridge.find_server)
     call_tool = waits(AioBridge.call_tool)
+    search_tools = waits(AioBridge.search_tools)
     disable = waits(AioBridge.disable)
     enable = waits(AioBridge.enable)
     accept = waits(AioBridge.accept)

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from ..catalog.entry import CatalogEntry
 from ..core.errors import XaiMcpError
 from ..core.schema_examples import example_arguments
-from ..core.tools import ToolKey
+from ..core.tools import Tool, ToolKey
 from ..search.found import ExplainedTool, FoundTool, FoundTools
 from ..search.preferences import Preferences
-from .aio import usable_servers
+from ..search.ranking import Ranked, Ranking
 from .engine import Engine
 from .refresh import marked_tools
 
@@ -29,11 +29,16 @@ async def find_tools(
     """
     preferred = engine.preferences.joined(preferences or Preferences())
     entries, failed = await listed_tools(engine, servers)
-    usable = {key: x for key, x in entries.items() if not preferred.is_blocked(key)}
-    tools = {key: x.require() for key, x in usable.items()}
-    hits = await engine.search.search(query, tools, limit)
-    found = tuple(FoundTool(usable[x.tool.key], x.score, x.reasons) for x in hits)
-    return FoundTools(found, failed)
+    tools = {key: x.require() for key, x in entries.items() if not preferred.is_blocked(key)}
+    ranked = await engine.search.search(query, tools, limit, Ranking(preferred))
+    return FoundTools(tuple(FoundTool(entries[x.tool.key], x) for x in ranked), failed)
+
+
+async def ranked_tools(
+    engine: Engine, query: str, limit: int, servers: Iterable[str] | None = None
+) -> list[Ranked[Tool]]:
+    """The same as plain values, without what could not be searched."""
+    return [x.ranked for x in (await find_tools(engine, query, limit, servers)).tools]
 
 
 async def explain_tool(engine: Engine, server: str, tool: str) -> ExplainedTool:
@@ -52,7 +57,7 @@ async def listed_tools(
     engine: Engine, servers: Iterable[str] | None = None
 ) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
     """The tools of these servers, or of all, connected for it; and why others have none."""
-    names = list(usable_servers(engine.settings) if servers is None else dict.fromkeys(servers))
+    names = list(engine.settings.usable if servers is None else dict.fromkeys(servers))
     problems = engine.settings.problems if servers is None else {}
     failed = {name: str(reason) for name, reason in problems.items()}
     failed |= {name: str(reason) for name, reason in (await engine.connect(names)).items()}

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..catalog.entry import CatalogEntry
-from ..core.tools import JsonObject
+from ..core.tools import JsonObject, Tool
+from .ranking import Ranked
 
 
 @dataclass(frozen=True, slots=True)
 class FoundTool:
-    """A tool that fits what somebody wants. The best one has the score 1; `reasons` are words."""
+    """A tool that fits what somebody wants, with all that is known of it."""
 
     entry: CatalogEntry
-    score: float
-    reasons: tuple[str, ...]
+    ranked: Ranked[Tool]
 
 
 @dataclass(frozen=True, slots=True)

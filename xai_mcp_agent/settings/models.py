@@ -54,6 +54,11 @@ class Settings:
         return {n: x for n, x in self.sources.items() if isinstance(x, ServerSettings)}
 
     @property
+    def usable(self) -> tuple[str, ...]:
+        """The names of the sources that are neither switched off nor wrong."""
+        return tuple(name for name, source in self.sources.items() if not source.disabled)
+
+    @property
     def names(self) -> list[str]:
         """The names of all sources in the file, the usable ones first."""
         return list(dict.fromkeys((*self.sources, *self.problems)))
