@@ -20,7 +20,7 @@ PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check walk bench soak bench-peers performance conformance lab clean
+.PHONY: help demo test check walk bench soak bench-peers bench-search performance conformance lab clean
 
 help:
 	@echo "make demo    compile and run the first example: a tool call without any key"
@@ -31,7 +31,8 @@ help:
 	@echo "make bench   measure and print the figures (ARGS are passed on)"
 	@echo "make conformance   run the public conformance suite of MCP against the bridge (needs npm)"
 	@echo "make bench-peers  the same calls with other MCP clients (ARGS: --help tells)"
-	@echo "make performance  both, written into docs/performance.md"
+	@echo "make bench-search DATA=folder SCORER=file  how tools are found, into docs/search.md"
+	@echo "make performance  bench and bench-peers, written into docs/performance.md"
 	@echo "make soak    ten minutes of agents while servers break, into docs/reliability.md"
 	@echo "make clean   remove $(VENV), ./demo, ./lab and caches"
 
@@ -94,6 +95,13 @@ conformance: $(TOOLS)
 # Prints its tables; a run without ARGS also writes them into docs/performance.md.
 bench-peers: $(TOOLS)
 	@$(BIN)/python -m benchmarks.peers $(ARGS)
+
+# DATA has a folder for each set (tools.jsonl, queries.jsonl), SCORER is a program, EMBED the folder
+# of a model such as MiniLM; docs/search.md tells more.
+bench-search: $(TOOLS)
+	@test -n "$(DATA)" -a -n "$(SCORER)" || { echo "Say make bench-search DATA=folder SCORER=file"; exit 2; }
+	@$(BIN)/python -m benchmarks.search --data "$(DATA)" --scorer "$(SCORER)" \
+	  $(if $(EMBED),--embed "$(EMBED)") $(ARGS)
 
 # A missed target is told in the table, and is no reason to leave out the other one.
 performance: $(TOOLS)

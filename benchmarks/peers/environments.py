@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +45,24 @@ def environment(peer: Peer, cache: Path = CACHE) -> Environment:
     Raises:
         OSError, subprocess.SubprocessError: it cannot be made; the message has pip's last words.
     """
-    python = str(_made(peer, cache)) if peer.pins else sys.executable
-    found = _run([python, "-c", _VERSIONS, peer.package, "mcp"], _LOOK_SECONDS)
+    return environment_with(peer.name, peer.package, peer.pins, cache=cache)
+
+
+def environment_with(
+    name: str,
+    package: str,
+    pins: Sequence[str],
+    unresolved: Sequence[str] = (),
+    cache: Path = CACHE,
+) -> Environment:
+    """The environment of this name, made if there is none with these pins.
+
+    `unresolved` are installed last, without what they ask for. Raises as `environment` does.
+    """
+    python = (
+        str(_made(cache / name.replace(" ", "-"), pins, unresolved)) if pins else sys.executable
+    )
+    found = _run([python, "-c", _VERSIONS, package, "mcp"], _LOOK_SECONDS)
     return Environment(python, json.loads(found))
 
 
@@ -64,10 +80,9 @@ def variables() -> dict[str, str]:
     }
 
 
-def _made(peer: Peer, cache: Path) -> Path:
-    folder = cache / peer.name.replace(" ", "-")
+def _made(folder: Path, pins: Sequence[str], unresolved: Sequence[str]) -> Path:
     python, stamp = folder / _BIN / f"python{_EXE}", folder / "pins.txt"
-    wanted = "\n".join([sys.version, *peer.pins])
+    wanted = "\n".join([sys.version, *pins, *unresolved])
     if python.exists() and stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return python
     shutil.rmtree(folder, ignore_errors=True)
@@ -78,7 +93,9 @@ def _made(peer: Peer, cache: Path) -> Path:
     else:
         _run([sys.executable, "-m", "venv", str(folder)], _INSTALL_SECONDS)
         install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    _run([*install, *peer.pins], _INSTALL_SECONDS)
+    _run([*install, *pins], _INSTALL_SECONDS)
+    if unresolved:
+        _run([*install, "--no-deps", *unresolved], _INSTALL_SECONDS)
     stamp.write_text(wanted, encoding="utf-8")
     return python
 

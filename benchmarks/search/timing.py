@@ -1,0 +1,52 @@
+"""What is timed in a process that does nothing else: CPU time of an index, and its memory."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from xai_mcp_agent.search import ToolIndex
+
+_RESULTS = 10
+# The kernel counts kilobytes on Linux, bytes on a Mac.
+_MEMORY_UNIT = 1024 if sys.platform == "linux" else 1
+
+
+def timed(job: dict[str, Any], updates: int, numpy: bool) -> dict[str, Any]:
+    """The fields of `speed.Speed`, for the tools and queries of this job."""
+    tools, queries = job["tools"], job["queries"]
+    gc.collect()
+    before = _memory()
+    began = time.process_time()
+    index = ToolIndex[Any](tools)
+    built = time.process_time() - began
+    memory = _memory() - before
+    index.search(queries[0])  # numpy is loaded, once
+    asked = sorted(_milliseconds(lambda x=x: index.search(x, _RESULTS)) for x in queries)
+    step = max(len(tools) // updates, 1)
+    changed = [x | {"description": f"{x['description']} anew"} for x in tools[::step][:updates]]
+    return {
+        "size": len(tools),
+        "numpy": numpy,
+        "build_seconds": built,
+        "p50": statistics.median(asked),
+        "p99": asked[int(len(asked) * 0.99)],
+        "update": statistics.median(_milliseconds(lambda x=x: index.update(x)) for x in changed),
+        "megabytes": memory / 1e6,
+    }
+
+
+def _milliseconds(do: Callable[[], object]) -> float:
+    began = time.process_time()
+    do()
+    return (time.process_time() - began) * 1000
+
+
+def _memory() -> int:
+    """The most that this process ever took, in bytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MEMORY_UNIT

@@ -1,0 +1,209 @@
+"""What tools cost in a request: our estimate against a tokenizer, and turns of several kinds."""
+
+from __future__ import annotations
+
+import json
+import random
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from xai_mcp_agent.agent.protocols.text import describe_tools
+from xai_mcp_agent.catalog.definitions import ToolDefinition, definition_of
+from xai_mcp_agent.core.names import ShownNames
+from xai_mcp_agent.core.provider_schema import FunctionSpec
+from xai_mcp_agent.core.tools import Tool, ToolKey
+from xai_mcp_agent.search import ToolIndex
+from xai_mcp_agent.search.budget import BudgetSelector
+from xai_mcp_agent.search.meta_tools import DEFAULT_RESULTS, META_TOOLS, Finding, search_answer
+
+from .helpers import FASTMCP, TOKENIZER
+from .quality import named_for_rival, table_of
+from .sets import Json, ToolSet
+from .speed import catalog
+
+BUDGET_TOKENS = 3_800
+SIZES = (50, 500, 5_000)
+_BUNDLE, _BUNDLES = 20, 3_000
+_MOST_ABOVE = 1.25
+_QUERIES = 40
+_SEED = 21
+
+
+@dataclass(frozen=True)
+class Bundles:
+    """Our estimate over what a tokenizer counts, for bundles of twenty tools of one set."""
+
+    name: str
+    least: float
+    mean: float
+    least_in_text: float  # the same for the text protocol
+    least_as_sent: float  # and with what stands around each in a request
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The tokens of one request, by a tokenizer."""
+
+    tools: int
+    everything: int
+    ours: int
+    ours_after: float  # with the answer to a search, and what it found
+    theirs: int
+    theirs_after: float
+
+
+def measure_estimate(sets: Sequence[ToolSet], bundles: int = _BUNDLES) -> list[Bundles]:
+    """Bundles of each set, and of all together; always the same ones.
+
+    Raises:
+        OSError, subprocess.SubprocessError: there is no tokenizer.
+    """
+    defined = {x.name: definitions(x.tools) for x in sets}
+    counts = {name: _counted(x) for name, x in defined.items()}
+    defined["all together"] = [x for one in defined.values() for x in one]
+    counts["all together"] = [x for one in counts.values() for x in one]
+    chooses = random.Random(_SEED)
+    return [_bundles(x, defined[x], counts[x], bundles, chooses) for x in defined]
+
+
+def measure_turns(sets: Sequence[ToolSet], sizes: Sequence[int] = SIZES) -> list[Turn]:
+    """Real tools in any order, and requests of people.
+
+    Raises as `measure_estimate`.
+    """
+    chooses = random.Random(_SEED)
+    queries = chooses.choices([query for x in sets for query in x.queries], k=_QUERIES)
+    return [_turn(list(catalog(sets, size)), queries) for size in sizes]
+
+
+def misses(found: Sequence[Bundles]) -> list[str]:
+    """Where the estimate is too low for some bundle, or too high for most."""
+    low = [
+        f"tokens of {_BUNDLE} tools of {x.name} are estimated at {least:.2f} of what they are"
+        for x in found
+        for least in (x.least, x.least_in_text, x.least_as_sent)
+        if least < 1
+    ]
+    high = [
+        f"tokens of {x.name} are estimated at {x.mean:.2f} of what they are on average"
+        for x in found
+        if x.mean > _MOST_ABOVE
+    ]
+    return low + high
+
+
+def estimate_markdown(found: Sequence[Bundles]) -> str:
+    """A line for each set."""
+    head = ["set", "lowest", "mean", "lowest, as sent", "lowest, in text"]
+    lines = [
+        [x.name, *(f"{y:.2f}" for y in (x.least, x.mean, x.least_as_sent, x.least_in_text))]
+        for x in found
+    ]
+    return table_of([head, *lines])
+
+
+def turns_markdown(turns: Sequence[Turn]) -> str:
+    """A line for each kind of request."""
+    kinds: dict[str, Callable[[Turn], float]] = {
+        "all definitions": lambda x: x.everything,
+        "ours, before a search": lambda x: x.ours,
+        "ours, after a search: its answer, and the definitions": lambda x: x.ours_after,
+        "FastMCP, before a search": lambda x: x.theirs,
+        "FastMCP, after a search: its answer": lambda x: x.theirs_after,
+    }
+    head = ["tokens of tools in a request", *(f"{x.tools:,} tools" for x in turns)]
+    return table_of(
+        [head, *([kind, *(f"{of(x):,.0f}" for x in turns)] for kind, of in kinds.items())]
+    )
+
+
+def definitions(tools: Sequence[Json]) -> list[ToolDefinition]:
+    """As an agent has them, under their shown names."""
+    names = ShownNames()
+    # The id in place of the name where two have one name.
+    seen: set[tuple[str, str]] = set()
+    found: list[ToolDefinition] = []
+    for x in tools:
+        place = x["server"], x["name"]
+        key = ToolKey("mcp", x["server"], x["id"] if place in seen else x["name"])
+        seen.add(place)
+        tool = Tool(key, x["description"], x["input_schema"])
+        found.append(definition_of(names.show(key), tool))
+    return found
+
+
+def _counted(defined: Sequence[ToolDefinition]) -> list[tuple[int, int, int]]:
+    """Tokens of each alone, in the text protocol, and as it is sent."""
+    ways = (
+        lambda x: _compact(_fields(x)),
+        lambda x: describe_tools([x]),
+        lambda x: _compact({"type": "function", "function": _fields(x)}),
+    )
+    texts = [way(x.function) for x in defined for way in ways]
+    counts: list[int] = TOKENIZER.ask(texts)
+    return list(zip(counts[::3], counts[1::3], counts[2::3], strict=True))
+
+
+def _bundles(
+    name: str,
+    defined: Sequence[ToolDefinition],
+    counts: Sequence[tuple[int, int, int]],
+    bundles: int,
+    chooses: random.Random,
+) -> Bundles:
+    numbers = range(len(defined))
+    ratios: list[tuple[float, float, float]] = []
+    for _ in range(bundles):
+        bundle = chooses.sample(numbers, min(_BUNDLE, len(defined)))
+        estimate = sum(defined[x].tokens for x in bundle)
+        alone, in_text, sent = (sum(counts[x][way] for x in bundle) for way in range(3))
+        ratios.append((estimate / alone, estimate / in_text, estimate / sent))
+    alone, in_text, sent = zip(*ratios, strict=True)
+    return Bundles(name, min(alone), statistics.mean(alone), min(in_text), min(sent))
+
+
+def _turn(tools: list[Json], queries: Sequence[str]) -> Turn:
+    asked = {"tools": named_for_rival(tools), "queries": list(queries), "shows": True}
+    theirs = FASTMCP.ask(asked)
+    before = [_compact(x) for x in theirs["definitions"]]
+    ours = _Ours(tools)
+    after = [ours.after(x) for x in queries]
+    texts = [_compact(ours.everything), ours.before, "".join(before), *after, *theirs["answers"]]
+    everything, first, rival, *rest = TOKENIZER.ask(texts)
+    ours_after, answers = rest[: len(after)], rest[len(after) :]
+    mean = statistics.mean
+    return Turn(len(tools), everything, first, mean(ours_after), rival, rival + mean(answers))
+
+
+class _Ours:
+    """What our agents are sent of these tools."""
+
+    def __init__(self, tools: Sequence[Json]) -> None:
+        self._defined = definitions(tools)
+        self._index = ToolIndex([x.tool for x in self._defined])
+        meta = [definition_of(x.name, x) for x in META_TOOLS]
+        self._available = (*meta, *self._defined)
+        self._by_key = {x.tool.key: x for x in self._defined}
+        self.everything = [_fields(x.function) for x in self._defined]
+        self.before = self._shown([])
+
+    def after(self, query: str) -> str:
+        """The request after a search: what it answered, and what is shown from now on."""
+        hits = self._index.search(query, DEFAULT_RESULTS)
+        found = [Finding(self._by_key[x.tool.key], x.score) for x in hits]
+        answer = search_answer(found, ())
+        return self._shown([x.definition.tool.key for x in found]) + answer.text
+
+    def _shown(self, found: Sequence[ToolKey]) -> str:
+        selector = BudgetSelector(BUDGET_TOKENS, lambda _: False)
+        selection = selector.select(self._available, found)
+        return _compact([_fields(x.definition.function) for x in selection.shown])
+
+
+def _fields(function: FunctionSpec) -> Json:
+    return {x: getattr(function, x) for x in ("name", "description", "parameters")}
+
+
+_compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
