@@ -193,6 +193,10 @@ COMMANDS = [
     Known(r"xai-mcp-agent explain units convert_units", as_it_stands, "convert_units("),
     Known(r"xai-mcp-agent search \".*\"", as_it_stands, "units: convert_units("),
     Known(r"xai-mcp-agent tools library --at 2h", as_it_stands, "As of 20"),
+    Known(
+        r"xai-mcp-agent usage( library search_books --toolbelt default)?", as_it_stands, "emember"
+    ),
+    Known(r"xai-mcp-agent usage( library)? --forget", as_it_stands),
     Known(r"xai-mcp-agent history( --(since|server|tool|limit) \S+)*", as_it_stands, "library"),
     Known(r"xai-mcp-agent refresh( library)?( --force)?", as_it_stands, "library: "),
     Known(

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, inspect, text
 
+from tests.support.databases import place_of
+from xai_mcp_agent.core.errors import StoreFailed
+from xai_mcp_agent.history.intents import Which, intents_in, state_of
+from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.queries import events_in
 from xai_mcp_agent.history.store import Store, open_store, open_to_read
 from xai_mcp_agent.history.tables import (
     NEWEST,
     STEPS,
     Step,
     bring_up_to_date,
+    intents,
     is_up_to_date,
     metadata,
     vectors,
@@ -62,10 +69,11 @@ def test_the_steps_that_a_store_lacks_are_taken_in_their_order(place: Place) -> 
 
 
 def make_as_at_first(place: Place) -> None:
-    """A store of version 1, which had no vectors."""
+    """A store of version 1, which had neither vectors nor intents."""
     store = open_store(place)
     with store.writing() as connection:
-        vectors.drop(connection)
+        for table in (vectors, intents):
+            table.drop(connection)
         connection.execute(text("UPDATE xai_mcp_facts SET value = '1' WHERE name = 'version'"))
     store.close()
 
@@ -129,3 +137,22 @@ def test_of_several_that_open_an_older_store_at_once_one_takes_the_steps(
         thread.join(_SECONDS)
     assert not any(thread.is_alive() for thread in threads)
     assert taken == ["step"]
+
+
+def test_an_older_store_that_nobody_can_write_is_read_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A backup, say."""
+    place = place_of("", tmp_path)
+    make_as_at_first(place)
+    monkeypatch.setattr("xai_mcp_agent.history.store.open_store", _refuse)
+    store = open_to_read(place)
+    assert version(store) == 1
+    assert events_in(store, Range()) == []
+    assert intents_in(store, Which()) == []
+    assert state_of(store, "default") == (0, None)
+    store.close()
+
+
+def _refuse(place: Place) -> Store:
+    raise StoreFailed(place.shown, "It may only be read.")

@@ -120,6 +120,12 @@ def test_two_tools_of_the_same_name_both_stay() -> None:
     assert [x.tool.source for x in found] == ["s", "t"]
 
 
+def test_only_tools_among_those_an_agent_may_use_are_ranked() -> None:
+    index, used = ToolIndex([CREATE, CLOSE]), Remembered({CREATE.key: [intent("an issue", 9)]})
+    found = Ranking().rank(index, "create issue", among=[CLOSE.key], remembered=used)
+    assert [x.tool for x in found] == [CLOSE]
+
+
 # Rules
 
 

@@ -37,6 +37,7 @@ from ..policy.decisions import Decisions
 from ..search.embeddings import Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.preferences import Preferences
+from ..search.usage import UsageMemory
 from ..settings.models import Settings
 from ..sources.base import Completed, OnUpdate, Source, SourceFeatures
 from ..sources.mcp.auth.token_store import Access
@@ -77,6 +78,7 @@ class Engine:
         self._starts = StartQueue()
         self.definitions = Definitions()
         self.search = ToolSearch(self.catalog, self._meaning)
+        self.usage = UsageMemory(recorder, learns=settings.search.learns)
         self.preferences = _preferences(settings)
         self.calls = CallPipeline(self.decisions, recorder, self._current, self.is_pinned)
         # By server: who listens for changes goes on doing so when it was closed and is used again.

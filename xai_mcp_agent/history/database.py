@@ -114,6 +114,8 @@ def _prepare(connection: Any, record: Any) -> None:
     connection.execute("PRAGMA journal_mode=WAL")
     # Kept when our process is killed; the last moments before a power cut may be lost.
     connection.execute("PRAGMA synchronous=NORMAL")
+    # What is forgotten is overwritten, and not only marked as free.
+    connection.execute("PRAGMA secure_delete=ON")
 
 
 def _begin(connection: Connection) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -23,6 +24,7 @@ from .tables import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_
 
 # The first ones that open a new database at the same moment are in each other's way.
 _OPENING_PAUSE_SECONDS = 0.1
+_TRACES_MS = 2000  # whoever reads is done sooner, or reads something large
 _GONE = "The file was deleted, or another one put in its place, while it was used."
 _NOTHING_THERE = ("There is no history of this project in it.", "Name another place.")
 _GOES_ON = "What happens from now on is kept in the file that is there then."
@@ -35,10 +37,18 @@ class NoHistory(StoreFailed):
 class Store:
     """An open database, and the number that this project has in it. Used by one thread.
 
-    One that `is_to_read` is left as it is, and may be a file that nobody can write.
+    One that `is_to_read` is left as it is, and may be a file that nobody can write; then also one
+    of an older version `may_be_older`, which lacks tables.
     """
 
-    def __init__(self, place: Place, engine: Engine, *, is_to_read: bool = False) -> None:
+    def __init__(
+        self,
+        place: Place,
+        engine: Engine,
+        *,
+        is_to_read: bool = False,
+        may_be_older: bool = False,
+    ) -> None:
         self.place = place
         self.is_to_read = is_to_read
         self._engine = engine
@@ -49,6 +59,7 @@ class Store:
             self._file = identity_of(place.file)
         with self.reading() as connection:
             is_ready = is_up_to_date(connection)
+            is_ready |= may_be_older and has_tables(connection)
             known = _project(connection, place) if is_ready else None
             if known is None and is_to_read:
                 is_older = not is_ready and has_tables(connection)
@@ -93,6 +104,15 @@ class Store:
         with self._connected() as connection, for_reading(connection).begin():
             yield connection
 
+    def clear_traces(self) -> None:
+        """Leave nothing beside the file of what was removed, unless somebody reads there now."""
+        if self.place.file is not None:
+            with suppress(StoreFailed), self._connected() as connection:
+                raw: Any = connection.connection.dbapi_connection
+                raw.execute(f"PRAGMA busy_timeout={_TRACES_MS}")
+                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                raw.execute(f"PRAGMA busy_timeout={LOCK_SECONDS * 1000}")
+
     def close(self) -> None:
         """Let go of the database. One that is damaged is set aside."""
         self._engine.dispose()
@@ -134,7 +154,7 @@ def open_store(place: Place) -> Store:
 def open_to_read(place: Place) -> Store:
     """Open the history that is kept in a place; nothing is made, and no other file is touched.
 
-    One of an older version is brought up to date.
+    One of an older version is brought up to date, or read as it is if it cannot be written.
 
     Raises:
         NoHistory: there is none, or none of this project.
@@ -143,15 +163,18 @@ def open_to_read(place: Place) -> Store:
     try:
         return _opened_in_time(place, is_to_read=True)
     except OlderStore:
-        return open_store(place)
+        try:
+            return open_store(place)
+        except StoreFailed:
+            return _opened_in_time(place, is_to_read=True, may_be_older=True)
 
 
-def _opened_in_time(place: Place, *, is_to_read: bool) -> Store:
+def _opened_in_time(place: Place, *, is_to_read: bool, may_be_older: bool = False) -> Store:
     deadline = time.monotonic() + LOCK_SECONDS
     has_mended = False
     while True:
         try:
-            return _opened(place, is_to_read)
+            return _opened(place, is_to_read, may_be_older)
         except StoreFailed as reason:
             if is_damage(reason.__cause__) and not has_mended:
                 has_mended = True
@@ -175,7 +198,7 @@ def _keep_to_its_owner(place: Place) -> None:
         os.close(open_private(place.file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
-def _opened(place: Place, is_to_read: bool) -> Store:
+def _opened(place: Place, is_to_read: bool, may_be_older: bool) -> Store:
     if place.problem:
         raise StoreFailed(place.shown, place.problem, KINDS)
     if place.file is not None and place.file.is_dir():
@@ -192,7 +215,7 @@ def _opened(place: Place, is_to_read: bool) -> Store:
     except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
         raise failure(place, cause) from cause
     try:
-        return Store(place, engine, is_to_read=is_to_read)
+        return Store(place, engine, is_to_read=is_to_read, may_be_older=may_be_older)
     except NewerStore as cause:
         engine.dispose()
         raise StoreFailed(place.shown, str(cause), cause.next_step) from cause

@@ -215,6 +215,24 @@ vectors = Table(
 )
 """What models made of texts, of all projects; neither texts nor names of models are in it."""
 
+intents = Table(
+    "xai_mcp_intents",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("scope", _Digest, primary_key=True),
+    Column("subject", _Digest, primary_key=True),
+    Column("intent", String(32), primary_key=True),
+    Column("toolbelt", Words, nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("source_name", Words, nullable=False),
+    Column("tool", Words, nullable=False),
+    Column("words", Words, nullable=False),
+    Column("uses", Integer, nullable=False),
+    Column("learned", Moment, nullable=False),
+    Column("used", Moment, nullable=False),
+)
+"""What was asked for when tools were used. Not in the log, so that it can be forgotten."""
+
 
 def loaded(text: str) -> Any:
     """The JSON value that was written so.
@@ -245,8 +263,28 @@ def _add_vectors(connection: Connection) -> None:
     added.create(connection)
 
 
-STEPS: tuple[Step, ...] = (_add_vectors,)
-"""What leads from version 1 to 2, from 2 to 3, and so on. A step is never changed or removed."""
+def _add_intents(connection: Connection) -> None:
+    """The table of intents as it was at first, however it looks in the newest version."""
+    digests = (Column(x, String(32), primary_key=True) for x in ("scope", "subject", "intent"))
+    added = Table(
+        "xai_mcp_intents",
+        MetaData(),
+        Column("project", Integer, primary_key=True, autoincrement=False),
+        *digests,
+        *(Column(x, Text, nullable=False) for x in ("toolbelt", "source_name", "tool", "words")),
+        Column("kind", String(40), nullable=False),
+        Column("uses", Integer, nullable=False),
+        *(Column(x, BigInteger, nullable=False) for x in ("learned", "used")),
+    )
+    added.create(connection)
+
+
+STEPS: tuple[Step, ...] = (_add_vectors, _add_intents)
+"""What leads from version 1 to 2, from 2 to 3, and so on. A step is never changed or removed.
+
+A store that cannot be written is read as it is: so far steps only add tables, and whoever reads
+one of those asks first whether it is there.
+"""
 
 VERSION, NEWEST = "version", len(STEPS) + 1
 """A fact of a store, and what it is in one that is up to date."""
@@ -304,6 +342,11 @@ def is_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> bool
 def has_tables(connection: Connection) -> bool:
     """Whether it is a store at all; any other database has none of our tables."""
     return inspect(connection).has_table(facts.name)
+
+
+def has_intents(connection: Connection) -> bool:
+    """Whether it is not a store of an older version, which has none."""
+    return inspect(connection).has_table(intents.name)
 
 
 def version_of(connection: Connection) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..core.tools import ToolKey
+from .terms import root
 from .tools import remembered_terms
 
 # Of what the shorter one of two requests says, as its rarer words say more.
@@ -44,16 +45,15 @@ class Remembered(Mapping[ToolKey, Mapping[str, float]]):
     def __len__(self) -> int:
         return len(self._terms)
 
-    def uses_like(
-        self, key: ToolKey, words: Collection[str], rarity: Callable[[str], float]
-    ) -> int:
+    def uses_like(self, key: ToolKey, words: Iterable[str], rarity: Callable[[str], float]) -> int:
         """How often a tool was used for something like this.
 
         Two requests are alike that share half of what the shorter one says, where a word says as
         much as it is rare: sharing "list" and "file" is no likeness, sharing "invoice" may be one.
         """
-        wanted = {word: rarity(word) for word in words}
-        return sum(x.uses for x in self._intents.get(key, ()) if _is_like(wanted, x.terms, rarity))
+        wanted = _by_root(words, rarity)
+        said = ((x.uses, _by_root(x.terms, rarity)) for x in self._intents.get(key, ()))
+        return sum(uses for uses, weights in said if _are_alike(wanted, weights))
 
 
 NOTHING_REMEMBERED = Remembered({})
@@ -67,9 +67,11 @@ def _joined(intents: Sequence[Intent]) -> dict[str, float]:
     return remembered_terms(counts)
 
 
-def _is_like(
-    wanted: Mapping[str, float], said: Collection[str], rarity: Callable[[str], float]
-) -> bool:
-    shared = sum(wanted[x] for x in said if x in wanted)
-    shorter = min(sum(wanted.values()), sum(map(rarity, said)))
+def _by_root(words: Iterable[str], rarity: Callable[[str], float]) -> dict[str, float]:
+    return {root(word): rarity(word) for word in words}
+
+
+def _are_alike(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    shared = sum(min(one[x], other[x]) for x in one.keys() & other.keys())
+    shorter = min(sum(one.values()), sum(other.values()))
     return 0 < shorter * _SIMILAR <= shared

@@ -18,9 +18,11 @@ from .interpolation import Variables
 
 SECTION = "toolSearch"
 BUDGET_VARIABLE = "XAI_TOOL_BUDGET"
+LEARN_VARIABLE = "XAI_MCP_LEARN"
 DEFAULT_BUDGET_TOKENS = 3_800
 """About 22 full definitions of real servers, or 140 lines of a search."""
 
+_SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 _KEYS = ("tokenBudget", "pin", "blocked", "trusted", "groups", "learn", "embeddings")
 _PATTERNS = 'Write texts such as "library", "files/read_file" or "files/read_*".'
 
@@ -48,7 +50,7 @@ def read_tool_search(
 ) -> ToolSearchSettings:
     """What is written there; what is wrong with it is added to the notes.
 
-    `XAI_TOOL_BUDGET` decides when it is set.
+    `XAI_TOOL_BUDGET` and `XAI_MCP_LEARN` decide when they are set.
 
     Raises:
         SettingsError: what is blocked cannot be told.
@@ -64,7 +66,7 @@ def read_tool_search(
         blocked,
         section.patterns(given, "trusted"),
         groups,
-        section.flag(given, "learn"),
+        _learns(given.get("learn"), place.at("learn"), variables.environ, notes),
         read_embeddings(
             section.objects(given, "embeddings"), place.at("embeddings"), variables, notes
         ),
@@ -120,17 +122,6 @@ class _Section:
         inner = replace(self, place=self.place.at("groups"))
         return {str(name): inner.patterns(groups, name) for name in groups}
 
-    def flag(self, given: Mapping[str, Any], key: str) -> bool:
-        """Whether it is on, which it is where nothing is said."""
-        value = given.get(key, True)
-        if not isinstance(value, bool):
-            problem = f"must be true or false, but is {kind_of(value)}."
-            # Somebody meant to say something about what is remembered of people.
-            fix = "Write true or false; it counts as false until then."
-            self.notes.append(str(self.place.at(key).error(problem, fix)))
-            return False
-        return value
-
     def _refuse(self, reason: SettingsError) -> None:
         if self.is_strict:
             raise reason
@@ -165,4 +156,19 @@ def _budget(value: Any, place: Place, environ: Mapping[str, str], notes: list[st
         fix = f"Write the most tokens for tools, such as 3800; {DEFAULT_BUDGET_TOKENS} until then."
         notes.append(str(place.error("must be a whole number above 0.", fix)))
         return DEFAULT_BUDGET_TOKENS
+    return value
+
+
+def _learns(value: Any, place: Place, environ: Mapping[str, str], notes: list[str]) -> bool:
+    """Whether it is on, which it is where nothing is said."""
+    if named := environ.get(LEARN_VARIABLE, "").strip().lower():
+        value, place = _SWITCH.get(named, named), Place(LEARN_VARIABLE)
+    if value is None:
+        return True
+    if not isinstance(value, bool):
+        # Somebody meant to say something about what is remembered of people.
+        problem = f"must be true or false, but is {kind_of(value)}."
+        fix = "Write true or false, or on or off in the variable; it counts as false until then."
+        notes.append(str(place.error(problem, fix)))
+        return False
     return value

@@ -30,6 +30,7 @@ _OF_TOOLS: dict[Change, str] = {
     "enabled": "switched on again",
     "disabled": "switched off, so offered to no agent",
     "accepted": "accepted with this definition",
+    "forgotten": "what it was used for is forgotten",
 }
 _BY_FIRST_USE = "used for the first time, and so accepted with this definition"
 
@@ -98,13 +99,19 @@ def subject_text(subject: Subject) -> str:
 
 def _lines(events: Iterable[Event]) -> Iterator[_Line]:
     """What is told together: neighbours that are alike."""
-    for is_calls, group in groupby(events, lambda x: x.change == "called"):
-        found = list(group)
-        lines = [_Line(list(x)) for _, x in groupby(found, _call if is_calls else _likeness)]
-        if is_calls:
-            yield from _by_tool(found) if len(lines) > _MOST_CALLS else lines
+    for is_use, group in groupby(events, lambda x: x.change in ("called", "learned")):
+        if is_use:
+            yield from _of_use(list(group))
         else:
-            yield from _with_their_tools(lines)
+            yield from _with_their_tools(_Line(list(x)) for _, x in groupby(group, _likeness))
+
+
+def _of_use(events: Sequence[Event]) -> Iterator[_Line]:
+    """The calls, and then what was learned from them, which comes after each."""
+    calls = [x for x in events if x.change == "called"]
+    lines = [_Line(list(x)) for _, x in groupby(calls, _call)]
+    yield from _by_tool(calls) if len(lines) > _MOST_CALLS else lines
+    yield from _by_tool([x for x in events if x.change == "learned"])
 
 
 def _with_their_tools(lines: Iterable[_Line]) -> Iterator[_Line]:
@@ -157,6 +164,8 @@ def _by_tool(calls: Sequence[Event]) -> Iterable[_Line]:
 def _text(line: _Line) -> str:
     if line.first.change == "called":
         return f"{subject_text(line.first.subject)}: {_of_calls(line)}"
+    if line.first.change == "learned":
+        return f"{subject_text(line.first.subject)}: what it was used for is remembered"
     if line.first.subject.tool is None:
         return f"{subject_text(line.first.subject)}: {_of_source(line)}"
     return _of_tools(line)

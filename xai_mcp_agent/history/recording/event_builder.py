@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import lru_cache
 
 from ...core.tools import JsonObject, Tool
 from ..diff.wording import plain
 from ..event import Change, Event, Links, Project, Subject, tool_payload
 from ..records import Known, SourceRecord, ToolRecord, is_offered
-from .reports import Called, Decided, Failed, Listed, ListingDigest, Lost, Seeded
+from .reports import Called, Decided, Failed, Learned, Listed, ListingDigest, Lost, Seeded
 
 _CONNECTED, _DISCONNECTED, _UNAVAILABLE = (
     {"status": status} for status in ("connected", "disconnected", "unavailable")
@@ -114,6 +115,24 @@ class EventBuilder:
             report.tool, "called", report.time, payload,
             _links_of_call(report.tool),
             run=self._run, event_kind="action", source="executor",
+        )  # fmt: skip
+
+    def of_learning(self, report: Learned, intent: str) -> Event:
+        """A tool was used for something that is remembered by this id; the words are elsewhere."""
+        payload: JsonObject = {
+            "status": "learned", "toolbelt": report.toolbelt, "intent": intent,
+        }  # fmt: skip
+        return Event(
+            report.tool, "learned", report.time, payload, _links_of_call(report.tool),
+            run=self._run, event_kind="action", source="executor",
+        )  # fmt: skip
+
+    def of_forgetting(self, tool: Subject, toolbelt: str, texts: int, time: datetime) -> Event:
+        """A person had so many texts forgotten for which a tool was used."""
+        payload: JsonObject = {"status": "forgotten", "toolbelt": toolbelt, "texts": texts}
+        return Event(
+            tool, "forgotten", time, payload, Links(contradicts=(tool.context_id,)),
+            run=self._run, event_kind="decision", source="user",
         )  # fmt: skip
 
     def _of_tool(

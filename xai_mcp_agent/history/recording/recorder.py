@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Container, Generator, Iterable
 from concurrent.futures import Future
@@ -31,10 +30,11 @@ from ...settings.recording import ARGUMENTS, RESULTS
 from ..event import Subject
 from ..forks import importing
 from ..place import Place
-from .reports import Called, Decided, Failed, Listed, Lost, RecordUpdate, Seeded
+from .reports import Called, Decided, Failed, Learned, Listed, Lost, RecordUpdate, Seeded
 from .writer import HistoryWriter
 
 if TYPE_CHECKING:
+    from ..intents import KeptIntent, Which
     from ..store import Store
     from .report_writer import ReportWriter
 
@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 ERROR_CHARS = 300  # of what went wrong with a call
+_MOST_SAID = 20_000  # more than is looked at of what people say
 _HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
 
 
@@ -50,8 +51,8 @@ class HistoryRecorder:
     """An `Observer` that writes down what it is told of. Used from any thread.
 
     `mask` hides what is secret in the words of strangers, everywhere in its bridge. `record` says
-    what is kept of calls (`arguments`, `results`); in that are hidden the `secrets`, and what looks
-    like one.
+    what is kept of calls (`arguments`, `results`); in that, and in what people say, are hidden the
+    `secrets`, and what looks like one.
     What a person should know of its trouble is given to `warn`, in a thread of its own.
     """
 
@@ -66,7 +67,10 @@ class HistoryRecorder:
         self.place = place
         began, followers = _now(), list[Callable[[RecordUpdate], None]]()
         self._followers, tell = followers, partial(_tell, followers)
-        self._writer = HistoryWriter(lambda before: _open(place, mask, began, before, tell), warn)
+        redact = self._redactor = Redactor([secrets] if secrets else [], guesses=True)
+        self._writer = HistoryWriter(
+            lambda before: _open(place, mask, began, before, tell, redact), warn
+        )
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
         # Sources that have just connected; their first listing is what is written down of it.
@@ -75,8 +79,6 @@ class HistoryRecorder:
         self._seeded: dict[Subject, Tool] = {}
         self.mask = mask
         self._record = record
-        known = [secrets] if secrets else []
-        self._redactor = Redactor(known, guesses=True, environ=os.environ if record else {})
 
     @property
     def trouble(self) -> str:
@@ -132,6 +134,18 @@ class HistoryRecorder:
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
         text = self._redactor.short(result.text) if result and RESULTS in self._record else None
         self._writer.report(Called(subject, _now(), seconds, error, given, text))
+
+    def learned(self, key: ToolKey, toolbelt: str, texts: Iterable[str]) -> None:
+        """A tool was of use for what somebody asked for in these words. Returns at once."""
+        said = tuple(x[:_MOST_SAID] for x in texts)
+        self._writer.report(Learned(self.subject(key), _now(), toolbelt, said))
+
+    def forget(self, which: Which) -> Future[list[KeptIntent]]:
+        """Forget what some tools were used for, with all that was told before; what it was.
+
+        The future raises `StoreFailed` when the store cannot be used: then it is remembered still.
+        """
+        return self._writer.ask(lambda recorder: recorder.forget(which))
 
     def decided(self, decision: Decided) -> None:
         """Something is to be done with a tool from now on."""
@@ -264,6 +278,7 @@ def _open(
     began: datetime,
     before: ReportWriter | None,
     publish: Callable[[RecordUpdate], None],
+    redact: Callable[[str], str],
 ) -> ReportWriter:
     """In the writer's thread: SQLAlchemy takes a while, and others get going meanwhile.
 
@@ -278,7 +293,7 @@ def _open(
     if before is None:
         store = open_store(place)
         try:
-            return ReportWriter(store, mask, began, publish)
+            return ReportWriter(store, mask, began, publish, redact)
         except BaseException:
             store.close()
             raise

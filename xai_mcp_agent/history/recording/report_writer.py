@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,9 +12,11 @@ from datetime import UTC, datetime
 from ...core.fingerprint import definition_text, digest_of
 from ...core.tools import Tool
 from ...secrets.redactor import redact_json
+from ...secrets.speech import kept_speech
 from .. import log
 from ..diff.renames import likely_renames
 from ..event import Subject
+from ..intents import KeptIntent, Which, forget, keep, keep_bounds
 from ..projection import Projection, Snapshots, rebuild_stale
 from ..records import Known, ToolRecord
 from ..runs import Runs
@@ -23,6 +26,7 @@ from .reports import (
     Called,
     Decided,
     Failed,
+    Learned,
     Listed,
     ListingDigest,
     Lost,
@@ -40,7 +44,8 @@ class ReportWriter:
     """Records the reports of one run. `mask` hides what is secret in the words of strangers.
 
     `began` is when the run did: before the first report, which may have waited for the store.
-    What was written is given to `publish`, in the same thread.
+    What was written is given to `publish`, in the same thread. `redact` hides more, also what only
+    looks like a secret, in what people said.
     """
 
     def __init__(
@@ -49,12 +54,14 @@ class ReportWriter:
         mask: Callable[[str], str],
         began: datetime | None = None,
         publish: Callable[[RecordUpdate], None] | None = None,
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         self.store = store  # another one takes its place when it has to be opened anew
         self._used: Store | None = None  # by the last transaction
         self._snapshots = Snapshots(store.project_id)
         self._mask = mask
         self._publish = publish
+        self._redact = redact or mask
         # Of the last listing of each source: most are listed again as they were.
         self._seen: dict[Subject, ListingDigest] = {}
         self._connected: dict[Subject, Listed] = {}
@@ -73,8 +80,27 @@ class ReportWriter:
         with self._page() as projection:
             for report in taken:
                 self._take_in(projection, report)
+            learned = {x.toolbelt for x in taken if isinstance(x, Learned)}
+            if learned:
+                keep_bounds(projection.connection, self.store.project_id, learned)
         if self._publish is not None:
             self._publish(self._update(projection, taken))
+
+    def forget(self, which: Which) -> list[KeptIntent]:
+        """Forget what some tools were used for; what was forgotten.
+
+        Raises:
+            StoreFailed: all is remembered still.
+        """
+        time = datetime.now(UTC)
+        with self._page() as projection:
+            forgotten = forget(projection.connection, self.store.project_id, which)
+            of_tools = Counter((x.tool, x.toolbelt) for x in forgotten)
+            for (tool, toolbelt), count in of_tools.items():
+                projection.read(tool)
+                projection.add([self._changes.of_forgetting(tool, toolbelt, count, time)])
+        self.store.clear_traces()
+        return forgotten
 
     def beat(self) -> None:
         """Say that this run is still there.
@@ -158,6 +184,8 @@ class ReportWriter:
             case Called():
                 projection.read(report.tool)
                 projection.add([self._changes.of_call(report)])
+            case Learned():
+                self._learned(projection, report)
             case Decided():
                 known = projection.tool(report.tool)
                 projection.add(events_of_decision(report, known, self._runs.own))
@@ -213,6 +241,15 @@ class ReportWriter:
         if known is None or not known.is_available or known.definition != digest:
             return True
         return known.last_seen < self._runs.process_began
+
+    def _learned(self, projection: Projection, report: Learned) -> None:
+        """Nothing is written where no words are left."""
+        project, connection = self.store.project_id, projection.connection
+        for text in report.texts:
+            if words := kept_speech(text, self._redact):
+                intent = keep(connection, project, report.tool, report.toolbelt, words, report.time)
+                projection.read(report.tool)
+                projection.add([self._changes.of_learning(report, intent)])
 
     def _body(self, tool: Tool) -> str:
         return redact_json(definition_text(tool), self._mask)

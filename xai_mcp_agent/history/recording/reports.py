@@ -91,7 +91,20 @@ class Decided:
     teller: Teller = "user"
 
 
-Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """A tool was of use for what somebody asked for, in these words, with a toolbelt.
+
+    They are as they were said: what may be secret in them is hidden when they are written.
+    """
+
+    tool: Subject
+    time: datetime
+    toolbelt: str
+    texts: tuple[str, ...] = field(repr=False)
+
+
+Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided | Learned
 
 
 @dataclass(frozen=True, slots=True)

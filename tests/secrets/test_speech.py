@@ -1,0 +1,83 @@
+"""What is kept of what people say: no secret of theirs, however they put it."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.secrets.redactor import Redactor
+from xai_mcp_agent.secrets.secrets import Secrets
+from xai_mcp_agent.secrets.speech import kept_speech
+
+REDACT = Redactor([Secrets(["zebra-crossing"])], guesses=True, environ={})
+
+SECRETS = {
+    "known": ("deploy with zebra-crossing now", "zebra"),
+    "token": ("use sk-abcdefghijklmnopqrstuv to log in", "sk-a"),
+    "after a name": ("set API_KEY=horse", "horse"),
+    "short after a name": ("password: cat", "cat"),
+    "said": ("my password is horse", "horse"),
+    "said in other words": ("the password I use everywhere would be horse", "horse"),
+    "said before": ("horse is my password", "horse"),
+    "told how to use it": ("log in with horse as the password", "horse"),
+    "German": ("Mein Kennwort lautet Pferd", "Pferd"),
+    "Chinese": ("\u6211\u7684\u5bc6\u7801\u662f\u5929\u5b89\u95e8", "\u5929\u5b89"),
+    "mixed with digits": ("log in as ada with horse7battery", "horse7"),
+    "a card": ("pay with 4111 1111 1111 1111", "4111"),
+    "an address": ("write to ada@example.org", "ada@"),
+    "in a URL": ("open https://ada:horse@example.org/x", "horse"),
+    "in JSON": ('call it with {"token": "horse"}', "horse"),
+    "with a dot in it": ("the secret is horse.battery", "battery"),
+    "on the next line": ("the passphrase:\nhorse battery", "battery"),
+}
+
+
+@pytest.mark.parametrize(("text", "secret"), SECRETS.values(), ids=SECRETS)
+def test_no_secret_is_kept(text: str, secret: str) -> None:
+    assert secret in text
+    assert secret not in kept_speech(text, REDACT)
+
+
+def test_what_is_asked_for_is_kept() -> None:
+    text = "Find the issue #12 in repo foo/bar, convert mp3 to wav. Then tell Turkey's capital!"
+    assert kept_speech(text, REDACT) == text
+    said = "My password is horse. Now list the open issues."
+    assert kept_speech(said, REDACT).endswith("Now list the open issues.")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  \n", "4111 1111 1111 1111", "sk-abcdefghijklmnopqrst", "?!"]
+)
+def test_nothing_is_kept_where_no_words_are_left(text: str) -> None:
+    assert kept_speech(text, REDACT) == ""
+
+
+def test_of_long_texts_the_beginning_is_kept_to_the_end_of_a_word() -> None:
+    kept = kept_speech("invoices " * 1000, REDACT)
+    assert 290 < len(kept) <= 300
+    assert set(kept.split()) == {"invoices"}
+
+
+def test_a_secret_across_the_end_of_what_is_kept_is_not_kept_in_part() -> None:
+    for padding in range(260, 305):
+        kept = kept_speech(f"{'a ' * (padding // 2)}{'b' * (padding % 2)}zebra-crossing", REDACT)
+        assert "zeb" not in kept
+
+
+@given(st.text())
+def test_anything_can_be_said(text: str) -> None:
+    kept = kept_speech(text, REDACT)
+    assert len(kept) <= 300
+    assert kept == "" or any(x.isalpha() for x in kept)
+
+
+@pytest.mark.parametrize(
+    "text", ["a ", "x", "password ", "1", "1 ", "a1", "is ", "x. ", ".", "@", "key: ", "a=b "]
+)
+def test_hostile_texts_take_no_longer_than_others(text: str) -> None:
+    started = time.thread_time()
+    kept_speech(text * 100_000, REDACT)
+    assert time.thread_time() - started < 0.5

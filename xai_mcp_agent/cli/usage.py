@@ -1,0 +1,133 @@
+"""`xai-mcp-agent usage`: what agents learned from using tools, and forgetting it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..console.text import as_it_is, count, wrap
+from ..core.errors import UnknownServer, UnknownTool
+from ..core.names import did_you_mean, nearest
+from ..core.tools import JsonObject
+from ..views.history import subject_text
+from ..views.times import time_text, utc_text
+from .history import opened
+from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
+
+if TYPE_CHECKING:
+    from ..history.intents import KeptIntent, Which
+    from ..history.store import Store
+
+_NOTHING = "Nothing is remembered of what tools were used for."
+_INDENT = " " * 4
+
+
+def usage(
+    server: Annotated[
+        str | None, typer.Argument(help="Only its tools; `canvas` has the tools you drew.")
+    ] = None,
+    tool: Annotated[str | None, typer.Argument(help="Only this tool.")] = None,
+    toolbelt: Annotated[
+        str | None, typer.Option(help="Only what agents with this toolbelt did.")
+    ] = None,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Forget all of this, for good, and say what it was.")
+    ] = False,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what tools were used for: the words by which they are found again. Starts no server.
+
+    With --forget it is forgotten, also by agents that are running.
+    """
+    found = _taken(store, settings, (server, tool, toolbelt), forget=forget)
+    if as_json:
+        echo_json({"forgotten" if forget else "remembered": [_json(x) for x in found]})
+    elif not found:
+        say(_NOTHING)
+    else:
+        texts = count(len(found), "request")
+        say(f"Forgotten: {texts}." if forget else f"Remembered: {texts}.")
+        say("\n".join(_lines(found)))
+
+
+def _taken(
+    store: str | None,
+    settings: Path | None,
+    wanted: tuple[str | None, str | None, str | None],
+    *,
+    forget: bool,
+) -> Sequence[KeptIntent]:
+    server, tool, toolbelt = wanted
+    with opened(store, settings) as history:
+        if history is None:
+            return ()
+        from ..history.intents import Which, intents_in  # loads SQLAlchemy, as opening it did
+
+        which = Which(toolbelt, server, tool)
+        found = intents_in(history, which)
+        if not found:
+            _check_names(intents_in(history, Which(toolbelt)), server, tool)
+        return _forgotten(history, which) if forget and found else found
+
+
+def _forgotten(history: Store, which: Which) -> Sequence[KeptIntent]:
+    from ..history.recording.report_writer import ReportWriter
+    from ..history.store import open_store
+
+    writer = ReportWriter(open_store(history.place), as_it_is)
+    try:
+        return writer.forget(which)
+    finally:
+        writer.close()
+
+
+def _check_names(known: Sequence[KeptIntent], server: str | None, tool: str | None) -> None:
+    """That what is asked for is there; where nothing at all is, nothing is wrong with a name."""
+    servers = sorted({x.tool.shown_source for x in known})
+    if server is not None and known and server not in servers:
+        text = f"Nothing is remembered of a server {server!r}. {_offer(server, servers)}"
+        raise UnknownServer(text, server, nearest(server, servers))
+    names = sorted({x.tool.tool or "" for x in known if x.tool.shown_source == server})
+    if tool is not None and names:
+        raise UnknownTool(f"Nothing is remembered of a tool {tool!r}. {_offer(tool, names)}")
+
+
+def _offer(name: str, known: Sequence[str]) -> str:
+    return did_you_mean(name, known) or f"It is of: {', '.join(known)}."
+
+
+def _lines(found: Sequence[KeptIntent]) -> list[str]:
+    lines: list[str] = []
+    for (toolbelt, tool), group in groupby(found, lambda x: (x.toolbelt, x.tool)):
+        kept = list(group)
+        uses = sum(x.uses for x in kept)
+        head = f"{subject_text(tool)} ({toolbelt}), used {_often(uses)}:"
+        lines += wrap(head, text_width(), "", _INDENT)
+        for one in kept:
+            when = f"{_INDENT}{time_text(one.used)}  "
+            often = f" ({one.uses:,} times)" if one.uses > 1 else ""
+            lines += wrap(f"{one.words}{often}", text_width(), when, _INDENT * 2)
+    return lines
+
+
+def _often(uses: int) -> str:
+    return "once" if uses == 1 else f"{uses:,} times"
+
+
+def _json(one: KeptIntent) -> JsonObject:
+    return {
+        "toolbelt": one.toolbelt,
+        "kind": one.tool.kind.name,
+        "server": one.tool.source,
+        "tool": one.tool.tool,
+        "words": one.words,
+        "uses": one.uses,
+        "learned": utc_text(one.learned),
+        "used": utc_text(one.used),
+    }
