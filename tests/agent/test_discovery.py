@@ -105,7 +105,10 @@ def run(
         sources = SourceToolset(engine, ["office"], {})
         state = start if isinstance(start, RunState) else None
         tools, pages = agent_tools(engine, [sources], state=state, preferences=preferences)
-        tools.learn = lambda key, intents: told.learned.append((key.name, intents))
+        learn = tools.learn
+        tools.learn = lambda key, intents: (
+            told.learned.append((key.name, intents)), learn(key, intents)
+        )  # fmt: skip
         await sources.connect(lambda _: None)
         begin = start if isinstance(start, RunState) else Conversation(start)
         agent = AgentRun(AgentSpec("a", model, **spec), begin, told.emit)
@@ -310,3 +313,11 @@ def test_a_call_that_succeeds_teaches_what_led_to_it_and_one_that_fails_does_not
     with model_endpoint(script) as endpoint:
         told = run(bridge, endpoint, "Bill the customer.")
     assert told.learned == [("create_invoice", ["Bill the customer.", "new invoice"])]
+
+
+def test_what_was_asked_for_before_finds_the_tool_that_did_it(bridge: Bridge):
+    script = [calls(("office_list_recipe", {})), says("Here."), search("supper"), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        run(bridge, endpoint, "What is there for supper?")
+        told = run(bridge, endpoint, "Again.")
+    assert told.results[0].startswith("office_list_recipe(")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from math import inf
 
 import anyio
 
-from ..agent.discovery import DiscoveryToolset
+from ..agent.discovery import DiscoveryToolset, Search
 from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import (
@@ -282,14 +283,7 @@ def agent_tools(
         return decisions.version
 
     pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
-    ranking = Ranking(preferred)
-
-    async def search(
-        query: str, among: Mapping[ToolKey, Tool], limit: int
-    ) -> Sequence[Ranked[Tool]]:
-        return await engine.search.search(query, among, limit, ranking)
-
-    discovery = DiscoveryToolset(search, lambda: tools.shown)
+    discovery = DiscoveryToolset(_search_for(engine, preferred), lambda: tools.shown)
     combined = CombinedToolset(*parts, pages, discovery)
     engine.record_static(combined.known())
 
@@ -301,5 +295,20 @@ def agent_tools(
     budget = budget_tokens or engine.settings.search.budget_tokens
     selector = BudgetSelector(budget, preferred.is_pinned)
     names = state.names if state else ()
-    tools = AgentTools(combined, engine.definitions, wrap, names, selector=selector)
+    learn = partial(engine.usage.learn, engine.caller.toolbelt)
+    tools = AgentTools(combined, engine.definitions, wrap, names, selector=selector, learn=learn)
     return tools, pages
+
+
+def _search_for(engine: Engine, preferred: Preferences) -> Search:
+    """The search as the engine's caller has it: with what its toolbelt was used for."""
+    ranking, toolbelt = Ranking(preferred), engine.caller.toolbelt
+    engine.usage.follow(toolbelt)
+
+    async def search(
+        query: str, among: Mapping[ToolKey, Tool], limit: int
+    ) -> Sequence[Ranked[Tool]]:
+        remembered = await engine.usage.remembered(toolbelt)
+        return await engine.search.search(query, among, limit, ranking, remembered)
+
+    return search
