@@ -55,6 +55,39 @@ class AgentPreferTools(Component):
 
 
 @xai_component(color="rgb(176, 48, 96)")
+class AgentSelectionReport(Component):
+    """Tells which tools an agent's first request to its model would show, and why. Asks no model.
+
+    ##### inPorts:
+    - agent_name (str): The agent, from AgentInit.
+    - request (str): What the agent may be asked: what a search for it finds is shown too. Default:
+      nothing has been searched for yet.
+
+    ##### outPorts:
+    - report (dict): tokens, budget_tokens, shown, left_out (they had no room), deferred (a search
+      finds them), unusable (servers). Of each tool name, server, tokens and why.
+    - shown (list): The names of the tools that are shown.
+    - tokens (int): What they cost.
+    - summary (str): The same to read.
+
+    ##### Example:
+    agent_name `helper` after AgentInit, and summary wired to a Print node.
+    """
+
+    agent_name: InCompArg[str]
+    request: InArg[str]
+
+    report: OutArg[dict]
+    shown: OutArg[list]
+    tokens: OutArg[int]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        told = canvas.search.report_selection(ctx, self.agent_name.value, self.request.value)
+        self.report.value, self.shown.value, self.tokens.value, self.summary.value = told
+
+
+@xai_component(color="rgb(176, 48, 96)")
 class MCPSearchTools(Component):
     """Finds the tools that fit what you want to do, best first. No model is needed.
 

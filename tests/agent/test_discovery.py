@@ -145,7 +145,8 @@ def test_what_a_search_finds_can_be_called_from_the_next_turn_on(bridge: Bridge)
         "office_create_invoice(invoice_name?: string) - Creates a new invoice."
     )
     assert answer.count("[office]") == 2
-    assert offered(second)[:3] == [*META, "office_create_invoice"]
+    assert offered(second)[:2] == META
+    assert offered(second)[3] == "office_create_invoice"  # the best is the last to give way
     assert offered(third)[:3] == offered(second)[:3]
     assert told.results[1] == "create_invoice {}"
 

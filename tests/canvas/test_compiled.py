@@ -14,6 +14,7 @@ from tests.support.scripts import Finished, compile_workflow, run_script
 from tools.build_examples import all_examples
 from tools.example_agents import BASE_URL, MODEL, QUESTION, openai_compatible
 from tools.workflows import Workflow
+from xai_mcp_agent.canvas.transcript import read_transcript
 
 DUMMY_KEY = "sk-dummy-0123456789"
 
@@ -102,6 +103,27 @@ def test_an_example_does_what_it_teaches_without_a_key(
     for wanted in SHOWN[name]:
         assert wanted in rest, done.output
         rest = rest.partition(wanted)[2]
+
+
+def test_of_many_tools_the_agent_searches_one_and_uses_it_within_its_budget(
+    working_folder: Path, tmp_path: Path, finished: dict[str, Finished]
+) -> None:
+    """What the transcript tells: search, then use, and no request over the budget."""
+    lines = tmp_path / "run.jsonl"
+    assert finished["quickstart_with_many_tools"].status == 0  # it is compiled
+    script = working_folder / "quickstart_with_many_tools.py"
+    assert run_script(script, XAI_MCP_TRANSCRIPT=str(lines)).status == 0
+    told = read_transcript(lines)
+    called = [x["tool"] for x in told if x["event"] == "ToolFinished" and not x["is_error"]]
+    assert called == ["tool_search", "workbench_sphere_volume"]
+    (started,) = (x for x in told if x["event"] == "RunStarted")
+    assert len(started["tool_names"]) > 1
+    first, then = (x for x in told if x["event"] == "ToolsSelected")
+    shown = [{y["name"] for y in x["shown"]} for x in (first, then)]
+    assert shown[0] == {"tool_search", "tool_explain", "workbench_weekday_of_date"}
+    assert first["deferred"] > 300
+    assert "workbench_sphere_volume" in shown[1]
+    assert all(x["tokens"] <= x["budget_tokens"] == 1500 for x in (first, then))
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,30 @@ def test_a_blocked_tool_cannot_be_used_by_hand_either() -> None:
     assert "blocked" in node.tool_output.value
 
 
+def test_a_trusted_tool_comes_first() -> None:
+    def found(*preferring: Any) -> str:
+        ask = calls(("tool_search", {"query": "return or borrow", "max_results": 6}))
+        with model_endpoint([ask, says("Done.")]) as endpoint:
+            run = make(AgentRun, agent_name="a", conversation="Hello!")
+            play({}, *agent_with(*preferring, **scripted(endpoint, tool_token_budget=400)), run)
+        return str(endpoint.requests[-1].body["messages"][-1]["content"])
+
+    assert found(make(AgentPreferTools, trusted="return_book")).startswith("library_return_book(")
+
+
+def test_of_what_a_search_finds_the_best_is_the_last_to_give_way() -> None:
+    """A small budget has room for some of them only."""
+    ask = calls(("tool_search", {"query": "details of a book", "max_results": 6}))
+    with model_endpoint([ask, says("Done.")]) as endpoint:
+        run = make(AgentRun, agent_name="a", conversation="Hello!")
+        play({}, *agent_with(**scripted(endpoint, tool_token_budget=400)), run)
+    found = str(endpoint.requests[1].body["messages"][-1]["content"]).splitlines()
+    assert found[0].startswith("library_get_book(")
+    left = shown(endpoint, 1) - BOTH
+    assert "library_get_book" in left
+    assert len(left) < len(found) - 1
+
+
 def test_what_is_preferred_is_said_of_one_toolbelt_only() -> None:
     """And adds up, each name once, in the order of the nodes."""
     ctx: dict[str, Any] = {}

@@ -106,7 +106,8 @@ class Finds:
 def _found_by(answer: Answered, available: Available) -> Iterable[ToolKey]:
     name = answer.call.name
     is_meta = _is_meta(name, available)
-    names = names_in(answer.event.result.structured) if is_meta else [name]
+    # The best comes last, as the newest: where there is no room, the others give way first.
+    names = names_in(answer.event.result.structured)[::-1] if is_meta else [name]
     return [x.tool.key for x in map(available.find, names) if x]
 
 
@@ -139,12 +140,12 @@ def _names_in(messages: list[Message], available: Available) -> Iterable[str]:
                 searches |= {id_ for id_, name in named if _searches(name, available)}
                 yield from (name for _, name in named)
             case {"role": "tool", "tool_call_id": id_} if id_ in searches:
-                yield from _FIRST_NAME.findall(text)
+                yield from reversed(_FIRST_NAME.findall(text))
             case {"role": "assistant"}:
                 yield from (x.name for x in parse_reply(text).calls)
             case {"role": "user"}:
                 results = [x for x in read_results([message]) if _searches(x.call.name, available)]
-                yield from (name for x in results for name in _FIRST_NAME.findall(x.text))
+                yield from (y for x in results for y in reversed(_FIRST_NAME.findall(x.text)))
             case _:
                 pass
 

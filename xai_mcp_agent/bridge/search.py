@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..agent.toolsets import AgentTools
 from ..catalog.entry import CatalogEntry
 from ..core.errors import XaiMcpError
+from ..core.kinds import META
 from ..core.schema_examples import example_arguments
 from ..core.tools import Tool, ToolKey
 from ..search.found import ExplainedTool, FoundTool, FoundTools
+from ..search.meta_tools import DEFAULT_RESULTS
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
+from ..search.selector import Selection
 from .engine import Engine
 from .refresh import marked_tools
+from .toolbox import SourceToolset, agent_tools
 
 
 async def find_tools(
@@ -39,6 +44,34 @@ async def ranked_tools(
 ) -> list[Ranked[Tool]]:
     """The same as plain values, without what could not be searched."""
     return [x.ranked for x in (await find_tools(engine, query, limit, servers)).tools]
+
+
+async def select_tools(
+    engine: Engine, question: str, budget_tokens: int | None = None
+) -> tuple[Selection, tuple[str, ...]]:
+    """What a request would show of the tools of all servers, after a search for this question.
+
+    And a line for each server that cannot be used.
+    """
+    sources = SourceToolset(engine, engine.settings.usable, {})
+    tools, _ = agent_tools(engine, [sources], budget_tokens=budget_tokens)
+    left_out = await sources.connect(lambda _: None)
+    problems = tuple(map(str, engine.settings.problems.values()))
+    return await selection_for(engine, tools, question), (*problems, *left_out)
+
+
+async def selection_for(
+    engine: Engine, tools: AgentTools, question: str, preferences: Preferences | None = None
+) -> Selection:
+    """What a request would show of an agent's tools, after a search for this question if any."""
+    available = await tools.available()
+    known = {x.tool.key: x.tool for x in available.definitions if x.tool.key.kind != META.name}
+    found: list[ToolKey] = []
+    if question.strip():
+        ranking = Ranking(engine.preferences.joined(preferences or Preferences()))
+        hits = await engine.search.search(question, known, DEFAULT_RESULTS, ranking)
+        found = [x.tool.key for x in reversed(hits)]  # the best is the last to give way
+    return tools.selector.select(available.definitions, found)
 
 
 async def explain_tool(engine: Engine, server: str, tool: str) -> ExplainedTool:

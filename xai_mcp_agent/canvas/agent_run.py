@@ -20,6 +20,7 @@ from ..agent.models.base import Model, Usage
 from ..agent.results import ResultPages
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..bridge.engine import Engine
+from ..bridge.search import selection_for
 from ..bridge.toolbox import GRACE_SECONDS, Failure, SourceToolset, agent_tools
 from ..console.console import Console
 from ..console.text import short_arguments
@@ -27,6 +28,7 @@ from ..core.invocation import Caller
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from ..search.preferences import Preferences
+from ..search.selector import Selection
 from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import agent_in, learn_keys, spec_of
@@ -202,6 +204,27 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
         *result_messages([(x.call, x.text, x.event.result) for x in answers], in_text=False),
     )
     return CanvasRun(said.messages, texts.get(call.id, answers[0].text))
+
+
+def select_for(ctx: Any, name: str, request: str, node: str) -> tuple[Selection, tuple[str, ...]]:
+    """What the first request of an agent would show, after a search for what is requested if any.
+
+    And a line for each source that cannot be used. No model is asked.
+
+    Raises:
+        UnknownAgent, BadSetting: a person's mistake.
+        SettingsError: the settings file cannot be read.
+        RuntimeError: the bridge was closed meanwhile.
+    """
+    agent = agent_in(ctx, name, node)
+    workflow = _Workflow(ctx, {"agent": name, "node": node}, Console(name))
+    workflow.call_for(agent, name)
+
+    async def go(engine: Engine) -> tuple[Selection, tuple[str, ...]]:
+        tools, _, left_out = await _usable_tools(workflow, agent, engine)
+        return await selection_for(engine, tools, request, preferences_of(agent)), left_out
+
+    return workflow.perform(go)
 
 
 def thought_of(event: ToolFinished) -> str:

@@ -10,14 +10,16 @@ from ..bridge.search import find_tools as find
 from ..console.text import count
 from ..core.tools import JsonObject
 from ..views.found import explained_json, explained_text, found_json, found_text
+from ..views.selection import selection_json, selection_text
+from .agent_run import select_for
 from .agents import tools_in
-from .ports import required, whole
+from .ports import optional, required, whole
 from .preferences import preferences_of
 from .toolbelts import sources_in
 from .transcript import used
 from .waits import ask
 
-_SEARCH, _EXPLAIN = "MCPSearchTools", "MCPExplainTool"
+_SEARCH, _EXPLAIN, _REPORT = "MCPSearchTools", "MCPExplainTool", "AgentSelectionReport"
 _DEFAULT_LIMIT = 10
 _WIDTH = 1_000  # of a text on a port: whoever shows it breaks its lines
 _NOTHING = "No tool has any of these words. MCPListTools lists all that a server has."
@@ -48,6 +50,24 @@ def find_tools(
     lines = [found_text(x, _WIDTH) for x in found.tools] or [_NOTHING]
     lines += [f"Left out: {reason}" for reason in found.failed.values()]
     return [found_json(x) for x in found.tools], "\n".join(lines)
+
+
+def report_selection(
+    ctx: Any, agent: Any, request: Any = None
+) -> tuple[JsonObject, list[str], int, str]:
+    """What an agent's first request would show: all of it, the names, their tokens, and as text.
+
+    With a `request` a search for it comes first. No model is asked.
+
+    Raises:
+        UnknownAgent, BadSetting, SettingsError: a mistake of a person.
+    """
+    wanted = optional(request, "request", _REPORT)
+    selection, left_out = select_for(ctx, agent, wanted, _REPORT)
+    report = {**selection_json(selection), "unusable": list(left_out)}
+    lines = [selection_text(selection, _WIDTH), *(f"Left out: {x}" for x in left_out)]
+    names = [x.definition.name for x in selection.shown]
+    return report, names, selection.tokens, "\n".join(lines)
 
 
 def explain_tool(ctx: Any, server: Any, tool: Any) -> tuple[JsonObject, JsonObject, str]:

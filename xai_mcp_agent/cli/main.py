@@ -16,6 +16,7 @@ from .init import init
 from .migration.adopt import adopt
 from .output import prepare_streams, print_error
 from .search import search
+from .select import select
 from .servers import call, login, logout, servers
 from .tools import accept, disable, enable, refresh, tools
 from .usage import usage
@@ -32,8 +33,8 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, search, explain, call, history, diff, graph, usage, refresh, disable,
-    enable, accept, login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
+    init, servers, tools, search, explain, select, call, history, diff, graph, usage, refresh,
+    disable, enable, accept, login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)
 

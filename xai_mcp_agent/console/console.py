@@ -369,9 +369,7 @@ class Console:
         shown = frozenset(x.definition.name for x in selection.shown)
         before, self._shown_tools = self._shown_tools, shown
         if not selection.is_whole and (not before or self._voice.detail == Detail.VERBOSE):
-            total = len(shown) + len(selection.deferred) + len(selection.left_out)
-            size = f"{selection.tokens:,} of {selection.budget_tokens:,} tokens"
-            self._say("--", f"{len(shown)} of {total:,} tools shown, {size}")
+            self._say("--", selection.in_short)
         left_out = {x.definition.name: x.why for x in selection.left_out}
         for name in left_out.keys() - self._left_out:
             self._say("--", f"not shown: {name} ({left_out[name]})")

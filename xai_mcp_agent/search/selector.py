@@ -54,6 +54,13 @@ class Selection:
         return sum(x.tokens for x in self.shown)
 
     @property
+    def in_short(self) -> str:
+        """How many are shown of all, and what that costs, in a few words."""
+        total = len(self.shown) + len(self.deferred) + len(self.left_out)
+        of_budget = f" of {self.budget_tokens:,}" if self.budget_tokens else ""
+        return f"{len(self.shown)} of {total:,} tools shown, {self.tokens:,}{of_budget} tokens"
+
+    @property
     def is_whole(self) -> bool:
         """Whether all that is available is shown."""
         return not self.deferred and not self.left_out

@@ -1,0 +1,40 @@
+"""`xai-mcp-agent select`: which tools a request to a model would show."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ..bridge.bridge import Bridge
+from ..bridge.search import select_tools
+from ..views.selection import selection_json, selection_text
+from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
+from .servers import require_settings
+
+
+def select(
+    question: Annotated[str, typer.Argument(help="What an agent may be asked.")] = "",
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", min=1, help="The most tokens. Default: what the settings say."),
+    ] = None,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show which tools of all servers a request would show after a search, why, and their tokens.
+
+    A server that cannot be used is told of; the exit status is then 1.
+    """
+    with Bridge.open(settings, store=store) as bridge:
+        require_settings(bridge)
+        selection, left_out = bridge.run(select_tools, question, budget)
+    if as_json:
+        echo_json({**selection_json(selection), "unusable": left_out})
+    else:
+        say(selection_text(selection, text_width()))
+        for reason in left_out:
+            say(f"error: {reason}", to_stderr=True)
+    if left_out:
+        raise typer.Exit(1)
