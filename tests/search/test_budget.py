@@ -109,6 +109,7 @@ def test_the_oldest_found_goes_when_even_the_shortest_forms_take_too_much():
     assert shown == [f"t{n}" for n in range(30 - len(shown), 30)]
     gone = [x.definition.tool.name for x in selection.left_out]
     assert gone == [f"t{n}" for n in range(30 - len(shown))]
+    assert selection.shown[-1].shortened < selection.shown[2].shortened, "the newest is the longest"
     assert "found or used in this run, but" in selection.left_out[0].why
     assert selection.tokens <= 700
 

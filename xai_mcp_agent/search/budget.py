@@ -74,51 +74,37 @@ class BudgetSelector:
         forms = [self._form(x, why, MOST_STEPS) for x, why in core]
         # Those with which the others are found come first.
         order = sorted(forms, key=lambda x: not is_meta_tool(x.definition.tool.key))
-        left_out = self._too_many(order)
+        left_out = self._too_many(order, self._budget)
         gone = {x.definition.tool.key for x in left_out}
         return [x for x in forms if x.definition.tool.key not in gone], left_out
 
-    def _too_many(self, forms: Iterable[Shown]) -> list[LeftOut]:
+    def _found_shown(
+        self, found: Sequence[ToolDefinition], room: int
+    ) -> tuple[list[Shown], list[LeftOut]]:
+        """As many as fit, the newest as whole as can be; those that were shown keep their place."""
+        shortest = [self._form(x, _FOUND, MOST_STEPS) for x in found]
+        left_out = self._too_many(reversed(shortest), room)[::-1]
+        gone = {x.definition.tool.key for x in left_out}
+        kept = {x.tool.key: x for x in found if x.tool.key not in gone}  # the oldest first
+        order = dict.fromkeys((*(x for x in self._steps if x in kept), *kept))
+        forms = {x: self._form(kept[x], _FOUND, self._steps.get(x, 0)) for x in order}
+        too_many = sum(x.tokens for x in forms.values()) - room
+        for key, definition in kept.items():
+            while too_many > 0 and (before := forms[key]).shortened < MOST_STEPS:
+                forms[key] = self._form(definition, _FOUND, before.shortened + 1)
+                too_many -= before.tokens - forms[key].tokens
+        self._steps = {key: x.shortened for key, x in forms.items()}
+        return list(forms.values()), left_out
+
+    def _too_many(self, forms: Iterable[Shown], room: int) -> list[LeftOut]:
         """Those for which there is no room, when the first come first."""
-        left, left_out = self._budget, list[LeftOut]()
+        left, left_out = room, list[LeftOut]()
         for form in forms:
             if form.tokens <= left:
                 left -= form.tokens
             else:
                 left_out.append(self._left_out(form, left))
         return left_out
-
-    def _found_shown(
-        self, found: Sequence[ToolDefinition], room: int
-    ) -> tuple[list[Shown], list[LeftOut]]:
-        """As many as fit, the newest as whole as can be; those that were shown keep their place."""
-        left_out = [self._left_out(x, room) for x in map(self._shortest, found) if x.tokens > room]
-        too_large = {x.definition.tool.key for x in left_out}
-        by_key = {x.tool.key: x for x in found if x.tool.key not in too_large}  # the oldest first
-        order = dict.fromkeys((*(x for x in self._steps if x in by_key), *by_key))
-        forms = {x: self._form(by_key[x], _FOUND, self._steps.get(x, 0)) for x in order}
-        left_out += self._make_room(forms, by_key, room)
-        self._steps = {key: x.shortened for key, x in forms.items()}
-        return list(forms.values()), left_out
-
-    def _make_room(
-        self, forms: dict[ToolKey, Shown], by_key: Mapping[ToolKey, ToolDefinition], room: int
-    ) -> list[LeftOut]:
-        """Shorten the oldest until all fit; then take the oldest out, which are given."""
-        too_many = sum(x.tokens for x in forms.values()) - room
-        for key, definition in by_key.items():
-            while too_many > 0 and (before := forms[key]).shortened < MOST_STEPS:
-                forms[key] = self._form(definition, _FOUND, before.shortened + 1)
-                too_many -= before.tokens - forms[key].tokens
-        left_out: list[LeftOut] = []
-        for key in by_key:
-            if too_many > 0:
-                left_out.append(self._left_out(gone := forms.pop(key), room))
-                too_many -= gone.tokens
-        return left_out
-
-    def _shortest(self, definition: ToolDefinition) -> Shown:
-        return self._form(definition, _FOUND, MOST_STEPS)
 
     def _left_out(self, form: Shown, room: int) -> LeftOut:
         why = _NO_ROOM.format(form.tokens, max(room, 0), self._budget)
