@@ -178,7 +178,9 @@ class ToolMatcher:
         telling = [x for x in wanted.telling if x in speaking]
         share = len(telling) / len(wanted.telling) if wanted.telling else 0.0
         is_the_search = wanted.first & _SEARCHING and self._searching == [tool]
-        fits = _fits(tool, telling, share) or bool(is_the_search and tool.takes_any_words)
+        is_its_verb = bool(wanted.first & tool.verbs & {*telling})
+        fits = _fits(tool, telling, share, is_its_verb=is_its_verb)
+        fits = fits or bool(is_the_search and tool.takes_any_words)
         score *= _SAME_VERB if wanted.first & tool.verbs else 1.0
         fits = fits and _may_be_meant(tool, speaking, wanted)
         return Match(tool, score, speaking, frozenset(wanted.telling) - speaking, fits)
@@ -221,9 +223,12 @@ def _others(telling: Sequence[str]) -> list[str]:
     return sorted({other for x in telling for other in related(x)})
 
 
-def _fits(tool: OfferedTool, telling: Sequence[str], share: float) -> bool:
-    """Whether the words are enough to call the tool, not only the best there are."""
-    if any(x in tool.name_stems or related(x) & tool.name_stems for x in telling):
+def _fits(tool: OfferedTool, telling: Sequence[str], share: float, *, is_its_verb: bool) -> bool:
+    """Whether the words are enough to call the tool, not only the best there are.
+
+    What its description begins with is as good as its name, where the request begins so, too.
+    """
+    if is_its_verb or any(x in tool.name_stems or related(x) & tool.name_stems for x in telling):
         return share >= _LEAST_SHARE
     if len(telling) >= _LEAST_DESCRIPTION_WORDS:
         return share >= _LEAST_SHARE_DESCRIBED
