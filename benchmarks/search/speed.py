@@ -100,10 +100,14 @@ def markdown(speeds: Sequence[Speed], importing: float) -> str:
     for x in speeds:
         built = _with_most(f"{x.build_seconds:.2f}", _BUILD_SECONDS.get(x.size))
         p99 = _with_most(f"{x.p99:.1f}", _P99.get((x.numpy, x.size)))
-        cells = f"{x.p50:.1f}", p99, f"{x.update:.2f}", f"{x.megabytes:.0f}"
+        cells = f"{x.p50:.1f}", p99, f"{x.update:.2f}", _memory(x)
         lines.append([f"{x.size:,}", "yes" if x.numpy else "no", built, *cells])
     told = f"The import of the search package takes {importing:.0f} ms (at most 30)."
     return f"{table_of(lines)}\n\n{told}"
+
+
+def _memory(x: Speed) -> str:
+    return f"{x.megabytes:.0f}" if x.megabytes else "-"
 
 
 def _with_most(value: str, most: float | None) -> str:

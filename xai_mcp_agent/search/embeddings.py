@@ -68,6 +68,11 @@ class Closeness(NamedTuple):
     share: float
     cosine: float
 
+    @property
+    def is_near(self) -> bool:
+        """Whether that is more than chance."""
+        return self.cosine >= NEAR
+
 
 class VectorCache(Protocol):
     """Vectors that were made before, by the hashes of their texts. Never raises."""

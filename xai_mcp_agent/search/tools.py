@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ..core.tools import JsonObject, Tool, properties
-from .embeddings import NEAR, Closeness, DenseIndex, Embed, Embedder
 from .index import LexicalIndex
 from .terms import clauses, spaced, terms, weighted
+
+if TYPE_CHECKING:
+    from .embeddings import Closeness, DenseIndex, Embed
 
 T = TypeVar("T", Tool, JsonObject)
 
@@ -77,8 +79,7 @@ class ToolIndex(Generic[T]):
         self._tools: dict[Hashable, T] = {}
         self._names: dict[Hashable, list[str]] = {}  # as terms: every search looks at dozens
         self._index = LexicalIndex[Any]()
-        self._fills = embed is not None and not isinstance(embed, DenseIndex)
-        self._dense = _dense_index(cast(Any, embed))
+        self._dense, self._fills = _dense_index(embed)
         for tool in tools:
             self.update(tool)
 
@@ -169,8 +170,9 @@ class ToolIndex(Generic[T]):
         self, key: Hashable, wanted: Mapping[str, float], close: Mapping[Any, Closeness]
     ) -> tuple[str, ...]:
         by_words = _reasons(self._tools[key], wanted)
-        cosine = close[key].cosine if key in close else 0.0
-        return (*by_words, f"meaning is near ({cosine:.2f})") if cosine >= NEAR else by_words
+        if key not in close or not close[key].is_near:
+            return by_words
+        return (*by_words, f"meaning is near ({close[key].cosine:.2f})")
 
     def _wanted(self, text: str) -> dict[str, float]:
         return self._index.wanted(list(dict.fromkeys(terms(text))))
@@ -187,10 +189,16 @@ def _parts_of(query: str) -> list[str]:
     return parts if len(parts) > 1 else []
 
 
-def _dense_index(embed: Embed | DenseIndex[Any] | None) -> DenseIndex[Any] | None:
-    if embed is None or isinstance(embed, DenseIndex):
-        return cast(DenseIndex[Any] | None, embed)
-    return DenseIndex[Any](Embedder(embed, "", "the function given as `embed`"))
+def _dense_index(embed: Embed | DenseIndex[Any] | None) -> tuple[DenseIndex[Any] | None, bool]:
+    """What finds by meaning, if there is anything, and whether searches have to fill it."""
+    if embed is None:
+        return None, False
+    # Here, as it takes as long as all the rest of this package to load.
+    from .embeddings import DenseIndex, Embedder
+
+    if isinstance(embed, DenseIndex):
+        return cast("DenseIndex[Any]", embed), False
+    return DenseIndex[Any](Embedder(embed, "", "the function given as `embed`")), True
 
 
 def _joined(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> dict[Any, float]:
