@@ -17,7 +17,7 @@ from ..search.ranking import Ranked, Ranking
 from ..search.selector import Selection
 from .engine import Engine
 from .refresh import marked_tools
-from .toolbox import SourceToolset, agent_tools
+from .toolbox import SourceToolset, agent_tools, search_for
 
 
 async def find_tools(
@@ -68,8 +68,8 @@ async def selection_for(
     known = {x.tool.key: x.tool for x in available.definitions if x.tool.key.kind != META.name}
     found: list[ToolKey] = []
     if question.strip():
-        ranking = Ranking(engine.preferences.joined(preferences or Preferences()))
-        hits = await engine.search.search(question, known, DEFAULT_RESULTS, ranking)
+        search = search_for(engine, engine.preferences.joined(preferences or Preferences()))
+        hits = await search(question, known, DEFAULT_RESULTS)
         found = [x.tool.key for x in reversed(hits)]  # the best is the last to give way
     return tools.selector.select(available.definitions, found)
 

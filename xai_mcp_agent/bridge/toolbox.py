@@ -283,7 +283,7 @@ def agent_tools(
         return decisions.version
 
     pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
-    discovery = DiscoveryToolset(_search_for(engine, preferred), lambda: tools.shown)
+    discovery = DiscoveryToolset(search_for(engine, preferred), lambda: tools.shown)
     combined = CombinedToolset(*parts, pages, discovery)
     engine.record_static(combined.known())
 
@@ -300,7 +300,7 @@ def agent_tools(
     return tools, pages
 
 
-def _search_for(engine: Engine, preferred: Preferences) -> Search:
+def search_for(engine: Engine, preferred: Preferences) -> Search:
     """The search as the engine's caller has it: with what its toolbelt was used for."""
     ranking, toolbelt = Ranking(preferred), engine.caller.toolbelt
     engine.usage.follow(toolbelt)
