@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support import catalog_server
-from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint
+from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint, meanings
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, JsonObject, Ranked, Tool
@@ -101,3 +101,8 @@ def test_a_model_that_is_not_there_costs_the_words_nothing(
         assert bridge.search_tools("Will there be rain?") == []
     (said,) = (x.message for x in caplog.records if "words alone" in x.message)
     assert str(tmp_path) in said
+
+
+def test_a_function_of_a_program_makes_the_vectors(settings: Settings):
+    with Bridge(settings(), embed=meanings) as bridge:
+        wait_until(lambda: names(bridge.search_tools("rain", "a")) == ["a/forecast"], "it is found")

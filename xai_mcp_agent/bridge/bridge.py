@@ -18,6 +18,7 @@ from ..core.elicitation import Answerer
 from ..core.sign_in import SignIn
 from ..history.place import find_place
 from ..history.recording.recorder import HistoryRecorder
+from ..search.embeddings import Embed
 from ..secrets.redactor import Redactor
 from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
@@ -60,8 +61,9 @@ class Bridge:
     ask during a call, in a thread of its own; without it they are declined. `sign_in` gets somebody
     to sign in where a server wants that; tokens are kept in `token_folder` (see
     docs/authorization.md). `store` is where the history is kept: a file, the URL of a database,
-    or `memory` (see docs/history.md). All methods raise `RuntimeError` once the bridge is closed,
-    and in a fork of its process.
+    or `memory` (see docs/history.md). `embed` gives a vector for each of a list of texts, to search
+    tools by meaning, too (see docs/search.md); it is called in threads. All methods raise
+    `RuntimeError` once the bridge is closed, and in a fork of its process.
 
     Raises:
         SettingsError: the file is unreadable. What is wrong with one server
@@ -76,6 +78,7 @@ class Bridge:
         sign_in: SignIn | None = None,
         token_folder: str | Path | None = None,
         store: str | Path | None = None,
+        embed: Embed | None = None,
         loaded: Settings | None = None,
         warn: Callable[[str], None] = logger.warning,
     ) -> None:
@@ -86,7 +89,7 @@ class Bridge:
         place, mask = find_place(loaded, store), Redactor([loaded.secrets])
         recorder = HistoryRecorder(place, mask, loaded.record, loaded.secrets, warn)
         access = Access(TokenStore(folder), sign_in)
-        self.aio = _opened(lambda: Engine(loaded, host_for(answer), access, recorder))
+        self.aio = _opened(lambda: Engine(loaded, host_for(answer), access, recorder, embed))
         """The same methods as coroutines, for callers that own a loop."""
 
     @classmethod
@@ -98,6 +101,7 @@ class Bridge:
         sign_in: SignIn | None = None,
         token_folder: str | Path | None = None,
         store: str | Path | None = None,
+        embed: Embed | None = None,
     ) -> Bridge:
         """A bridge for this settings file; without a path the file is looked for.
 
@@ -106,7 +110,12 @@ class Bridge:
         """
         loaded = load_settings(path)
         return cls(
-            answer=answer, sign_in=sign_in, token_folder=token_folder, store=store, loaded=loaded
+            answer=answer,
+            sign_in=sign_in,
+            token_folder=token_folder,
+            store=store,
+            embed=embed,
+            loaded=loaded,
         )
 
     @property

@@ -34,7 +34,7 @@ from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.vector_cache import StoredVectors
 from ..policy.decisions import Decisions
-from ..search.embeddings import Embedder, VectorCache
+from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.preferences import Preferences
 from ..search.usage import UsageMemory
@@ -58,11 +58,17 @@ class Engine:
     """Made and used on the bridge's event loop only.
 
     `host` answers what servers ask where whoever makes the call does not; `access` is how we get
-    access where servers want authorization; `recorder` is told of all that happens.
+    access where servers want authorization; `recorder` is told of all that happens; `embed` makes
+    the vectors to search by meaning, in place of what the settings name.
     """
 
     def __init__(
-        self, settings: Settings, host: Host, access: Access | None, recorder: HistoryRecorder
+        self,
+        settings: Settings,
+        host: Host,
+        access: Access | None,
+        recorder: HistoryRecorder,
+        embed: Embed | None = None,
     ) -> None:
         self.caller = PROGRAM
         self.settings = settings
@@ -77,6 +83,7 @@ class Engine:
         self.pool = SourcePool(self._make_source, _Observers(recorder, self.catalog))
         self._starts = StartQueue()
         self.definitions = Definitions()
+        self._embed = embed
         self.search = ToolSearch(self.catalog, self._meaning)
         self.usage = UsageMemory(recorder, learns=settings.search.learns)
         self.preferences = _preferences(settings)
@@ -326,8 +333,10 @@ class Engine:
             raise UnknownTool(f"{server} is a source without resources and prompts.")
         return features
 
-    def _meaning(self) -> tuple[Embedder, VectorCache] | None:
-        """What the settings name to search by meaning. In a thread: it may load a model."""
+    def _meaning(self) -> tuple[Embedder, VectorCache | None] | None:
+        """What is there to search by meaning. In a thread: it may load a model."""
+        if self._embed is not None:
+            return Embedder(self._embed, "", "the function given as `embed`"), None
         wanted = self.settings.search.embeddings
         if wanted is None:
             return None

@@ -18,8 +18,9 @@ from .ranking import Ranked, Ranking
 from .remembered import NOTHING_REMEMBERED, Remembered
 from .tools import ToolIndex
 
-Meaning: TypeAlias = Callable[[], tuple[Embedder, VectorCache] | None]
-"""Gives what makes vectors of texts, and where they are kept; None where words alone count."""
+Meaning: TypeAlias = Callable[[], tuple[Embedder, VectorCache | None] | None]
+"""Gives what makes vectors of texts, and where they are kept, if anywhere; None where words alone
+count."""
 
 
 class ToolSearch:
