@@ -6,6 +6,7 @@ import os
 import random
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +51,13 @@ def test_a_text_becomes_terms(text: str, expected: list[str]) -> None:
 def test_a_request_has_a_clause_for_each_thing_it_asks_for() -> None:
     text = "Find the file. Then send it to Ada; version 1.5 also"
     assert [x.strip() for x in clauses(text)] == ["Find the file", "send it to Ada", "version 1.5"]
+
+
+def test_a_request_of_dots_takes_no_time():
+    began = time.thread_time()
+    assert clauses("." * 19_999 + "x") == ["." * 19_999 + "x"]
+    assert clauses("wait... then go.") == ["wait", " go"]
+    assert time.thread_time() - began < 0.1
 
 
 @given(st.text())

@@ -78,7 +78,10 @@ class LexicalIndex(Generic[K]):
             del documents[place], impacts[place]
             if not documents:
                 del self._postings[term]
-                self._by_root[root(term)].discard(term)
+                of_root = self._by_root[root(term)]
+                of_root.discard(term)
+                if not of_root:
+                    del self._by_root[root(term)]
         self._terms[number], self._keys[number] = (), None
         self._free.append(number)
 

@@ -14,8 +14,10 @@ _PIECE = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _IS_CJK = re.compile(f"[{_CJK}]")
 # Where an identifier changes: `fooBar`, `HTTPServer`; not `v2`, nor `mp3`.
 _CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_ENDS = r"[.;!?\n\u3002\uff01\uff1f]"
 _CLAUSE = re.compile(
-    r"[.;!?\n\u3002\uff01\uff1f]+(?:\s|$)|\b(?:then|also|afterwards|after that|finally|next)\b",
+    # From the first of them only: a thousand dots are not tried from each of them on.
+    rf"(?<!{_ENDS}){_ENDS}+(?:\s|$)|\b(?:then|also|afterwards|after that|finally|next)\b",
     re.IGNORECASE,
 )
 _SHORTEST_PLURAL, _SHORTEST_ROOT = 4, 4
