@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import threading
@@ -288,6 +289,38 @@ def test_a_search_does_not_wait_for_a_function_that_hangs(
     assert len(embed.asked) == 1
 
 
+def test_a_function_that_always_hangs_is_not_asked_in_more_and_more_threads(
+    embed: Counted,
+    never: threading.Event,
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: list[float],
+) -> None:
+    monkeypatch.setattr("xai_mcp_agent.search.tools._FILL_SECONDS", _SLOW_SECONDS / 4)
+    embed.instead = lambda texts: never.wait(_SECONDS)
+    index = ToolIndex(TOOLS, embed)
+    for _ in range(6):
+        assert names(index.search("forecast")) == ["forecast"]
+        seconds.append(seconds[-1] + 10_000)
+    assert len(embed.asked) == 3
+
+
+def test_what_a_person_said_is_in_no_message(
+    embed: Counted, warnings: Callable[[], list[str]]
+) -> None:
+    """Services repeat what they cannot do; and the log is read by others."""
+    index = ToolIndex(TOOLS, embed)
+    index.search("rain")
+
+    def refuse(texts: list[str]) -> Any:
+        raise ValueError(f"cannot do {texts[0]!r} nor {json.dumps(texts)}")
+
+    embed.instead = refuse
+    index.search('tell "Ada" that I am ill')
+    (warning,) = warnings()
+    assert "cannot do" in warning
+    assert "Ada" not in warning
+
+
 # Filled in another thread
 
 
@@ -400,6 +433,10 @@ def test_models_of_one_name_at_two_addresses_are_two(endpoint: EmbeddingsEndpoin
         (200, {"hello": "world"}),
         (200, "hello"),
         (200, [3]),
+        (400, {"error": {"message": "It cannot do this: " + "forecast. rain " * 99_999}}),
+        (200, {"data": [{"index": 7, "embedding": [1.0]}] * 3}),
+        (200, {"data": [{"index": 0, "embedding": "abc"}] * 3}),
+        (200, {"data": [{"index": n, "embedding": [0.5] * 999_999} for n in range(3)]}),
     ],
 )
 def test_an_endpoint_that_fails_leaves_the_words_and_says_what_to_do(
@@ -414,6 +451,7 @@ def test_an_endpoint_that_fails_leaves_the_words_and_says_what_to_do(
     (warning,) = warnings()
     assert f"'m' at {endpoint.base_url}" in warning
     assert "sk-a-secret-key" not in warning
+    assert len(warning) < 1_000
     assert dense.wait_seconds > 50
 
 

@@ -6,6 +6,7 @@ anything late: who searches goes on with words alone.
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -42,6 +43,8 @@ _MOST_BYTES = 2_000
 # A slow answer may be the only one; what fails is likely to fail for a while.
 _PAUSE_IF_SLOW_SECONDS, _PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 1.0, 60.0, 600.0
 _WELL_IN_TIME = 0.25
+_MOST_LATE = 3  # threads that wait for answers nobody waits for any more
+_MOST_REASON = 500  # characters; some services answer with all that they were sent
 _MOST_QUERIES = 256  # remembered, as runs search for the same several times
 _MOST_PARTS = 6  # of a query: hardly anybody asks for more
 # Of a request for several things the whole is near to none of them, and a part is to one.
@@ -219,6 +222,7 @@ class _Attempts:
         self._embedder, self._what = embedder, what
         self._pause, self._again = 0.0, 0.0
         self._has_told = False
+        self._late: list[threading.Thread] = []
 
     @property
     def wait_seconds(self) -> float:
@@ -228,20 +232,23 @@ class _Attempts:
     def ask(self, texts: list[str], take: Callable[[Any], T], seconds: float) -> T | None:
         """What `take` makes of the answer; None where it fails, is late, or is left alone.
 
-        An answer that is late is taken all the same.
+        An answer that is late is taken all the same. It is left alone, too, while it owes several.
         """
-        if self.wait_seconds:
+        self._late = [x for x in self._late if x.is_alive()]
+        if self.wait_seconds or len(self._late) >= _MOST_LATE:
             return None
         began = time.monotonic()
+        answer, thread = _begun(lambda: take(self._embedder.embed(texts)))
         try:
-            taken = _within(seconds, lambda: take(self._embedder.embed(texts)))
+            taken = answer.result(seconds)
         except TimeoutError:
+            self._late.append(thread)
             self._failed(f"no answer within {seconds:g} seconds", _PAUSE_IF_SLOW_SECONDS)
             return None
         except Exception as cause:  # noqa: BLE001 - it is somebody's function, and may do anything
             is_ours = isinstance(cause, XaiMcpError | BadVector)
             reason = str(cause) if is_ours else f"{type(cause).__name__}: {cause}"
-            self._failed(reason, _PAUSE_SECONDS)
+            self._failed(_without(texts, reason), _PAUSE_SECONDS)
             return None
         self._pause = 0.0
         if time.monotonic() - began < seconds * _WELL_IN_TIME:
@@ -262,12 +269,16 @@ class _Attempts:
         )  # fmt: skip
 
 
-def _within(seconds: float, do: Callable[[], T]) -> T:
-    """What comes of it, if that takes no longer; else it goes on, and nobody waits for it.
+def _without(texts: Sequence[str], reason: str) -> str:
+    """A reason to be logged, without what a person said."""
+    for text in texts:
+        for said in (text, json.dumps(text)[1:-1]):
+            reason = reason.replace(said, "...")
+    return reason[:_MOST_REASON]
 
-    Raises:
-        TimeoutError: it takes longer.
-    """
+
+def _begun(do: Callable[[], T]) -> tuple[Future[T], threading.Thread]:
+    """What comes of it in a thread, for which nobody has to wait."""
     answer: Future[T] = Future()
 
     def run() -> None:
@@ -277,8 +288,9 @@ def _within(seconds: float, do: Callable[[], T]) -> T:
             answer.set_exception(cause)
 
     # Not one of a pool: Python would wait at its end for one that hangs.
-    threading.Thread(target=run, name="xai-mcp-embedding", daemon=True).start()
-    return answer.result(seconds)
+    thread = threading.Thread(target=run, name="xai-mcp-embedding", daemon=True)
+    thread.start()
+    return answer, thread
 
 
 def _closeness(cosines: Sequence[float], bests: Sequence[float]) -> Closeness:

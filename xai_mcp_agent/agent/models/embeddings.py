@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from ...core.errors import ModelError
 from ...core.imports import import_aside
@@ -16,6 +19,9 @@ from .openai_access import Access
 from .openai_errors import shown_url
 
 _TIMEOUT_SECONDS = 30.0
+# Of an answer: vectors have up to some thousand numbers, of some twenty characters.
+_MOST_BYTES, _MOST_BYTES_OF_VECTOR = 1_000_000, 500_000
+_MOST_WORDS_CHARS = 500  # of what a service says: some repeat all that they were sent
 _SETTING = "`toolSearch.embeddings` in the settings"
 _DIGEST_CHARS = 12
 
@@ -47,7 +53,7 @@ def endpoint_embeddings(
 ) -> Callable[[list[str]], list[Sequence[float]]]:
     """A function that asks an OpenAI-compatible endpoint for the vectors of texts.
 
-    It waits for the answer, at most half a minute with retries; call it in a worker
+    It waits for the answer, about half a minute at most with retries; call it in a worker
     thread. The key defaults to OPENAI_API_KEY where the address is OpenAI's, or the one in
     OPENAI_BASE_URL. `owner` is where model, address and key were given. The function raises
     `ModelError`.
@@ -56,19 +62,23 @@ def endpoint_embeddings(
 
     def embed(texts: list[str]) -> list[Sequence[float]]:
         # Here, because the library is heavy and only asked for when something is compared.
-        import_aside("openai")
-        import openai
-
+        openai = import_aside("openai")
+        httpx2 = import_aside("httpx2")
         limit = _TIMEOUT_SECONDS / 2
         access.check(limit)
+        until = time.monotonic() + _TIMEOUT_SECONDS
+        most = _MOST_BYTES + len(texts) * _MOST_BYTES_OF_VECTOR
         try:
-            with openai.OpenAI(**access.identity(), timeout=limit, max_retries=1) as client:
-                answer = client.embeddings.create(model=model, input=texts)
-            return [x.embedding for x in sorted(answer.data, key=lambda x: x.index)]
-        except (openai.OpenAIError, TypeError, ValueError, AttributeError) as cause:
-            # The last three: of an answer that is something else.
+            with (
+                openai.OpenAI(**access.identity(), timeout=limit, max_retries=1) as client,
+                client.embeddings.with_streaming_response.create(
+                    model=model, input=texts, encoding_format="float"
+                ) as answer,
+            ):
+                return _vectors(_read(answer.iter_bytes(), most, until), len(texts))
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError, RecursionError) as cause:
             service = access.service(None, limit)
-            words = service.secrets.redact(str(cause))
+            words = service.secrets.redact(str(cause))[:_MOST_WORDS_CHARS]
         # Out here, so that it is not chained to one that holds the request with its key.
         where = shown_url(base_url) if base_url else "the default endpoint"
         raise ModelError(
@@ -77,3 +87,34 @@ def endpoint_embeddings(
         )
 
     return embed
+
+
+def _read(parts: Iterable[bytes], most: int, until: float) -> bytes:
+    """The whole answer, if it is neither too long nor goes on for too long.
+
+    Raises:
+        ValueError: it is, or does.
+    """
+    found = bytearray()
+    for part in parts:
+        found += part
+        if len(found) > most:
+            raise ValueError(f"its answer is longer than {most:,} bytes.")
+        if time.monotonic() > until:
+            raise ValueError(f"its answer took longer than {_TIMEOUT_SECONDS:g} seconds.")
+    return bytes(found)
+
+
+def _vectors(answer: bytes, count: int) -> list[Sequence[float]]:
+    """The vectors in the order of the texts, whatever order they are in.
+
+    Raises:
+        ValueError: it has something else, or one is missing.
+    """
+    try:
+        found: dict[Any, Any] = {x["index"]: x["embedding"] for x in json.loads(answer)["data"]}
+        return [found[n] for n in range(count)]
+    except KeyError as cause:
+        raise ValueError(f"its answer has no {cause}.") from cause
+    except TypeError as cause:
+        raise ValueError(f"its answer is something else ({cause}).") from cause
