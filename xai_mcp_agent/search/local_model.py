@@ -28,6 +28,7 @@ _COMPUTED = {"model_type": "bert", "hidden_act": "gelu", "position_embedding_typ
 _MODE = "pooling_mode_"
 _PARTS_KNOWN = frozenset(("Transformer", "Pooling", "Normalize"))
 _USUAL_TOKENS = 512  # that BERT was made for
+_LEAST_TOKENS = 3  # one, and those at the ends
 _PREFIX = "bert."  # of the names in some files
 _DIGEST_CHARS = 12
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: exact to 1.5e-7.
@@ -67,7 +68,7 @@ def local_embedder(folder: Path) -> Embedder:
     weights, digest = _weights_in(folder, numpy, safetensors)
     embed = partial(_embedded, _Forward(numpy, weights, shape), tokenizer)
     try:
-        unit(embed(["a"])[0])
+        unit(embed(["a " * shape.tokens])[0])  # the longest: it may have fewer places for tokens
     except (BadVector, IndexError, KeyError, ValueError) as cause:
         raise _unfit(folder, f"{_WEIGHTS} has other weights ({cause})") from cause
     return Embedder(embed, f"{folder.resolve().name} {digest}", f"the model in {folder}")
@@ -143,14 +144,17 @@ def _shape_in(folder: Path) -> _Shape:
     _check_parts(folder)
     limit = _json_in(folder, _LENGTH, {}).get("max_seq_length") or _USUAL_TOKENS
     try:
-        return _Shape(
+        shape = _Shape(
             int(config["num_hidden_layers"]),
             int(config["num_attention_heads"]),
             min(int(limit), int(config["max_position_embeddings"])),
             float(config["layer_norm_eps"]),
         )
-    except (KeyError, TypeError, ValueError) as cause:
+    except (KeyError, TypeError, ValueError, OverflowError) as cause:
         raise _unfit(folder, f"{_CONFIG} lacks what such a model has ({cause!r})") from cause
+    if shape.layers < 1 or shape.tokens < _LEAST_TOKENS:
+        raise _unfit(folder, f"it has {shape.layers} layers for {shape.tokens} tokens")
+    return shape
 
 
 def _check_parts(folder: Path) -> None:
@@ -172,7 +176,7 @@ def _json_in(folder: Path, name: str, without: Any = None) -> Any:
         return without
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as cause:
+    except (OSError, ValueError, RecursionError) as cause:
         raise _unfit(folder, f"{name} cannot be read ({cause})") from cause
     if not isinstance(found, dict if without is None else type(without)):
         raise _unfit(folder, f"{name} is something else")
