@@ -44,7 +44,9 @@ class Fleet:
         self._journal = journal
         self._stop = threading.Event()
         self._web: list[_WebServer] = []
-        self.settings: dict[str, Any] = {"mcpServers": {}}
+        # All tools are shown: the model there takes any of them.
+        search = {"tokenBudget": 1_000_000}
+        self.settings: dict[str, Any] = {"mcpServers": {}, "toolSearch": search}
         for number in range(many):
             era = ("legacy", "modern")[number // 2 % 2]
             options = {"era": era, "journal": str(journal)}
