@@ -144,6 +144,18 @@ def _doubling(depth: int) -> JsonObject:
     return {"$defs": defs, **object_with(x={"$ref": f"#/$defs/d{depth}"})}
 
 
+def _of_itself(times: int, *words: str) -> JsonObject:
+    it = {"$ref": "#/$defs/it"}
+    return {"$defs": {"it": {x: [it] * times for x in words}}, **object_with(x=it)}
+
+
+def _in_a_row(length: int, times: int, word: str) -> JsonObject:
+    defs: JsonObject = {
+        f"d{n}": {word: [{"$ref": f"#/$defs/d{n + 1}"}] * times} for n in range(length)
+    }
+    return {"$defs": defs, **object_with(x={"$ref": "#/$defs/d0"})}
+
+
 @pytest.mark.parametrize(
     "schema",
     [
@@ -156,8 +168,13 @@ def _doubling(depth: int) -> JsonObject:
         object_with(x={"type": "number", "minimum": 1e300, "multipleOf": 1e-300}),
         object_with(x={"allOf": [{"anyOf": [{}, {}] * 50}] * 50}),
         {"required": ["x"] * 100_000},
+        *(
+            _of_itself(10, *words)
+            for words in (["allOf"], ["anyOf"], ["anyOf", "allOf"], ["oneOf"])
+        ),
+        *(_in_a_row(7, 10, word) for word in ("allOf", "anyOf")),
     ],
-    ids=range(9),
+    ids=range(15),
 )
 def test_a_schema_made_to_take_long_takes_little(schema: JsonObject):
     began = time.thread_time()

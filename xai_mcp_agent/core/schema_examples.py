@@ -20,6 +20,7 @@ from .tools import JsonObject
 _MAX_DEPTH, _MAX_VALUES, _MAX_ITEMS, _MAX_TEXT = 8, 300, 20, 2_000
 _MOST_TRIED = 12  # for one value; most fit at once
 _MOST_SHOWN = 4  # of the values that a schema lists
+_MAX_VARIANTS = 500  # of all parts: choices may refer to themselves, and multiply
 # To check parts takes a while. Of what is larger, in characters, only the whole is checked.
 _MAX_CHARACTERS, _MAX_CHECKS = 20_000, 50
 
@@ -57,7 +58,7 @@ class _Examples:
 
     def __init__(self, root: JsonObject) -> None:
         self._root = root
-        self._values_left = _MAX_VALUES
+        self._values_left, self._variants_left = _MAX_VALUES, _MAX_VARIANTS
         is_small = len(json.dumps(root, default=str)) <= _MAX_CHARACTERS
         self._checks_left = _MAX_CHECKS if is_small else 0
 
@@ -155,13 +156,14 @@ class _Examples:
     def _different(self, items: Any, wanted: int, depth: int) -> list[Any]:
         one = self._best(items, depth + 1)
         others = _list(_object(items).get("enum")) + [_other(one, x) for x in range(1, wanted)]
-        return list({json.dumps(x): x for x in [one, *others]}.values())[:wanted]
+        return list({json.dumps(x, default=str): x for x in [one, *others]}.values())[:wanted]
 
     def _variants(self, spec: JsonObject, depth: int) -> Iterator[JsonObject]:
         """The schema without references and choices: one for each choice."""
-        spec = self._without_reference(spec)
-        if depth > _MAX_DEPTH:
+        self._variants_left -= 1
+        if depth > _MAX_DEPTH or self._variants_left < 0:
             return
+        spec = self._without_reference(spec)
         for part in _list(spec.get("allOf")):
             inner = next(self._variants(_object(part), depth + 1), JsonObject())
             spec = _merged(spec, inner)
