@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from .. import page
-from . import quality, speed, tokens
+from . import quality, speed, tasks, tokens
 from .sets import ToolSet, read_sets
 from .vectors import KeptVectors
 
@@ -34,6 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         "quality": lambda: measure_quality(sets, asked.scorer, asked.embed),
         "speed": lambda: measure_speed(sets),
         "tokens": lambda: measure_tokens(sets),
+        "tasks": lambda: measure_tasks(sets, asked.seed, asked.tasks),
     }
     wanted = asked.only.split(",") if asked.only else list(parts)
     began = time.monotonic()
@@ -82,6 +83,21 @@ def measure_tokens(sets: Sequence[ToolSet]) -> Told:
     return "\n\n".join(("### Tokens", tables[0], between, tables[1])), tokens.misses(bundles)
 
 
+def measure_tasks(sets: Sequence[ToolSet], seed: int, count: int) -> Told:
+    """Which tools agents call."""
+    try:
+        work = tasks.choose(sets, seed, count)
+    except LookupError as error:
+        return f"### Tasks\n\nNot measured: {error}", ["tasks were not tried"]
+    with tempfile.TemporaryDirectory() as folder:
+        found = tasks.measure(work, Path(folder))
+    try:
+        table = tasks.markdown(found, counted=True)
+    except (OSError, subprocess.SubprocessError):
+        table = tasks.markdown(found, counted=False)
+    return f"### Tasks\n\n{table}", tasks.misses(found)
+
+
 def _verdict(missed: Sequence[str]) -> str:
     if not missed:
         return "All targets are met."
@@ -93,10 +109,12 @@ def _asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="a folder with one for each set")
     parser.add_argument("--scorer", type=Path, required=True, help="a Python program that scores")
     parser.add_argument("--embed", type=Path, help="the folder of a model such as MiniLM")
-    parser.add_argument("--only", default="", help="any of: quality,speed,tokens")
+    parser.add_argument("--only", default="", help="any of: quality,speed,tokens,tasks")
+    parser.add_argument("--tasks", type=int, default=tasks.TASKS, help="how many tasks")
+    parser.add_argument("--seed", type=int, default=tasks.SEED, help="by which they are chosen")
     asked = parser.parse_args(arguments)
-    if unknown := {x for x in asked.only.split(",") if x} - {"quality", "speed", "tokens"}:
-        parser.error(f"no part {sorted(unknown)[0]!r}; there are: quality, speed, tokens")
+    if unknown := {x for x in asked.only.split(",") if x} - {"quality", "speed", "tokens", "tasks"}:
+        parser.error(f"no part {sorted(unknown)[0]!r}; there are: quality, speed, tokens, tasks")
     return asked
 
 

@@ -322,3 +322,23 @@ def test_what_was_asked_for_before_finds_the_tool_that_did_it(bridge: Bridge):
         run(bridge, endpoint, "What is there for supper?")
         told = run(bridge, endpoint, "Again.")
     assert told.results[0].startswith("office_list_recipe(")
+
+
+def test_a_tool_that_comes_while_the_model_thinks_is_found_by_the_search_that_it_asks_for(
+    bridge: Bridge,
+):
+    async def arrived(engine: Engine) -> None:
+        await engine.catalog.wait_for("office", "water_plants")
+
+    def think(body: dict[str, Any]) -> Any:
+        if len(body["messages"]) > 2:
+            return says("Done.")
+        new = {"name": "water_plants", "description": "Waters the plants in the office."}
+        bridge.call_tool("office", "add_tool", new)
+        bridge.run(arrived)
+        return search("water the plants", max_results=1)
+
+    with model_endpoint(think) as endpoint:
+        told = run(bridge, endpoint)
+        assert told.results[0].startswith("office_water_plants(")
+        assert offered(endpoint.requests[1].body) == [*META, "office_water_plants"]

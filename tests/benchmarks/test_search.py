@@ -15,12 +15,13 @@ import pytest
 from benchmarks import page
 from benchmarks.peers.environments import Environment
 from benchmarks.search import __main__ as run
-from benchmarks.search import helpers, quality, speed, tokens, vectors
+from benchmarks.search import helpers, quality, speed, tasks, tokens, vectors
 from benchmarks.search.helpers import Helper
 from benchmarks.search.quality import LEXICAL, RIVAL, Scored
 from benchmarks.search.sets import read_sets, score
 from benchmarks.search.speed import Speed
 from benchmarks.search.tokens import Bundles
+from tests.support.many_tools import many_tools
 
 # Says how many lines it was given, and the share of them whose first is what is needed.
 SCORER = """
@@ -142,6 +143,48 @@ def test_the_rivals_tools_have_names_of_their_own():
     named = quality.named_for_rival([*TOOLS, TOOLS[0], {**TOOLS[0], "server": ""}])
     assert [x["name"] for x in named][-2:] == ["mail_send_message ", "send_message"]
     assert len({x["name"] for x in named}) == len(named)
+
+
+# Tasks
+
+
+@pytest.fixture
+def with_tasks(data: Path) -> Path:
+    """The two sets that tasks come from, and one with more tools than a budget holds."""
+    for name in ("livemcp", "bfcl_live", "registry"):
+        (data / name).mkdir()
+        own = [{**x, "server": f"{x['server']}_{name}"} for x in TOOLS]
+        more = [{**x, "id": x["name"], "server": ""} for x in many_tools()]
+        lines = map(json.dumps, more if name == "registry" else own)
+        (data / name / "tools.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    for name, kind in (("livemcp", "step"), ("bfcl_live", "simple")):
+        queries = [
+            {"query": f"Send a mail, {name}", "relevant": [["mail/send_message"]], "kind": kind},
+            {"query": "Two things", "relevant": ["mail/send_message", "sky/forecast"]},
+        ]
+        lines = (json.dumps({"kind": kind, **x}) for x in queries)
+        (data / name / "queries.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    return data
+
+
+def test_tasks_are_queries_that_want_one_tool_and_always_the_same(with_tasks: Path):
+    sets = read_sets(with_tasks)
+    work = tasks.choose(sets, tasks=2)
+    assert [x.asked for x in work.tasks] == ["Send a mail, livemcp", "Send a mail, bfcl_live"]
+    assert work.tasks[0].needed == {"mail_livemcp_send_message"}
+    assert len({x["name"] for x in work.tools}) == 366
+    assert work == tasks.choose(sets, tasks=2)
+
+
+def test_tasks_are_done_by_real_agents_and_it_is_counted_what_they_call(
+    with_tasks: Path, tmp_path: Path
+):
+    work = tasks.choose(read_sets(with_tasks), tasks=2)
+    found = tasks.measure(work, tmp_path, tasks.WAYS[:1])
+    assert [x.late for x in found] == [False, False, True, True]
+    assert [x.count for x in found] == [2, 2, 2, 2]
+    assert tasks.misses(found) == []
+    assert "| native | 2 of 2 | 0 |" in tasks.markdown(found, counted=False)
 
 
 # Speed
@@ -297,6 +340,7 @@ def test_a_whole_run_writes_its_tables_and_what_is_missed_between_the_marks(
     assert text.startswith(f"a\n{page.begin(run.COMMAND)}\nMeasured on ")
     assert text.endswith(f"\n{page.END}\nz\n")
     assert [x in text for x in ("### Quality", "### Speed", "### Tokens")] == [True] * 3
+    assert "Not measured: there is no set bfcl_live" in text
     assert "- 5,000 tools: too slow" in text
 
 

@@ -1,13 +1,15 @@
-"""A real MCP server with the tools of a file: `python catalog_server.py FILE`.
+"""A real MCP server with the tools of a file: `python catalog_server.py FILE [MORE]`.
 
-FILE has a JSON object a line: `name`, `description`, `input_schema`. Each tool answers with its
-name and what it was given. `add_tool` adds one while the server runs, and tells of it.
+A file has a JSON object a line: `name`, `description`, `input_schema`. Each tool answers with its
+name and what it was given. `add_tool` adds one while the server runs, and tells of it; so does
+`install_tools` with all of the file MORE, where there is one.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +28,20 @@ ADD = {
         "required": ["name", "description"],
     },
 }
+INSTALL = {
+    "name": "install_tools",
+    "description": "Installs the tools that are ready to be installed.",
+    "input_schema": {"type": "object"},
+}
 
 
 class Catalog:
     """The tools, by their names."""
 
-    def __init__(self, file: Path) -> None:
-        lines = [json.loads(x) for x in file.read_text(encoding="utf-8").splitlines()]
-        self.tools = {x["name"]: _tool(x) for x in [*lines, ADD]}
+    def __init__(self, file: Path, more: Path | None = None) -> None:
+        installers = [ADD, INSTALL] if more else [ADD]
+        self.tools = {x["name"]: _tool(x) for x in [*_lines(file), *installers]}
+        self._more = more
         self._bus = InMemorySubscriptionBus()
         self.server = Server(
             "catalog",
@@ -50,17 +58,27 @@ class Catalog:
         """What was called, and with what."""
         given = params.arguments or {}
         if params.name == ADD["name"]:
-            self.tools[given["name"]] = _tool({**given, "input_schema": {"type": "object"}})
-            await self._bus.publish(ToolsListChanged())
-            if ctx.protocol_version < "2026":
-                await ctx.session.send_tool_list_changed()
+            await self._add([{**given, "input_schema": {"type": "object"}}], ctx)
+        if params.name == INSTALL["name"] and self._more:
+            await self._add(_lines(self._more), ctx)
         text = f"{params.name} {json.dumps(given, sort_keys=True)}"
         return types.CallToolResult(content=[types.TextContent(text=text)])
+
+    async def _add(self, lines: Sequence[dict[str, Any]], ctx: Any) -> None:
+        self.tools |= {x["name"]: _tool(x) for x in lines}
+        await self._bus.publish(ToolsListChanged())
+        if ctx.protocol_version < "2026":
+            await ctx.session.send_tool_list_changed()
 
     async def serve(self) -> None:
         """Over stdio, to the end."""
         async with stdio_server() as (read, write):
             await self.server.run(read, write, self.server.create_initialization_options())
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    # Only a line feed ends a line: descriptions may hold other ends of lines.
+    return [json.loads(x) for x in file.read_text(encoding="utf-8").split("\n") if x.strip()]
 
 
 def _tool(line: dict[str, Any]) -> types.Tool:
@@ -69,4 +87,4 @@ def _tool(line: dict[str, Any]) -> types.Tool:
 
 
 if __name__ == "__main__":
-    anyio.run(Catalog(Path(sys.argv[1])).serve)
+    anyio.run(Catalog(*map(Path, sys.argv[1:3])).serve)

@@ -38,9 +38,12 @@ _NOT_IN_NAMES = re.compile(r"[^\w-]+", re.ASCII)
 
 
 class DiscoveryToolset(Toolset):
-    """The two tools with which a model finds the others. `available` are those of the agent now."""
+    """The two tools with which a model finds the others. `available` tells those of the agent now:
 
-    def __init__(self, search: Search, available: Callable[[], Available]) -> None:
+    they may be others than when the model was asked.
+    """
+
+    def __init__(self, search: Search, available: Callable[[], Awaitable[Available]]) -> None:
         self._search = search
         self._available = available
 
@@ -54,7 +57,7 @@ class DiscoveryToolset(Toolset):
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Search, or explain a tool."""
-        given, available = invocation.arguments, self._available()
+        given, available = invocation.arguments, await self._available()
         if invocation.tool.key != TOOL_SEARCH.key:
             return await self._explain(str(given["tool"]), available)
         most = int(given.get("max_results", DEFAULT_RESULTS))

@@ -392,7 +392,7 @@ class AgentRun:
         else:
             answers = await self._calls.answer_all(state.pending, self._available, thought)
         self.state = self._answered(answers)
-        self._finds.learn(answers, self._available)
+        self._finds.learn(answers, self._tools.shown)
         for answer in answers:
             await self._emit(answer.event)
 
@@ -408,7 +408,8 @@ class AgentRun:
         state = self.state
         texts = self._pages.together([(x.call.id, x.text) for x in answers])
         answered = [(x.call, text, x.event.result) for x, text in zip(answers, texts, strict=True)]
-        found = self._finds.of(answers, self._available)
+        # A search finds also what came since the model was asked.
+        found = self._finds.of(answers, self._tools.shown)
         return state.finding(found).answered(
             call_message(state.thought, state.pending, in_text=self._in_text, added=state.added),
             *result_messages(answered, in_text=self._in_text),

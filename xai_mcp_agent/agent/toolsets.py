@@ -289,12 +289,12 @@ class AgentTools:
         """What can be called now. The same object again as long as nothing has changed."""
         tools, instructions = await self._toolset.tools(), self._toolset.instructions()
         if tools is not self._tools or instructions != self._available.instructions:
-            self._tools = tools
             now = {tool.key: tool for tool in tools}
             order = dict.fromkeys((*(key for key, _ in self.names), *now))
             self.names = tuple((key, self._renamed.shown_name(key)) for key in order)
             named = [(name, now[key]) for key, name in self.names if key in now]
             self._available = Available(await self._definitions.of(named), instructions)
+            self._tools = tools
         return self._available
 
     def shown_name(self, key: ToolKey) -> str:

@@ -283,7 +283,7 @@ def agent_tools(
         return decisions.version
 
     pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
-    discovery = DiscoveryToolset(search_for(engine, preferred), lambda: tools.shown)
+    discovery = DiscoveryToolset(search_for(engine, preferred), lambda: tools.available())
     combined = CombinedToolset(*parts, pages, discovery)
     engine.record_static(combined.known())
 

@@ -1,0 +1,247 @@
+"""Tasks of people, done by agents whose server has a thousand tools: which call the right one?
+
+All is real but the people: the tools of public sets behind an MCP server over stdio, the loop, a
+model on the wire. Tools and tasks are chosen by rule and seed, not by hand. A task is a query for
+which a set names one tool; another that would do as well counts as a wrong one.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.support import catalog_server
+from tests.support.model_endpoint import model_endpoint
+from tests.support.searching_model import SearchingModel
+from tests.support.task_runs import OnEvent, Task, Told, nothing, run_tasks
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.agent.events import ModelAsked, RunEvent
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.core.names import ShownNames
+from xai_mcp_agent.core.tools import ToolKey
+
+from .helpers import TOKENIZER
+from .quality import table_of
+from .sets import Json, ToolSet, json_lines
+
+TOOLS, TASKS, LATE_TOOLS = 1_000, 40, 50
+_LATE_TASKS = 5  # each has a server of its own
+SEED = 13
+_LEAST_DONE = 0.9
+_BUDGET_TOKENS = 3_800
+_SERVER = "catalog"
+# The sets whose queries are nearest to what people ask an agent for, and which of their kinds
+# want a single tool; a set without queries gives further tools.
+_KINDS = {"livemcp": ("step", "agent"), "bfcl_live": ("simple", "multiple")}
+_ALSO = ("registry",)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
+PROTOCOLS = ("native", "text")
+
+
+@dataclass(frozen=True)
+class Work:
+    """Tools as a server offers them, and tasks for them."""
+
+    tools: list[Json]
+    tasks: list[Task]
+
+    def shown(self) -> dict[str, frozenset[str]]:
+        """The names of what each task needs, as a model reads them, by the task's words."""
+        names = ShownNames()
+        shown = {x["name"]: names.show(ToolKey("mcp", _SERVER, x["name"])) for x in self.tools}
+        return {x.asked: frozenset(shown[y] for y in x.needed) for x in self.tasks}
+
+
+@dataclass(frozen=True)
+class Way:
+    """Who does the tasks. `knows` and `takes` are scripts, see `tests.support.searching_model`."""
+
+    name: str
+    script: Callable[[Work], SearchingModel] | None
+    has_target: bool = True
+
+
+WAYS = (
+    Way("a model that knows the right tool when it sees it", lambda x: SearchingModel(x.shown())),
+    Way("a model that takes the first of what is found", lambda _: SearchingModel({}), False),
+    Way("the offline model", None),
+)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of the tasks in one way. `late`: of those tools that came in mid run."""
+
+    way: Way
+    protocol: str
+    told: list[Told]
+    late: bool = False
+
+    @property
+    def count(self) -> int:
+        """The tasks of which the needed tool was called."""
+        return sum(x.is_done for x in self.told)
+
+    @property
+    def tokens(self) -> list[int]:
+        """What the tools in each request cost, estimated."""
+        return [x for one in self.told for x in one.tokens]
+
+    def asked_back(self) -> int:
+        """The tasks in which the needed tool was chosen, and the person told what it lacks."""
+        return sum(not x.is_done and _would_use(x) for x in self.told)
+
+
+def choose(sets: Sequence[ToolSet], seed: int = SEED, tasks: int = TASKS) -> Work:
+    """As many tasks of each set as there are, together these, and tools with theirs among them.
+
+    Raises:
+        LookupError: one of the sets that tasks come from is not there.
+    """
+    chooses = random.Random(seed)
+    by_name = {x.name: x for x in sets}
+    if gone := sorted(_KINDS.keys() - by_name.keys()):
+        raise LookupError(f"there is no set {gone[0]}")
+    tools = {
+        f"{name}:{x['id']}": _offered(x)
+        for name in (*_KINDS, *(x for x in _ALSO if x in by_name))
+        for x in by_name[name].tools
+    }  # fmt: skip
+    asked: list[tuple[str, list[str]]] = []
+    for name, left in zip(_KINDS, range(len(_KINDS), 0, -1), strict=True):
+        queries = list(_single(by_name[name], _KINDS[name]))
+        asked += chooses.sample(queries, min((tasks - len(asked)) // left, len(queries)))
+    needed = {x for _, ids in asked for x in ids}
+    others = [x for x in tools if x not in needed]
+    others = chooses.sample(others, min(TOOLS - len(needed), len(others)))
+    chosen = [tools[x] for x in (*sorted(needed), *others)]
+    chosen.sort(key=lambda x: x["name"])
+    return Work(chosen, [Task(x, frozenset(tools[y]["name"] for y in ids)) for x, ids in asked])
+
+
+def measure(work: Work, folder: Path, ways: Iterable[Way] = WAYS) -> list[Done]:
+    """Each way in each protocol; those with a target also with tools that come in mid run."""
+    found: list[Done] = []
+    with _bridge(work.tools, folder) as bridge:
+        for way in ways:
+            found += [Done(way, x, _runs(way, x, work, bridge)) for x in PROTOCOLS]
+    return [*found, *(_done_late(x, work, folder) for x in found if x.way.has_target)]
+
+
+def misses(found: Sequence[Done]) -> list[str]:
+    """Ways that call too few of the needed tools, and requests over the budget."""
+    said: list[str] = []
+    for x in found:
+        name = f"{x.way.name}, {x.protocol}{', tools that come in mid run' if x.late else ''}"
+        if x.way.has_target and x.count < _LEAST_DONE * len(x.told):
+            said.append(f"{name}: called in {x.count} of {len(x.told)} tasks, not {_LEAST_DONE:g}")
+        if max(x.tokens) > _BUDGET_TOKENS:
+            said.append(f"{name}: a request's tools take {max(x.tokens):,} tokens")
+    return said
+
+
+def markdown(found: Sequence[Done], *, counted: bool) -> str:
+    """A line for each way; with what a tokenizer counts if wanted, which may fail."""
+    head = ["who", "protocol", "needed tool called", "asked back", "turns",
+            "tokens of tools in a request: mean", "largest", "largest, counted"]  # fmt: skip
+    lines = [_line(x, counted=counted) for x in found]
+    return table_of([head, *lines])
+
+
+def _line(of: Done, *, counted: bool) -> list[str]:
+    who = f"{of.way.name}{', of tools that come in mid run' if of.late else ''}"
+    called = f"{of.count} of {len(of.told)}"
+    turns = statistics.mean(len(x.requests) for x in of.told)
+    mean, most = statistics.mean(of.tokens), max(of.tokens)
+    exact = f"{_most_counted(of):,}" if counted else ""
+    return [who, of.protocol, called, str(of.asked_back()), f"{turns:.1f}", f"{mean:,.0f}",
+            f"{most:,}", exact]  # fmt: skip
+
+
+def _most_counted(of: Done) -> int:
+    """The tokens of the largest requests' tools by a tokenizer."""
+    requests = sorted((x for one in of.told for x in one.requests), key=lambda x: -len(str(x)))
+    fields = ("name", "description", "parameters")
+    texts = [
+        json.dumps(
+            [{"type": "function", "function": {y: getattr(x, y) for y in fields}} for x in request],
+            ensure_ascii=False,
+            separators=(",", ":"),
+        )
+        for request in requests[:20]
+    ]
+    return max(TOKENIZER.ask(texts))
+
+
+def _runs(
+    way: Way, protocol: Any, work: Work, bridge: Bridge, on_event: OnEvent = nothing
+) -> list[Told]:
+    run = partial(run_tasks, bridge, [_SERVER], work.tasks, protocol=protocol, on_event=on_event)
+    if way.script is None:
+        return run()
+    with model_endpoint(way.script(work)) as endpoint:
+        return run(base_url=endpoint.base_url)
+
+
+def _done_late(before: Done, work: Work, folder: Path) -> Done:
+    """A few tasks that were done, each with its tool coming while the model thinks."""
+    done = [x.task for x in before.told if x.is_done][:_LATE_TASKS]
+    told = [_run_late(before.way, before.protocol, x, work, folder) for x in done]
+    return Done(before.way, before.protocol, told, late=True)
+
+
+def _run_late(way: Way, protocol: Any, task: Task, work: Work, folder: Path) -> Told:
+    """The server gets fifty tools, the needed one among them, as soon as the model is asked."""
+    late = [x for x in work.tools if x["name"] in task.needed]
+    others = [x for x in work.tools if x["name"] not in task.needed]
+    late += others[: LATE_TOOLS - len(late)]
+    names = {x["name"] for x in late}
+
+    async def install(engine: Engine, event: RunEvent) -> None:
+        if isinstance(event, ModelAsked) and event.step == 1:
+            await engine.call_tool(_SERVER, catalog_server.INSTALL["name"])
+            await engine.catalog.wait_for(_SERVER, next(iter(task.needed)))
+
+    with _bridge([x for x in work.tools if x["name"] not in names], folder, late) as bridge:
+        return _runs(way, protocol, Work(work.tools, [task]), bridge, install)[0]
+
+
+def _would_use(told: Told) -> bool:
+    return any(f"I would use {_SERVER}_{x}," in told.answer for x in told.task.needed)
+
+
+def _single(of: ToolSet, kinds: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+    """Queries that need one tool, with the ids of those that are it."""
+    for x in json_lines(of.labels):
+        if x["kind"] in kinds and len(x["relevant"]) == 1:
+            (one,) = x["relevant"]
+            ids = one if isinstance(one, list) else [one]
+            yield x["query"], [f"{of.name}:{y}" for y in ids]
+
+
+def _offered(tool: Json) -> Json:
+    """As one server offers tools of several, the name with that of its own server first."""
+    name = f"{tool['server']}_{tool['name']}" if tool["server"] else tool["name"]
+    kept = {x: tool[x] for x in ("description", "input_schema")}
+    return {"name": _NOT_IN_NAMES.sub("_", name), **kept}
+
+
+@contextmanager
+def _bridge(tools: Sequence[Json], folder: Path, more: Sequence[Json] = ()) -> Iterator[Bridge]:
+    files = [folder / "tools.jsonl", folder / "more.jsonl"][: 2 if more else 1]
+    for file, listed in zip(files, (tools, more), strict=False):
+        file.write_text("\n".join(map(json.dumps, listed)), encoding="utf-8")
+    args = [catalog_server.__file__, *map(str, files)]
+    server = {"command": sys.executable, "args": args}
+    # One way must not learn from another what the tasks need.
+    with Bridge({"mcpServers": {_SERVER: server}, "toolSearch": {"learn": False}}) as bridge:
+        yield bridge
