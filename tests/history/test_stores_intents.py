@@ -230,6 +230,23 @@ def test_what_was_forgotten_does_not_come_back_by_those_who_use_the_store_still(
     assert lasting.words() == ["a bill"]
 
 
+def test_what_waited_to_be_written_when_it_was_forgotten_does_not_come_back(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent in another process writes once in a second, and later if the store is in use."""
+    early = datetime.now(UTC)
+    agent.learn(BILL, "an invoice")
+    agent.learn(BILL, "an invoice", toolbelt="office")
+    assert agent.forget(toolbelt="default") == ["an invoice"]
+    monkeypatch.setattr("xai_mcp_agent.history.recording.recorder._now", lambda: early)
+    agent.learn(BILL, "a bill I had forgotten")
+    agent.learn(BILL, "a bill", toolbelt="office")
+    monkeypatch.undo()
+    agent.learn(SING, "a song")
+    assert agent.words() == ["a song"]
+    assert sorted(agent.words("office")) == ["a bill", "an invoice"]
+
+
 # Ends
 
 

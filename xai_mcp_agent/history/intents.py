@@ -15,7 +15,7 @@ from .database import insert_rows
 from .event import Subject
 from .log import subject_of
 from .store import Store
-from .tables import has_intents, intents, kept_moment, kept_words
+from .tables import events, has_intents, intents, kept_moment, kept_words
 
 MOST_TEXTS = 20
 """Of one tool in one toolbelt: more hardly find it better."""
@@ -120,6 +120,18 @@ def forget(connection: Connection, project: int, which: Which) -> list[KeptInten
         mine = (*_of_toolbelt(project, one.toolbelt), intents.c.subject == one.tool.digest)
         connection.execute(delete(intents).where(*mine, _is(one.intent)))
     return found
+
+
+def forgotten_since(
+    connection: Connection, project: int, time: datetime
+) -> dict[tuple[str, str], datetime]:
+    """When something of a tool (by its digest) and a toolbelt was forgotten, if since this time."""
+    columns = select(events.c.subject, events.c.payload, events.c.time)
+    mine = columns.where(events.c.project == project, events.c.time >= time)
+    found = connection.execute(
+        mine.where(events.c.change == "forgotten").order_by(events.c.time)
+    ).all()
+    return {(x.subject, (x.payload or {}).get("toolbelt", "")): x.time for x in found}
 
 
 def _of_toolbelt(project: int, toolbelt: str | None) -> tuple[ColumnElement[bool], ...]:

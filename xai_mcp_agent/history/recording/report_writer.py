@@ -16,7 +16,7 @@ from ...secrets.speech import kept_speech
 from .. import log
 from ..diff.renames import likely_renames
 from ..event import Subject
-from ..intents import KeptIntent, Which, forget, keep, keep_bounds
+from ..intents import KeptIntent, Which, forget, forgotten_since, keep, keep_bounds
 from ..projection import Projection, Snapshots, rebuild_stale
 from ..records import Known, ToolRecord
 from ..runs import Runs
@@ -80,9 +80,7 @@ class ReportWriter:
         with self._page() as projection:
             for report in taken:
                 self._take_in(projection, report)
-            learned = {x.toolbelt for x in taken if isinstance(x, Learned)}
-            if learned:
-                keep_bounds(projection.connection, self.store.project_id, learned)
+            self._learned(projection, [x for x in taken if isinstance(x, Learned)])
         if self._publish is not None:
             self._publish(self._update(projection, taken))
 
@@ -185,7 +183,7 @@ class ReportWriter:
                 projection.read(report.tool)
                 projection.add([self._changes.of_call(report)])
             case Learned():
-                self._learned(projection, report)
+                pass  # all of them together, see `record`
             case Decided():
                 known = projection.tool(report.tool)
                 projection.add(events_of_decision(report, known, self._runs.own))
@@ -242,7 +240,19 @@ class ReportWriter:
             return True
         return known.last_seen < self._runs.process_began
 
-    def _learned(self, projection: Projection, report: Learned) -> None:
+    def _learned(self, projection: Projection, reports: list[Learned]) -> None:
+        """Reports may have waited for long: what was forgotten meanwhile does not come back."""
+        if not reports:
+            return
+        project, connection = self.store.project_id, projection.connection
+        forgotten = forgotten_since(connection, project, min(x.time for x in reports))
+        for report in reports:
+            last = forgotten.get((report.tool.digest, report.toolbelt))
+            if last is None or last < report.time:
+                self._keep(projection, report)
+        keep_bounds(connection, project, {x.toolbelt for x in reports})
+
+    def _keep(self, projection: Projection, report: Learned) -> None:
         """Nothing is written where no words are left."""
         project, connection = self.store.project_id, projection.connection
         for text in report.texts:
