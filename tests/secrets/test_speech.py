@@ -27,6 +27,15 @@ SECRETS = {
     "Chinese": ("\u6211\u7684\u5bc6\u7801\u662f\u5929\u5b89\u95e8", "\u5929\u5b89"),
     "mixed with digits": ("log in as ada with horse7battery", "horse7"),
     "a card": ("pay with 4111 1111 1111 1111", "4111"),
+    "a card with other signs": ("pay with 4111\u20131111, 1111", "4111"),
+    "the number behind it": ("the CVV is 123", "123"),
+    "a telephone": ("call (030) 12-34 now", "030"),
+    "German, several": ("Die Passw\u00f6rter sind Pferd und Hund", "Pferd"),
+    "Portuguese": ("a senha \u00e9 cavalo", "cavalo"),
+    "Arabic": (
+        "\u0643\u0644\u0645\u0629 \u0627\u0644\u0633\u0631 \u062d\u0635\u0627\u0646",
+        "\u062d\u0635\u0627\u0646",
+    ),
     "an address": ("write to ada@example.org", "ada@"),
     "in a URL": ("open https://ada:horse@example.org/x", "horse"),
     "in JSON": ('call it with {"token": "horse"}', "horse"),
@@ -65,6 +74,16 @@ def test_a_secret_across_the_end_of_what_is_kept_is_not_kept_in_part() -> None:
     for padding in range(260, 305):
         kept = kept_speech(f"{'a ' * (padding // 2)}{'b' * (padding % 2)}zebra-crossing", REDACT)
         assert "zeb" not in kept
+
+
+def test_what_is_cut_off_does_not_uncover_what_stands_before_it() -> None:
+    """Masks are shorter than what they hide, so that the end of what is looked at may be kept."""
+    for padding in range(200):
+        begin = f"{'x1' * 300} {'b ' * (padding // 2)}{'c' * (padding % 2)} "
+        for words in ("pay 4111 1111 1111 1111", "horse is my password"):
+            kept = kept_speech(f"{begin}{'b ' * 60}{words}", REDACT)
+            assert "411" not in kept
+            assert "horse" not in kept
 
 
 @given(st.text())

@@ -131,7 +131,7 @@ def forgotten_since(
     found = connection.execute(
         mine.where(events.c.change == "forgotten").order_by(events.c.time)
     ).all()
-    return {(x.subject, (x.payload or {}).get("toolbelt", "")): x.time for x in found}
+    return {(x.subject, x.payload["toolbelt"]): x.time for x in found}
 
 
 def _of_toolbelt(project: int, toolbelt: str | None) -> tuple[ColumnElement[bool], ...]:
