@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from time import thread_time
 from typing import Any
 
 import pytest
@@ -104,11 +105,11 @@ def test_the_oldest_found_gets_shorter_before_any_is_left_out():
 
 def test_the_oldest_found_goes_when_even_the_shortest_forms_take_too_much():
     choose, available = selector(700), [*MANY, *META]
-    selection = choose.select(available, keys(*MANY[:30]))
+    selection = choose.select(available, keys(*MANY[:25]))
     shown = names(selection)[2:]
-    assert shown == [f"t{n}" for n in range(30 - len(shown), 30)]
+    assert shown == [f"t{n}" for n in range(25 - len(shown), 25)]
     gone = [x.definition.tool.name for x in selection.left_out]
-    assert gone == [f"t{n}" for n in range(30 - len(shown))]
+    assert gone == [f"t{n}" for n in range(25 - len(shown))]
     assert selection.shown[-1].shortened < selection.shown[2].shortened, "the newest is the longest"
     assert "found or used in this run, but" in selection.left_out[0].why
     assert selection.tokens <= 700
@@ -170,14 +171,42 @@ def test_never_over_the_budget(
         assert {x.tool.name for x in tools} <= {*told}
 
 
+def test_the_order_only_grows_at_its_end_also_by_core_tools_that_come_later():
+    """Services cache the beginning of a request; `read_result` comes in mid run."""
+    reader = tool("read_result", kind="meta", words=4)
+    late = tool("late")
+    choose = selector(2_000, "late")
+    first = choose.select([*MANY, *META], keys(MANY[1]))
+    second = choose.select([*MANY, *META, reader, late], keys(MANY[1], MANY[2]))
+    assert second.shown[: len(first.shown)] == first.shown
+    assert {*names(second)[-3:]} == {"read_result", "late", "t2"}
+
+
+@pytest.mark.parametrize("pinned", [True, False])
+def test_however_many_are_pinned_or_were_found_a_selection_takes_no_longer(pinned: bool):
+    """A stranger may write a conversation that names all tools, or a server that has thousands."""
+    many = [tool(f"t{n}", words=8) for n in range(3_000)]
+    available = [*many, *META]
+    choose = BudgetSelector(1_000, lambda _: pinned)
+    began = thread_time()
+    selection = choose.select(available, keys(*many))
+    assert thread_time() - began < 0.5
+    began = thread_time()
+    assert choose.select(available, keys(*many)) == selection
+    assert thread_time() - began < 0.1
+    assert 0 < selection.tokens <= 1_000
+    assert len(selection.shown) + len(selection.left_out) + len(selection.deferred) == 3_002
+    assert "tool_search" in names(selection)
+    if not pinned:
+        assert names(selection)[-1] == "t2999"
+
+
 @pytest.mark.parametrize("count", [1_000, 20_000])
 def test_a_selection_of_many_tools_is_made_in_milliseconds(count: int):
     """The fixture that watches the loop is for what runs there; this is a step of it."""
     available = [*(tool(f"t{n}", 1, words=4) for n in range(count)), *META]
     choose = selector(3_800)
     choose.select(available)
-    from time import thread_time
-
     began = thread_time()
     choose.select(available, keys(available[5]))
     assert thread_time() - began < 0.1

@@ -288,8 +288,9 @@ class AgentRun:
     async def _select(self) -> Selection:
         """What the next request shows."""
         before = self._selection
-        selection = self._tools.selector.select(self._available.definitions, self.state.found)
-        self._selection = selection
+        available, found = self._available, self.state.found
+        select = partial(self._tools.selector.select, available.definitions, found)
+        selection = self._selection = await beside_loop(available.tokens, select)
         if selection.shown != before.shown or selection.is_whole != before.is_whole:
             await self._emit(ToolsSelected(self.state.step, selection))
         return selection

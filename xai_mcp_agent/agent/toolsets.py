@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+import anyio.lowlevel
+
 from ..catalog.definitions import Definitions, ToolDefinition
 from ..core.invocation import ToolInvocation
 from ..core.kinds import META
@@ -69,6 +71,7 @@ class CombinedToolset(Toolset):
         """The tools of all parts, in their order."""
         found = tuple([await part.tools() for part in self._parts])
         if list(map(id, found)) != list(map(id, self._found)):
+            await _let_others()
             self._found, self._tools = found, self._joined(found)
         return self._tools
 
@@ -135,6 +138,7 @@ class RenamedToolset(Wrapper):
         """Those of the inner one, each of which has a name then."""
         tools = await self._inner.tools()
         if tools is not self._named:
+            await _let_others()
             self._named = tools
             for tool in tools:
                 self._names.show(tool.key)
@@ -165,7 +169,7 @@ class EnabledToolset(Wrapper):
 
     async def tools(self) -> Sequence[Tool]:
         """Those that are not switched off."""
-        return self._filtered.of(await self._inner.tools())
+        return await self._filtered.of(await self._inner.tools())
 
     def why_not(self, name: str) -> str:
         """That it is switched off, if it is."""
@@ -195,7 +199,7 @@ class PinnedToolset(Wrapper):
 
     async def tools(self) -> Sequence[Tool]:
         """With the definitions that were accepted; without those of which they are not known."""
-        return self._filtered.of(await self._inner.tools())
+        return await self._filtered.of(await self._inner.tools())
 
     def _filter(self, tools: Sequence[Tool]) -> Sequence[Tool]:
         pinned = {x.key: self._as_accepted(x) for x in tools if self._is_pinned(x.key)}
@@ -212,10 +216,15 @@ class Available:
     definitions: tuple[ToolDefinition, ...] = ()
     instructions: Mapping[str, str] = field(default_factory=dict[str, str])
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The shown names in their order, but those of the tools that find others."""
         return tuple(x.name for x in self.definitions if not is_meta_tool(x.tool.key))
+
+    @cached_property
+    def tokens(self) -> int:
+        """What all of the definitions take together, estimated."""
+        return sum(x.tokens for x in self.definitions)
 
     def changed_since(self, before: Available) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The names that came, and those that went; not of tools of our own, which need no word."""
@@ -224,10 +233,7 @@ class Available:
 
     def find(self, name: str) -> ToolDefinition | None:
         """The tool meant; a model may write the tool's own name where that is clear."""
-        if (exact := self._by_name.get(name)) is not None:
-            return exact
-        found = self._by_own_name.get(name, ())
-        return found[0] if len(found) == 1 else None
+        return self._by_name.get(name) or self._by_own_name.get(name)
 
     def unknown(self, name: str) -> str:
         """That there is no such tool, and which is nearest."""
@@ -242,10 +248,12 @@ class Available:
         return {x.name for x in self.definitions if x.tool.key.kind != META.name}
 
     @cached_property
-    def _by_own_name(self) -> Mapping[str, list[ToolDefinition]]:
-        found: dict[str, list[ToolDefinition]] = {}
+    def _by_own_name(self) -> Mapping[str, ToolDefinition | None]:
+        """None where several have the name."""
+        found: dict[str, ToolDefinition | None] = {}
         for definition in self.definitions:
-            found.setdefault(definition.tool.name, []).append(definition)
+            name = definition.tool.name
+            found[name] = None if name in found else definition
         return found
 
     @cached_property
@@ -289,6 +297,7 @@ class AgentTools:
         """What can be called now. The same object again as long as nothing has changed."""
         tools, instructions = await self._toolset.tools(), self._toolset.instructions()
         if tools is not self._tools or instructions != self._available.instructions:
+            await _let_others()
             now = {tool.key: tool for tool in tools}
             order = dict.fromkeys((*(key for key, _ in self.names), *now))
             self.names = tuple((key, self._renamed.shown_name(key)) for key in order)
@@ -310,6 +319,11 @@ class AgentTools:
         return self._toolset.why_not(name) or self._available.unknown(name)
 
 
+async def _let_others() -> None:
+    """Let others on the loop go on first: what comes now takes a while for thousands of tools."""
+    await anyio.lowlevel.checkpoint()
+
+
 def _unlearned(_: ToolKey, __: Sequence[str]) -> None:
     """Where nothing is to be remembered."""
 
@@ -328,11 +342,16 @@ class _Filtered:
         self._given: tuple[Sequence[Tool], object] | None = None
         self._tools: Sequence[Tool] = ()
 
-    def of(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        version = self._version()
-        if self._given is None or self._given[0] is not tools or self._given[1] != version:
-            made = self._make(tools)
+    async def of(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        if self._is_old(tools):
+            await _let_others()
+            version, made = self._version(), self._make(tools)
             if made is tools or made != self._tools:
                 self._tools = made
             self._given = tools, version
         return self._tools
+
+    def _is_old(self, tools: Sequence[Tool]) -> bool:
+        return (
+            self._given is None or self._given[0] is not tools or self._given[1] != self._version()
+        )

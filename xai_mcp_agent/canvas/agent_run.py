@@ -10,6 +10,8 @@ from math import inf
 from secrets import token_hex
 from typing import Any, TypeVar
 
+from anyio import to_thread
+
 from ..agent.calls import Answered, CallRunner
 from ..agent.conversation import Conversation, call_message, result_messages
 from ..agent.events import RunEvent, RunFinished, ToolFinished
@@ -364,5 +366,6 @@ async def _tell_idle(
         return
     keys = [x.key for x in await tools.tools()]
     with_groups = replace(own, groups=engine.preferences.groups)
-    if idle := with_groups.idle(keys, sources):
+    # Beside the loop: each word may have to be held against thousands of names.
+    if idle := await to_thread.run_sync(with_groups.idle, keys, sources):
         workflow.tell(nothing_named(idle, [*sources, *(x.name for x in keys)]))

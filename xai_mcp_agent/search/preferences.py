@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 from ..core.tools import ToolKey
+
+_Parts: TypeAlias = tuple[str, ...]
+"""A pattern, cut at each `*`."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,7 @@ class Preferences:
         names = {*self.groups, *sources, *(name for key in tools for name in _names(key))}
         patterns = dict.fromkeys((*self.pinned, *self.blocked, *self.trusted))
         return tuple(
-            x
-            for x in patterns
-            if x not in names and not ("*" in x and any(_fits(x, name) for name in names))
+            x for x in patterns if x not in names and not ("*" in x and _fits_any(_parts(x), names))
         )
 
     @cached_property
@@ -72,7 +74,7 @@ class Preferences:
         waiting = list(found)
         while waiting:
             pattern = waiting.pop()
-            groups = (x for name, x in self.groups.items() if _fits(pattern, name))
+            groups = (x for name, x in self.groups.items() if _fits(_parts(pattern), name))
             fresh = [x for group in groups for x in group if x not in found]
             found.update(dict.fromkeys(fresh))
             waiting += fresh
@@ -84,12 +86,12 @@ class _Patterns:
     """Patterns, parted in names, which are looked up, and those with `*`."""
 
     names: frozenset[str]
-    wild: tuple[str, ...]
+    wild: tuple[_Parts, ...]
 
     @staticmethod
     def of(patterns: Iterable[str]) -> _Patterns:
         given = tuple(patterns)
-        wild = tuple(x for x in given if "*" in x)
+        wild = tuple(_parts(x) for x in given if "*" in x)
         return _Patterns(frozenset(x for x in given if "*" not in x), wild)
 
 
@@ -99,7 +101,11 @@ def _is_named(patterns: _Patterns, key: ToolKey) -> bool:
     names = _names(key)
     if not patterns.names.isdisjoint(names):
         return True
-    return any(_fits(x, name) for x in patterns.wild for name in names)
+    return any(_fits_any(x, names) for x in patterns.wild)
+
+
+def _fits_any(pattern: _Parts, names: Iterable[str]) -> bool:
+    return any(_fits(pattern, name) for name in names)
 
 
 def _names(key: ToolKey) -> tuple[str, ...]:
@@ -108,14 +114,19 @@ def _names(key: ToolKey) -> tuple[str, ...]:
     return key.name, key.source, f"{key.source}/{key.name}", f"{key.source}.{key.name}"
 
 
-def _fits(pattern: str, name: str) -> bool:
+def _parts(pattern: str) -> _Parts:
+    return tuple(pattern.split("*"))
+
+
+def _fits(pattern: _Parts, name: str) -> bool:
     """Whether it is this name, with any text in place of each `*`. Quick, whatever the name."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return pattern == name
-    *middle, last = rest
+    if not name.startswith(first := pattern[0]):
+        return False
+    if len(pattern) == 1:
+        return first == name
+    last, middle = pattern[-1], pattern[1:-1]
     at, end = len(first), len(name) - len(last)
-    if end < at or not (name.startswith(first) and name.endswith(last)):
+    if end < at or not name.endswith(last):
         return False
     for part in middle:
         at = name.find(part, at, end) + len(part)

@@ -67,7 +67,7 @@ class Selection:
 
 
 class Selector(Protocol):
-    """Decides for every request of one run. Must be quick: it is asked on the bridge's loop."""
+    """Decides for every request of one run, one after the other; perhaps in a worker thread."""
 
     def select(
         self, available: Sequence[ToolDefinition], found: Sequence[ToolKey] = ()
