@@ -18,7 +18,9 @@ from .words import is_generic, is_stop, name_words, related, stem, words
 
 # A request begins with what is to be done, and so do most descriptions.
 _SAME_VERB = 1.2
-_NEXT_PLACE = 0.8  # how much less the second says than the first, where a search ranked them
+# How much less the second says than the first where a search ranked them. More would have a tool
+# that needs nothing be called in place of a better one that lacks a value; then to ask is right.
+_NEXT_PLACE = 0.6
 _MOST_RANKED = 24  # the needed one is hardly ever further down
 # A selection of tools grows during a run; of some runs at once the last few are kept.
 _KEPT_MATCHERS = 16
