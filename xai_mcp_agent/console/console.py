@@ -60,6 +60,7 @@ _RESULT_LINES = 6
 _ERROR_LINES, _ERROR_CHARS = 20, 2_000  # the next step stands at the end
 _MODEL, _SERVERS, _PERSON = "model", "servers", "person"
 _MOST_NAMES = 20  # of tools in a line
+_MOST_LEFT_OUT = 3  # at once, a line for each
 _STOPPED = {
     "max_thoughts": "out of thoughts: raise `max_thoughts` of AgentInit for more turns",
     "limit": "at its limit: raise `max_run_tokens` or `max_run_cost` of AgentInit",
@@ -370,10 +371,12 @@ class Console:
         before, self._shown_tools = self._shown_tools, shown
         if not selection.is_whole and (not before or self._voice.detail == Detail.VERBOSE):
             self._say("--", selection.in_short)
-        left_out = {x.definition.name: x.why for x in selection.left_out}
-        for name in left_out.keys() - self._left_out:
-            self._say("--", f"not shown: {name} ({left_out[name]})")
-        self._left_out |= left_out.keys()
+        left_out = [x for x in selection.left_out if x.definition.name not in self._left_out]
+        for one in left_out[:_MOST_LEFT_OUT]:
+            self._say("--", f"not shown: {one.definition.name} ({one.why})")
+        if (more := len(left_out) - _MOST_LEFT_OUT) > 0:
+            self._say("--", f"nor are {more:,} more")
+        self._left_out |= {x.definition.name for x in left_out}
 
     def _folded(self, event: ConversationFolded) -> None:
         gone = "summed up" if event.summed_up else "not"
