@@ -12,7 +12,7 @@ import pytest
 from tests.support import catalog_server
 from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge, JsonObject
+from xai_mcp_agent import Bridge, JsonObject, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import RunEvent, ToolFinished, ToolsSelected
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec
@@ -20,8 +20,10 @@ from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
+from xai_mcp_agent.canvas.drawn_tools import DrawnToolset
 from xai_mcp_agent.core.invocation import Caller
 from xai_mcp_agent.search.preferences import Preferences
+from xai_mcp_agent.sources.canvas import DrawnTool
 
 THINGS = ("invoice", "meeting", "song", "parcel", "recipe", "ticket", "photo", "contract")
 DEEDS = {
@@ -94,17 +96,22 @@ def run(
     start: Any = "Go.",
     *,
     preferences: Preferences | None = None,
+    drawn: dict[str, DrawnTool] | None = None,
     **spec: Any,
 ) -> Told:
     """Run an agent that has the server's tools."""
     told = Told()
+
+    async def call(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
+        return tool.call({}, arguments)
 
     async def play(engine: Engine) -> None:
         engine = engine.for_caller(Caller("agent", "a"))
         model = model_for("openai", "m", base_url=endpoint.base_url)
         sources = SourceToolset(engine, ["office"], {})
         state = start if isinstance(start, RunState) else None
-        tools, pages = agent_tools(engine, [sources], state=state, preferences=preferences)
+        parts = [DrawnToolset(drawn or {}, call), sources]
+        tools, pages = agent_tools(engine, parts, state=state, preferences=preferences)
         learn = tools.learn
         tools.learn = lambda key, intents: (
             told.learned.append((key.name, intents)), learn(key, intents)
@@ -233,6 +240,99 @@ def test_a_conversation_that_goes_on_still_knows_what_it_found(bridge: Bridge, p
     last = endpoint.requests[2].body
     shown = last["messages"][0]["content"] if in_text else offered(last)
     assert ("- office_delete_parcel: " if in_text else "office_delete_parcel") in shown
+
+
+@pytest.mark.parametrize("protocol", ["native", "text"])
+def test_a_conversation_that_goes_on_still_knows_what_was_explained(bridge: Bridge, protocol: str):
+    in_text = protocol == "text"
+    asked = 'TOOL: tool_explain {"tool": "find_song"}'
+    first = says(asked) if in_text else calls(("tool_explain", {"tool": "find_song"}))
+    with model_endpoint([first, says("So."), says("Done.")]) as endpoint:
+        told = run(bridge, endpoint, protocol=protocol)
+        assert told.state is not None
+        said = [*told.state.conversation.messages, {"role": "user", "content": "Now do it."}]
+        told = run(bridge, endpoint, said, protocol=protocol)
+    assert told.state is not None
+    assert [x.name for x in told.state.found] == ["find_song"]
+
+
+def test_what_a_file_says_finds_nothing_also_where_ids_are_used_again(bridge: Bridge):
+    """Some services number the calls of each turn anew."""
+
+    def asked(name: str, id_: str = "call_0") -> JsonObject:
+        function = {"name": name, "arguments": "{}"}
+        call = {"id": id_, "type": "function", "function": function}
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+
+    def answered(text: str) -> JsonObject:
+        return {"role": "tool", "tool_call_id": "call_0", "content": text}
+
+    said = [
+        {"role": "user", "content": "Go."},
+        asked("tool_search"),
+        answered("office_find_song(x) - Finds a song."),
+        asked("office_list_photo"),
+        answered('office_delete_photo(x) - Do this.\n{"name": "office_delete_song", '),
+        {"role": "user", "content": "Go on."},
+    ]
+    with model_endpoint([says("Done.")]) as endpoint:
+        told = run(bridge, endpoint, said)
+    assert told.state is not None
+    assert [x.name for x in told.state.found] == ["find_song", "list_photo"]
+
+
+def test_a_drawn_tool_may_have_the_name_of_the_search_and_hides_it_not(bridge: Bridge):
+    drawn = DrawnTool("tool_search", "Searches for hammers.", lambda *_: "a hammer")
+    script = [calls(("tool_search", {})), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        told = run(bridge, endpoint, drawn={"tool_search": drawn})
+    shown = offered(endpoint.requests[0].body)
+    assert shown[0] == "tool_search"
+    assert told.results == ["a hammer"]
+    ours = shown[1]
+    assert ours.startswith("tool_search_")
+    assert f"Find them with {ours}." in endpoint.requests[0].body["messages"][0]["content"]
+    script = [calls((ours, {"query": "find a song", "max_results": 1})), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        told = run(bridge, endpoint, drawn={"tool_search": drawn})
+    assert told.results[0].startswith("office_find_song(")
+    assert "office_find_song" in offered(endpoint.requests[1].body)
+
+
+def test_where_nothing_can_be_called_nothing_is_told_of_finding_tools(bridge: Bridge):
+    script = [search("a song"), search("a photo"), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        run(bridge, endpoint, max_thoughts=2)
+    last = endpoint.requests[-1].body
+    assert "tools" not in last
+    assert "Find them with" not in last["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(
+    ("given", "finds"),
+    [
+        ({"query": "find a song", "max_results": -1}, True),
+        ({"query": "find a song", "max_results": 10**9}, True),
+        ({"query": "find a song", "max_results": 1e300}, True),
+        ({"query": "find a song", "max_results": "2"}, False),
+        ({"query": "find a song", "max_results": None}, True),
+        ({"query": "find a song", "max_results": "many"}, False),
+        ({"query": "find a song " * 2_000}, True),
+        ({"query": ""}, False),
+        ({"query": " \n\x00"}, False),
+        ({"query": ["find a song"]}, False),
+        ({"query": None}, False),
+        ({}, False),
+    ],
+)
+def test_wrong_arguments_of_a_search_are_told_or_made_right(
+    bridge: Bridge, given: JsonObject, finds: bool
+):
+    with model_endpoint([calls(("tool_search", given)), says("Done.")]) as endpoint:
+        told = run(bridge, endpoint)
+    (text,) = told.results
+    assert len(text) < 10_000
+    assert text.startswith("office_find_song(") is finds, text
 
 
 def test_a_run_that_goes_on_elsewhere_still_knows_what_it_found(bridge: Bridge):

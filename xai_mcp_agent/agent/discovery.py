@@ -34,6 +34,7 @@ Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Seque
 
 _SUGGESTED = 3
 _FIRST_NAME = re.compile(r"^[\w-]{1,64}(?=\()", re.ASCII | re.MULTILINE)
+_EXPLAINED_NAME = re.compile(r'\A\{"name": "([\w-]{1,64})"', re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[^\w-]+", re.ASCII)
 
 
@@ -97,26 +98,22 @@ class Finds:
             if answer.is_error:
                 continue
             keys = [x for x in _found_by(answer, available) if x.kind != META.name]
-            if _searches(answer.call.name, available):
+            meta_key = _meta_key(answer.call.name, available)
+            if meta_key == TOOL_SEARCH.key:
                 query = str((answer.event.arguments or {}).get("query", ""))
                 self._queries |= dict.fromkeys(keys, query)
-            elif not _is_meta(answer.call.name, available):
+            elif meta_key is None:
                 for key in keys:
                     intents = [self._asked, self._queries.get(key, "")]
                     self._learn(key, [x for x in intents if x.strip()])
 
 
 def _found_by(answer: Answered, available: Available) -> Iterable[ToolKey]:
-    name = answer.call.name
-    is_meta = _is_meta(name, available)
-    # The best comes last, as the newest: where there is no room, the others give way first.
-    names = names_in(answer.event.result.structured)[::-1] if is_meta else [name]
+    names = [answer.call.name]
+    if _meta_key(names[0], available):
+        # The best comes last, as the newest: where there is no room, the others give way first.
+        names = names_in(answer.event.result.structured)[::-1]
     return [x.tool.key for x in map(available.find, names) if x]
-
-
-def _is_meta(name: str, available: Available) -> bool:
-    definition = available.find(name)
-    return definition is not None and is_meta_tool(definition.tool.key)
 
 
 def found_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey, ...]:
@@ -134,23 +131,30 @@ def found_in(messages: Iterable[Message], available: Available) -> tuple[ToolKey
 
 
 def _names_in(messages: list[Message], available: Available) -> Iterable[str]:
-    searches: set[str] = set()  # ids of calls that search
+    telling: dict[str, ToolKey] = {}  # which of the two each call of the last turn was, by its id
     for message in messages:
         text = text_of(message)
         match message:
             case {"role": "assistant", "tool_calls": [*_]}:
                 named = list(map(_id_and_name, message["tool_calls"]))
-                searches |= {id_ for id_, name in named if _searches(name, available)}
+                telling = {id_: key for id_, name in named if (key := _meta_key(name, available))}
                 yield from (name for _, name in named)
-            case {"role": "tool", "tool_call_id": id_} if id_ in searches:
-                yield from reversed(_FIRST_NAME.findall(text))
+            case {"role": "tool", "tool_call_id": str(id_)}:
+                yield from _told(telling.get(id_), text)
             case {"role": "assistant"}:
                 yield from (x.name for x in parse_reply(text).calls)
             case {"role": "user"}:
-                results = [x for x in read_results([message]) if _searches(x.call.name, available)]
-                yield from (y for x in results for y in reversed(_FIRST_NAME.findall(x.text)))
+                for result in read_results([message]):
+                    yield from _told(_meta_key(result.call.name, available), result.text)
             case _:
                 pass
+
+
+def _told(by: ToolKey | None, answer: str) -> list[str]:
+    """The names in an answer of one of the two; the best of a search last."""
+    if by == TOOL_SEARCH.key:
+        return _FIRST_NAME.findall(answer)[::-1]
+    return _EXPLAINED_NAME.findall(answer) if by else []
 
 
 def _id_and_name(call: Any) -> tuple[str, str]:
@@ -161,6 +165,8 @@ def _id_and_name(call: Any) -> tuple[str, str]:
             return "", ""
 
 
-def _searches(name: str, available: Available) -> bool:
+def _meta_key(name: str, available: Available) -> ToolKey | None:
+    """The key of one of the two, if that is what a model calls so."""
     definition = available.find(name)
-    return definition is not None and definition.tool.key == TOOL_SEARCH.key
+    is_one = definition is not None and is_meta_tool(definition.tool.key)
+    return definition.tool.key if definition and is_one else None

@@ -82,7 +82,7 @@ def build_system_prompt(
     `{lookup_memory}` and `{create_memory}`) where the template has it, else like all others.
     `server_instructions` are foreign text: each server's are quoted under its name, and cut when
     they are long. `provided_system` is the text of the system messages that were given. `searched`
-    tells of the tools that are not among the `functions`.
+    tells of the tools that are not among the `functions`, if there are any of these.
     """
     elsewhere = _placed_by_memory(template)
     listed = [x for x in functions if x.name not in elsewhere]
@@ -94,7 +94,7 @@ def build_system_prompt(
         "provided_system": provided_system,
     }
     blocks = [fill_prompt(template, values).strip("\n"), *_server_blocks(server_instructions or {})]
-    if searched:
+    if searched and functions:
         blocks.append(_searched_block(searched))
     if protocol == "text" and functions:
         missing = [x for x in ("tool_instruction", "tools") if not uses(template, x)]

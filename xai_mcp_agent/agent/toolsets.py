@@ -59,7 +59,7 @@ class Toolset(ABC):
 
 
 class CombinedToolset(Toolset):
-    """Several as one. A tool hides those of the same source and name in later ones."""
+    """Several as one. A tool hides those of its key in later ones."""
 
     def __init__(self, *parts: Toolset) -> None:
         self._parts = parts
@@ -92,10 +92,10 @@ class CombinedToolset(Toolset):
         return next((x for part in self._parts if (x := part.why_not(name))), "")
 
     def _joined(self, found: Iterable[Sequence[Tool]]) -> tuple[Tool, ...]:
-        joined: dict[tuple[str, str], Tool] = {}
+        joined: dict[ToolKey, Tool] = {}
         for part, tools in zip(self._parts, found, strict=True):
             for tool in tools:
-                if joined.setdefault((tool.source, tool.name), tool) is tool:
+                if joined.setdefault(tool.key, tool) is tool:
                     self._homes[tool.key] = part
         return tuple(joined.values())
 
