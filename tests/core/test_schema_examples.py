@@ -196,9 +196,26 @@ def test_nothing_that_is_no_schema_breaks_it(schema: JsonObject):
     r"^[A-Z]{2}\d{3}$", r"a|b", r"^(?P<year>\d+)-(\w+)?$", r"[^a1A\-_ ./]", r"^[\w.-]+$",
     r"x{2,4}y*",
     r"^\+?[1-9]\d{1,14}$", r"[]a]", r"^\x41\u0042$", r"[\d-]", r"^\S+\s\S+$", r"\.tar\.gz$", "",
+    r"^\/[a-z]+\/$", r"^[^\d]{3}(?:x|yz)+?$", r"^(?=.)[\u4e00-\u9fff]+$",
 ])  # fmt: skip
 def test_a_text_fits_its_pattern(pattern: str):
     assert any(re.search(pattern, x) for x in texts_for(pattern))
+
+
+def test_a_group_may_be_named_as_javascript_does() -> None:
+    assert next(texts_for(r"^(?<year>\d{4})$")) == "1111"
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(" * 2_000, "(a{99}){99}" * 100, "[a--b]", "a{999999}", r"\p{L}", "(?<=a)+"]
+)
+def test_a_pattern_of_no_use_takes_no_time_and_tells_nobody(
+    pattern: str, recwarn: pytest.WarningsRecorder
+) -> None:
+    began = time.thread_time()
+    assert all(len(x) <= 1_000 for x in texts_for(pattern))
+    assert time.thread_time() - began < 0.1
+    assert not recwarn.list
 
 
 @given(st.text(alphabet=r"ab[](){}*+?|^$\-d,1:=<!P>", max_size=20))
