@@ -113,6 +113,14 @@ def test_dicts_do_as_well() -> None:
     assert hit.tool is described
 
 
+def test_a_dict_may_have_anything_in_its_fields() -> None:
+    fields = ("server", "name", "title", "description", "input_schema", "server_description")
+    anything: tuple[Any, ...] = (None, 5, ["rain"], {"rain": "rain"}, True)
+    tools = [{"id": f"{x} {n}", x: y} for x in fields for n, y in enumerate(anything)]
+    index = ToolIndex[dict[str, Any]](tools, lambda texts: [[1.0]] * len(texts))
+    assert "description 2" in [x.tool["id"] for x in index.search("rain", 50)]
+
+
 def test_a_hit_says_why_in_words() -> None:
     (hit,) = ToolIndex([tool("create_issue", "Opens an issue.")]).search("new issue")
     assert hit.reasons == ("name matches 'create', 'issue'", "description matches 'issue'")

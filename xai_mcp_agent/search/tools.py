@@ -94,7 +94,7 @@ class ToolIndex(Generic[T]):
             for word, weight in weighted(counts, field.usual_length, field.weight).items():
                 weights[word] += weight
         key = key_of(tool)
-        self._tools[key], self._names[key] = tool, terms(_value(tool, "name"))
+        self._tools[key], self._names[key] = tool, terms(_text(tool, "name"))
         self._index.put(key, weights)
         if self._dense:
             self._dense.put(key, _text_to_embed(tool))
@@ -212,8 +212,8 @@ def _joined(by_words: Mapping[Any, float], close: Mapping[Any, Closeness]) -> di
 
 def _text_to_embed(tool: Tool | JsonObject) -> str:
     """What says most of its meaning; parameters and servers in it add nothing."""
-    name = f"{spaced(_value(tool, 'name'))}."
-    return " ".join(x for x in (name, _value(tool, "title"), _value(tool, "description")) if x)
+    name = f"{spaced(_text(tool, 'name'))}."
+    return " ".join(x for x in (name, _text(tool, "title"), _text(tool, "description")) if x)
 
 
 def remembered_terms(counts: Mapping[str, float]) -> dict[str, float]:
@@ -233,12 +233,16 @@ def _value(tool: Tool | JsonObject, name: str) -> Any:
     return tool.get(name) or ""
 
 
+def _text(tool: Tool | JsonObject, name: str) -> str:
+    return str(_value(tool, name))  # in a dict there may be anything
+
+
 def _texts(tool: Tool | JsonObject) -> Iterator[tuple[Field, str]]:
-    yield _NAME, _value(tool, "name")
-    yield _DESCRIPTION, f"{_value(tool, 'title')} {_value(tool, 'description')}"
+    yield _NAME, _text(tool, "name")
+    yield _DESCRIPTION, f"{_text(tool, 'title')} {_text(tool, 'description')}"
     yield _PARAMETERS, " ".join(_names(_value(tool, "input_schema"), described=True))
-    yield _SERVER, _value(tool, "server")
-    yield _ABOUT_SERVER, _value(tool, "server_description")
+    yield _SERVER, _text(tool, "server")
+    yield _ABOUT_SERVER, _text(tool, "server_description")
     yield _OUTPUT, " ".join(_names(_value(tool, "output_schema"), described=False))
 
 
