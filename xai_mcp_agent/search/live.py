@@ -116,6 +116,7 @@ class _Indexing:
         """Search among these."""
 
         def rank() -> list[Ranked[Tool]]:
+            self._in_thread_put(tools.values())  # another search may have put others of their keys
             index, among = self._in_thread_index(), tools.keys()
             return ranking.rank(index, query, limit, among=among, remembered=remembered)
 
@@ -143,16 +144,21 @@ class _Indexing:
     def _in_thread_put(self, tools: Iterable[Tool]) -> None:
         index = self._in_thread_index()
         for tool in tools:
+            if self._is_closed:
+                return  # Python waits for this thread at its end
             known = self._known[tool.source]
             if known.get(tool.key) is not tool:
                 known[tool.key] = tool
                 index.update(tool)
         if self._dense and (self._filler is None or not self._filler.is_alive()):
-            # Not one of a pool: Python would wait for it at its end.
-            fill = threading.Thread(target=self._fill, args=[self._dense], daemon=True)
-            fill.name = "xai-mcp-vectors"
-            self._filler = fill
-            fill.start()
+            self._filler = self._filling(self._dense)
+
+    def _filling(self, dense: DenseIndex[ToolKey]) -> threading.Thread:
+        # Not one of a pool: Python would wait for it at its end.
+        fill = threading.Thread(target=self._fill, args=[dense], daemon=True)
+        fill.name = "xai-mcp-vectors"
+        fill.start()
+        return fill
 
     def _fill(self, dense: DenseIndex[ToolKey]) -> None:
         """Make the vectors that are missing; what fails is tried again by a later search."""

@@ -1,0 +1,90 @@
+"""The one search of a bridge: beside its loop, for several agents at once, to its end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+
+import anyio
+import pytest
+
+from tests.catalog.test_catalog import lists
+from tests.support.processes import wait_until
+from xai_mcp_agent import Tool, ToolKey
+from xai_mcp_agent.catalog.catalog import Catalog
+from xai_mcp_agent.search.live import ToolSearch
+
+pytestmark = pytest.mark.anyio
+
+
+def drawn(name: str, description: str) -> dict[ToolKey, Tool]:
+    key = ToolKey("tools", "", name)
+    return {key: Tool(key, description, {})}
+
+
+@pytest.fixture
+def search() -> Iterator[ToolSearch]:
+    made = ToolSearch(Catalog())
+    yield made
+    made.close()
+
+
+async def test_agents_whose_tools_differ_only_in_what_they_say_find_their_own(search: ToolSearch):
+    """Drawn tools of the same name, or a tool as it was accepted and as it is listed now."""
+    found: dict[str, list[str]] = {}
+
+    async def find(query: str, tools: Mapping[ToolKey, Tool]) -> None:
+        ranked = await search.search(query, tools, 5)
+        found[query] = [x.tool.description for x in ranked]
+
+    async with anyio.create_task_group() as tasks:
+        for thing in ("hammer", "song", "letter", "parcel"):
+            tasks.start_soon(find, thing, drawn("x", f"Brings a {thing}."))
+    assert found == {x: [f"Brings a {x}."] for x in ("hammer", "song", "letter", "parcel")}
+
+
+async def test_a_tool_that_has_gone_meanwhile_is_found_by_who_has_it_still():
+    catalog = Catalog()
+    search = ToolSearch(catalog)
+    lists(catalog, "a", "pay", "write")
+    tools = {x.key: x for x in catalog.tools("a")}
+    assert len(await search.search("pay", tools, 5)) == 1
+    lists(catalog, "a", "write")
+    now = {x.key: x for x in catalog.tools("a")}
+    assert await search.search("pay", now, 5) == []
+    assert len(await search.search("pay", tools, 5)) == 1
+    search.close()
+
+
+async def test_closing_ends_the_thread_also_while_it_has_thousands_of_tools_to_read():
+    """Python waits at its end for the threads of pools."""
+    search = ToolSearch(Catalog())
+    has_begun = threading.Event()
+
+    class Endless(Mapping[ToolKey, Tool]):
+        """Tools without end."""
+
+        def __getitem__(self, key: ToolKey) -> Tool:
+            raise KeyError(key)
+
+        def __len__(self) -> int:
+            return 0
+
+        def __iter__(self) -> Iterator[ToolKey]:
+            return iter(())
+
+        def values(self) -> Iterable[Tool]:  # pyright: ignore[reportIncompatibleMethodOverride]
+            for number in range(100_000):
+                has_begun.set()
+                yield from drawn(f"t{number}", f"Does thing {number}.").values()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(search.search, "x", Endless(), 5)
+        await anyio.to_thread.run_sync(has_begun.wait, 5)
+        search.close()
+        tasks.cancel_scope.cancel()
+
+    def has_ended() -> bool:
+        return not any(x.name.startswith("xai-mcp-search") for x in threading.enumerate())
+
+    await anyio.to_thread.run_sync(wait_until, has_ended, "its thread has ended", 1.0)
