@@ -6,6 +6,8 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from anyio import to_thread
+
 from ..core.invocation import ToolInvocation
 from ..core.kinds import META
 from ..core.results import ToolResult
@@ -39,9 +41,9 @@ _NOT_IN_NAMES = re.compile(r"[^\w-]+", re.ASCII)
 
 
 class DiscoveryToolset(Toolset):
-    """The two tools with which a model finds the others. `available` tells those of the agent now:
+    """The two tools with which a model finds the others.
 
-    they may be others than when the model was asked.
+    `available` tells those of the agent now: they may be others than when the model was asked.
     """
 
     def __init__(self, search: Search, available: Callable[[], Awaitable[Available]]) -> None:
@@ -71,7 +73,9 @@ class DiscoveryToolset(Toolset):
         if found is None:
             findings = await self._found(name, available, _SUGGESTED)
             return unknown_answer(available.unknown(name), findings)
-        return explain_answer(found, example_arguments(found.tool.input_schema))
+        # In a thread: schemas are strangers' words.
+        example = await to_thread.run_sync(example_arguments, found.tool.input_schema)
+        return explain_answer(found, example)
 
     async def _found(self, query: str, available: Available, most: int) -> list[Finding]:
         by_key = {x.tool.key: x for x in available.definitions if x.tool.key.kind != META.name}

@@ -181,11 +181,11 @@ class AgentRun:
         conversation, pages = self.state.conversation, self._pages
         await beside_loop(conversation.chars, lambda: pages.begin(conversation.turns()))
         self._available = available = await self._tools.available()
-        known = lambda: found_in(conversation.turns(), available)  # noqa: E731
-        found = await beside_loop(conversation.chars, known)
-        self.state = replace(self.state, names=self._tools.names, found=()).finding(
-            (*found, *self.state.found)
+        found = await beside_loop(
+            conversation.chars, lambda: found_in(conversation.turns(), available)
         )
+        found = (*found, *self.state.found)
+        self.state = replace(self.state, names=self._tools.names, found=()).finding(found)
         model, asked = self._spec.model.name, self.state.conversation.last_text
         names, protocol = self._available.names, self.state.protocol
         await self._emit(RunStarted(self._spec.name, model, protocol, names, left_out, asked))

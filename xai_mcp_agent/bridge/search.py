@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import anyio.to_thread
+
 from ..agent.toolsets import AgentTools
 from ..catalog.entry import CatalogEntry
 from ..core.errors import XaiMcpError
@@ -83,7 +85,9 @@ async def explain_tool(engine: Engine, server: str, tool: str) -> ExplainedTool:
     """
     found = await engine.tool(server, tool)
     await engine.decisions.read([server])
-    return ExplainedTool(engine.catalog.entry_of(found), example_arguments(found.input_schema))
+    # In a thread: schemas are strangers' words.
+    example = await anyio.to_thread.run_sync(example_arguments, found.input_schema)
+    return ExplainedTool(engine.catalog.entry_of(found), example)
 
 
 async def listed_tools(
