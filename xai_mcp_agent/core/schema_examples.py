@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, cast
 
 from .pattern_examples import texts_for
@@ -21,7 +21,7 @@ _MAX_DEPTH, _MAX_VALUES, _MAX_ITEMS, _MAX_TEXT = 8, 300, 20, 2_000
 _MOST_TRIED = 12  # for one value; most fit at once
 _MOST_SHOWN = 4  # of the values that a schema lists
 _MAX_VARIANTS = 500  # of all parts: choices may refer to themselves, and multiply
-# To check parts takes a while. Of what is larger, in characters, only the whole is checked.
+# To check parts takes a while. What is larger, in characters, is not checked.
 _MAX_CHARACTERS, _MAX_CHECKS = 20_000, 50
 
 _FORMATS = {
@@ -35,6 +35,7 @@ _FORMATS = {
     "byte": "dGV4dA==", "base64": "dGV4dA==",
 }  # fmt: skip
 _TEXT = "text"
+_PLAIN = frozenset(("type", "description"))  # in them nothing can make a value not fit
 _NUMBERS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
 _DEFINITIONS = ("$defs", "definitions")
 
@@ -47,10 +48,10 @@ def example_arguments(schema: JsonObject) -> JsonObject:
     """
     try:
         check_size(schema)
-        found = _Examples(schema).arguments()
+        found = _Examples(schema).best(schema, usual="object")
     except (TooCostly, RecursionError):
         return {}
-    return found
+    return cast(JsonObject, found) if isinstance(found, dict) else {}
 
 
 class _Examples:
@@ -62,33 +63,14 @@ class _Examples:
         is_small = len(json.dumps(root, default=str)) <= _MAX_CHARACTERS
         self._checks_left = _MAX_CHECKS if is_small else 0
 
-    def arguments(self) -> JsonObject:
-        """For the whole."""
-        check, first = SchemaCheck(self._root), None
-        for value in islice(self._candidates(self._root, 0, "object"), _MOST_TRIED):
-            if isinstance(value, dict):
-                first = cast(JsonObject, value) if first is None else first
-                if not check.problems(value):
-                    return cast(JsonObject, value)
-        return first or {}
-
-    def _best(self, spec: Any, depth: int) -> Any:
-        """The first value that fits, or else the first."""
-        tried = islice(self._candidates(spec, depth), _MOST_TRIED)
+    def best(self, spec: Any, depth: int = 0, usual: str = "string") -> Any:
+        """The first value that fits, or else the first; of the `usual` type where none is said."""
+        tried = islice(self._candidates(spec, depth, usual), _MOST_TRIED)
         first = next(tried, None)
-        if self._is_plain(spec):
+        if not isinstance(spec, dict) or spec.keys() <= _PLAIN:
             return first
         check = SchemaCheck(self._by_itself(cast(JsonObject, spec)))
-        if self._fits(check, first):
-            return first
-        return next((x for x in tried if self._fits(check, x)), first)
-
-    def _is_plain(self, spec: Any) -> bool:
-        """Whether nothing in it could make a value not fit that was made for its type."""
-        return not isinstance(spec, dict) or cast(JsonObject, spec).keys() <= {
-            "type",
-            "description",
-        }
+        return next((x for x in chain([first], tried) if self._fits(check, x)), first)
 
     def _by_itself(self, spec: JsonObject) -> JsonObject:
         return {**{x: self._root[x] for x in _DEFINITIONS if x in self._root}, **spec}
@@ -99,8 +81,8 @@ class _Examples:
         self._checks_left -= 1
         return not check.problems(value)
 
-    def _candidates(self, spec: Any, depth: int, usual: str = "string") -> Iterator[Any]:
-        """Values, the likeliest first. `usual` is the type where it is not said."""
+    def _candidates(self, spec: Any, depth: int, usual: str) -> Iterator[Any]:
+        """Values, the likeliest first."""
         self._values_left -= 1
         if not isinstance(spec, dict) or self._values_left < 0 or depth > _MAX_DEPTH:
             yield None if self._values_left < 0 or depth > _MAX_DEPTH else _TEXT
@@ -135,7 +117,7 @@ class _Examples:
 
         def made(wanted: list[str]) -> JsonObject:
             few = wanted[:_MAX_VALUES]
-            return {name: self._best(parts.get(name, other), depth + 1) for name in few}
+            return {name: self.best(parts.get(name, other), depth + 1) for name in few}
 
         yield made(names)
         yield made(list(dict.fromkeys((*names, *parts))))
@@ -145,16 +127,16 @@ class _Examples:
         items, first = spec.get("items"), _list(spec.get("prefixItems"))
         if isinstance(items, list):  # as it was written until 2020
             items, first = spec.get("additionalItems"), cast(list[Any], items)
-        found = [self._best(x, depth + 1) for x in first[:most]]
+        found = [self.best(x, depth + 1) for x in first[:most]]
         wanted = min(max(least, 0 if first or items is False else 1), most, _MAX_ITEMS) - len(found)
         if wanted <= 0:
             return found
         if wanted > 1 and spec.get("uniqueItems") is True:
             return [*found, *self._different(items, wanted, depth)]
-        return found + [self._best(items, depth + 1)] * wanted
+        return found + [self.best(items, depth + 1)] * wanted
 
     def _different(self, items: Any, wanted: int, depth: int) -> list[Any]:
-        one = self._best(items, depth + 1)
+        one = self.best(items, depth + 1)
         others = _list(_object(items).get("enum")) + [_other(one, x) for x in range(1, wanted)]
         return list({json.dumps(x, default=str): x for x in [one, *others]}.values())[:wanted]
 
