@@ -214,7 +214,7 @@ def test_a_pattern_of_no_use_takes_no_time_and_tells_nobody(
 ) -> None:
     began = time.thread_time()
     assert all(len(x) <= 1_000 for x in texts_for(pattern))
-    assert time.thread_time() - began < 0.1
+    assert time.thread_time() - began < 0.3
     assert not recwarn.list
 
 

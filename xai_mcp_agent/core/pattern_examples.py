@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any
 
 # A pattern is one line of somebody's, and an example is read.
-_MAX_PATTERN, _MAX_TEXT = 2_000, 1_000
+_MAX_PATTERN, _MAX_GROUPS, _MAX_TEXT = 2_000, 100, 1_000
 # The first that a set of characters has is taken, or one that it names.
 _LIKED = "a1A-_ ./~"
 _CLASSES = {"DIGIT": r"\d", "NOT_DIGIT": r"\D", "SPACE": r"\s", "NOT_SPACE": r"\S", "WORD": r"\w",
@@ -26,7 +26,8 @@ def texts_for(pattern: str, least: int = 0) -> Iterator[str]:
 
     `least` is how many characters are wanted. None for a pattern that cannot be read.
     """
-    if len(pattern) > _MAX_PATTERN or _UNSETTLED.search(pattern):
+    is_long = len(pattern) > _MAX_PATTERN or pattern.count("(") > _MAX_GROUPS
+    if is_long or _UNSETTLED.search(pattern):
         return
     try:
         # Inside of Python, but there is no other way to it; without it there is no example.
