@@ -25,8 +25,10 @@ from tests.support.searching_model import SearchingModel
 from tests.support.task_runs import OnEvent, Task, Told, nothing, run_tasks
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.agent.events import ModelAsked, RunEvent
+from xai_mcp_agent.agent.protocols.text import describe_tools
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.core.names import ShownNames
+from xai_mcp_agent.core.provider_schema import FunctionSpec
 from xai_mcp_agent.core.tools import ToolKey
 
 from .helpers import TOKENIZER
@@ -34,6 +36,7 @@ from .quality import table_of
 from .sets import Json, ToolSet, json_lines
 
 TOOLS, TASKS, LATE_TOOLS = 1_000, 40, 50
+_LARGEST = 20  # requests by length, one of which has most tokens
 _LATE_TASKS = 5  # each has a server of its own
 SEED = 13
 _LEAST_DONE = 0.9
@@ -168,18 +171,18 @@ def _line(of: Done, *, counted: bool) -> list[str]:
 
 
 def _most_counted(of: Done) -> int:
-    """The tokens of the largest requests' tools by a tokenizer."""
+    """What a tokenizer counts of the tools in the largest request, as they are sent."""
     requests = sorted((x for one in of.told for x in one.requests), key=lambda x: -len(str(x)))
+    sent = describe_tools if of.protocol == "text" else _as_json
+    return max(TOKENIZER.ask([sent(x) for x in requests[:_LARGEST]]))
+
+
+def _as_json(functions: Sequence[FunctionSpec]) -> str:
     fields = ("name", "description", "parameters")
-    texts = [
-        json.dumps(
-            [{"type": "function", "function": {y: getattr(x, y) for y in fields}} for x in request],
-            ensure_ascii=False,
-            separators=(",", ":"),
-        )
-        for request in requests[:20]
+    listed = [
+        {"type": "function", "function": {y: getattr(x, y) for y in fields}} for x in functions
     ]
-    return max(TOKENIZER.ask(texts))
+    return json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
 
 
 def _runs(
