@@ -86,11 +86,13 @@ def measure_tokens(sets: Sequence[ToolSet]) -> Told:
 def measure_tasks(sets: Sequence[ToolSet], seed: int, count: int) -> Told:
     """Which tools agents call."""
     try:
-        work = tasks.choose(sets, seed, count)
+        work, plain = tasks.choose(sets, seed, count), tasks.plain(sets, seed)
     except LookupError as error:
         return f"### Tasks\n\nNot measured: {error}", ["tasks were not tried"]
     with tempfile.TemporaryDirectory() as folder:
         found = tasks.measure(work, Path(folder))
+        if plain.tasks:
+            found += tasks.measure(plain, Path(folder), tasks.PLAIN_WAYS)
     try:
         table = tasks.markdown(found, counted=True)
     except (OSError, subprocess.SubprocessError):

@@ -2,7 +2,8 @@
 
 All is real but the people: the tools of public sets behind an MCP server over stdio, the loop, a
 model on the wire. Tools and tasks are chosen by rule and seed, not by hand. A task is a query for
-which a set names one tool; another that would do as well counts as a wrong one.
+which a set names one tool; another that would do as well counts as a wrong one. Beside them stand
+plain requests, which say what a tool needs to be given.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import random
 import re
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -48,6 +49,8 @@ _KINDS = {"livemcp": ("step", "agent"), "bfcl_live": ("simple", "multiple")}
 _ALSO = ("registry",)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
 PROTOCOLS = ("native", "text")
+# A tool of the sets and a request in each line, written before anything was tried with them.
+_PLAIN = Path(__file__).with_name("plain_requests.txt")
 
 
 @dataclass(frozen=True)
@@ -76,8 +79,10 @@ class Way:
 WAYS = (
     Way("a model that knows the right tool when it sees it", lambda x: SearchingModel(x.shown())),
     Way("a model that takes the first of what is found", lambda _: SearchingModel({}), False),
-    Way("the offline model", None),
+    Way("the offline model", None, False),
 )
+# What rules can do: with the labels of the sets, many requests say too little for them.
+PLAIN_WAYS = (Way("the offline model, asked plainly", None),)
 
 
 @dataclass(frozen=True)
@@ -110,19 +115,38 @@ def choose(sets: Sequence[ToolSet], seed: int = SEED, tasks: int = TASKS) -> Wor
     Raises:
         LookupError: one of the sets that tasks come from is not there.
     """
-    chooses = random.Random(seed)
-    by_name = {x.name: x for x in sets}
-    if gone := sorted(_KINDS.keys() - by_name.keys()):
-        raise LookupError(f"there is no set {gone[0]}")
-    tools = {
-        f"{name}:{x['id']}": _offered(x)
-        for name in (*_KINDS, *(x for x in _ALSO if x in by_name))
-        for x in by_name[name].tools
-    }  # fmt: skip
-    asked: list[tuple[str, list[str]]] = []
+    chooses, by_name = random.Random(seed), {x.name: x for x in sets}
+    tools, asked = _tools_of(by_name), list[tuple[str, list[str]]]()
     for name, left in zip(_KINDS, range(len(_KINDS), 0, -1), strict=True):
         queries = list(_single(by_name[name], _KINDS[name]))
         asked += chooses.sample(queries, min((tasks - len(asked)) // left, len(queries)))
+    return _work(tools, asked, chooses)
+
+
+def plain(sets: Sequence[ToolSet], seed: int = SEED) -> Work:
+    """Plain requests for tools that the sets have, and tools with these among them.
+
+    Raises:
+        LookupError: one of the sets that tools come from is not there.
+    """
+    tools = _tools_of({x.name: x for x in sets})
+    ids = {x["name"]: key for key, x in tools.items()}
+    lines = (x.split("|", 1) for x in _PLAIN.read_text(encoding="utf-8").splitlines())
+    asked = [(request, [ids[name]]) for name, request in lines if name in ids]
+    return _work(tools, asked, random.Random(seed))
+
+
+def _tools_of(sets: Mapping[str, ToolSet]) -> dict[str, Json]:
+    """As they are offered, by the set and their ids in it."""
+    if gone := sorted(_KINDS.keys() - sets.keys()):
+        raise LookupError(f"there is no set {gone[0]}")
+    names = (*_KINDS, *(x for x in _ALSO if x in sets))
+    return {f"{name}:{x['id']}": _offered(x) for name in names for x in sets[name].tools}
+
+
+def _work(
+    tools: Mapping[str, Json], asked: Sequence[tuple[str, list[str]]], chooses: random.Random
+) -> Work:
     needed = {x for _, ids in asked for x in ids}
     others = [x for x in tools if x not in needed]
     others = chooses.sample(others, min(TOOLS - len(needed), len(others)))

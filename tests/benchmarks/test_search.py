@@ -187,6 +187,18 @@ def test_tasks_are_done_by_real_agents_and_it_is_counted_what_they_call(
     assert "| native | 2 of 2 | 0 |" in tasks.markdown(found, counted=False)
 
 
+def test_plain_requests_are_tasks_where_the_sets_have_their_tools(
+    with_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    sets = read_sets(with_tasks)
+    assert tasks.plain(sets).tasks == []
+    requests = tmp_path / "requests.txt"
+    requests.write_text("mail_livemcp_send_message|Send a mail.\nunknown|Fly.\n", encoding="utf-8")
+    monkeypatch.setattr(tasks, "_PLAIN", requests)
+    (task,) = tasks.plain(sets).tasks
+    assert (task.asked, task.needed) == ("Send a mail.", {"mail_livemcp_send_message"})
+
+
 # Speed
 
 
