@@ -192,6 +192,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent tools( library)?( --all)?", as_it_stands, "search_books"),
     Known(r"xai-mcp-agent explain units convert_units", as_it_stands, "convert_units("),
     Known(r"xai-mcp-agent search \".*\"", as_it_stands, "kilometres_to_miles("),
+    Known(r"xai-mcp-agent select \".*\" --budget \d+", as_it_stands, "tools shown"),
     Known(r"xai-mcp-agent tools library --at 2h", as_it_stands, "As of 20"),
     Known(
         r"xai-mcp-agent usage( library search_books --toolbelt default)?", as_it_stands, "emember"
