@@ -250,7 +250,7 @@ async def test_thousands_of_texts_are_remembered_beside_the_loop(tmp_path: Path)
         await anyio.to_thread.run_sync(bridge.recorder.settled().result, _SECONDS)
         bridge.usage.follow("default")
         while bridge.usage._scope("default").reading is not None:  # pyright: ignore
-            await anyio.sleep(0.01)
+            await bridge.usage.remembered("default")
     assert len(await bridge.usage.remembered("default")) == 200
     bridge.recorder.close(_SECONDS)
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ..core.names import listed
 from ..core.provider_schema import FunctionSpec
 from ..core.tools import JsonObject
 from .events import ToolProtocol
@@ -149,8 +150,7 @@ def _server_blocks(instructions: Mapping[str, str]) -> list[str]:
 
 def _searched_block(searched: Searched) -> str:
     """Names of servers are a person's own words: they stand in the settings."""
-    more = len(searched.servers) - _MOST_SERVERS
-    named = ", ".join(searched.servers[:_MOST_SERVERS]) + (f" and {more} more" if more > 0 else "")
+    named = listed(searched.servers, _MOST_SERVERS)
     belonging = f" They belong to: {named}." if named else ""
     return f"You have more tools than are listed. Find them with {searched.tool}.{belonging}"
 

@@ -25,7 +25,7 @@ from ..agent.toolsets import (
 )
 from ..core.errors import DefinitionChanged, SourceFailed, XaiMcpError
 from ..core.invocation import ToolInvocation
-from ..core.names import may_be_of
+from ..core.names import listed, may_be_of
 from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
 from ..search.budget import BudgetSelector
@@ -200,9 +200,7 @@ class SourceToolset(Toolset):
 
 
 def _all_late(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    shown = ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
-    return f"not ready yet, used as soon as they are: {shown}"
+    return f"not ready yet, used as soon as they are: {listed(names, _MOST_NAMES)}"
 
 
 class RecordedToolset(Wrapper):

@@ -25,6 +25,7 @@ from ..agent.events import (
     ToolStarted,
 )
 from ..agent.models.base import ModelRequest
+from ..core.names import listed
 from ..core.results import ToolResult
 from ..core.schemas import signature
 from ..search.selector import Selection
@@ -361,9 +362,9 @@ class Console:
 
     def _changed(self, added: tuple[str, ...], removed: tuple[str, ...]) -> None:
         if added:
-            self._say("++", f"new tools: {_listed(added)}")
+            self._say("++", f"new tools: {listed(added, _MOST_NAMES)}")
         if removed:
-            self._say("--", f"gone: {_listed(removed)}")
+            self._say("--", f"gone: {listed(removed, _MOST_NAMES)}")
 
     def _selected(self, selection: Selection) -> None:
         """What is shown of many tools: how many at first, then what had no room."""
@@ -433,8 +434,3 @@ class Console:
 
 def _joined(shown: Excerpt) -> str:
     return "\n".join([*shown.lines, *([shown.more] if shown.more else [])])
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more:,} more" if more > 0 else "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from .tools import ToolKey
@@ -40,6 +40,12 @@ class ShownNames:
             self._name_of[key] = name
             self._taken.add(name)
         return self._name_of[key]
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """The names in a sentence; of more than so many only how many more there are."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def may_be_of(shown_name: str, source: str) -> bool:

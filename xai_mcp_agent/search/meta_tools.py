@@ -9,6 +9,7 @@ from typing import Any
 
 from ..catalog.definitions import ToolDefinition
 from ..core.kinds import META
+from ..core.names import listed
 from ..core.results import TextPart, ToolResult
 from ..core.schemas import signature
 from ..core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
@@ -112,7 +113,6 @@ def _line(definition: ToolDefinition) -> str:
 
 
 def _nothing(servers: Sequence[str]) -> str:
-    more = len(servers) - _MOST_SERVERS
-    named = ", ".join(servers[:_MOST_SERVERS]) + (f" and {more} more" if more > 0 else "")
+    named = listed(servers, _MOST_SERVERS)
     having = f" The tools belong to: {named}." if named else ""
     return f"No tool fits these words. Say it in other words.{having}"

@@ -79,9 +79,8 @@ def first_sentence(text: str, most_chars: int) -> str:
     folded = " ".join(_SENTENCE_END.split(text.strip(), maxsplit=1)[0].split())
     if len(folded) <= most_chars:
         return folded
-    return (
-        folded[: most_chars - len(_MORE) + 1].rsplit(" ", 1)[0][: most_chars - len(_MORE)] + _MORE
-    )
+    room = most_chars - len(_MORE)
+    return folded[: room + 1].rsplit(" ", 1)[0][:room] + _MORE
 
 
 def _each_schema(schema: JsonObject, change: Callable[[JsonObject], JsonObject]) -> JsonObject:
