@@ -65,8 +65,7 @@ class DiscoveryToolset(Toolset):
             return await self._explain(str(given["tool"]), available)
         most = int(given.get("max_results", DEFAULT_RESULTS))
         found = await self._found(given["query"], available, min(max(most, 1), MOST_RESULTS))
-        sources = dict.fromkeys(x.tool.source for x in available.definitions if x.tool.source)
-        return search_answer(found, sources)
+        return search_answer(found, available.sources)
 
     async def _explain(self, name: str, available: Available) -> ToolResult:
         found = available.find(name) or available.find(_NOT_IN_NAMES.sub("_", name))

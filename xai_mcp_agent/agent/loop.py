@@ -352,8 +352,7 @@ class AgentRun:
         ]
         if not names or self._selection.is_whole:
             return None
-        sources = (x.tool.source for x in self._available.definitions)
-        return Searched(names[0], tuple(dict.fromkeys(x for x in sources if x)))
+        return Searched(names[0], self._available.sources)
 
     async def _read(self, reply: ModelReply, request: ModelRequest, *, is_last: bool) -> ModelReply:
         """A reply with what was thought, and the calls that were written, taken out of its text."""

@@ -222,6 +222,11 @@ class Available:
         return tuple(x.name for x in self.definitions if not is_meta_tool(x.tool.key))
 
     @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The names of the sources that have any of them."""
+        return tuple(dict.fromkeys(x.tool.source for x in self.definitions if x.tool.source))
+
+    @cached_property
     def tokens(self) -> int:
         """What all of the definitions take together, estimated."""
         return sum(x.tokens for x in self.definitions)

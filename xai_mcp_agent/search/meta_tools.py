@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,10 +70,10 @@ def names_in(structured: JsonObject | None) -> list[str]:
     return [x["name"] for x in (structured or {}).get("tools", ())]
 
 
-def search_answer(found: Sequence[Finding], servers: Iterable[str]) -> ToolResult:
+def search_answer(found: Sequence[Finding], servers: Sequence[str]) -> ToolResult:
     """What `tool_search` answers: a line for each tool, the best first."""
     if not found:
-        return ToolResult.of_text(_nothing(list(servers)))
+        return ToolResult.of_text(_nothing(servers))
     text = "\n".join([*(_line(x.definition) for x in found), "Call them by these names."])
     tools = [
         {"name": x.definition.name, "server": x.definition.tool.source, "score": round(x.score, 3)}
