@@ -1,0 +1,1 @@
+"""Operations of OpenAPI services as tools."""

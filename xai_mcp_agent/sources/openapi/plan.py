@@ -1,0 +1,105 @@
+"""How a call of an operation becomes a request: plain data, made once for each tool.
+
+OpenAPI 3.2 decides what the words mean; those of Swagger 2.0 are said in its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Location: TypeAlias = Literal["path", "query", "header", "cookie", "querystring", "body"]
+
+Style: TypeAlias = Literal[
+    "form", "simple", "label", "matrix", "spaceDelimited", "pipeDelimited", "tabDelimited",
+    "deepObject", "cookie",
+]  # fmt: skip
+"""As in OpenAPI; `tabDelimited` is `collectionFormat: tsv` of Swagger 2.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where one argument of the tool goes. `name` is what the service calls it.
+
+    With a `media_type` its value is written as that, and not by its style. One in the `body` is a
+    property of it.
+    """
+
+    argument: str
+    location: Location
+    name: str
+    style: Style = "simple"
+    explode: bool = False
+    allow_reserved: bool = False
+    media_type: str = ""
+    is_required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How one property of a form is written. `is_file`: as bytes, with a name for the file.
+
+    With a `style` it is written as a parameter in the query would be, otherwise as `media_type`.
+    """
+
+    media_type: str = ""
+    style: Style | None = None
+    explode: bool = True
+    allow_reserved: bool = False
+    is_file: bool = False
+    is_list: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What is sent as the body.
+
+    `argument` is the one that is the whole body; without it the placements in the `body` are its
+    properties. `parts` are those of a form, by their names at the service. `xml_name` is the
+    element of an XML document, `xml` what its schema says of names and attributes.
+    """
+
+    media_type: str
+    argument: str = ""
+    is_required: bool = False
+    parts: Mapping[str, Part] = field(default_factory=dict[str, Part])
+    xml_name: str = ""
+    xml: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityNeed:
+    """One scheme that a request must satisfy. `scheme` is the name in the document.
+
+    `kind` as in the document; `http` has its `method` (`basic`, `bearer`), `apiKey` where its
+    `name` goes (`place`), `oauth2` its `token_url` for client credentials.
+    """
+
+    scheme: str
+    kind: Literal["apiKey", "http", "oauth2", "openIdConnect", "mutualTLS"]
+    place: Literal["", "header", "query", "cookie"] = ""
+    name: str = ""
+    method: str = ""
+    scopes: tuple[str, ...] = ()
+    token_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPlan:
+    """How one operation is called.
+
+    `path` is the template as the document has it; `base_url` is absolute, its variables filled in,
+    or empty where the document names no server. `security` are alternatives, the needs of each
+    belong together; empty: none. `may_be_async`: it answers 202 and says where its result will be.
+    """
+
+    method: str
+    path: str
+    base_url: str
+    placements: tuple[Placement, ...] = ()
+    body: Body | None = None
+    security: tuple[tuple[SecurityNeed, ...], ...] = ()
+    accept: str = "*/*"
+    may_be_async: bool = False
