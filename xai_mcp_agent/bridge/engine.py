@@ -38,6 +38,7 @@ from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.preferences import Preferences
 from ..search.usage import UsageMemory
+from ..settings.entry import SourceSettings
 from ..settings.models import Settings
 from ..sources.base import Completed, OnUpdate, Source, SourceFeatures
 from ..sources.mcp.auth.token_store import Access
@@ -136,6 +137,18 @@ class Engine:
         signed_in = await self.access.store.where_signed_in(known) if self.access else {}
         found = [replace(x, signed_in=signed_in.get(x.name, "")) for x in configured.values()]
         return [*found, *broken]
+
+    async def add_source(self, source: SourceSettings) -> str:
+        """Take in a source that no settings file has, and say under which name; see `Settings.add`.
+
+        It is started when it is asked for, as those of the file are. One that it takes the place of
+        is closed, unless it is the same.
+        """
+        before = dict(self.settings.sources)
+        name = self.settings.add(source)
+        if name in before and before[name] != self.settings.sources[name]:
+            await self.pool.stop(name)
+        return name
 
     async def start(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
         """Begin to connect these, without waiting; those that cannot be, with the reason."""

@@ -144,7 +144,7 @@ def _end_outdated() -> None:
 
 def _facts(settings: Settings) -> tuple[Any, ...]:
     """What makes settings the same as others."""
-    return settings.sources, list(settings.problems), settings.store, settings.record
+    return settings.of_file, list(settings.problems), settings.store, settings.record
 
 
 def _name(file: Path | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,9 @@ from ..bridge.engine import Engine
 from ..core.errors import BadSetting, SettingsError, UnknownServer
 from ..core.kinds import FUNCTIONS, MCP, SourceKind
 from ..core.tools import JsonObject
+from ..settings.document import Place
+from ..settings.entry import SourceSettings
+from ..settings.interpolation import Variables
 from ..settings.models import Settings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
 from .lease import bridge_of
@@ -97,10 +101,41 @@ def _use(ctx: Any, choice: SourceChoice, source: str, toolbelt: str | None) -> N
     bridge = bridge_of(ctx)
     with suppress(SettingsError):  # it disables that source; AgentRun says so and goes on without
         _require(bridge.settings, source, choice.kind)
+    _declare(ctx, choice, source, belt)
+
+
+def add_source(
+    ctx: Any,
+    choice: SourceChoice,
+    cls: type[SourceSettings],
+    name: str,
+    entry: Mapping[str, Any],
+    toolbelt: str | None,
+) -> str:
+    """Add a source that the settings do not have to a toolbelt, and begin to connect it.
+
+    `entry` is what would stand in the settings file, for that class. Its name there may be taken:
+    the one it has in this run is given back.
+
+    Raises:
+        SettingsError: something in the entry is wrong; names the node and the key.
+    """
+    belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
+    bridge = bridge_of(ctx)
+    folder = os.path.dirname(bridge.settings.file) or os.getcwd()
+    variables = Variables(os.environ, folder, bridge.settings.secrets)
+    given = {key: value for key, value in entry.items() if value not in (None, "")}
+    source = cls.read(name, given, Place(choice.node), variables)
+    name = bridge.run(Engine.add_source, source)
+    _declare(ctx, choice, name, belt)
+    return name
+
+
+def _declare(ctx: Any, choice: SourceChoice, source: str, belt: str) -> None:
     names = ctx.setdefault(f"{choice.key}_{belt}", [])
     if source not in names:
         names.append(source)
-    bridge.run(Engine.start, [source])
+    bridge_of(ctx).run(Engine.start, [source])
 
 
 def _require(settings: Settings, source: str, kind: SourceKind) -> None:

@@ -188,6 +188,11 @@ class SourceSettings:
         """A note for each part of the entry that this source has no use for."""
         return iter(())
 
+    @property
+    def origin(self) -> object:
+        """What its tools come from. Two of one name and origin are one source, set up twice."""
+        return self.name
+
     def approves(self, tool: str) -> bool:
         """Whether the settings say that this tool may run without asking."""
         return ALL_TOOLS in self.auto_approve or tool in self.auto_approve

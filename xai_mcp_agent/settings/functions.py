@@ -42,3 +42,8 @@ class FunctionSettings(SourceSettings):
     include: Texts = ()
     exclude: Texts = ()
     start_timeout_seconds: Annotated[Seconds, spelled("startTimeout")] = START_TIMEOUT_SECONDS
+
+    @property
+    def origin(self) -> object:
+        """The file."""
+        return self.file

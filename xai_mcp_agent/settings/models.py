@@ -5,7 +5,8 @@ Made by `load`. Nothing here shows a secret when it is printed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass, field, replace
 
 from ..core.errors import SettingsError, UnknownServer
 from ..core.kinds import MCP, SourceKind
@@ -33,7 +34,8 @@ class Settings:
     `secrets` are all secret texts seen.
     `searched` tells where a file was looked for, `notes` what was ignored or looks misspelled.
     `store` is where the history is kept, as it is written there; `record` says what it keeps of
-    calls, `arguments` and `results`; `search` says which tools a model is shown.
+    calls, `arguments` and `results`; `search` says which tools a model is shown. `added` names the
+    sources that are not of the file: a run brought them along.
     """
 
     file: str
@@ -47,6 +49,30 @@ class Settings:
     is_from_python: bool = False
     problem_kinds: dict[str, SourceKind] = field(default_factory=dict[str, SourceKind])
     search: ToolSearchSettings = field(default_factory=ToolSearchSettings)
+    added: set[str] = field(default_factory=set[str])
+
+    def add(self, source: SourceSettings) -> str:
+        """Take in a source that the file does not have, and say under which name.
+
+        It takes the place of one that was added before and has the same name and origin. Where
+        another source has its name, it is given a number.
+        """
+        names = (f"{source.name}_{x}" if x > 1 else source.name for x in itertools.count(1))
+        name = next(x for x in names if self._is_free(x, source))
+        self.sources[name] = replace(source, name=name)
+        self.added.add(name)
+        return name
+
+    def _is_free(self, name: str, source: SourceSettings) -> bool:
+        before = self.sources.get(name)
+        if before is None:
+            return name not in self.problems
+        return name in self.added and before.origin == source.origin
+
+    @property
+    def of_file(self) -> dict[str, SourceSettings]:
+        """Those of the sources that were not added."""
+        return {n: x for n, x in self.sources.items() if n not in self.added}
 
     @property
     def servers(self) -> dict[str, ServerSettings]:
@@ -56,7 +82,7 @@ class Settings:
     @property
     def usable(self) -> tuple[str, ...]:
         """The names of the sources that are neither switched off nor wrong."""
-        return tuple(name for name, source in self.sources.items() if not source.disabled)
+        return tuple(name for name, source in [*self.sources.items()] if not source.disabled)
 
     @property
     def names(self) -> list[str]:

@@ -1,0 +1,98 @@
+"""Sources that no settings file has: a run brings them along, and the bridge takes them in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.support.bridges import names_of, status_of
+from xai_mcp_agent import Bridge, SettingsError
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.canvas.lease import bridge_of
+from xai_mcp_agent.canvas.toolbelts import CHOICES, add_source, make_toolbelt
+from xai_mcp_agent.settings.functions import FunctionSettings
+
+FUNCTIONS = next(x for x in CHOICES if x.node == "AgentUseFunctions")
+
+
+def file_with(folder: Path, function: str) -> FunctionSettings:
+    """A file with one function, as a source called `it`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "tools.py"
+    file.write_text(f"def {function}(): ...\n", encoding="utf-8")
+    return FunctionSettings(name="it", file=str(file))
+
+
+@pytest.fixture
+def bridge(tmp_path: Path):
+    settings = {"functions": {"other": {"file": str(tmp_path / "other.py")}, "bad": {}}}
+    with Bridge(settings, store="memory") as bridge:
+        yield bridge
+
+
+def test_an_added_source_is_used_like_one_of_the_file(bridge: Bridge, tmp_path: Path) -> None:
+    assert bridge.run(Engine.add_source, file_with(tmp_path, "one")) == "it"
+    assert names_of(bridge.list_tools("it")) == ["one"]
+    assert status_of(bridge, "it").state == "ready"
+    assert "it" in bridge.settings.names
+    assert "it" not in bridge.settings.of_file
+
+
+def test_adding_the_same_again_closes_nothing(bridge: Bridge, tmp_path: Path) -> None:
+    source = file_with(tmp_path, "one")
+    assert bridge.run(Engine.add_source, source) == "it"
+    bridge.list_tools("it")
+    assert bridge.run(Engine.add_source, source) == "it"
+    assert status_of(bridge, "it").state == "ready"
+
+
+def test_one_of_the_same_origin_takes_the_place_of_what_was_added_before(
+    bridge: Bridge, tmp_path: Path
+) -> None:
+    """Who changes a node and runs again wants one tool, as the node is now."""
+    source = file_with(tmp_path, "one")
+    bridge.run(Engine.add_source, source)
+    bridge.list_tools("it")
+    assert bridge.run(Engine.add_source, replace(source, exclude=("one",))) == "it"
+    assert bridge.list_tools("it") == []
+
+
+def test_no_source_takes_the_name_of_another(bridge: Bridge, tmp_path: Path) -> None:
+    first, second = file_with(tmp_path / "a", "one"), file_with(tmp_path / "b", "two")
+    assert bridge.run(Engine.add_source, first) == "it"
+    assert bridge.run(Engine.add_source, second) == "it_2"
+    assert bridge.run(Engine.add_source, replace(first, name="other")) == "other_2"
+    assert bridge.run(Engine.add_source, replace(first, name="bad")) == "bad_2"
+    assert names_of(bridge.list_tools("it")) == ["one"]
+    assert names_of(bridge.list_tools("it_2")) == ["two"]
+
+
+@pytest.fixture
+def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(json.dumps({"mcpServers": {}}), encoding="utf-8")
+    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
+    return file
+
+
+def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
+    settings_file: Path,
+) -> None:
+    """What a run added is no change of the settings file."""
+    file_with(settings_file.parent, "one")
+    first: dict[str, object] = {}
+    add_source(first, FUNCTIONS, FunctionSettings, "it", {"file": "tools.py"}, "belt")
+    assert make_toolbelt(first, "belt")[FUNCTIONS.key] == ["it"]
+    second: dict[str, object] = {}
+    assert bridge_of(first) is bridge_of(second)
+    assert names_of(bridge_of(second).list_tools("it")) == ["one"]
+
+
+@pytest.mark.usefixtures("settings_file")
+def test_a_wrong_entry_of_a_node_is_told_with_the_node_and_the_key() -> None:
+    entry = {"file": "x.py", "timeout": -1}
+    with pytest.raises(SettingsError, match=r"AgentUseFunctions, at timeout: must be more than 0"):
+        add_source({}, FUNCTIONS, FunctionSettings, "it", entry, None)
