@@ -20,12 +20,13 @@ class SourceKind:
 
 MCP = SourceKind("mcp", "server")
 FUNCTIONS = SourceKind("functions", "file")
+OPENAPI = SourceKind("openapi", "service")
 STATIC = SourceKind("tools", "tool", connects=False)
 """Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
 META = SourceKind("meta", "tool", connects=False)
 """Our own tools for the model: to search, to explain, to remember."""
 
-_KNOWN = {kind.name: kind for kind in (MCP, FUNCTIONS, STATIC, META)}
+_KNOWN = {kind.name: kind for kind in (MCP, FUNCTIONS, OPENAPI, STATIC, META)}
 
 
 def kind_named(name: str) -> SourceKind:

@@ -98,7 +98,13 @@ def function_parameters(schema: JsonObject) -> JsonObject:
 
 def function_description(text: str) -> str:
     """A tool's description for a model: without what people cannot see, and not endless."""
-    return _text(text, _MAX_DESCRIPTION)
+    return visible_text(text, _MAX_DESCRIPTION)
+
+
+def visible_text(text: str, at_most: int) -> str:
+    """The text without what nobody sees who looks at it, cut to so many characters."""
+    seen = _LONE_SURROGATE.sub("\ufffd", _UNSEEN.sub("", text[: 2 * at_most]))
+    return seen if len(seen) <= at_most else seen[: at_most - len(_CUT)] + _CUT
 
 
 class _Shaping:
@@ -202,7 +208,7 @@ def _completed(found: JsonObject, schema: JsonObject) -> JsonObject:
         del found["required"]
     if "enum" in schema and "enum" not in found and (values := _list(schema["enum"])):
         shown = [x for x in values[:_SHOWN_VALUES] if _least_characters(x) <= _MAX_TEXT]
-        such_as = ", ".join(_text(str(x), 50) for x in shown)
+        such_as = ", ".join(visible_text(str(x), 50) for x in shown)
         hint = f"One of {len(values)} values, such as {such_as}."
         found["description"] = f"{found.get('description', '')} {hint}".strip()
     return found
@@ -226,7 +232,7 @@ def _known_type(word: str) -> str:
 def _words(value: Any, shaping: _Shaping, _depth: int) -> Any:
     if not isinstance(value, str) or not shaping.takes(characters=min(len(value), _MAX_TEXT)):
         return _NOTHING
-    return _text(value, _MAX_TEXT)
+    return visible_text(value, _MAX_TEXT)
 
 
 def _pattern(value: Any, shaping: _Shaping, _depth: int) -> Any:
@@ -397,11 +403,6 @@ _RULES: Mapping[str, _Rule] = {
     "nullable": _flag,
     "deprecated": _flag,
 }
-
-
-def _text(text: str, at_most: int) -> str:
-    seen = _LONE_SURROGATE.sub("\ufffd", _UNSEEN.sub("", text[: 2 * at_most]))
-    return seen if len(seen) <= at_most else seen[: at_most - len(_CUT)] + _CUT
 
 
 def _dict(value: Any) -> JsonObject:

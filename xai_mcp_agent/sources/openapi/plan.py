@@ -6,8 +6,10 @@ OpenAPI 3.2 decides what the words mean; those of Swagger 2.0 are said in its wo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from dataclasses import Field, dataclass, field, fields, is_dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from ...core.tools import JsonObject
 
 Location: TypeAlias = Literal["path", "query", "header", "cookie", "querystring", "body"]
 
@@ -103,3 +105,22 @@ class RequestPlan:
     security: tuple[tuple[SecurityNeed, ...], ...] = ()
     accept: str = "*/*"
     may_be_async: bool = False
+
+    def as_json(self) -> JsonObject:
+        """The plan as a person reads it: what is as usual is left out."""
+        return _plain(self)
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        named = ((x, getattr(value, x.name)) for x in fields(value))
+        return {x.name: _plain(y) for x, y in named if _is_said(x, y)}
+    if isinstance(value, Mapping):
+        members = cast(Mapping[str, Any], value).items()
+        return {name: _plain(x) for name, x in members}
+    return [_plain(x) for x in cast(Any, value)] if isinstance(value, list | tuple) else value
+
+
+def _is_said(known: Field[Any], value: Any) -> bool:
+    is_usual = value is None or value in (known.default, "", (), {})
+    return not is_usual or known.name == "base_url" or (known.name == "style" and bool(value))

@@ -1,0 +1,28 @@
+"""What stands in a document may be anything: read as what it should be, or as nothing."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ...core.provider_schema import visible_text
+from ...core.tools import JsonObject
+
+
+def object_of(value: Any) -> JsonObject:
+    """The object, or an empty one."""
+    return cast(JsonObject, value) if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """The list, or an empty one."""
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def texts_of(value: Any) -> list[str]:
+    """The texts that are in a list, each once."""
+    return list(dict.fromkeys(x for x in list_of(value) if isinstance(x, str)))
+
+
+def text_of(value: Any, at_most: int) -> str:
+    """The text as somebody who looks at it sees it, or an empty one."""
+    return visible_text(value, at_most).strip() if isinstance(value, str) else ""
