@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...core.tools import JsonObject
+from .definitions import Notes
 from .parameters import Argument, with_words
 from .plan import Body, Part, Style
 from .references import References
-from .schemas import Notes, Schemas
+from .schemas import Schemas
 from .values import list_of, object_of, text_of, texts_of
 
 _JSON, _FORM, _MULTIPART = (
@@ -200,8 +201,8 @@ class _Flat:
 
 
 def _is_plain_object(schema: JsonObject) -> bool:
-    kinds = _types(schema)
-    is_object = kinds == {"object"} or (not kinds and not schema.keys().isdisjoint(_PARTS))
+    kind = schema.get("type")
+    is_object = kind == "object" or (kind is None and not schema.keys().isdisjoint(_PARTS))
     is_closed = all(schema.get(word, False) is False for word in _OPENS)
     return is_object and is_closed and schema.keys() <= _OF_PLAIN_OBJECTS
 

@@ -153,7 +153,7 @@ class Document:
         self.dialect = Dialect(_version(self.root, name))
         info = object_of(self.root.get("info"))
         self.title = text_of(info.get("title"), _MAX_TITLE)
-        self.version = text_of(info.get("version"), _MAX_TITLE)
+        self.version = text_of(str(info.get("version", "")), _MAX_TITLE)
         self._files: dict[str, Any] = {self.place.key: self.root}
         self._failures: dict[str, str] = {}
         self._bytes_left = MAX_BYTES

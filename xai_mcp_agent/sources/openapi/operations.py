@@ -12,13 +12,14 @@ from ...core.kinds import OPENAPI
 from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
 from . import swagger
 from .body_arguments import BodyArguments, body_arguments
+from .definitions import Notes
 from .document import BadReference, Document
 from .names import Found, tool_names
 from .parameters import Argument, BadOperation, arguments_of, merged, named
 from .plan import Body, Placement, RequestPlan
 from .references import References
 from .responses import Responses
-from .schemas import Notes, Schemas
+from .schemas import Schemas
 from .security import SecuritySchemes
 from .servers import NoServer, base_url, servers_in
 from .values import object_of, text_of, texts_of

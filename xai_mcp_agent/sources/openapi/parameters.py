@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...core.tools import JsonObject
+from .definitions import Notes
 from .document import BadReference
 from .plan import Location, Placement, Style
 from .references import References
-from .schemas import Notes, Schemas
+from .schemas import Schemas
 from .values import list_of, object_of, text_of
 
 # Those that a location takes, the usual one first.
 _STYLES: dict[str, tuple[Style, ...]] = {
-    "path": ("simple", "label", "matrix"),
+    "path": ("simple", "label", "matrix", "spaceDelimited", "pipeDelimited", "tabDelimited"),
     "query": ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject"),
     "header": ("simple", "spaceDelimited", "pipeDelimited", "tabDelimited"),
     "cookie": ("form", "cookie"),
@@ -115,7 +116,7 @@ def _argument(
     given: JsonObject, in_path: Iterable[str], schemas: Schemas, notes: Notes
 ) -> Argument | None:
     """None: it is not sent."""
-    name, location = given.get("name"), given.get("in")
+    name, location = given.get("name"), str(given.get("in"))
     if not isinstance(name, str) or not name or location not in _STYLES:
         return _without(given, "it has no name, or is in no place that there is", notes)
     if location == "header" and name.lower() in _NOT_OURS:

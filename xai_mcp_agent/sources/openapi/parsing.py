@@ -147,7 +147,7 @@ class _Builder:
                 self._add(top, closed.value, closed.parts, closed.anchor)
             elif kind is kinds.AliasEvent:
                 self._add_alias(top, event.anchor)
-            elif kind is kinds.DocumentEndEvent:
+            elif kind is kinds.DocumentStartEvent and self._done.value:
                 break
         return self._done.value[0] if self._done.value else None
 

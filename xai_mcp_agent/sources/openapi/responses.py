@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 
 from ...core.tools import JsonObject
+from .definitions import Notes
 from .document import BadReference
 from .references import References
-from .schemas import Notes, Schemas
+from .schemas import Schemas
 from .values import object_of
 
 # Nobody is helped by more: a model sees the result itself. It would also be compared and kept in

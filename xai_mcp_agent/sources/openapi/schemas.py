@@ -7,15 +7,16 @@ left out; one wrong word in a schema costs that word.
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
 from ...core.schemas import SchemaCheck
 from ...core.tools import JsonObject
+from .definitions import PREFIX, Definition, Notes, break_cycle, used_in
 from .document import Dialect
 from .references import BadReference, EndlessReference, References
 from .values import list_of, object_of, text_of, texts_of
@@ -28,11 +29,11 @@ _MAX_DEPTH = 60  # between two references; the deepest real ones have about 20
 _MAX_DESCRIPTION = 1_000
 _MAX_SHOWN_VALUE = 200  # characters of a default or an example, as JSON
 _MAX_NAME = 60  # of a definition
-_MAX_NOTES = 3  # more say the same of other places
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_.-]+")
 _TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array", "null"))
 _HIDES = {"request": "readOnly", "response": "writeOnly"}
-_PREFIX = "#/$defs/"
+# Large real documents have about 20. What is left is too much for a check, which is then not made.
+_MAX_CIRCLES = 500
 _MAX_CHAIN = 50  # of definitions that are only another one
 _NULL: JsonObject = {"type": "null"}
 _CHOICES = ("$ref", "allOf", "anyOf", "oneOf")
@@ -41,32 +42,6 @@ _BESIDE_OLD_REFERENCES = ("$ref", "description", "nullable", "deprecated")
 
 _Rule: TypeAlias = "Callable[[_Translation, str, Any], Any]"
 _NOTHING = object()
-
-
-class Notes:
-    """What a person should know of a tool: how it differs from what the document says."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def add(self, *lines: str) -> None:
-        """Say something once."""
-        for line in lines:
-            if line not in self.lines and len(self.lines) < _MAX_NOTES:
-                self.lines.append(line)
-
-
-@dataclass(eq=False)
-class Definition:
-    """A schema of the document that others refer to. `schema` is empty until it was translated."""
-
-    name: str
-    target: Any
-    is_translated: bool = False
-    schema: JsonObject | bool = field(default_factory=dict[str, Any])
-    uses: dict[str, Definition] = field(default_factory=dict[str, "Definition"])
-    notes: Notes = field(default_factory=Notes)
-    characters: int = 0
 
 
 class Schemas:
@@ -79,6 +54,8 @@ class Schemas:
         self._definitions: dict[str, Definition] = {}
         self._by_end: dict[str, Definition] = {}
         self._by_name: dict[str, Definition] = {}
+        self._bases: dict[str, str] = {}
+        self._circles_left = _MAX_CIRCLES
         self._patterns: dict[str, bool] = {}
 
     def translated(self, schema: Any, notes: Notes) -> JsonObject | bool:
@@ -95,14 +72,29 @@ class Schemas:
         Raises:
             BadReference: one of them refers to where no reference may lead.
         """
+        found = self._needed(schema)
+        while self._circles_left and break_cycle(found, self._base_of):
+            self._circles_left -= 1
+            found = self._needed(schema)
+        return found
+
+    def _needed(self, schema: JsonObject) -> list[Definition]:
         found: dict[str, Definition] = {}
-        waiting = [self._by_name[name] for name in _used_in(schema)]
+        waiting = list(used_in(schema))
         while waiting:
-            definition = waiting.pop()
-            if definition.name not in found:
-                found[definition.name] = self._complete(definition)
-                waiting += definition.uses.values()
+            name = waiting.pop()
+            if name not in found:
+                found[name] = self._complete(self._by_name[name])
+                waiting += found[name].uses
         return [found[name] for name in sorted(found)]
+
+    def _base_of(self, definition: Definition, schema: JsonObject) -> str:
+        name = self._bases.get(definition.name)
+        if name is None:
+            name = self._bases[definition.name] = self._free_name(f"{definition.name}_base")
+            self._by_name[name] = made = Definition(name, None, notes=definition.notes)
+            made.put(copy.deepcopy(schema))
+        return name
 
     def resolved(self, schema: Any) -> tuple[JsonObject, Notes]:
         """A translated schema, or the definition that it is, and what is to be known of that.
@@ -115,7 +107,7 @@ class Schemas:
             reference = found.get("$ref")
             if not isinstance(reference, str) or found.keys() - {"$ref", "description"}:
                 break
-            definition = self._complete(self._by_name[reference.removeprefix(_PREFIX)])
+            definition = self._complete(self._by_name[reference.removeprefix(PREFIX)])
             found, notes = object_of(definition.schema), definition.notes
         return found, notes
 
@@ -155,16 +147,16 @@ class Schemas:
     def _complete(self, definition: Definition) -> Definition:
         if not definition.is_translated:
             translation = _Translation(self, definition.notes, definition)
-            definition.schema = translation.schema(definition.target)
-            definition.uses = translation.uses
-            definition.characters = len(json.dumps(definition.schema))
-            definition.is_translated = True
+            definition.put(translation.schema(definition.target))
         return definition
 
     def _new_name(self, reference: str) -> str:
         path, _, fragment = reference.partition("#")
         last = fragment.rpartition("/")[2] or path.rpartition("/")[2].partition(".")[0]
         plain = _NOT_IN_NAMES.sub("_", last.replace("~1", "_"))[:_MAX_NAME].strip("_") or "schema"
+        return self._free_name(plain)
+
+    def _free_name(self, plain: str) -> str:
         name, number = plain, 1
         while name in self._by_name:
             number += 1
@@ -178,7 +170,6 @@ class _Translation:
     def __init__(self, schemas: Schemas, notes: Notes, home: Definition | None) -> None:
         self.schemas = schemas
         self.notes = notes
-        self.uses: dict[str, Definition] = {}
         self.home = home
         self._depth = 0
 
@@ -268,8 +259,7 @@ class _Translation:
             except EndlessReference as cause:
                 self.notes.add(f"{cause}: any value is taken there.")
                 return _NOTHING
-        self.uses[definition.name] = definition
-        return f"{_PREFIX}{definition.name}"
+        return f"{PREFIX}{definition.name}"
 
     def words(self, word: str, value: Any) -> Any:
         """A description."""
@@ -410,21 +400,6 @@ _RULES = _rules(
     (_Translation.patterned, "patternProperties"),
     (_Translation.lists, "dependentRequired"),
 )
-
-
-def _used_in(schema: JsonObject) -> set[str]:
-    """The names of the definitions that it refers to."""
-    found, waiting = set[str](), list[Any]([schema])
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, dict):
-            reference = object_of(part).get("$ref")
-            if isinstance(reference, str) and reference.startswith(_PREFIX):
-                found.add(reference.removeprefix(_PREFIX))
-            waiting += object_of(part).values()
-        elif isinstance(part, list):
-            waiting += list_of(part)
-    return found
 
 
 def _adjust_enum(found: JsonObject) -> None:

@@ -1,0 +1,61 @@
+"""Small documents for tests: the usual one, with whatever a test wants in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from xai_mcp_agent.sources.openapi import Operation, Service
+
+OK = {"200": {"description": "Fine"}}
+
+
+def document(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> dict[str, Any]:
+    """A document with these paths."""
+    info = {"title": "Things", "version": "1"}
+    servers = [{"url": "https://api.example.com/v1"}]
+    return {"openapi": version, "info": info, "servers": servers, "paths": paths, **more}
+
+
+def schemas(**named: Any) -> dict[str, Any]:
+    """Components with these schemas."""
+    return {"schemas": named}
+
+
+def service(paths: dict[str, Any], version: str = "3.1.0", **more: Any) -> Service:
+    """The service of such a document."""
+    from xai_mcp_agent.sources.openapi import load_service
+
+    return load_service(document(paths, version, **more))
+
+
+def only(
+    operation: dict[str, Any], path: str = "/things", method: str = "post", **more: Any
+) -> Operation:
+    """The one tool of a document with one operation."""
+    found = service({path: {method: {"responses": OK, **operation}}}, **more)
+    assert found.problems == ()
+    (tool,) = found.tools
+    return tool
+
+
+def body(
+    schema: Any, kind: str = "application/json", required: bool = True, **more: Any
+) -> dict[str, Any]:
+    """An operation with this body."""
+    return {"requestBody": {"required": required, "content": {kind: {"schema": schema, **more}}}}
+
+
+def query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
+    """A parameter in the query."""
+    return {"name": name, "in": "query", "schema": schema, **more}
+
+
+def write(folder: Path, **files: Any) -> Path:
+    """Files of these texts or values, `_` in a name being a `/`; the folder."""
+    for name, text in files.items():
+        file = folder / f"{name.replace('__', '/')}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
+    return folder

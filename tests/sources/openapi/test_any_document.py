@@ -1,0 +1,208 @@
+"""Whatever a document says: tools and problems, or one clear error for all of it; nothing else."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sources.openapi.documents import OK, body, document, query
+from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.core.tools import JsonObject
+from xai_mcp_agent.sources.openapi import BadDocument, Service, load_service
+from xai_mcp_agent.sources.openapi.document import Document
+from xai_mcp_agent.sources.openapi.parsing import NotReadable, parsed
+
+DATA = Path(__file__).parents[2] / "data" / "openapi"
+FILES = sorted(DATA.glob("*"))
+ODD: list[Any] = [
+    None, True, False, 0, -1, 1.5, 10**400, "", "x", "a\x00b\u202e", "{{ 7*7 }}", "../x", "\ud800",
+    "#/components/schemas/Node", "#/nothing", "#", "#/", "file:///etc/hostname", "http://127.0.0.1:9/x",
+    [], [None], ["x", 5], {}, {"$ref": "#"}, {"$ref": "#/paths"}, {"$ref": 5}, {"": ""}, [[[[[]]]]],
+    {"$ref": "#/components/schemas/Node"}, {"type": ["object", 5]},
+    {"allOf": [{"$ref": "#/components"}]},
+]  # fmt: skip
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(ODD),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def checked(found: Service) -> None:
+    """What holds of every service."""
+    names = [x.name for x in found.tools]
+    assert len(set(names)) == len(names)
+    for tool in found.tools:
+        assert tool.name.isascii()
+        assert 0 < len(tool.name) <= 128
+        assert tool.input_schema["type"] == "object"
+        check = SchemaCheck(tool.input_schema)
+        assert check.why_unusable() == ""
+        placed = [x.argument for x in tool.plan.placements]
+        placed += [tool.plan.body.argument] if tool.plan.body and tool.plan.body.argument else []
+        assert sorted(placed) == sorted(tool.input_schema["properties"])
+        json.dumps(tool.plan.as_json())
+    assert all(x.reason for x in found.problems)
+    assert len(found.inventory_hash) == 64
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every list and object with every key into it."""
+    if isinstance(value, dict | list):
+        for key in value if isinstance(value, dict) else range(len(value)):
+            yield value, key
+            yield from places(value[key])
+
+
+def mutated(root: JsonObject, choose: random.Random, other: Any) -> JsonObject:
+    """The document with a few things in it that are others now, gone, or somewhere else."""
+    found = copy.deepcopy(root)
+    for _ in range(choose.randint(1, 6)):
+        all_places = list(places(found))
+        if not all_places:
+            break
+        inner, key = choose.choice(all_places)
+        match choose.randint(0, 3):
+            case 0:
+                inner[key] = copy.deepcopy(other)
+            case 1 if isinstance(inner, dict):
+                inner[
+                    choose.choice(
+                        ["$ref", "type", "name", "in", "schema", "allOf", "x", "required"]
+                    )
+                ] = other
+            case 2:
+                outer, another = choose.choice(all_places)
+                inner[key] = copy.deepcopy(outer[another])
+            case _:
+                del inner[key]
+    return found
+
+
+def outcome(load: Callable[[], Any]) -> Any:
+    """What it gives, or None where it says in one clear error why it gives nothing."""
+    found: Any = None
+    with suppress(BadDocument, NotReadable):
+        found = load()
+    return found
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@settings(max_examples=40)
+@given(st.randoms(use_true_random=False), ANYTHING | st.sampled_from(ODD))
+def test_a_document_with_anything_in_it_is_a_service_or_one_clear_error(
+    file: Path, choose: random.Random, other: Any
+):
+    root = parsed(file.read_bytes())
+    found = outcome(lambda: load_service(mutated(root, choose, other)))
+    if found is not None:
+        checked(found)
+        assert [x for x in found.problems if "cannot be understood" in x.reason] == []
+
+
+@settings(max_examples=150)
+@given(ANYTHING)
+def test_anything_in_place_of_a_document_is_a_service_or_one_clear_error(anything: Any):
+    three, two = (
+        {"openapi": "3.1.0", "paths": anything},
+        {"swagger": "2.0", "paths": {"/a": anything}},
+    )
+    for root in (anything, three, two):
+        found = outcome(lambda root=root: Service(Document(root)))
+        if found is not None:
+            checked(found)
+
+
+@settings(max_examples=200)
+@given(st.text() | st.binary() | st.text("[]{}:,-&*!|>'\"% \n#?ab01~<").map(lambda x: f"a: {x}"))
+def test_any_text_is_read_or_said_to_be_unreadable(text: str | bytes):
+    json.dumps(outcome(lambda: parsed(text)))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_document_of_the_tests_is_converted_whole(file: Path):
+    found = load_service(file)
+    checked(found)
+    assert found.problems == ()
+    assert len(found.tools) > 2
+    assert load_service(file).inventory_hash == found.inventory_hash
+
+
+# Hostile ones
+
+
+def test_a_document_made_to_take_long_does_not():
+    """So many references, and each doubled at every step, are counted and not walked."""
+    named = {
+        f"S{n}": {"allOf": [{"$ref": f"#/components/schemas/S{n + 1}"}] * 10, "properties": {
+            x: {"$ref": f"#/components/schemas/S{(n * 7 + ord(x)) % 300}"} for x in "abcdef"
+        }} for n in range(300)
+    }  # fmt: skip
+    paths = {f"/{n}": {"post": body({"$ref": f"#/components/schemas/S{n}"})} for n in range(300)}
+    started = time.process_time()
+    found = load_service(document(paths, components={"schemas": {**named, "S300": {}}}))
+    assert time.process_time() - started < 5
+    assert len(found.tools) + len(found.problems) == 300
+
+
+def test_circles_without_number_do_not_take_long():
+    named = {
+        f"C{n}": {
+            "allOf": [{"$ref": f"#/components/schemas/C{x}"} for x in (n, (n + 1) % 800, n // 2)]
+        }
+        for n in range(800)
+    }
+    started = time.process_time()
+    found = load_service(
+        document(
+            {"/a": {"post": body({"$ref": "#/components/schemas/C0"})}},
+            components={"schemas": named},
+        )
+    )
+    assert time.process_time() - started < 5
+    assert len(found.tools) == 1
+
+
+def test_a_long_way_of_references_is_gone_to_its_end():
+    """None is followed from within another: a stack would not be deep enough."""
+    start = "#/components/schemas/S"
+    named = {f"S{n}": {"properties": {"x": {"$ref": f"{start}{n + 1}"}}} for n in range(5_000)}
+    root = document({"/a": {"post": body({"type": "array", "items": {"$ref": f"{start}0"}})}},
+                    components={"schemas": {**named, "S5000": {}}})  # fmt: skip
+    (tool,) = load_service(root).tools
+    assert len(tool.input_schema["$defs"]) == 5_001
+
+
+def test_a_schema_nested_without_an_end_is_cut():
+    nested: Any = {"type": "string"}
+    for _ in range(5_000):
+        nested = {"properties": {"x": nested}}
+    (tool,) = load_service(document({"/a": {"post": {"parameters": [query("q", nested)]}}})).tools
+    assert SchemaCheck(tool.input_schema).why_unusable() == ""
+
+
+def test_nothing_of_a_document_is_ever_run_as_a_template():
+    text = "{{ cycler.__init__.__globals__ }}{% for x in y %}"
+    operation = {"operationId": text, "summary": text, "responses": OK,
+                 "parameters": [query(text, {"default": text})]}  # fmt: skip
+    (tool,) = load_service(document({f"/a/{text}": {"get": operation}})).tools
+    assert tool.description == text
+    assert list(tool.input_schema["properties"]) == [text]
+    assert tool.path == f"/a/{text}"

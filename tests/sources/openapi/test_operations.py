@@ -1,0 +1,627 @@
+"""Operations as tools: named, described, with one schema for all that a call is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.sources.openapi.documents import OK, body, document, only, query, schemas, service
+from xai_mcp_agent import InvalidArguments, UnknownTool
+from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.sources.openapi import BadDocument, Operation, load_service
+from xai_mcp_agent.sources.openapi.plan import Body, Part, Placement
+
+FORM = "application/x-www-form-urlencoded"
+OBJECT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
+
+
+def arguments_of(tool: Operation) -> dict[str, Any]:
+    return tool.input_schema["properties"]
+
+
+def sent(tool: Operation) -> Body:
+    assert tool.plan.body is not None
+    return tool.plan.body
+
+
+def path(name: str, schema: Any, **more: Any) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": schema, **more}
+
+
+# Names and descriptions
+
+
+@pytest.mark.parametrize(
+    ("operation", "name", "description"),
+    [
+        ({"operationId": "addThing", "summary": "Add", "description": "More"}, "addThing", "Add"),
+        ({"operationId": "things/add it!", "description": "More"}, "things_add_it", "More"),
+        ({}, "post_things_id_parts", "POST /things/{id}/parts"),
+        ({"operationId": "{{ 7 * 7 }}", "summary": "\x1b[2J\u202ea\x00"}, "7_7", "a"),
+        ({"operationId": 5, "summary": ["x"]}, "post_things_id_parts", "POST /things/{id}/parts"),
+        ({"operationId": "  "}, "post_things_id_parts", "POST /things/{id}/parts"),
+    ],
+)
+def test_a_tool_is_named_and_described_as_its_operation_or_by_its_path(
+    operation: dict[str, Any], name: str, description: str
+):
+    """spec 4: the operationId, or method and path; the summary, or the description."""
+    tool = only(operation, "/things/{id}/parts")
+    assert (tool.name, tool.description) == (name, description)
+    assert (tool.method, tool.path) == ("POST", "/things/{id}/parts")
+    assert (tool.tool.key.kind, tool.tool.input_schema) == ("openapi", tool.input_schema)
+
+
+def test_names_do_not_depend_on_the_order_of_the_document():
+    paths = {
+        "/b": {"get": {"operationId": "same"}, "post": {"operationId": "same"}},
+        "/a": {"post": {"operationId": "same"}, "get": {"operationId": "same_post"}},
+        "/same": {"post": {}},
+    }
+    turned = {x: dict(reversed(paths[x].items())) for x in reversed(paths)}
+    found = {(x.method, x.path): x.name for x in service(paths).tools}
+    assert found == {(x.method, x.path): x.name for x in service(turned).tools}
+    assert len(set(found.values())) == len(found) == 5
+    assert found["POST", "/a"] == "same"
+    assert found["GET", "/a"] == "same_post"
+
+
+def test_what_a_document_says_is_never_endless():
+    long = "x" * 100_000
+    tool = only(
+        {"operationId": long, "summary": long, "tags": [long, *map(str, range(99))],
+         "parameters": [query("q", {"type": "string", "description": long, "default": long})]}
+    )  # fmt: skip
+    assert len(tool.name) == 128
+    assert len(tool.description) < 5_000
+    assert len(tool.tags) == 20
+    assert len(str(arguments_of(tool))) < 2_000
+
+
+@pytest.mark.parametrize("method", ["get", "put", "post", "delete", "patch", "query"])
+def test_what_a_method_does_is_claimed_of_the_tool(method: str):
+    claims = only({}, method=method, version="3.2.0").tool.annotations
+    assert claims.read_only == (method in ("get", "query"))
+    assert claims.destructive == {"get": False, "query": False, "delete": True}.get(method)
+    assert claims.idempotent == (True if method not in ("post", "patch") else None)
+
+
+def test_what_is_about_operations_is_no_tool():
+    """Nor what the service calls: callbacks and webhooks."""
+    item = {x: {"operationId": x} for x in ("get", "head", "options", "trace")}
+    item["get"]["callbacks"] = {"x": {"{$request.body#/url}": {"post": {"operationId": "back"}}}}
+    found = service({"/a": item, "x-b": {"get": {}}}, webhooks={"w": {"post": {}}})
+    assert [x.name for x in found.tools] == ["get"]
+
+
+def test_tags_and_that_it_is_deprecated_are_told():
+    tool = only({"tags": ["a", 5, "b", "a"], "deprecated": True})
+    assert (tool.tags, tool.is_deprecated) == (("a", "b"), True)
+
+
+# Parameters
+
+
+def test_parameters_of_a_path_hold_for_all_its_operations_and_can_be_said_anew():
+    found = service(
+        {
+            "/a/{id}": {
+                "parameters": [path("id", {"type": "integer"}), query("q", {"type": "string"})],
+                "get": {"parameters": [query("q", {"type": "boolean"})]},
+                "delete": {},
+            }
+        }
+    )
+    one, other = map(arguments_of, found.tools)
+    assert one == {"id": {"type": "integer"}, "q": {"type": "boolean"}}
+    assert other["q"] == {"type": "string"}
+
+
+def test_the_same_name_in_several_places_is_several_arguments_that_lead_back():
+    header = {"name": "id", "in": "header", "schema": {"type": "number"}}
+    cookie = {"name": "id", "in": "cookie", "schema": {"type": "number"}}
+    parameters = [
+        cookie,
+        header,
+        query("id", {}),
+        query("body", {}),
+        path("id", {"type": "string"}),
+    ]
+    inner = {"type": "object", "properties": {"id": {"type": "boolean"}}}
+    tool = only({"parameters": parameters, **body(inner)}, "/a/{id}")
+    places = {x.argument: (x.location, x.name) for x in tool.plan.placements}
+    assert places == {
+        "id": ("path", "id"), "id__query": ("query", "id"), "body": ("query", "body"),
+        "id__header": ("header", "id"), "id__cookie": ("cookie", "id"), "id__body": ("body", "id"),
+    }  # fmt: skip
+    assert set(arguments_of(tool)) == set(places)
+
+
+def test_a_whole_body_and_a_parameter_of_that_name_are_told_apart():
+    tool = only({"parameters": [query("body", {})], **body({"type": "array"})})
+    assert sent(tool).argument == "body__body"
+    assert set(arguments_of(tool)) == {"body", "body__body"}
+
+
+@pytest.mark.parametrize(
+    ("given", "style", "explode"),
+    [
+        ({"in": "query"}, "form", True),
+        ({"in": "query", "explode": False}, "form", False),
+        ({"in": "query", "style": "pipeDelimited"}, "pipeDelimited", False),
+        ({"in": "query", "style": "deepObject"}, "deepObject", True),
+        ({"in": "query", "style": "matrix"}, "form", True),
+        ({"in": "header"}, "simple", False),
+        ({"in": "header", "explode": True}, "simple", True),
+        ({"in": "cookie"}, "form", True),
+        ({"in": "cookie", "style": "cookie"}, "cookie", True),
+    ],
+)
+def test_style_and_explode_are_as_said_or_as_usual(
+    given: dict[str, Any], style: str, explode: bool
+):
+    """OpenAPI 3.2, Parameter Object: `form` in the query and in cookies, `simple` elsewhere."""
+    tool = only({"parameters": [{"name": "x", "schema": {}, **given}]})
+    (place,) = tool.plan.placements
+    assert (place.style, place.explode) == (style, explode)
+
+
+def test_a_parameter_may_be_written_as_a_media_type():
+    content = {"application/json": {"schema": {"type": "object", "properties": {"x": {}}}}}
+    tool = only({"parameters": [{"name": "filter", "in": "query", "content": content}]})
+    assert tool.plan.placements == (
+        Placement("filter", "query", "filter", "form", True, media_type="application/json"),
+    )
+    assert arguments_of(tool)["filter"]["type"] == "object"
+
+
+def test_a_querystring_is_one_argument():
+    """OpenAPI 3.2: the whole of the query, as one value."""
+    content = {FORM: {"schema": OBJECT}}
+    tool = only({"parameters": [{"name": "all", "in": "querystring", "content": content}]})
+    (place,) = tool.plan.placements
+    assert (place.location, place.media_type) == (
+        "querystring",
+        FORM,
+    )
+
+
+def test_headers_that_other_parts_decide_are_no_arguments():
+    """OpenAPI 3.2, Parameter Object: these are ignored."""
+    names = ("Accept", "content-type", "AUTHORIZATION", "X-Trace")
+    parameters = [{"name": x, "in": "header", "required": True, "schema": {}} for x in names]
+    assert list(arguments_of(only({"parameters": parameters}))) == ["X-Trace"]
+
+
+def test_what_is_in_the_path_and_nowhere_described_is_an_argument_all_the_same():
+    tool = only({}, "/a/{id}/{b-c}#part")
+    assert tool.path == "/a/{id}/{b-c}"
+    assert tool.input_schema["required"] == ["id", "b-c"]
+    assert "does not describe 'id'" in (tool.tool.note or "")
+
+
+def test_a_value_in_the_path_is_never_empty():
+    """`/things/` is another address than `/things/{id}`."""
+    parameters = [path("a", {"type": "string"}), path("b", {"type": "array", "items": {}})]
+    tool = only({"parameters": [*parameters, path("c", {"$ref": "#/components/schemas/C"})]},
+                "/{a}/{b}/{c}", components=schemas(C=OBJECT))  # fmt: skip
+    check = SchemaCheck(tool.input_schema)
+    assert not check.problems({"a": "x", "b": [1], "c": {"a": "x"}})
+    assert len(check.problems({"a": "", "b": [], "c": {}})) == 3
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        5, None, "x", {}, {"name": "x"}, {"in": "query"}, {"name": "x", "in": "nowhere"},
+        {"name": "a b", "in": "header"}, {"name": "{{ 1 }}", "in": "header"},
+        {"name": "x\r\nY", "in": "query"}, {"name": "z", "in": "path", "required": True},
+    ],
+)  # fmt: skip
+def test_one_odd_parameter_is_left_out_and_told(odd: Any):
+    tool = only({"parameters": [odd, query("good", {})]})
+    assert list(arguments_of(tool)) == ["good"]
+    assert tool.tool.note
+
+
+def test_a_required_parameter_that_cannot_be_sent_costs_its_operation():
+    bad = {"name": "a b", "in": "header", "required": True, "schema": {}}
+    found = service({"/a": {"get": {"parameters": [bad]}, "post": {}}})
+    assert [x.method for x in found.tools] == ["POST"]
+    assert "'a b'" in found.problems[0].reason
+
+
+# Bodies
+
+
+def test_the_properties_of_a_body_are_arguments():
+    tool = only(body({**OBJECT, "required": ["a"]}))
+    assert tool.input_schema == {
+        "type": "object",
+        "properties": OBJECT["properties"],
+        "required": ["a"],
+        "additionalProperties": False,
+    }
+    assert [(x.location, x.name, x.is_required) for x in tool.plan.placements] == [
+        ("body", "a", True), ("body", "b", False),
+    ]  # fmt: skip
+    assert not sent(tool).argument
+
+
+def test_a_body_put_together_from_parts_is_flat_too():
+    parts = {
+        "allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"c": {}}, "required": ["b"]}]
+    }
+    tool = only(body(parts), components=schemas(A=OBJECT))
+    assert list(arguments_of(tool)) == ["a", "b", "c"]
+    assert tool.input_schema["required"] == ["b"]
+    assert "$defs" not in tool.input_schema
+
+
+def test_a_property_that_is_required_and_nowhere_described_can_be_given():
+    tool = only(body({**OBJECT, "required": ["secret"]}))
+    assert arguments_of(tool)["secret"] == {}
+    assert tool.input_schema["required"] == ["secret"]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "array", "items": {}},
+        {"type": "string"},
+        {},
+        True,
+        {"type": "object"},
+        {**OBJECT, "additionalProperties": True},
+        {**OBJECT, "additionalProperties": {"type": "string"}},
+        {**OBJECT, "minProperties": 1},
+        {**OBJECT, "patternProperties": {"^x": {}}},
+        {**OBJECT, "type": ["object", "null"]},
+        {"oneOf": [OBJECT, OBJECT]},
+        {"anyOf": [OBJECT], "type": "object", "properties": {"a": {}}},
+        {**OBJECT, "dependentRequired": {"a": ["b"]}},
+    ],
+)
+def test_a_body_that_is_more_than_its_properties_is_one_argument(schema: Any):
+    tool = only(body(schema))
+    assert list(arguments_of(tool)) == ["body"]
+    assert tool.input_schema["required"] == ["body"]
+    assert sent(tool).argument == "body"
+    assert tool.plan.placements == ()
+
+
+def test_an_optional_body_with_something_required_in_it_is_one_argument():
+    """Without any of its properties there is none, with one there must be all of these."""
+    tool = only(body({**OBJECT, "required": ["a"]}, required=False))
+    assert list(arguments_of(tool)) == ["body"]
+    assert "required" not in tool.input_schema
+
+
+@pytest.mark.parametrize("method", ["get", "delete"])
+def test_a_form_with_nothing_in_it_is_no_body(method: str):
+    """Some documents give every operation one."""
+    empty = body({"type": "object", "properties": {}}, FORM, False)
+    assert only(empty, method=method).plan.body is None
+
+
+@pytest.mark.parametrize(
+    ("kinds", "chosen"),
+    [
+        (("text/plain", "application/xml", "application/json"), "application/json"),
+        (("multipart/form-data", "application/vnd.x+json"), "application/vnd.x+json"),
+        (("application/a+json", "application/merge-patch+json"), "application/merge-patch+json"),
+        (("multipart/form-data", FORM), FORM),
+        (("application/octet-stream", "text/csv"), "text/csv"),
+        (("*/*",), "application/json"),
+        (("image/*",), "application/octet-stream"),
+        (("application/json; charset=utf-8",), "application/json; charset=utf-8"),
+    ],
+)  # fmt: skip
+def test_of_several_media_types_the_best_understood_is_sent(kinds: tuple[str, ...], chosen: str):
+    content = {kind: {"schema": OBJECT} for kind in kinds}
+    tool = only({"requestBody": {"content": content}})
+    assert sent(tool).media_type == chosen
+
+
+def test_the_parts_of_a_form_are_written_as_the_document_says():
+    """OpenAPI 3.1, Encoding Object."""
+    of_form = {
+        "text": {"type": "string"}, "list": {"type": "array", "items": {"type": "integer"}},
+        "object": OBJECT, "deep": OBJECT, "objects": {"type": "array", "items": OBJECT},
+    }  # fmt: skip
+    encoding = {"deep": {"style": "deepObject", "explode": True}}
+    form = body(
+        {"type": "object", "properties": of_form},
+        FORM,
+        encoding=encoding,
+    )
+    tool = only(form)
+    assert sent(tool).parts == {
+        "text": Part(style="form"),
+        "list": Part(style="form", is_list=True),
+        "object": Part("application/json"),
+        "deep": Part(style="deepObject"),
+        "objects": Part("application/json", is_list=True),
+    }
+
+
+MULTIPART = {
+    "file": {"type": "string", "format": "binary"},
+    "files": {"type": "array", "items": {"$ref": "#/components/schemas/File"}},
+    "picture": {"type": "string"},
+    "meta": OBJECT,
+    "name": {"type": "string"},
+    "list": {"type": "array", "items": {"type": "string"}},
+}
+ENCODING = {
+    "picture": {
+        "contentType": "image/png, image/jpeg",
+        "headers": {"X-A": {"schema": {"const": "b"}}},
+    },
+    "list": {"style": "form", "explode": False},
+}
+
+
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_files_of_a_form_are_told_apart_from_texts(version: str):
+    form = body(
+        {"type": "object", "properties": MULTIPART}, "multipart/form-data", encoding=ENCODING
+    )
+    file = {"type": "string", "format": "binary"}
+    tool = only(form, version=version, components=schemas(File=file))
+    written = Part("text/plain", is_list=True) if version == "3.0.3" else None
+    assert sent(tool).parts == {
+        "file": Part("application/octet-stream", is_file=True),
+        "files": Part("application/octet-stream", is_file=True, is_list=True),
+        "picture": Part("image/png", is_file=True, headers={"X-A": "b"}),
+        "meta": Part("application/json"),
+        "name": Part("text/plain"),
+        "list": written or Part(style="form", explode=False, is_list=True),
+    }
+    assert arguments_of(tool)["file"]["type"] == "string"
+    assert "data:" in arguments_of(tool)["file"]["description"]
+
+
+@pytest.mark.parametrize("kind", ["application/octet-stream", "image/png", "application/pdf"])
+def test_a_body_of_bytes_is_one_text_or_data_url(kind: str):
+    tool = only(body({"type": "string", "format": "binary"}, kind))
+    assert arguments_of(tool)["body"]["type"] == "string"
+    assert sent(tool).media_type == kind
+
+
+def test_what_xml_is_made_of_is_in_the_plan():
+    pet = {
+        "type": "object",
+        "xml": {"name": "pet"},
+        "properties": {
+            "id": {"type": "integer", "xml": {"attribute": True}},
+            "tags": {"type": "array", "xml": {"wrapped": True}, "items": {"xml": {"name": "tag"}}},
+        },
+    }
+    tool = only(
+        body({"$ref": "#/components/schemas/Pet"}, "application/xml"), components=schemas(Pet=pet)
+    )
+    assert sent(tool).xml_name == "pet"
+    assert tool.plan.body.xml == {
+        "name": "pet",
+        "properties": {
+            "id": {"attribute": True},
+            "tags": {"wrapped": True, "items": {"name": "tag"}},
+        },
+    }
+
+
+# Servers, security, answers
+
+
+SERVERS = [
+    {"url": "wss://x.example"},
+    {"url": "https://{where}.example.com:{port}/{base}/?x#y", "variables": {
+        "where": {"default": "eu", "enum": ["eu", "us"]}, "port": {"default": "8443"},
+        "base": {"enum": ["v1"]},
+    }},
+]  # fmt: skip
+
+
+def test_the_nearest_servers_count_and_their_variables_are_filled_in():
+    paths = {
+        "/a": {"get": {}, "servers": [{"url": "https://path.example"}]},
+        "/b": {"get": {"servers": [{"url": "https://own.example/v2/"}]}, "servers": [{"url": "https://path.example"}]},
+        "/c": {"get": {}},
+    }  # fmt: skip
+    root = document(paths, servers=SERVERS)
+    urls = [x.plan.base_url for x in load_service(root).tools]
+    assert urls == [
+        "https://path.example",
+        "https://own.example/v2",
+        "https://eu.example.com:8443/v1",
+    ]
+    given = load_service(root, base_url="http://127.0.0.1:1/x/").tools
+    assert {x.plan.base_url for x in given} == {"http://127.0.0.1:1/x"}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/v1",
+        "file:///etc",
+        "ftp://x",
+        "",
+        "javascript:1",
+        "http://",
+        "//",
+        "{x}",
+        "http://[",
+        5,
+        "https://a:b/",
+    ],
+)
+def test_a_server_that_cannot_be_called_is_none(url: Any):
+    assert only({}, servers=[{"url": url}]).plan.base_url == ""
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["169.254.169.254", "[fe80::1]", "metadata.google.internal", "METADATA.google.internal."],
+)
+def test_a_server_that_gives_out_credentials_is_not_called_for_a_document(host: str):
+    """Only for a person who says so."""
+    root = document({"/a": {"get": {}}}, servers=[{"url": f"http://{host}/latest"}])
+    (tool,) = load_service(root).tools
+    assert tool.plan.base_url == ""
+    assert "credentials" in (tool.tool.note or "")
+    (tool,) = load_service(root, base_url=f"http://{host}/latest").tools
+    assert tool.plan.base_url == f"http://{host}/latest"
+
+
+SCHEMES = {
+    "key": {"type": "apiKey", "in": "query", "name": "k"},
+    "basic": {"type": "http", "scheme": "Basic"},
+    "client": {
+        "type": "oauth2",
+        "flows": {"clientCredentials": {"tokenUrl": "https://t.example", "scopes": {}}},
+    },
+    "again": {"$ref": "#/components/securitySchemes/key"},
+}
+
+
+def test_what_an_operation_wants_to_know_of_who_calls_it_is_in_the_plan():
+    said = [{"key": [], "basic": []}, {"client": ["read"]}, {}, {"again": []}, {"unknown": []}]
+    components = {"securitySchemes": SCHEMES}
+    tool = only({"security": said}, components=components, security=[{"key": []}])
+    shown = [[(x.scheme, x.kind, x.place, x.name, x.method) for x in y] for y in tool.plan.security]
+    assert shown == [
+        [("key", "apiKey", "query", "k", ""), ("basic", "http", "", "", "basic")],
+        [("client", "oauth2", "", "", "")],
+        [],
+        [("again", "apiKey", "query", "k", "")],
+    ]
+    assert tool.plan.security[1][0].token_url == "https://t.example"
+    assert tool.plan.security[1][0].scopes == ("read",)
+    assert only({"security": []}, components=components, security=[{"key": []}]).plan.security == ()
+    assert len(only({}, components=components, security=[{"key": []}]).plan.security) == 1
+
+
+def answer(code: str, schema: Any, kind: str = "application/json", **more: Any) -> dict[str, Any]:
+    return {"responses": {code: {"description": "", "content": {kind: {"schema": schema}}, **more}}}
+
+
+def test_a_result_that_is_an_object_is_described():
+    secret = {"type": "string", "writeOnly": True}
+    following = {"$ref": "#/components/schemas/Node"}
+    node = {"type": "object", "properties": {"next": following, "secret": secret}}
+    tool = only(answer("201", {"$ref": "#/components/schemas/Node"}), components=schemas(Node=node))
+    inner = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    assert tool.tool.output_schema == {**inner, "$defs": {"Node": inner}}
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        answer("200", {"type": "array"}),
+        answer("200", OBJECT, "text/csv"),
+        answer("404", OBJECT),
+        answer("200", {"$ref": "#/nothing"}),
+        answer(
+            "200",
+            {
+                "type": "object",
+                "properties": {str(x): {"description": "x" * 99} for x in range(999)},
+            },
+        ),
+        {"responses": {"200": {"$ref": "#/nothing"}}},
+        {"responses": 5},
+    ],
+)
+def test_a_result_that_cannot_be_said_in_short_is_not_described(operation: dict[str, Any]):
+    assert only(operation).tool.output_schema is None
+
+
+def test_what_may_be_asked_for_and_that_it_may_take_long_is_in_the_plan():
+    content = {"text/plain": {}, "application/json; charset=utf-8": {}, "a\r\nb": {}}
+    tool = only({"responses": {"202": {"content": content, "headers": {"Location": {}}}}})
+    assert tool.plan.accept == "application/json, text/plain"
+    assert tool.plan.may_be_async
+    assert not only({"responses": OK}).plan.may_be_async
+
+
+# The whole
+
+
+def test_one_bad_operation_costs_itself_alone():
+    bad = {
+        "/a": {"get": {"parameters": [{"$ref": "#/nothing"}]}, "post": 5, "put": {"$ref": "#/x"}},
+        "/b": {"$ref": "#/nothing"},
+        "/c": 7,
+        "/d\u202e": {"get": {}},
+    }
+    found = service({**bad, "/e": {"get": {"operationId": "good"}}})
+    assert [x.name for x in found.tools] == ["good"]
+    told = [(x.method, x.path) for x in found.problems]
+    assert told == [
+        ("PUT", "/a"),
+        ("POST", "/a"),
+        ("", "/b"),
+        ("", "/c"),
+        ("GET", "/a"),
+        ("GET", "/d"),
+    ]
+    assert all(x.reason for x in found.problems)
+
+
+def test_operations_of_3_2_are_tools():
+    item = {"query": {}, "additionalOperations": {"COPY": {}, "TRACE": {}, "a b": {}, "QUERY": {}}}
+    found = service({"/a": item}, "3.2.0")
+    assert [x.method for x in found.tools] == ["QUERY", "COPY"]
+
+
+def test_the_hash_of_what_is_offered_changes_with_it_and_not_with_the_order():
+    paths = {"/a": {"get": {"summary": "x", "tags": ["t"]}}, "/b": {"get": {}}}
+    found = service(paths).inventory_hash
+    assert service({x: paths[x] for x in reversed(paths)}).inventory_hash == found
+    assert service(paths, info={"title": "Another"}).inventory_hash == found
+    for changed in (
+        {**paths, "/b": {"post": {}}},
+        {**paths, "/a": {"get": {"summary": "y", "tags": ["t"]}}},
+        {**paths, "/a": {"get": {"summary": "x", "tags": ["u"]}}},
+        {
+            **paths,
+            "/a": {"get": {"summary": "x", "tags": ["t"], "servers": [{"url": "https://b.c"}]}},
+        },
+    ):
+        assert service(changed).inventory_hash != found
+
+
+def test_a_call_is_checked_and_shown_as_the_request_it_would_be():
+    root = document(
+        {"/a/{id}": {"post": {"operationId": "add", **body({**OBJECT, "required": ["b"]})}}}
+    )
+    found = load_service(root)
+    request = found.request("add", {"id": "x/y", "b": 3})
+    assert (request.method, str(request.url)) == ("POST", "https://api.example.com/v1/a/x%2Fy")
+    assert request.content == b'{"b":3}'
+    for wrong in ({"id": "x", "b": "3"}, {"id": "x"}, {"id": "x", "b": 1, "c": 2}):
+        with pytest.raises(InvalidArguments):
+            found.request("add", wrong)
+    with pytest.raises(UnknownTool, match=r"has no tool 'ad'\. Did you mean 'add'"):
+        found.request("ad", {})
+
+
+def test_a_plan_can_be_printed():
+    tool = only({"parameters": [query("q", {}, required=True)], **body({"type": "array"})})
+    assert tool.plan.as_json() == {
+        "method": "POST",
+        "path": "/things",
+        "base_url": "https://api.example.com/v1",
+        "placements": [
+            {"argument": "q", "location": "query", "name": "q", "style": "form", "explode": True,
+             "is_required": True}
+        ],
+        "body": {"media_type": "application/json", "argument": "body", "is_required": True},
+    }  # fmt: skip
+
+
+def test_a_document_of_another_kind_is_one_error_for_the_whole():
+    with pytest.raises(BadDocument):
+        load_service({"asyncapi": "3.0.0"})

@@ -1,0 +1,264 @@
+"""Schemas of documents as JSON Schema: what they demand is kept, and checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.sources.openapi.documents import body, only, query, schemas, service
+from xai_mcp_agent.core.schemas import SchemaCheck
+from xai_mcp_agent.core.tools import JsonObject
+from xai_mcp_agent.sources.openapi import Operation
+
+COMPONENTS = "#/components/schemas"
+
+
+def schema_of(given: Any, version: str = "3.0.3", **named: Any) -> JsonObject:
+    """What a tool has for a parameter with this schema."""
+    tool = only({"parameters": [query("x", given)]}, version=version, components=schemas(**named))
+    return tool.input_schema["properties"]["x"]
+
+
+def fits(tool: Operation, **arguments: Any) -> bool:
+    check = SchemaCheck(tool.input_schema)
+    problems = check.problems(arguments)
+    assert not check.broken
+    return not problems
+
+
+@pytest.mark.parametrize(
+    ("given", "translated"),
+    [
+        ({"type": "string", "nullable": True}, {"type": ["string", "null"]}),
+        ({"type": "string", "enum": ["a"], "nullable": True},
+         {"type": ["string", "null"], "enum": ["a", None]}),
+        ({"nullable": True, "allOf": [{"type": "string"}]},
+         {"anyOf": [{"allOf": [{"type": "string"}]}, {"type": "null"}]}),
+        ({"nullable": False, "type": "string"}, {"type": "string"}),
+        ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 1}),
+        ({"maximum": 1, "exclusiveMaximum": False}, {"maximum": 1}),
+        ({"exclusiveMinimum": True}, {}),
+        ({"type": "string", "example": "a"}, {"type": "string", "examples": ["a"]}),
+        ({"type": "file"}, {"type": "string"}),
+        ({"items": [{"type": "string"}, {}]}, {"prefixItems": [{"type": "string"}, {}]}),
+    ],
+)  # fmt: skip
+def test_words_of_3_0_are_said_in_json_schema(given: JsonObject, translated: JsonObject):
+    assert schema_of(given) == translated
+
+
+def test_a_reference_may_be_null_in_3_0_and_has_its_own_description():
+    """By its letter 3.0 ignores what is beside a reference; documents rely on it all the same."""
+    given = {"$ref": f"{COMPONENTS}/A", "nullable": True, "description": "Mine"}
+    assert schema_of(given, A={"type": "string"}) == {
+        "anyOf": [{"$ref": "#/$defs/A"}, {"type": "null"}], "description": "Mine",
+    }  # fmt: skip
+    given = {"$ref": f"{COMPONENTS}/A", "maxLength": 3}
+    assert schema_of(given, A={}) == {"$ref": "#/$defs/A"}
+    assert schema_of(given, "3.1.0", A={}) == {"$ref": "#/$defs/A", "maxLength": 3}
+
+
+@pytest.mark.parametrize(
+    "wart",
+    [
+        {"enum": []}, {"enum": "a"}, {"required": True}, {"required": []}, {"type": []},
+        {"type": 5},
+        {"xml": {"name": "a"}}, {"discriminator": {"propertyName": "a"}},
+        {"$recursiveAnchor": True},
+        {"externalDocs": 1}, {"x-mine": 1}, {"$schema": "http://x"}, {"$id": "y"},
+        {"$comment": True},
+        {"title": "A"}, {"minLength": -1}, {"minLength": "1"}, {"minimum": "1"}, {"multipleOf": 0},
+        {"maxItems": 1.5}, {"pattern": "("}, {"pattern": 5}, {"properties": []}, {"items": 5},
+        {"allOf": []}, {"allOf": {}}, {"anyOf": [5]}, {"description": 5}, {"format": []},
+        {"default": "x" * 999}, {"examples": []}, {"example": {"a": 1}}, {"uniqueItems": "yes"},
+        {"additionalProperties": "no"}, {"deprecated": False}, {"$recursiveRef": "#"}, {"$ref": 5},
+        {"readOnly": True}, {"definitions": {"a": 5}}, {"minimum": float("inf")}, {"nullable": 1},
+        {"pattern": "a{1,100000}{1,100000}"}, {"dependentRequired": {"a": 5}},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_a_wart_costs_one_word_and_the_rest_is_checked(wart: JsonObject, version: str):
+    """Each of them is in some published document, or makes the whole of a schema no schema."""
+    given = {"type": "object", "properties": {"inner": {"type": "integer"}}, **wart}
+    tool = only(body({"type": "array", "items": given}), version=version)
+    assert SchemaCheck(tool.input_schema).why_unusable() == ""
+    assert fits(tool, body=[])
+    if "properties" not in wart and "type" not in wart:
+        assert not fits(tool, body=[{"inner": "x"}])
+
+
+def test_a_type_that_there_is_not_allows_any_and_is_told():
+    tool = only({"parameters": [query("x", {"type": "strnig", "required": True})]})
+    assert tool.input_schema["properties"]["x"] == {}
+    assert "'strnig'" in (tool.tool.note or "")
+
+
+@pytest.mark.parametrize(
+    ("given", "translated"),
+    [
+        ({"type": "string", "enum": ["a", 1, 1.0, True]},
+         {"enum": ["a", "1", "1.0", "true"], "type": "string"}),
+        ({"type": "integer", "enum": ["1", "2"]}, {"enum": ["1", "2"]}),
+        ({"type": "integer", "enum": [1, "x"]}, {"type": "integer", "enum": [1]}),
+        ({"type": "string", "default": None}, {"type": "string"}),
+        ({"type": "string", "example": None}, {"type": "string"}),
+    ],
+)  # fmt: skip
+def test_values_that_are_not_of_their_type_can_be_given_all_the_same(
+    given: JsonObject, translated: JsonObject
+):
+    """YAML reads `- 1.0` as a number, where a version was meant."""
+    assert schema_of(given) == translated
+
+
+def test_what_is_only_answered_is_not_asked_for():
+    thing = {
+        "type": "object",
+        "required": ["id", "name", "stamp"],
+        "properties": {
+            "id": {"type": "string", "readOnly": True},
+            "stamp": {"$ref": f"{COMPONENTS}/Stamp"},
+            "name": {"type": "string"},
+            "secret": {"type": "string", "writeOnly": True},
+        },
+    }
+    stamp = {"type": "string", "readOnly": True}
+    whole = {"allOf": [{"$ref": f"{COMPONENTS}/Thing"}], "required": ["id", "secret"]}
+    tool = only(body(whole), components=schemas(Thing=thing, Stamp=stamp))
+    assert list(tool.input_schema["properties"]) == ["name", "secret"]
+    assert sorted(tool.input_schema["required"]) == ["name", "secret"]
+
+
+def test_each_tool_has_what_it_needs_once_and_nothing_else():
+    """However the definitions refer to each other: expanded, these would be thousands."""
+    levels = {
+        f"L{n}": {"properties": {x: {"$ref": f"{COMPONENTS}/L{n + 1}"} for x in "abc"}}
+        for n in range(12)
+    }  # fmt: skip
+    found = service(
+        {
+            "/deep": {"post": body({"type": "array", "items": {"$ref": f"{COMPONENTS}/L0"}})},
+            "/shallow": {"post": body({"type": "array", "items": {"$ref": f"{COMPONENTS}/L11"}})},
+        },
+        components=schemas(**levels, L12={"type": "integer"}),
+    )
+    deep, shallow = found.tools
+    assert len(deep.input_schema["$defs"]) == 13
+    assert sorted(shallow.input_schema["$defs"]) == ["L11", "L12"]
+    assert deep.input_schema["$defs"]["L12"] is shallow.input_schema["$defs"]["L12"]
+
+
+def test_a_schema_that_refers_to_itself_is_checked_to_any_depth():
+    node = {
+        "type": "object",
+        "properties": {"n": {"type": "integer"}, "next": {"$ref": f"{COMPONENTS}/Node"}},
+    }
+    tool = only(body({"$ref": f"{COMPONENTS}/Node"}), components=schemas(Node=node))
+    assert list(tool.input_schema["properties"]) == ["n", "next"]
+    assert fits(tool, n=1, next={"n": 2, "next": {"n": 3}})
+    assert not fits(tool, n=1, next={"n": 2, "next": {"n": "x"}})
+
+
+def test_references_of_earlier_drafts_lead_to_the_schema_they_are_in():
+    group = {
+        "$recursiveAnchor": True, "type": "object", "required": ["all"],
+        "properties": {"all": {"type": "array", "items": {"$recursiveRef": "#"}}},
+    }  # fmt: skip
+    tool = only(
+        body({"type": "array", "items": {"$ref": f"{COMPONENTS}/G"}}),
+        components=schemas(G=group),
+    )
+    assert fits(tool, body=[{"all": [{"all": []}]}])
+    assert not fits(tool, body=[{"all": [{"none": []}]}])
+
+
+def test_references_that_lead_to_each_other_alone_allow_anything():
+    """There is nothing to check, and whoever tried would never end."""
+    loops = {"A": {"$ref": f"{COMPONENTS}/B"}, "B": {"$ref": f"{COMPONENTS}/A"}}
+    tool = only(
+        {"parameters": [query("x", {"$ref": f"{COMPONENTS}/A"})]},
+        components=schemas(**loops),
+    )
+    assert fits(tool, x=1)
+    assert "leads to itself" in (tool.tool.note or "")
+
+
+def kind_of_pet(**own: Any) -> JsonObject:
+    more = {"type": "object", "required": list(own), "properties": own}
+    return {"allOf": [{"$ref": f"{COMPONENTS}/Pet"}, more]}
+
+
+PETS = {
+    "Pet": {
+        "type": "object",
+        "required": ["kind"],
+        "properties": {"kind": {"type": "string"}},
+        "oneOf": [{"$ref": f"{COMPONENTS}/Cat"}, {"$ref": f"{COMPONENTS}/Dog"}],
+        "discriminator": {"propertyName": "kind"},
+    },
+    "Cat": kind_of_pet(meows={"type": "integer"}),
+    "Dog": kind_of_pet(barks={"type": "integer"}),
+}
+
+
+@pytest.mark.parametrize("first", ["Pet", "Cat"])
+def test_a_kind_that_builds_on_what_names_it_among_its_kinds_is_checked(first: str):
+    """OpenAPI 3.0 says inheritance so; as JSON Schema it refers to itself without an end."""
+    paths = {
+        f"/{x}": {"post": body({"type": "array", "items": {"$ref": f"{COMPONENTS}/{x}"}})}
+        for x in sorted(("Pet", "Cat"), key=lambda x: x != first)
+    }
+    tools = {x.path: x for x in service(paths, "3.0.3", components=schemas(**PETS)).tools}
+    pet, cat = tools["/Pet"], tools["/Cat"]
+    assert fits(pet, body=[{"kind": "cat", "meows": 1}, {"kind": "dog", "barks": 1}])
+    assert not fits(pet, body=[{"kind": "cat", "meows": "x"}])
+    assert not fits(pet, body=[{"meows": 1}])
+    assert fits(cat, body=[{"kind": "cat", "meows": 1}])
+    assert not fits(cat, body=[{"kind": "dog", "barks": 1}])
+    assert not fits(cat, body=[{"meows": 1}])
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"A": {"allOf": [{"$ref": f"{COMPONENTS}/A"}], "type": "array"}},
+        {"A": {"not": {"$ref": f"{COMPONENTS}/A"}}},
+        {"A": {"anyOf": [{"$ref": f"{COMPONENTS}/B"}, {"type": "array"}]},
+         "B": {"if": {"$ref": f"{COMPONENTS}/A"}, "then": {"$ref": f"{COMPONENTS}/B"}}},
+        {"A": {"oneOf": [{"$ref": f"{COMPONENTS}/B"}]},
+         "B": {"allOf": [{"$ref": f"{COMPONENTS}/A"}]}},
+    ],
+)  # fmt: skip
+def test_other_circles_are_broken_somewhere(named: dict[str, Any]):
+    tool = only(
+        {"parameters": [query("x", {"$ref": f"{COMPONENTS}/A"})]},
+        components=schemas(**named),
+    )
+    check = SchemaCheck(tool.input_schema)
+    check.problems({"x": []})
+    assert check.broken == ""
+
+
+def test_definitions_of_one_name_from_several_places_are_several():
+    other = {
+        "schemas": {"A": {"type": "integer"}},
+        "parameters": {"A": {"schema": {"type": "boolean"}}},
+    }
+    parameters = [query("x", {"$ref": f"{COMPONENTS}/A"}),
+                  query("y", {"$ref": "#/components/parameters/A/schema"}),
+                  query("z", {"$ref": "#/x-a/A"})]  # fmt: skip
+    tool = only({"parameters": parameters}, components=other, **{"x-a": {"A": {"type": "null"}}})
+    assert fits(tool, x=1, y=True, z=None)
+    assert not fits(tool, y=1)
+    assert not fits(tool, z=1)
+
+
+def test_a_dangling_reference_costs_the_operations_that_need_it():
+    paths = {
+        "/a": {"post": body({"properties": {"x": {"$ref": "#/nothing"}}})},
+        "/b": {"post": body({})},
+    }
+    found = service(paths)
+    assert [x.path for x in found.tools] == ["/b"]
+    assert "#/nothing leads to nothing" in found.problems[0].reason
