@@ -31,21 +31,25 @@ def _use(value: Any) -> Use:
     return "yes" if value else "no"
 
 
-def _text(value: Any, info: ValidationInfo) -> str:
+def trimmed_text(value: Any, info: ValidationInfo) -> str:
+    """A text without what is around it."""
     return read_text(value, info).strip()
 
 
-def _secret(value: Any, info: ValidationInfo) -> Secret | None:
-    text = _text(value, info)
+def secret_text(value: Any, info: ValidationInfo) -> Secret | None:
+    """A text that hides itself; None where it is empty."""
+    text = trimmed_text(value, info)
     return Secret(text) if text else None
 
 
-def _scopes(value: Any) -> tuple[Any, ...]:
+def read_scopes(value: Any) -> tuple[Any, ...]:
+    """Scopes, as a list or with spaces between them."""
     return tuple(value.split()) if isinstance(value, str) else read_list(value)
 
 
-def _address(value: Any, info: ValidationInfo) -> str:
-    text = _text(value, info)
+def read_address(value: Any, info: ValidationInfo) -> str:
+    """An address, or an empty text."""
+    text = trimmed_text(value, info)
     if text and not _is_off(info) and not _is_address(text):
         raise mistake("this is not an address.", "Write it with https://.")
     return text
@@ -53,7 +57,7 @@ def _address(value: Any, info: ValidationInfo) -> str:
 
 def _file_address(value: Any, info: ValidationInfo) -> str:
     """A safe address, and not of a host as a whole."""
-    text = _text(value, info)
+    text = trimmed_text(value, info)
     if text and not _is_off(info) and not (_is_address(text) and _is_file(text)):
         fix = "Write the https:// address of a file, such as https://example.com/client.json."
         raise mistake("this is not the address of such a file.", fix)
@@ -77,9 +81,9 @@ def _is_file(text: str) -> bool:
     return text.startswith("https:") and urlsplit(text).path not in ("", "/")
 
 
-_Text = Annotated[str, PlainValidator(_text)]
-_Secret = Annotated[Secret | None, PlainValidator(_secret)]
-_Address = Annotated[str, PlainValidator(_address)]
+TrimmedText = Annotated[str, PlainValidator(trimmed_text)]
+SecretText = Annotated[Secret | None, PlainValidator(secret_text)]
+Address = Annotated[str, PlainValidator(read_address)]
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,26 +100,30 @@ class AuthSettings:
 
     use: Annotated[Use, PlainValidator(_use), spelled("enabled")] = "auto"
     grant: Annotated[Grant, spelled("grant", "grantType", "grant_type")] = "authorization_code"
-    client_id: Annotated[_Text, spelled("clientId", "client_id", "CLIENT_ID")] = ""
-    client_secret: Annotated[_Secret, spelled("clientSecret", "client_secret", "CLIENT_SECRET")] = (
-        None
-    )
+    client_id: Annotated[TrimmedText, spelled("clientId", "client_id", "CLIENT_ID")] = ""
+    client_secret: Annotated[
+        SecretText, spelled("clientSecret", "client_secret", "CLIENT_SECRET")
+    ] = None
     client_authentication: Annotated[
         ClientAuthentication | None,
         spelled("tokenEndpointAuthMethod", "token_endpoint_auth_method"),
     ] = None
-    private_key: Annotated[_Secret, spelled("privateKey", "private_key")] = None
-    private_key_file: Annotated[_Text, spelled("privateKeyFile", "private_key_file")] = ""
-    signing_algorithm: Annotated[_Text, spelled("signingAlgorithm", "signing_algorithm")] = "RS256"
+    private_key: Annotated[SecretText, spelled("privateKey", "private_key")] = None
+    private_key_file: Annotated[TrimmedText, spelled("privateKeyFile", "private_key_file")] = ""
+    signing_algorithm: Annotated[TrimmedText, spelled("signingAlgorithm", "signing_algorithm")] = (
+        "RS256"
+    )
     client_metadata_url: Annotated[
         str, PlainValidator(_file_address), spelled("clientMetadataUrl", "client_metadata_url")
     ] = ""
-    issuer: _Address = ""
-    scopes: Annotated[tuple[_Text, ...], BeforeValidator(_scopes), spelled("scopes", "scope")] = ()
+    issuer: Address = ""
+    scopes: Annotated[
+        tuple[TrimmedText, ...], BeforeValidator(read_scopes), spelled("scopes", "scope")
+    ] = ()
     redirect_port: Annotated[
         int, Field(strict=True, ge=0, le=65535), spelled("redirectPort", "callbackPort")
     ] = 0
-    redirect_uri: Annotated[_Address, spelled("redirectUri", "redirect_uri")] = ""
+    redirect_uri: Annotated[Address, spelled("redirectUri", "redirect_uri")] = ""
     sign_in_seconds: Annotated[Seconds, spelled("signInTimeout", "sign_in_timeout")] = (
         SIGN_IN_SECONDS
     )

@@ -269,7 +269,8 @@ def ignored(key: str, place: Place, known: tuple[str, ...]) -> str:
 
 
 def _settings_error(error: ErrorDetails, place: Place) -> SettingsError:
-    there = place.at(*(key for key in error["loc"] if key != "[key]"))
+    # An empty key stands for what is written one level above.
+    there = place.at(*(key for key in error["loc"] if key not in ("[key]", "")))
     context = error.get("ctx", {})
     if "[key]" in error["loc"]:
         return there.error("the name must be a text.", "Put it in quotes.")

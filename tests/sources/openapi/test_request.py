@@ -71,7 +71,8 @@ def test_each_argument_goes_where_it_belongs():
     assert read.cookies == {"session": "s%3D1"}
     assert body_of(request) == {"id": 7}
     assert sorted(x.lower() for x in request.headers) == [
-        "accept", "content-length", "content-type", "cookie", "host", "x-trace",
+        "accept", "accept-encoding", "content-length", "content-type", "cookie", "host",
+        "user-agent", "x-trace",
     ]  # fmt: skip
 
 

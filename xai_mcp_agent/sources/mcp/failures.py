@@ -15,7 +15,7 @@ from ...core.errors import (
     XaiMcpError,
 )
 from ...secrets.secrets import Mask, masked_and_cut
-from .http.network_errors import FEWER_FILES, has_too_many_files, reaching_help
+from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
 from .transport import Connection
 from .wire.streams import METHOD_NOT_FOUND, NotDelivered
 from .wire.watch import NEXT_STEP, TROUBLE

@@ -40,6 +40,8 @@ _OF_THE_CONNECTION = frozenset((
 ))  # fmt: skip
 # What a template of a path may hold besides letters; anything else is encoded.
 _IN_TEMPLATE = "%/:@!$&'()*+,;=~"
+# Some services answer nobody who does not say who asks. Others of the packings need a library.
+_OURS = {"User-Agent": "xai-mcp-agent", "Accept-Encoding": "gzip, deflate"}
 _READING = ("GET", "HEAD", "OPTIONS", "QUERY")
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
@@ -120,7 +122,7 @@ def put_together(
     """
     import httpx2  # here, because it takes a while and most runs send nothing
 
-    headers = _overlaid(parts.headers, extra_headers or {}, access.headers)
+    headers = _overlaid(_OURS, parts.headers, extra_headers or {}, access.headers)
     cookies = [f"{name}={text}" for name, text in (*parts.cookies, *access.cookies)]
     if cookies:
         before = [text for name, text in headers.items() if name.lower() == "cookie"]

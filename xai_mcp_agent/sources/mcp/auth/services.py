@@ -9,7 +9,6 @@ A module to be imported when somebody has to sign in: its libraries are heavy.
 
 from __future__ import annotations
 
-import socket
 import ssl
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
@@ -20,6 +19,7 @@ import httpx2
 
 from ....core.places import INTERNET, THIS_MACHINE, place_of, place_of_host
 from ....settings.server import ServerSettings
+from ...web.addresses import addresses_of, place_of_peer, sent_to
 from . import errors
 
 _CONNECT_SECONDS = 10.0
@@ -46,7 +46,7 @@ class ServiceClient(httpx2.AsyncClient):
         self._named = {urlsplit(server.auth.issuer).hostname}
         url = httpx2.URL(server.url)
         if self._is_direct(url):
-            self._places = {INTERNET, place_of_host(url.host) or _place_of_peer(refused)}
+            self._places = {INTERNET, place_of_host(url.host) or place_of_peer(refused)}
         else:
             self._places = {INTERNET}
             self._named.add(url.host)
@@ -87,17 +87,14 @@ class ServiceClient(httpx2.AsyncClient):
         refused: httpx2.RequestError | None = None
         for address in await self._addresses(request.url):
             try:
-                return await self._transport.handle_async_request(_sent_to(address, request))
+                return await self._transport.handle_async_request(sent_to(address, request))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as cause:
                 refused = cause
         raise refused or httpx2.ConnectError("it has no address")
 
     async def _addresses(self, url: httpx2.URL) -> list[str]:
         """The addresses of its host, without those that the server may not send us to."""
-        port = url.port or {"http": 80, "https": 443}.get(url.scheme)
-        host = url.raw_host.decode("ascii")
-        told = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        found = list(dict.fromkeys(str(x[4][0]) for x in told))
+        found = await addresses_of(url)
         if url.host in self._named:
             return found
         allowed = [x for x in found if place_of(x) in self._places]
@@ -151,23 +148,3 @@ def cut_short(response: httpx2.Response) -> None:
     if isinstance(response.stream, httpx2.AsyncByteStream):
         response.stream = Beginning(response.stream)
         response.headers.pop("content-encoding", None)  # few bytes can unpack to very many
-
-
-def _sent_to(address: str, request: httpx2.Request) -> httpx2.Request:
-    """The same request, to this address of its host; certificates are checked for the host."""
-    url = request.url
-    known = {**request.extensions, "sni_hostname": url.raw_host.decode("ascii")}
-    return httpx2.Request(
-        request.method,
-        url.copy_with(host=address),
-        headers=request.headers,
-        stream=request.stream,
-        extensions=known,
-    )
-
-
-def _place_of_peer(response: httpx2.Response | None) -> str:
-    """Where the other end of its connection is. Looked up again, the name might lead elsewhere."""
-    stream = response.extensions.get("network_stream") if response is not None else None
-    peer = stream.get_extra_info("server_addr") if stream is not None else None
-    return place_of(str(peer[0])) if peer else INTERNET

@@ -6,21 +6,20 @@ A module to be imported when the first server is reached by URL: its libraries a
 from __future__ import annotations
 
 import logging
-import os
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import httpx2
 
 from ....settings.server import ServerSettings
+from ...web.network_errors import is_this_machine
 from ..auth.authorization import Authorization
 from ..auth.errors import AuthFailure
 from .endpoint import CheckedEndpoint
 from .facts import SESSION_HEADER, Connections, HttpFacts, current_request
-from .network_errors import is_this_machine
 from .responses import (
     as_the_sdk_can_read_it,
     broken_off,
@@ -238,18 +237,3 @@ class ServerClient(DirectClient):
         # The SDK would end the connection, for all other requests too.
         logger.debug("%s: %r", self._settings.name, cause, exc_info=cause)
         return gone_wrong(request, cause, self._facts)
-
-
-def trusted_certificates() -> ssl.SSLContext:
-    """The certificates of this machine, or what `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
-
-    Raises:
-        OSError: the file or folder that the environment names cannot be read.
-    """
-    return _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-
-
-@cache
-def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """Shared, because loading it takes a twentieth of a second."""
-    return httpx2.create_ssl_context()

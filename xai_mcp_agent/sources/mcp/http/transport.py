@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio.to_thread
 
 from ....settings.server import ServerSettings
+from ...web.certificates import trusted_certificates
 from ..auth.authorization import Authorization
 from ..wire.streams import Wrapped
 from .exchange import IncomingMessages, Posts, ResponseMatcher
@@ -65,8 +66,6 @@ async def sse_transport(
 
 
 async def _trusted(facts: HttpFacts) -> ssl.SSLContext:
-    from .client import trusted_certificates
-
     try:
         return await anyio.to_thread.run_sync(trusted_certificates)
     except OSError as cause:

@@ -7,7 +7,7 @@ from typing import cast
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from ....core.places import THIS_MACHINE, place_of_host
+from ...core.places import THIS_MACHINE, place_of_host
 
 _DNS = ("name or service not known", "getaddrinfo failed", "nodename nor servname",
         "name resolution", "no address associated")  # fmt: skip
@@ -50,11 +50,11 @@ _HELP = (
 _IS_IT_RUNNING = "Check that the server runs and that `url` is right."
 
 
-def reaching_help(failure: str) -> str:
-    """What a person can do about a failure to reach a URL."""
+def reaching_help(failure: str, key: str = "url") -> str:
+    """What a person can do about a failure to reach the URL that settings have under `key`."""
     said = failure.lower()
     found = (step for marks, step in _HELP if any(mark in said for mark in marks))
-    return next(found, _IS_IT_RUNNING)
+    return next(found, _IS_IT_RUNNING).replace("`url`", f"`{key}`")
 
 
 def has_too_many_files(cause: BaseException | None) -> bool:

@@ -1,0 +1,161 @@
+"""Which credentials are used, and that nobody sees them."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from xai_mcp_agent.secrets.secrets import Secret, Secrets
+from xai_mcp_agent.settings.document import Place
+from xai_mcp_agent.settings.entry import Reading
+from xai_mcp_agent.settings.interpolation import Variables
+from xai_mcp_agent.settings.openapi_auth import (
+    CredentialsByScheme,
+    CredentialSettings,
+    credential_notes,
+)
+from xai_mcp_agent.sources.openapi.auth import (
+    Credentials,
+    CredentialsMissing,
+    access_of,
+    grants_for,
+)
+from xai_mcp_agent.sources.openapi.plan import SecurityNeed
+from xai_mcp_agent.sources.openapi.request import Access
+
+BASE = "https://api.example.com/v1"
+KEY = SecurityNeed("key", "apiKey", "header", "X-Key")
+QUERY_KEY = SecurityNeed("query_key", "apiKey", "query", "api key")
+COOKIE_KEY = SecurityNeed("cookie_key", "apiKey", "cookie", "session")
+BASIC = SecurityNeed("basic", "http", method="Basic")
+BEARER = SecurityNeed("bearer", "http", method="bearer")
+OAUTH = SecurityNeed("oauth", "oauth2", scopes=("a",), token_url="https://api.example.com/token")
+OPENID = SecurityNeed("openid", "openIdConnect")
+TLS = SecurityNeed("tls", "mutualTLS")
+DIGEST = SecurityNeed("digest", "http", method="digest")
+
+
+def read(value: Any, **environ: str) -> Credentials:
+    context = Reading(Variables(environ, "/", Secrets()), False)
+    adapter: TypeAdapter[Credentials] = TypeAdapter(CredentialsByScheme)
+    return adapter.validate_python(value, context=context)
+
+
+def access(security: Any, credentials: Any) -> Access:
+    grants = grants_for(security, read(credentials), BASE)
+    return access_of(grants, lambda grant: f"token of {grant.token_url}")
+
+
+@pytest.mark.parametrize(
+    ("need", "credentials", "headers"),
+    [
+        (KEY, {"apiKey": "k"}, {"X-Key": "k"}),
+        (BASIC, {"username": "u", "password": "p:w"}, {"Authorization": "Basic dTpwOnc="}),
+        (BEARER, {"bearer": "t"}, {"Authorization": "Bearer t"}),
+        (OPENID, {"bearer": "t"}, {"Authorization": "Bearer t"}),
+        (OAUTH, {"bearer": "t"}, {"Authorization": "Bearer t"}),
+        (OAUTH, {"clientId": "i", "clientSecret": "s"},
+         {"Authorization": "Bearer token of https://api.example.com/token"}),
+        (OPENID, {"clientId": "i", "clientSecret": "s", "tokenUrl": "https://x.example.com/t"},
+         {"Authorization": "Bearer token of https://x.example.com/t"}),
+    ],
+)  # fmt: skip
+def test_each_scheme_takes_what_is_meant_for_it(
+    need: SecurityNeed, credentials: Any, headers: dict[str, str]
+):
+    assert access([(need,)], credentials).headers == headers
+    assert access([(need,)], {need.scheme: credentials}).headers == headers
+
+
+def test_a_key_can_be_in_the_query_and_in_a_cookie():
+    found = access([(QUERY_KEY, COOKIE_KEY)], {"apiKey": "a b&c"})
+    assert found.query == (("api%20key", "a%20b%26c"),)
+    assert found.cookies == (("session", "a%20b%26c"),)
+
+
+def test_the_first_alternative_that_can_be_satisfied_counts():
+    credentials = {"key": {"apiKey": "k"}, "bearer": {"bearer": "t"}, "basic": {"username": "u"}}
+    assert access([(OAUTH,), (BEARER, TLS), (BEARER, KEY), (BASIC,)], credentials).headers == {
+        "Authorization": "Bearer t", "X-Key": "k",
+    }  # fmt: skip
+
+
+def test_where_it_is_optional_one_goes_without():
+    assert access([(), (KEY,)], {"other": {"apiKey": "k"}}).headers == {}
+    assert access([(), (KEY,)], {"apiKey": "k"}).headers == {"X-Key": "k"}
+
+
+def test_a_document_that_says_nothing_gets_what_is_for_all():
+    assert access([], {"bearer": "t"}).headers == {"Authorization": "Bearer t"}
+    assert access([], {"key": {"bearer": "t"}}).headers == {}
+    assert access([], {"apiKey": "k"}).headers == {}
+
+
+@pytest.mark.parametrize(
+    ("security", "credentials", "says"),
+    [
+        ([(KEY,)], {}, r"key \(apiKey\).*\"key\": \{\.\.\.\} with `apiKey`"),
+        ([(BASIC,)], {"bearer": "t"}, r"basic \(http Basic\).*`username` and `password`"),
+        ([(KEY, BEARER), (OAUTH,)], {"apiKey": "k"}, r"key \(apiKey\) and bearer .* or oauth"),
+        ([(TLS,)], {"apiKey": "k"}, "not possible here"),
+        ([(DIGEST,)], {"username": "u"}, "not possible here"),
+        ([(OPENID,)], {"clientId": "i", "clientSecret": "s"}, "tokenUrl"),
+    ],
+)
+def test_what_is_missing_is_named(security: Any, credentials: Any, says: str):
+    with pytest.raises(CredentialsMissing, match=f"(?s){says}"):
+        access(security, credentials)
+
+
+def test_a_document_cannot_have_a_clients_secret_sent_elsewhere():
+    """Only an operator may say that a secret belongs to another host."""
+    evil = SecurityNeed("o", "oauth2", token_url="https://evil.example.org/token")
+    client = {"clientId": "i", "clientSecret": "s"}
+    with pytest.raises(CredentialsMissing, match=r"evil\.example\.org/token.*another host"):
+        access([(evil,)], client)
+    assert access([(evil,)], {**client, "tokenUrl": "https://login.example.org/t"}).headers
+
+
+def test_a_secret_with_a_line_break_is_not_sent_and_not_shown():
+    with pytest.raises(CredentialsMissing, match="line break") as caught:
+        access([(KEY,)], {"apiKey": "topsecret\nX: 1"})
+    assert "topsecret" not in str(caught.value)
+
+
+def test_values_come_from_the_environment():
+    found = read({"apiKey": "Bot ${TOKEN}"}, TOKEN="t0p")
+    assert found[""].api_key == Secret("Bot t0p")
+
+
+def test_nothing_is_shown():
+    found = read({"a": {"apiKey": "s3cret1", "username": "ann", "password": "s3cret2"}})
+    grants = grants_for([(SecurityNeed("a", "http", method="basic"),)], found, BASE)
+    shown = f"{found!r} {grants!r} {access_of(grants, lambda _: '')!r}"
+    assert "s3cret" not in shown
+    assert base64.b64encode(b"ann:s3cret2").decode() not in shown
+    assert sorted(found["a"].secret_texts()) == ["s3cret1", "s3cret2"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["text", {"apiKey": ""}, {"a": {}}, {"a": {"apiKey": "x"}, "bearer": "y"}, {"clientId": "x"},
+     {"clientId": "x", "clientSecret": "y", "tokenUrl": "no address"}, {"a": {"apiKey": 5}}],
+)  # fmt: skip
+def test_settings_that_cannot_be_are_refused(value: Any):
+    with pytest.raises(ValidationError):
+        read(value)
+
+
+def test_keys_that_mean_nothing_are_told():
+    place = Place("s.json").at("auth")
+    assert "apikey" in credential_notes({"apikey": "x", "bearer": "y"}, place)[0]
+    assert "a.Bearer" in credential_notes({"a": {"Bearer": "x"}}, place)[0]
+    assert credential_notes({"a": {"bearer": "x"}}, place) == []
+
+
+def test_a_credential_is_a_value():
+    one, other = (CredentialSettings(bearer=Secret("x")) for _ in range(2))
+    assert {one: 1} == {other: 1}

@@ -1,0 +1,597 @@
+"""Calls of a real service on loopback: answers, limits, redirects, tokens, jobs."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import time
+import zlib
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qs
+
+import anyio
+import pytest
+from pydantic import TypeAdapter
+
+from tests.support.http_service import Got, HttpService, Said, as_json, http_service
+from tests.support.processes import free_port
+from xai_mcp_agent.core.errors import SourceClosed, SourceFailed, ToolTimeout
+from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolResult, bytes_of
+from xai_mcp_agent.secrets.secrets import Secret, Secrets
+from xai_mcp_agent.settings.openapi_auth import CredentialSettings
+from xai_mcp_agent.settings.openapi_operation import AsyncSettings, OperationSettings
+from xai_mcp_agent.sources.openapi.calls import ServiceAccess, ServiceCalls
+from xai_mcp_agent.sources.openapi.client import ServiceClient
+from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan, SecurityNeed
+
+pytestmark = pytest.mark.anyio
+WAIT_SECONDS = 10
+KEY = "s3cret-key"
+IN_HEADER = SecurityNeed("key", "apiKey", "header", "X-Key")
+
+
+@pytest.fixture
+def service() -> Generator[HttpService]:
+    with http_service() as running:
+        yield running
+
+
+@asynccontextmanager
+async def calls_of(
+    url: str, *, credentials: Any = None, max_bytes: int = 1024 * 1024, **more: Any
+) -> AsyncGenerator[ServiceCalls]:
+    secrets = Secrets()
+    for credential in (credentials or {}).values():
+        secrets.update(credential.secret_texts())
+    access = ServiceAccess(base_url=url, credentials=credentials or {}, secrets=secrets, **more)
+    client = ServiceClient("things", secrets.redact, url=url, max_bytes=max_bytes)
+    with anyio.fail_after(WAIT_SECONDS):
+        async with client.connected():
+            yield ServiceCalls(client, access)
+
+
+def plan(
+    method: str = "GET", path: str = "/things", *needs: SecurityNeed, **more: Any
+) -> RequestPlan:
+    return RequestPlan(method, path, "", security=(needs,) if needs else (), **more)
+
+
+async def called(
+    service: HttpService, wanted: RequestPlan | None = None, **more: Any
+) -> ToolResult:
+    async with calls_of(service.url, **more) as calls:
+        return await calls.call(wanted or plan(), {})
+
+
+def packed(data: Iterator[bytes], wbits: int = 31) -> Iterator[bytes]:
+    packer = zlib.compressobj(9, wbits=wbits)
+    for piece in data:
+        yield packer.compress(piece)
+    yield packer.flush()
+
+
+# Answers.
+
+
+async def test_json_is_a_value_and_its_text(service: HttpService):
+    service.replies["/things"] = lambda _: as_json({"a": [1, "é"]})
+    result = await called(service)
+    assert (result.structured, result.is_error) == ({"a": [1, "é"]}, False)
+    assert json.loads(result.text) == {"a": [1, "é"]}
+
+
+async def test_text_is_read_in_its_encoding(service: HttpService):
+    kind = {"content-type": "text/plain; charset=latin-1"}
+    service.replies["/things"] = lambda _: Said(200, "é".encode("latin-1"), kind)
+    assert (await called(service)).text == "é"
+
+
+async def test_nothing_is_said_to_be_nothing(service: HttpService):
+    service.replies["/things"] = lambda _: Said(204)
+    assert (await called(service)).text == "Done: HTTP 204 No Content, without any content."
+
+
+@pytest.mark.parametrize(
+    ("kind", "part"),
+    [("image/png", ImagePart), ("audio/wav", AudioPart), ("application/pdf", ResourcePart)],
+)
+async def test_bytes_stay_bytes(service: HttpService, kind: str, part: type):
+    service.replies["/things"] = lambda _: Said(200, b"\x00\xff", {"content-type": kind})
+    found = (await called(service)).parts[0]
+    assert isinstance(found, part)
+    assert isinstance(found, ImagePart | AudioPart | ResourcePart)
+    assert bytes_of(found) == b"\x00\xff"
+
+
+async def test_json_that_is_none_is_shown_as_it_is(service: HttpService):
+    service.replies["/things"] = lambda _: Said(200, b"{oops", {"content-type": "application/json"})
+    result = await called(service)
+    assert (result.text, result.structured) == ("{oops", None)
+    assert "says that it is JSON" in result.notes[0]
+
+
+async def test_a_refusal_is_an_error_with_its_words(service: HttpService):
+    problem = {"title": "Out of stock.", "detail": "No more 7s", "left": 0, "status": 409}
+    service.replies["/things"] = lambda _: as_json(
+        problem, 409, content_type="application/problem+json", retry_after="5"
+    )
+    result = await called(service)
+    assert result.is_error
+    assert result.text.startswith('HTTP 409 Conflict: Out of stock. No more 7s\n{"left": 0}')
+    assert "Retry-After 5" in result.text
+
+
+async def test_a_long_refusal_is_cut(service: HttpService):
+    service.replies["/things"] = lambda _: Said(500, b"x" * 1_000_000)
+    result = await called(service)
+    assert result.is_error
+    assert len(result.text) < 5_000
+
+
+async def test_events_are_read_as_long_as_there_is_time(service: HttpService):
+    def endless() -> Iterator[bytes]:
+        yield b"data: one\n\nid: 2\ndata: two\n\n"
+        for _ in range(200):
+            time.sleep(0.05)
+            yield b": still here\n\n"
+
+    kind = {"content-type": "text/event-stream"}
+    service.replies["/things"] = lambda _: Said(200, b"", kind, endless())
+    async with calls_of(service.url, timeout_seconds=0.6) as calls:
+        result = await calls.call(plan(), {})
+    assert result.text == "one\ntwo"
+    assert result.notes == ("the answer was cut at the limit",)
+
+
+# Limits and trouble.
+
+
+@pytest.mark.parametrize("packing", ["", "gzip", "deflate"])
+async def test_an_answer_that_is_too_large_is_not_read_to_its_end(
+    service: HttpService, packing: str
+):
+    """Packed, few bytes would become very many."""
+
+    def reply(_: Got) -> Said:
+        zeros = iter([b"0" * 1024 * 1024] * 200)
+        kind = {"content-type": "text/plain"} | ({"content-encoding": packing} if packing else {})
+        return Said(
+            200, b"", kind, packed(zeros, 31 if packing == "gzip" else 15) if packing else zeros
+        )
+
+    service.replies["/things"] = reply
+    result = await called(service)
+    assert result.is_error
+    assert "larger than 1,048,576 bytes" in result.text
+    assert "maxResponseBytes" in result.text
+
+
+async def test_a_packed_answer_is_unpacked(service: HttpService):
+    told = {"content-type": "application/json", "content-encoding": "gzip"}
+    service.replies["/things"] = lambda _: Said(200, gzip.compress(b"[1]"), told)
+    assert (await called(service)).structured == [1]
+    assert service.last.headers["accept-encoding"] == "gzip, deflate"
+
+
+async def test_what_is_packed_wrongly_is_told(service: HttpService):
+    service.replies["/things"] = lambda _: Said(200, b"no", {"content-encoding": "gzip"})
+    with pytest.raises(SourceFailed, match="cannot be unpacked"):
+        await called(service)
+
+
+async def test_a_service_that_is_not_there_is_told():
+    async with calls_of(f"http://127.0.0.1:{free_port()}") as calls:
+        with pytest.raises(SourceFailed, match="cannot be reached") as caught:
+            await calls.call(plan(), {})
+    assert "`baseUrl`" in caught.value.next_step
+
+
+async def test_a_name_that_is_not_known_is_told():
+    async with calls_of("http://nobody.invalid") as calls:
+        with pytest.raises(SourceFailed, match=r"nobody\.invalid cannot be reached"):
+            await calls.call(plan(), {})
+
+
+async def test_an_answer_that_breaks_off_is_told(service: HttpService):
+    service.replies["/things"] = lambda _: Said(200, b"ab", {"content-length": "9"})
+    async with calls_of(service.url, timeout_seconds=3.0) as calls:
+        service.replies["/things"] = lambda _: Said(
+            200, b"", {"content-length": "9", "content-type": "text/plain"}, iter([b"ab"])
+        )
+        with pytest.raises(SourceClosed, match="before the answer was complete"):
+            await calls.call(plan("POST"), {})
+
+
+async def test_the_whole_call_has_one_limit(service: HttpService):
+    def slow() -> Iterator[bytes]:
+        for _ in range(100):
+            time.sleep(0.05)
+            yield b"x"
+
+    service.replies["/things"] = lambda _: Said(200, b"", {"content-type": "text/plain"}, slow())
+    async with calls_of(service.url) as calls:
+        with pytest.raises(ToolTimeout, match="no result within"):
+            await calls.call(plan(), {}, timeout_seconds=0.3)
+
+
+async def test_a_check_comes_before_anything_is_sent(service: HttpService):
+    def refuse() -> None:
+        raise RuntimeError("changed")
+
+    async with calls_of(service.url) as calls:
+        with pytest.raises(RuntimeError, match="changed"):
+            await calls.call(plan(), {}, check=refuse)
+    assert service.got == []
+
+
+# Credentials and redirects.
+
+BY_KEY = {"key": CredentialSettings(api_key=Secret(KEY))}
+
+
+async def test_what_a_service_sends_back_of_a_secret_is_masked(service: HttpService):
+    service.replies["/things"] = lambda got: as_json({"sent": dict(got.headers)})
+    service.replies["/bad"] = lambda got: as_json(dict(got.headers), 400)
+    for path in ("/things", "/bad"):
+        result = await called(service, plan("GET", path, IN_HEADER), credentials=BY_KEY)
+        assert service.last.headers["x-key"] == KEY
+        assert KEY not in repr(result)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_within_the_service_keeps_its_credentials(
+    service: HttpService, status: int
+):
+    service.replies["/things"] = lambda _: Said(status, b"", {"location": "/new?x=1"})
+    service.replies["/new"] = lambda _: as_json("here")
+    result = await called(service, plan("GET", "/things", IN_HEADER), credentials=BY_KEY)
+    assert result.structured == "here"
+    assert (service.last.query, service.last.headers["x-key"]) == ("x=1", KEY)
+
+
+async def test_no_credentials_go_to_another_origin(service: HttpService):
+    needs = (IN_HEADER, SecurityNeed("c", "apiKey", "cookie", "sid"))
+    credentials = {**BY_KEY, "c": CredentialSettings(api_key=Secret("cookie-s3cret"))}
+    with http_service() as other:
+        other.replies["/there"] = lambda _: as_json("elsewhere")
+        service.replies["/things"] = lambda _: Said(302, b"", {"location": f"{other.url}/there"})
+        result = await called(
+            service, plan("GET", "/things", *needs), credentials=credentials,
+            headers={"X-Tenant": "mine"},
+        )  # fmt: skip
+        assert result.structured == "elsewhere"
+        assert sorted(other.last.headers) == [
+            "accept", "accept-encoding", "host", "user-agent",
+        ]  # fmt: skip
+    assert service.last.headers["x-tenant"] == "mine"
+
+
+async def test_what_is_sent_is_not_taken_elsewhere_and_not_lost(service: HttpService):
+    there = plan("POST", "/things", body=Body("application/json", is_required=True))
+    with http_service() as other:
+        for status, words in ((307, "another server"), (302, "loses what was asked")):
+            service.replies["/things"] = lambda _, status=status: Said(
+                status, b"", {"location": f"{other.url}/x"}
+            )
+            with pytest.raises(SourceFailed, match=words):
+                await called(service, there)
+        assert other.got == []
+    service.replies["/things"] = lambda _: Said(307, b"", {"location": "/new"})
+    service.replies["/new"] = lambda got: as_json([got.method, got.body.decode()])
+    assert (await called(service, there)).structured == ["POST", "{}"]
+    service.replies["/things"] = lambda _: Said(303, b"", {"location": "/new"})
+    assert (await called(service, there)).structured == ["GET", ""]
+
+
+@pytest.mark.parametrize(
+    ("location", "says"),
+    [
+        ("/things", "again and again"),
+        ("file:///etc/passwd", "no address of the web"),
+        ("http://u:p@127.0.0.1/x", "credentials of its own"),
+        ("http://169.254.169.254/latest", "into that network"),
+        ("http://10.0.0.1/x", "into that network"),
+    ],
+)
+async def test_a_redirect_against_the_rules_is_not_followed(
+    service: HttpService, location: str, says: str
+):
+    service.replies["/things"] = lambda _: Said(302, b"", {"location": location})
+    with pytest.raises(SourceFailed, match=says) as caught:
+        await called(service)
+    assert "u:p" not in str(caught.value)
+
+
+# Tokens.
+
+
+def client_of(service: HttpService, **more: Any) -> dict[str, CredentialSettings]:
+    credential = CredentialSettings(
+        client_id="me", client_secret=Secret("client-s3cret"),
+        token_url=f"{service.url}/token", **more,
+    )  # fmt: skip
+    return {"o": credential}
+
+
+OAUTH = SecurityNeed("o", "oauth2", scopes=("read", "write"))
+
+
+def giving_tokens(service: HttpService, **more: Any) -> list[Got]:
+    asked: list[Got] = []
+
+    def give(got: Got) -> Said:
+        asked.append(got)
+        return as_json({"access_token": f"token-{len(asked)}", "token_type": "Bearer", **more})
+
+    service.replies["/token"] = give
+    return asked
+
+
+async def test_one_token_is_got_for_all_calls(service: HttpService):
+    asked = giving_tokens(service, expires_in=3600)
+    service.replies["/things"] = lambda got: as_json(got.headers.get("authorization"))
+    async with calls_of(service.url, credentials=client_of(service)) as calls:
+        results: list[ToolResult] = []
+
+        async def call() -> None:
+            results.append(await calls.call(plan("GET", "/things", OAUTH), {}))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(call)
+    assert len(asked) == 1
+    assert parse_qs(asked[0].body.decode()) == {
+        "grant_type": ["client_credentials"], "scope": ["read write"],
+    }  # fmt: skip
+    wanted = base64.b64encode(b"me:client-s3cret").decode()
+    assert asked[0].headers["authorization"] == f"Basic {wanted}"
+    # What it sends back is masked.
+    assert {x.structured for x in results} == {"Bearer ***"}
+
+
+async def test_a_token_that_is_refused_is_got_anew_once(service: HttpService):
+    asked = giving_tokens(service, expires_in=3600)
+    good = {"token-2"}
+    service.replies["/things"] = lambda got: (
+        as_json("in") if got.headers["authorization"][7:] in good else Said(401, b"expired")
+    )
+    async with calls_of(service.url, credentials=client_of(service)) as calls:
+        assert (await calls.call(plan("GET", "/things", OAUTH), {})).structured == "in"
+        good.clear()
+        result = await calls.call(plan("GET", "/things", OAUTH), {})
+    assert result.is_error
+    assert "HTTP 401" in result.text
+    assert len(asked) == 3
+
+
+async def test_a_token_that_expires_is_got_anew(service: HttpService):
+    asked = giving_tokens(service, expires_in=0.02)
+    service.replies["/things"] = lambda _: as_json(1)
+    async with calls_of(service.url, credentials=client_of(service)) as calls:
+        await calls.call(plan("GET", "/things", OAUTH), {})
+        await anyio.sleep(0.03)
+        await calls.call(plan("GET", "/things", OAUTH), {})
+    assert len(asked) == 2
+
+
+async def test_a_client_that_is_not_known_the_usual_way_posts_its_secret(service: HttpService):
+    service.replies["/token"] = lambda got: (
+        as_json({"access_token": "t-posted"}) if b"client_secret=" in got.body
+        else as_json({"error": "invalid_client"}, 401)
+    )  # fmt: skip
+    service.replies["/things"] = lambda _: as_json(1)
+    result = await called(service, plan("GET", "/things", OAUTH), credentials=client_of(service))
+    assert result.structured == 1
+    assert service.last.headers["authorization"] == "Bearer t-posted"
+
+
+@pytest.mark.parametrize(
+    ("said", "says"),
+    [
+        (as_json({"error": "invalid_scope", "x": "client-s3cret"}, 400), "HTTP 400.*invalid_scope"),
+        (Said(302, b"", {"location": "/elsewhere"}), "HTTP 302"),
+        (as_json({"token_type": "Bearer"}), "without a bearer token"),
+        (as_json({"access_token": "t", "token_type": "mac"}), "without a bearer token"),
+        (Said(200, b"<html>"), "without a bearer token"),
+    ],
+)
+async def test_why_no_token_can_be_got_is_told(service: HttpService, said: Said, says: str):
+    service.replies["/token"] = lambda _: said
+    with pytest.raises(SourceFailed, match=says) as caught:
+        await called(service, plan("GET", "/things", OAUTH), credentials=client_of(service))
+    assert "client-s3cret" not in str(caught.value)
+    assert "/things" not in [x.path for x in service.got]
+
+
+async def test_a_clients_secret_is_not_sent_in_the_clear():
+    credential = CredentialSettings(
+        client_id="me", client_secret=Secret("s3cret-s3cret"), token_url="http://192.0.2.1/token"
+    )
+    async with calls_of("http://127.0.0.1:1", credentials={"o": credential}) as calls:
+        with pytest.raises(SourceFailed, match="not encrypted"):
+            await calls.call(plan("GET", "/things", OAUTH), {})
+
+
+# Jobs.
+
+START = plan("POST", "/jobs", IN_HEADER)
+
+
+class Jobs:
+    """A service that works on a job; `states` are what it answers, one after the other."""
+
+    def __init__(self, service: HttpService, *states: Said, start: Said | None = None) -> None:
+        self.states = list(states)
+        self.cancelled: list[Got] = []
+        self.asked = anyio.Event()
+        started = as_json({"id": "j 1", "status": "queued"}, 202, location="/jobs/j%201")
+        service.replies["/jobs"] = lambda _: start or started
+        service.replies["/jobs/j%201"] = self._state
+
+    def _state(self, got: Got) -> Said:
+        if got.method == "DELETE":
+            self.cancelled.append(got)
+            return Said(204)
+        return self.states.pop(0) if len(self.states) > 1 else self.states[0]
+
+
+def settings(**more: Any) -> OperationSettings:
+    given = {"interval_seconds": 0.01, **more}
+    return OperationSettings(job=AsyncSettings(**given))
+
+
+async def followed(
+    service: HttpService, operation: OperationSettings | None = None, **more: Any
+) -> ToolResult:
+    async with calls_of(service.url, credentials=BY_KEY) as calls:
+        return await calls.call(START, {}, operation, **more)
+
+
+RUNNING = as_json({"status": "running", "progress": 0.5})
+DONE = as_json({"status": "succeeded", "result": {"rows": 3}, "href": "/results/9"})
+
+
+async def test_a_job_is_recognised_and_followed_to_its_result(service: HttpService):
+    told: list[tuple[float, float | None, str]] = []
+
+    async def on_progress(done: float, total: float | None, words: str) -> None:
+        told.append((done, total, words))
+
+    start = as_json({}, 202, location="/jobs/j%201", retry_after="0")
+    Jobs(
+        service, as_json({"status": "running", "progress": 0.5}, retry_after="0"), DONE, start=start
+    )
+    result = await followed(service, on_progress=on_progress)
+    assert result.structured["result"] == {"rows": 3}
+    assert told == [(0.5, 1.0, "running"), (0.0, None, "succeeded")]
+    assert {x.headers["x-key"] for x in service.got} == {KEY}
+
+
+async def test_an_operator_can_say_that_an_answer_is_not_a_job(service: HttpService):
+    Jobs(service, DONE)
+    result = await followed(service, OperationSettings(mode="sync_http"))
+    assert result.structured["status"] == "queued"
+
+
+async def test_everything_about_a_job_can_be_said(service: HttpService):
+    start = as_json({"data": [{"ref": "j 1"}]})
+    Jobs(service, as_json({"s": {"now": "BUSY"}}), as_json({"s": {"now": "READY"}}), start=start)
+    service.replies["/results/j%201"] = lambda _: as_json("the result")
+    result = await followed(
+        service,
+        settings(
+            job_pointer="/data/0/ref", poll_url="/jobs/{job}", status_pointer="/s/now",
+            success=("ready",), running=("busy",), result_url="/results/{job}",
+        ),
+    )  # fmt: skip
+    assert result.structured == "the result"
+
+
+async def test_a_result_can_be_a_part_or_a_further_address(service: HttpService):
+    Jobs(service, DONE)
+    assert (await followed(service, settings(result_pointer="/result"))).structured == {"rows": 3}
+    service.replies["/results/9"] = lambda _: as_json("further")
+    further = settings(result_pointer="/href", result_url="{result}")
+    assert (await followed(service, further)).structured == "further"
+
+
+@pytest.mark.parametrize(
+    ("state", "more", "says"),
+    [
+        (as_json({"status": "Failed", "error": "no disk"}), {}, "(?s)ended as Failed.*no disk"),
+        (as_json({"status": "odd"}), {"running": ("busy",)}, "not expected, 'odd'"),
+        (as_json({}), {"status_pointer": "/status"}, "has no status"),
+        (Said(410, b"gone"), {}, "HTTP 410"),
+        (Said(503, b"down"), {}, "HTTP 503"),
+    ],
+)
+async def test_a_job_that_fails_is_an_error(
+    service: HttpService, state: Said, more: dict[str, Any], says: str
+):
+    Jobs(service, state)
+    result = await followed(service, settings(**more))
+    assert result.is_error
+    assert __import__("re").search(says, result.text)
+
+
+async def test_trouble_that_passes_is_no_failure(service: HttpService):
+    Jobs(service, Said(503), Said(429), RUNNING, Said(502), DONE)
+    assert not (await followed(service, settings())).is_error
+
+
+async def test_a_job_at_another_host_is_not_asked_for(service: HttpService):
+    with http_service() as other:
+        start = as_json({}, 202, location=f"{other.url}/j")
+        other.replies["/j"] = lambda _: DONE
+        Jobs(service, DONE, start=start)
+        with pytest.raises(SourceFailed, match="another host") as caught:
+            await followed(service)
+        assert "`hosts`" in caught.value.next_step
+        assert other.got == []
+        result = await followed(service, settings(hosts=(other.url.removeprefix("http://"),)))
+        assert not result.is_error
+        assert KEY not in str(other.got)
+
+
+@pytest.mark.parametrize("by", ["cancel", "limit"])
+async def test_a_job_is_cancelled_with_its_call(service: HttpService, by: str):
+    jobs = Jobs(service, RUNNING)
+    operation = settings(cancel_url="{url}")
+    if by == "limit":
+        with pytest.raises(ToolTimeout):
+            await followed(service, operation, timeout_seconds=0.3)
+    else:
+        with anyio.move_on_after(0.3):
+            await followed(service, operation)
+    assert [(x.method, x.headers["x-key"]) for x in jobs.cancelled] == [("DELETE", KEY)]
+
+
+async def test_a_job_is_not_deleted_unless_an_operator_says_so(service: HttpService):
+    jobs = Jobs(service, RUNNING)
+    with pytest.raises(ToolTimeout):
+        await followed(service, settings(), timeout_seconds=0.2)
+    assert jobs.cancelled == []
+
+
+async def test_pauses_grow_and_the_services_own_count(service: HttpService):
+    waiting = as_json({"status": "running"}, retry_after="0")
+    Jobs(service, *[waiting] * 20, DONE)
+    began = time.monotonic()
+    await followed(service, settings(interval_seconds=0.01))
+    assert time.monotonic() - began > 20 * 0.05  # and no storm
+
+
+def test_settings_of_an_operation_are_read():
+    from xai_mcp_agent.settings.entry import Reading
+    from xai_mcp_agent.settings.interpolation import Variables
+
+    context = Reading(Variables({"V": "2"}, "/", Secrets()), False)
+    written = {
+        "async": {
+            "jobPointer": "/id",
+            "pollUrl": "/jobs/{job}",
+            "interval": 0.5,
+            "cancelUrl": "{url}",
+        },
+        "headers": {"X-Version": "${V}"},
+    }
+    adapter = TypeAdapter(OperationSettings)
+    found = adapter.validate_python(written, context=context)
+    assert found.is_job
+    assert found.job == AsyncSettings(
+        job_pointer="/id", poll_url="/jobs/{job}", interval_seconds=0.5, cancel_url="{url}"
+    )
+    assert found.headers == {"X-Version": "2"}
+
+
+def test_an_argument_goes_through_templates_of_the_operator(service: HttpService):
+    async def run() -> ToolResult:
+        there = plan("GET", "/x", placements=(Placement("id", "query", "id", "form", True),))
+        async with calls_of(service.url) as calls:
+            return await calls.call(there, {"id": "a b"}, OperationSettings(url="/t/{{ args.id }}"))
+
+    service.replies["/t/a%20b"] = lambda _: as_json("templated")
+    assert anyio.run(run).structured == "templated"

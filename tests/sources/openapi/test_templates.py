@@ -1,0 +1,150 @@
+"""Templates: how a plan is shown, and what an operator's may do. They always end."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
+from xai_mcp_agent.settings.openapi_operation import OperationSettings
+from xai_mcp_agent.sources.openapi.overrides import check_templates, overridden
+from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan
+from xai_mcp_agent.sources.openapi.request import RequestParts, request_parts
+from xai_mcp_agent.sources.openapi.templates import templates_of
+
+BASE = "https://api.example.com/v1"
+PLAN = RequestPlan(
+    "POST",
+    "/things/{id}/x y?beta=true",
+    BASE,
+    (
+        Placement("id", "path", "id", is_required=True),
+        Placement("q", "query", "q", "form", True),
+        Placement("deep__query", "query", "deep", "deepObject", True),
+        Placement('we"ird }}{%', "query", 'we"ird }}{%', "form", True),
+        Placement("h", "header", "X-H"),
+        Placement("name__body", "body", "name"),
+    ),
+    Body("application/json", is_required=True),
+)
+GIVEN = {
+    "id": "a/b ü", "q": [1, "&"], "deep__query": {"a": {"b": "{{ 1 }}"}}, 'we"ird }}{%': "{{ x }}",
+    "h": "v", "name__body": {"x": 'é"'},
+}  # fmt: skip
+
+
+def over(arguments: dict[str, Any], plan: RequestPlan = PLAN, **templates: Any) -> RequestParts:
+    parts = request_parts(plan, {"id": "1", **arguments})
+    return overridden(parts, OperationSettings(**templates), arguments, BASE)
+
+
+@pytest.mark.parametrize("given", [GIVEN, {"id": "1"}, {"id": "1", "q": ["x"]}])
+def test_the_templates_that_are_shown_give_the_request_of_the_plan(given: dict[str, Any]):
+    shown = templates_of(PLAN)
+    parts = request_parts(PLAN, given)
+    operation = OperationSettings(url=shown.url, headers=dict(shown.headers), body=shown.body)
+    made = overridden(parts, operation, given, BASE)
+    assert made.url == parts.url
+    assert made.body == parts.body
+    assert made.headers == parts.headers
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{% for x in args %}a{% endfor %}", "{{ 'a' * 100000000 }}", "{{ args.a * 9 }}",
+        "{{ range(5) }}", "{{ args.a.upper() }}", "{% set a = 1 %}", "{{ 1 + 1 }}", "{{ 2 ** 9 }}",
+        "{% macro f() %}{% endmacro %}", "{% include 'x' %}", "{% extends 'x' %}", "{{ cycler }}",
+        "{% import 'x' as y %}", "{{ args.a ~ args.a }}", "{{ [args.a] | tojson }}", "{{ self }}",
+        "{{ {'a': args.a} | tojson }}", "{{ args | attr('items') }}", "{{ args.a | join(',') }}",
+        "{% filter tojson %}x{% endfilter %}", "{{ args.a[0:5] }}", "{{ '%s' % args.a }}",
+        "{% block x %}{% endblock %}", "{% with a = 1 %}{% endwith %}", "{{ args.a if }}",
+        "{{ " + "(" * 3000, "{{ -" + "-" * 3000 + "1 }}", "x" * 9000, "{{ args.a | nope }}",
+        "{{ args.a is callable }}", "{% if args is divisibleby(3) %}{% endif %}",
+        "{{ not " + "not " * 1900 + "1 }}",
+    ],
+)  # fmt: skip
+def test_a_template_that_might_not_end_or_reach_out_is_refused(template: str):
+    with pytest.raises(BadSetting, match="no usable template"):
+        check_templates(OperationSettings(body=template))
+
+
+@pytest.mark.parametrize("name", ["__class__", "__init__", "items", "keys", "mro", "format"])
+def test_a_value_has_members_and_no_attributes(name: str):
+    for template in (
+        f"{{{{ args.{name} }}}}",
+        f"{{{{ args.a.{name} }}}}",
+        f"{{{{ args['{name}'] }}}}",
+    ):
+        with pytest.raises(InvalidArguments, match="undefined"):
+            over({"name__body": 1}, url="/x" + template)
+
+
+def test_what_grows_with_each_filter_ends():
+    with pytest.raises(InvalidArguments, match="characters"):
+        over({"name__body": '"' * 1000}, body="{{ args.name__body" + " | tojson" * 60 + " }}")
+    with pytest.raises(InvalidArguments, match="characters"):
+        over({"name__body": "a" * 50_000}, body="{{ args.name__body }}" * 100)
+
+
+def test_values_in_a_url_are_encoded_without_being_told():
+    made = over({"name__body": "a/../b?c=d&e"}, url="/x?n={{ args.name__body }}")
+    assert made.url == f"{BASE}/x?n=a%2F..%2Fb%3Fc%3Dd%26e"
+
+
+@pytest.mark.parametrize("value", ["..", "../admin", "%2e%2e", "."])
+@pytest.mark.parametrize(
+    "template", ["/x/{{ args.h }}", "/x/{{ args.h | pathsegment }}", "/x/{{ args.h | path('h') }}"]
+)
+def test_no_argument_leads_out_of_the_path(template: str, value: str):
+    with pytest.raises(InvalidArguments, match=r"elsewhere|another address"):
+        over({"h": value}, url=template)
+
+
+@pytest.mark.parametrize("url", ["https://evil.example.com/x", "http://api.example.com/v1"])
+def test_the_url_stays_at_the_service(url: str):
+    """Its credentials go along."""
+    with pytest.raises(BadSetting, match="another server"):
+        over({}, url=url)
+    assert over({}, url="//evil.example.com/x").url == f"{BASE}/evil.example.com/x"
+
+
+def test_values_in_a_json_body_cannot_become_more_than_values():
+    evil = '", "admin": true, "x": "\n'
+    template = '{"name": "hi {{ args.name__body }}", "n": {{ args.name__body | tojson }}}'
+    made = over({"name__body": evil}, body=template)
+    assert made.body
+    assert json.loads(made.body[1]) == {"name": f"hi {evil}", "n": evil}
+    with pytest.raises(BadSetting, match="gives no JSON"):
+        over({"name__body": evil}, body='{"name": {{ args.name__body }}}')
+
+
+def test_headers_can_be_added_changed_and_left_out():
+    made = over({"h": "v"}, headers={"x-h": "new {{ args.h }}", "X-More": "1", "Accept": ""})
+    assert dict(made.headers) == {
+        "x-h": "new v", "X-More": "1", "Content-Type": "application/json",
+    }  # fmt: skip
+
+
+def test_an_argument_that_is_not_there_is_told_and_can_be_asked_for():
+    with pytest.raises(InvalidArguments, match="'zzz' is undefined"):
+        over({}, url="/x/{{ args.zzz }}")
+    template = (
+        "/x{% if args.zzz is defined %}/{{ args.zzz }}{% endif %}?a={{ args.y | default('d') }}"
+    )
+    assert over({}, url=template).url == f"{BASE}/x?a=d"
+
+
+def test_a_form_and_xml_are_encoded_too():
+    form = RequestPlan(
+        "POST", "/f", BASE, PLAN.placements, Body("application/x-www-form-urlencoded")
+    )
+    xml = RequestPlan("POST", "/f", BASE, PLAN.placements, Body("application/xml", xml_name="r"))
+    given = {"name__body": "a&b=<c>"}
+    assert over(given, form, body="n={{ args.name__body }}").body == (
+        "application/x-www-form-urlencoded", b"n=a%26b%3D%3Cc%3E",
+    )  # fmt: skip
+    made = over(given, xml, body="<n>{{ args.name__body }}</n>").body
+    assert made == ("application/xml", b"<n>a&amp;b=&lt;c&gt;</n>")

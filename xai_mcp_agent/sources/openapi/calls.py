@@ -1,0 +1,145 @@
+"""One call of an operation, from its arguments to its result, within one limit of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import anyio.to_thread
+
+from ...core.errors import ToolTimeout
+from ...core.results import OnProgress, ToolResult
+from ...secrets.secrets import Mask, Secrets
+from ...settings.entry import CALL_TIMEOUT_SECONDS
+from ...settings.openapi_operation import AsyncSettings, OperationSettings
+from .auth import Credentials, Grant, access_of, grants_for
+from .client import Answer, ServiceClient, TooLarge
+from .overrides import overridden
+from .plan import RequestPlan
+from .polling import JobWatch, job_of
+from .request import NO_ACCESS, RequestParts, put_together, request_parts
+from .response import result_of
+from .tokens import ClientTokens
+
+# Above this it is worth a thread: others on the loop go on.
+_LARGE_BYTES = 128 * 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServiceAccess:
+    """What all calls of a service have in common. `headers` are the operator's own."""
+
+    base_url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    credentials: Credentials = field(default_factory=dict[str, Any])
+    secrets: Secrets = field(default_factory=Secrets)
+    timeout_seconds: float = CALL_TIMEOUT_SECONDS
+
+
+class ServiceCalls:
+    """Calls operations of one service through its client."""
+
+    def __init__(self, client: ServiceClient, access: ServiceAccess) -> None:
+        self._client = client
+        self._access = access
+        self._mask: Mask = access.secrets.redact
+        self._tokens = ClientTokens(client.name, client, access.secrets)
+
+    async def call(
+        self,
+        plan: RequestPlan,
+        arguments: Mapping[str, Any],
+        operation: OperationSettings | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: OnProgress | None = None,
+        check: Callable[[], None] | None = None,
+    ) -> ToolResult:
+        """Call an operation and wait for its result, also where that is a job's.
+
+        `check` is called right before anything is sent. What the service refuses is a result that
+        is an error.
+
+        Raises:
+            InvalidArguments: they cannot be sent.
+            CredentialsMissing: the settings have none that the operation takes.
+            SourceFailed: the service, or where it leads, cannot be reached.
+            SourceClosed: the connection was lost.
+            ToolTimeout: there is no result within the limit.
+        """
+        operation = operation or OperationSettings()
+        limit = timeout_seconds or operation.call_timeout_seconds
+        job_limit = limit or (operation.job or AsyncSettings()).deadline_seconds
+        began = anyio.current_time()
+        try:
+            with anyio.fail_after(limit or self._access.timeout_seconds) as scope:
+                base, answer, grants = await self._started(plan, arguments, operation, check)
+                job = job_of(answer, operation, base)
+                if job is None:
+                    return await self._result(answer)
+                scope.deadline = began + job_limit
+                watch = self._watch(operation, base, grants)
+                return await watch.result(job, on_progress)
+        except TooLarge as cause:
+            return ToolResult.of_text(str(cause), is_error=True)
+        except TimeoutError as cause:
+            raise ToolTimeout(
+                self._client.name,
+                f"no result within {anyio.current_time() - began:.0f} s.",
+                "Give it more time with `timeout`, or ask for less.",
+            ) from cause
+
+    async def _started(
+        self,
+        plan: RequestPlan,
+        arguments: Mapping[str, Any],
+        operation: OperationSettings,
+        check: Callable[[], None] | None,
+    ) -> tuple[str, Answer, Sequence[Grant]]:
+        """The base URL, the first answer, and by which grants it was got."""
+        base = self._access.base_url or plan.base_url
+        grants = grants_for(plan.security, self._access.credentials, base)
+
+        def parts() -> RequestParts:
+            made = request_parts(plan, arguments, base_url=base)
+            return overridden(made, operation, arguments, base)
+
+        has_files = plan.body is not None and "json" not in plan.body.media_type
+        made = await anyio.to_thread.run_sync(parts) if has_files else parts()
+        if check is not None:
+            check()
+        return base, await self._sent(made, grants), grants
+
+    async def _sent(self, parts: RequestParts, grants: Sequence[Grant]) -> Answer:
+        """The answer to a request with credentials; a token that is refused is got anew, once."""
+        tokens = {x: await self._tokens.token(x) for x in grants if x.takes_token}
+        answer = await self._sent_with(parts, grants, tokens)
+        if answer.status != 401 or not tokens:
+            return answer
+        tokens = {x: await self._tokens.token(x, refused=token) for x, token in tokens.items()}
+        return await self._sent_with(parts, grants, tokens)
+
+    async def _sent_with(
+        self, parts: RequestParts, grants: Sequence[Grant], tokens: Mapping[Grant, str]
+    ) -> Answer:
+        access = access_of(grants, tokens.__getitem__)
+        request = put_together(parts, access=access, extra_headers=self._access.headers)
+        return await self._client.send(request)
+
+    async def _result(self, answer: Answer) -> ToolResult:
+        if len(answer.body) < _LARGE_BYTES:
+            return result_of(answer, self._mask)
+        return await anyio.to_thread.run_sync(result_of, answer, self._mask)
+
+    def _watch(self, operation: OperationSettings, base: str, grants: Sequence[Grant]) -> JobWatch:
+        async def ask(method: str, url: str) -> Answer:
+            parts = RequestParts(method, url, {"Accept": "application/json, */*"})
+            if urlsplit(url)[:2] == urlsplit(base)[:2]:
+                return await self._sent(parts, grants)
+            return await self._client.send(put_together(parts, access=NO_ACCESS))
+
+        settings = operation.job or AsyncSettings()
+        return JobWatch(self._client.name, settings, base, ask, self._mask)

@@ -1,0 +1,321 @@
+"""The HTTP client of one service: a request goes out, its whole answer comes back, within limits.
+
+Redirects are followed here, because credentials belong to one origin and a service has no business
+to send us into a private network.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+import anyio.to_thread
+
+from ...core.errors import SourceClosed, SourceError, SourceFailed
+from ...core.places import INTERNET, LINK_LOCAL, place_of, place_of_host
+from ...secrets.secrets import Mask, masked_and_cut
+from ..web.certificates import trusted_certificates
+from ..web.network_errors import by_which_way, is_this_machine, reaching_help
+
+if TYPE_CHECKING:
+    import httpx2
+
+MAX_BYTES = 10 * 1024 * 1024  # a model reads a thousandth of it; programs read pages
+_CONNECT_SECONDS = 10.0  # what accepts no connection within this is as good as down
+# Most servers close a connection after five idle seconds; a request at that moment would be lost.
+_IDLE_SECONDS = 4.0
+_MOST_REDIRECTS = 5  # a slash at the end, a path that moved: two are many
+_REDIRECTS = (301, 302, 303, 307, 308)
+_READING = ("GET", "HEAD")
+_MAX_REFUSAL_BYTES = 256 * 1024  # only the head of an error page is of use to a reader
+_STREAM = "text/event-stream"
+_STREAM_SECONDS = 30.0  # many have no end; what there is to know comes first
+_IN_TIME = 0.9  # of what is left of the call
+# What goes along to another origin; any other header may be a credential.
+_HARMLESS = ("accept", "accept-encoding", "accept-language", "user-agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer of a service, read to its end, or as far as a limit went (`is_cut`)."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+    is_cut: bool = False
+
+    @property
+    def media_type(self) -> str:
+        """Its type alone, in lower case; empty where it says none."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def words(self) -> str:
+        """Its body as one line, for a sentence; to be masked and cut."""
+        return " ".join(self.body.decode("utf-8", "replace").split())
+
+    def json_object(self) -> Mapping[str, Any]:
+        """The JSON object that it is; empty where it is none. For short answers."""
+        try:
+            found = json.loads(self.body)
+        except (ValueError, RecursionError):
+            return {}
+        return cast(Mapping[str, Any], found) if isinstance(found, dict) else {}
+
+
+class TooLarge(SourceError):
+    """The answer is larger than the limit. It was not read to its end."""
+
+
+class ServiceClient:
+    """Sends requests to one service. Opened and closed by `connected`."""
+
+    _http: httpx2.AsyncClient
+
+    def __init__(self, name: str, mask: Mask, *, url: str = "", max_bytes: int = MAX_BYTES) -> None:
+        self.name = name
+        self._url = url
+        self._mask = mask
+        self._max_bytes = max_bytes
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncGenerator[ServiceClient]:
+        """Keep connections while the block runs.
+
+        Raises:
+            SourceFailed: the certificates of this machine cannot be read.
+        """
+        import httpx2
+
+        trusted = await self._trusted()
+        async with httpx2.AsyncClient(
+            verify=trusted,
+            timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None, write=None),
+            limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+            # A proxy named in the environment is not asked for a service on this machine.
+            trust_env=not is_this_machine(self._url),
+            follow_redirects=False,
+        ) as self._http:
+            yield self
+
+    async def send(self, request: httpx2.Request) -> Answer:
+        """The answer to a request, wherever redirects within the rules lead.
+
+        Cancelling it ends the request. Nothing else limits its time.
+
+        Raises:
+            SourceFailed: it cannot be reached, or it redirects against the rules.
+            SourceClosed: the connection was lost before the answer was complete.
+            TooLarge: it is larger than the limit.
+        """
+        began, is_elsewhere = request, False
+        for _ in range(_MOST_REDIRECTS + 1):
+            answer = await self._sent(request, began if is_elsewhere else None)
+            if answer.status not in _REDIRECTS or "location" not in answer.headers:
+                return answer
+            request = self._following(request, answer)
+            is_elsewhere = is_elsewhere or _origin(request.url) != _origin(began.url)
+        raise self._not_followed(request, "it redirects again and again")
+
+    async def send_once(self, request: httpx2.Request) -> Answer:
+        """The same, and no redirect is followed."""
+        return await self._sent(request, None)
+
+    async def _trusted(self) -> ssl.SSLContext:
+        try:
+            return await anyio.to_thread.run_sync(trusted_certificates)
+        except OSError as cause:
+            problem = f"the certificates that SSL_CERT_FILE names cannot be read: {cause}"
+            raise SourceFailed(self.name, problem, reaching_help("ssl_cert_file")) from cause
+
+    async def _sent(self, request: httpx2.Request, sent_from: httpx2.Request | None) -> Answer:
+        """One request. With `sent_from` a redirect led here from there, to another origin."""
+        import httpx2
+
+        request.extensions = {**request.extensions, "timeout": self._http.timeout.as_dict()}
+        try:
+            for is_last in (request.method not in _READING, True):
+                try:
+                    return await self._read(await self._way_of(request, sent_from))
+                except httpx2.RemoteProtocolError:
+                    # It closed an idle connection just then. What only reads may be asked again.
+                    if is_last:
+                        raise
+            raise AssertionError
+        except httpx2.HTTPError as cause:
+            raise self._trouble(request, cause) from cause
+        except (httpx2.InvalidURL, ValueError) as cause:
+            raise SourceFailed(
+                self.name, f"the request cannot be sent: {self._shown(str(cause))}.",
+                "Check `baseUrl` and the headers.",
+            ) from None  # fmt: skip
+
+    async def _way_of(
+        self, request: httpx2.Request, sent_from: httpx2.Request | None
+    ) -> httpx2.Response:
+        if sent_from is None:
+            return await self._http.send(
+                request, stream=True, auth=_no_auth, follow_redirects=False
+            )
+        return await self._sent_elsewhere(request, sent_from)
+
+    async def _sent_elsewhere(
+        self, request: httpx2.Request, sent_from: httpx2.Request
+    ) -> httpx2.Response:
+        """To another host, but not into a network where the first is not."""
+        import httpx2
+
+        from ..web.addresses import addresses_of, sent_to
+
+        try:
+            known = await _places_of(sent_from.url)
+            addresses = [x for x in await addresses_of(request.url) if place_of(x) in known]
+        except OSError as cause:
+            raise httpx2.ConnectError(str(cause)) from cause
+        if not addresses:
+            raise self._not_followed(request, "and it may not send us into that network")
+        return await self._http.send(
+            sent_to(addresses[0], request), stream=True, auth=_no_auth, follow_redirects=False
+        )
+
+    async def _read(self, response: httpx2.Response) -> Answer:
+        headers = {name.lower(): text for name, text in response.headers.items()}
+        url = response.request.url.copy_with(userinfo=b"", query=None, fragment=None)
+        answer = Answer(response.status_code, response.reason_phrase, headers, b"", str(url))
+        is_refusal, is_stream = response.status_code >= 300, answer.media_type == _STREAM
+        limit = min(_MAX_REFUSAL_BYTES, self._max_bytes) if is_refusal else self._max_bytes
+        pieces: list[bytes] = []
+        is_cut = True  # unless it is read to its end
+        with anyio.CancelScope(deadline=_end_of_stream() if is_stream else math.inf):
+            is_cut = await _read_into(pieces, response, limit)
+        if is_cut and not is_refusal and not is_stream:
+            raise self._too_large(limit)
+        return replace(answer, body=b"".join(pieces), is_cut=is_cut)
+
+    def _following(self, request: httpx2.Request, answer: Answer) -> httpx2.Request:
+        """The request that a redirect asks for.
+
+        Raises:
+            SourceFailed: it is against the rules.
+        """
+        import httpx2
+
+        try:
+            place = request.url.join(answer.headers["location"])
+        except httpx2.InvalidURL:
+            raise self._not_followed(request, "to no valid address") from None
+        following = httpx2.Request(request.method, place)
+        if place.scheme not in ("http", "https") or not place.host:
+            raise self._not_followed(following, "which is no address of the web")
+        if (request.url.scheme, place.scheme) == ("https", "http"):
+            raise self._not_followed(following, "where everything would travel unprotected")
+        if place.userinfo:
+            raise self._not_followed(following, "with credentials of its own")
+        is_same = _origin(place) == _origin(request.url)
+        method = "GET" if answer.status == 303 and request.method != "HEAD" else request.method
+        if method in _READING:
+            return httpx2.Request(method, place, headers=_kept_headers(request, is_same))
+        if answer.status in (301, 302):
+            raise self._not_followed(following, "in a way that loses what was asked")
+        if not is_same:
+            raise self._not_followed(following, "and what is sent is not taken to another server")
+        return httpx2.Request(
+            method, place, headers=_without_host(request), content=request.content
+        )
+
+    def _trouble(self, request: httpx2.Request, cause: httpx2.HTTPError) -> SourceError:
+        import httpx2
+
+        words = self._shown(str(cause) or type(cause).__name__)
+        way = by_which_way(str(request.url))
+        if isinstance(cause, httpx2.ConnectTimeout):
+            words = f"no connection within {_CONNECT_SECONDS:g} s"
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+            problem = f"{_where(request.url)} cannot be reached{way}: {words}."
+            return SourceFailed(self.name, problem, reaching_help(str(cause), "baseUrl"))
+        if isinstance(cause, httpx2.DecodingError):
+            return SourceFailed(
+                self.name, f"its answer cannot be unpacked: {words}.",
+                "Ask who runs the service: it is packed wrongly.",
+            )  # fmt: skip
+        return SourceClosed(
+            self.name, f"the connection was lost before the answer was complete{way}: {words}.",
+            "Whether it did what was asked is not known. Try again, if that does no harm.",
+        )  # fmt: skip
+
+    def _too_large(self, limit: int) -> TooLarge:
+        return TooLarge(
+            self.name, f"its answer is larger than {limit:,} bytes, and was not read to its end.",
+            "Ask for less, such as a page or fewer fields, or raise `maxResponseBytes`.",
+        )  # fmt: skip
+
+    def _not_followed(self, request: httpx2.Request, why: str) -> SourceFailed:
+        place = self._shown(str(request.url.copy_with(userinfo=b"", query=None, fragment=None)))
+        return SourceFailed(
+            self.name, f"it redirects to {place}, {why}." if why[:2] != "it" else f"{why}.",
+            "Correct `baseUrl`, if the service has moved.",
+        )  # fmt: skip
+
+    def _shown(self, text: str) -> str:
+        return masked_and_cut(text, self._mask)
+
+
+async def _read_into(pieces: list[bytes], response: httpx2.Response, limit: int) -> bool:
+    """Read no more bytes than this; whether there are more. The library unpacks in small pieces."""
+    async with aclosing(response), aclosing(response.aiter_bytes()) as body:
+        async for piece in body:
+            pieces.append(piece[:limit])
+            limit -= len(piece)
+            if limit < 0:
+                return True
+    return False
+
+
+def _end_of_stream() -> float:
+    """When a stream of events is read no further: what came until then is still told in time."""
+    now = anyio.current_time()
+    return now + min(_STREAM_SECONDS, _IN_TIME * (anyio.current_effective_deadline() - now))
+
+
+def _no_auth(request: httpx2.Request) -> httpx2.Request:
+    """In place of what the library would add: from the URL, or from a file of this machine."""
+    return request
+
+
+def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+def _where(url: httpx2.URL) -> str:
+    return f"{url.scheme}://{url.netloc.decode('ascii')}"
+
+
+def _kept_headers(request: httpx2.Request, is_same_origin: bool) -> dict[str, str]:
+    """Those for a request without a body."""
+    kept = _without_host(request)
+    if not is_same_origin:
+        return {name: text for name, text in kept.items() if name in _HARMLESS}
+    about_the_body = ("content-type", "content-length", "transfer-encoding")
+    return {name: text for name, text in kept.items() if name not in about_the_body}
+
+
+def _without_host(request: httpx2.Request) -> dict[str, str]:
+    return {name: text for name, text in request.headers.items() if name != "host"}
+
+
+async def _places_of(url: httpx2.URL) -> set[str]:
+    """Where a service may send us: to the internet, and to where it is itself."""
+    from ..web.addresses import addresses_of
+
+    place = place_of_host(url.host)
+    own = {place} if place else {place_of(x) for x in await addresses_of(url)}
+    # Machines of clouds tell their secrets there: never by a redirect.
+    return {INTERNET, *own} - {LINK_LOCAL}

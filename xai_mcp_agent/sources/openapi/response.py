@@ -1,0 +1,120 @@
+"""Answers of services as tool results: JSON, text, pictures, files, refusals.
+
+Secrets are masked in all that is text: a service may send back what it was sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from ...core.results import AudioPart, ImagePart, ResourcePart, ResultPart, TextPart, ToolResult
+from ...secrets.secrets import Mask
+from .client import Answer
+
+_MAX_REFUSAL_CHARS = 4_000  # about 1,000 tokens: what is wrong stands at the beginning
+_JSON = re.compile(r"(application|text)/(json|problem\+json|[\w.-]+\+json)")
+_TEXT = re.compile(
+    r"text/.*|application/(xml|javascript|yaml|x-yaml|x-ndjson|jsonl|json-seq|graphql|sql|"
+    r"x-www-form-urlencoded|[\w.-]+\+(xml|yaml))"
+)
+_CHARSET = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
+_STREAM = "text/event-stream"
+_HELP = {
+    401: "The credentials were not accepted: `auth` of the service in the settings.",
+    403: "The credentials do not allow this.",
+    404: "Check the arguments that name a thing: it does not exist, or may not be seen.",
+    429: "Too many calls: wait before the next one.",
+}
+
+
+def result_of(answer: Answer, mask: Mask) -> ToolResult:
+    """The result that an answer is. One that refuses is an error that the model reads."""
+    if answer.status >= 300:
+        return _refusal(answer, mask)
+    if not answer.body:
+        return ToolResult.of_text(f"Done: HTTP {_status(answer)}, without any content.")
+    kind = answer.media_type
+    notes = ("the answer was cut at the limit",) if answer.is_cut else ()
+    if kind == _STREAM:
+        return ToolResult((TextPart(mask(_events(text_in(answer)))),), notes=notes)
+    if _JSON.fullmatch(kind) or not kind:
+        return _json(answer, mask)
+    if _TEXT.fullmatch(kind):
+        return ToolResult((TextPart(mask(text_in(answer))),), notes=notes)
+    return ToolResult((_binary(answer),), notes=notes)
+
+
+def text_in(answer: Answer) -> str:
+    """The body as text, in the encoding that it says, or UTF-8."""
+    found = _CHARSET.search(answer.headers.get("content-type", ""))
+    try:
+        return answer.body.decode(found[1] if found else "utf-8-sig", "replace")
+    except LookupError:
+        return answer.body.decode("utf-8-sig", "replace")
+
+
+def _json(answer: Answer, mask: Mask) -> ToolResult:
+    text = mask(text_in(answer))
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        notes = ("it says that it is JSON, and is not",) if answer.media_type else ()
+        is_text = answer.media_type or b"\0" not in answer.body
+        return ToolResult((TextPart(text) if is_text else _binary(answer),), notes=notes)
+    return ToolResult((TextPart(text),), structured=value)
+
+
+def _binary(answer: Answer) -> ResultPart:
+    data = base64.b64encode(answer.body).decode()
+    kind = answer.media_type or "application/octet-stream"
+    if kind.startswith("image/"):
+        return ImagePart(data, kind)
+    if kind.startswith("audio/"):
+        return AudioPart(data, kind)
+    return ResourcePart(answer.url, data=data, mime_type=kind)
+
+
+def _events(stream: str) -> str:
+    """The data of the events of a stream, one after the other."""
+    lines = stream.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    data = [x.partition(":")[2].removeprefix(" ") for x in lines if x.startswith("data:")]
+    return "\n".join(data)
+
+
+def _refusal(answer: Answer, mask: Mask) -> ToolResult:
+    """An error with the status and what the service says about it."""
+    said = mask(_said(answer))
+    cut = f"{said[:_MAX_REFUSAL_CHARS]} [...]" if len(said) > _MAX_REFUSAL_CHARS else said
+    lines = [f"HTTP {_status(answer)}{':' if cut else '.'} {cut}".rstrip()]
+    if wait := answer.headers.get("retry-after"):
+        lines.append(f"It asks to wait: Retry-After {wait[:40]}.")
+    if 300 <= answer.status < 400:
+        lines.append("It redirects without saying where.")
+    if help_ := _HELP.get(answer.status):
+        lines.append(help_)
+    return ToolResult.of_text("\n".join(lines), is_error=True)
+
+
+def _said(answer: Answer) -> str:
+    kind = answer.media_type
+    if kind == "application/problem+json" and (problem := _problem(answer.json_object())):
+        return problem
+    is_text = not kind or _JSON.fullmatch(kind) or _TEXT.fullmatch(kind)
+    return text_in(answer).strip() if is_text else f"({kind}, {len(answer.body)} bytes)"
+
+
+def _problem(found: Mapping[str, Any]) -> str:
+    """RFC 9457: a title and a detail, then whatever else is said."""
+    words = [x for x in (found.get("title"), found.get("detail")) if isinstance(x, str)]
+    known = ("title", "detail", "status", "type", "instance")
+    rest = {name: x for name, x in found.items() if name not in known}
+    told = [json.dumps(rest, ensure_ascii=False)] if rest else []
+    return "\n".join([". ".join(x.rstrip(".") for x in words), *told]).strip() if words else ""
+
+
+def _status(answer: Answer) -> str:
+    return f"{answer.status} {answer.reason}".strip()
