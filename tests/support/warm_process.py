@@ -1,15 +1,16 @@
 """Both ends of a warm Python (`warm_python.py`): what is started, and what does the work.
 
 `python SCRIPT ...` or `python -m MODULE ...` sends its folder, environment and standard files to a
-process that has the libraries loaded, which forks a child for it. If the one that was started is
-killed, so is the child; as the child ends, so does the other one. With anything else, or with
-variables that tell Python how to start, it becomes the usual Python.
+process that has libraries and engine loaded, which forks a child for it. If the one that was
+started is killed, so is the child; as the child ends, so does the other one. With anything else, or
+with variables that tell Python how to start, it becomes the usual Python.
 
 Few imports, of the standard library: `python` has to be quick. Linux only.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import io
@@ -23,8 +24,15 @@ import sys
 SOCKET = "socket"
 SERVE = "serve"
 _LIBRARIES = (
-    "mcp.server.mcpserver", "mcp", "openai", "jsonschema_rs", "rich.console", "typer", "uvicorn",
-    "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "psycopg",
+    "mcp.server.mcpserver", "mcp", "openai", "jsonschema", "jsonschema_rs", "rich.console", "typer",
+    "uvicorn", "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "psycopg", "sqlite3",
+    "anyio._backends._asyncio", "asgiref.sync", "dill", "http.server", "platformdirs", "psutil",
+)  # fmt: skip
+# What of the engine does nothing by being imported: `canvas` and `console` prepare the process.
+_ENGINE = "xai_mcp_agent"
+_PARTS = (
+    "core", "secrets", "settings", "history", "sources", "catalog", "policy", "search", "agent",
+    "bridge",
 )  # fmt: skip
 _TELL_PYTHON = {
     "PYTHONHOME", "PYTHONSAFEPATH", "PYTHONUTF8", "PYTHONWARNINGS",
@@ -54,7 +62,7 @@ def hand_over(words: list[str]) -> None:
 
 
 def _runs_a_script(words: list[str]) -> bool:
-    return words[:1] == ["-m"] or (bool(words) and words[0].endswith(".py"))
+    return words[:1] == ["-m"] or (bool(words) and not words[0].startswith("-"))
 
 
 def _end_as_it_did(status: bytes) -> None:
@@ -130,8 +138,20 @@ def _load() -> None:
         for name in _LIBRARIES:
             with contextlib.suppress(ImportError):  # whoever needs it says so
                 importlib.import_module(name)
+        with contextlib.suppress(ImportError):
+            _load_engine()
     gc.collect()
     gc.freeze()  # children do not look through it
+
+
+def _load_engine() -> None:
+    import importlib
+    import pkgutil
+
+    for part in _PARTS:
+        package = importlib.import_module(f"{_ENGINE}.{part}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
 
 
 def _become(request: dict, files: list[int], line: socket.socket) -> list[str]:
@@ -164,6 +184,35 @@ def _writing(number: int, errors: str) -> io.TextIOWrapper:
     )
 
 
+class _Ending:
+    """Ends a child once all else has: to free what was loaded, object by object, takes long."""
+
+    def __init__(self) -> None:
+        self._status: int | None = None
+        atexit.register(self._end)  # before others do, so it is called after them
+
+    @contextlib.contextmanager
+    def of_script(self):
+        """Note with which status the script in the block ends; an interrupt is left to Python."""
+        try:
+            yield
+            self._status = 0
+        except SystemExit as leaving:
+            code = leaving.code
+            self._status = (code or 0) & 0xFF if isinstance(code, int | None) else 1
+            raise
+        except Exception:
+            self._status = 1
+            raise
+
+    def _end(self) -> None:
+        if self._status is not None:
+            for stream in (sys.stdout, sys.stderr, sys.__stdout__):
+                with contextlib.suppress(AttributeError, OSError, ValueError):  # none, or closed
+                    stream.flush()
+            os._exit(self._status)
+
+
 def _run(words: list[str], executable: str) -> None:
     is_module = words[0] == "-m"
     sys.argv[:] = words[1:] if is_module else words
@@ -186,9 +235,10 @@ def _run(words: list[str], executable: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == [SERVE]:
-        _folder = os.getcwd()
+        _folder, _ending = os.getcwd(), _Ending()
         _words = Process(socket.socket(fileno=int(sys.argv[2]))).next_script()
         if _words is not None:
-            _run(_words, os.path.join(_folder, "python"))
+            with _ending.of_script():
+                _run(_words, os.path.join(_folder, "python"))
     else:
         hand_over(sys.argv[1:])

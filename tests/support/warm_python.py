@@ -1,7 +1,7 @@
-"""A Python that has the large libraries loaded already: importing them is half of a test's time.
+"""A Python that has large libraries and the engine loaded: importing them is half of a test's time.
 
 `warm_python()` is the path of an executable that runs a script as Python would, in a child of a
-process that has imported the libraries once; see `warm_process.py`. It is for tests of what scripts
+process that has imported them once; see `warm_process.py`. It is for tests of what scripts
 and servers do. Tests of how processes start and end use the Python they run in.
 """
 
@@ -35,29 +35,38 @@ def kept_warm() -> Iterator[None]:
         yield
         return
     folder = Path(tempfile.mkdtemp(prefix="warm-"))
-    process = _start_process(folder)
-    os.environ[_VARIABLE] = str(folder / "python")
     try:
-        yield
+        with warmed(sys.executable, folder) as executable:
+            os.environ[_VARIABLE] = executable
+            yield
     finally:
-        del os.environ[_VARIABLE]
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait(_END_SECONDS)
+        os.environ.pop(_VARIABLE, None)
         shutil.rmtree(folder)
 
 
-def _start_process(folder: Path) -> subprocess.Popen[bytes]:
+@contextmanager
+def warmed(python: str, folder: Path) -> Iterator[str]:
+    """In the block there is a warm `python` of this interpreter in a folder; its path."""
+    process = _start_process(python, folder)
+    try:
+        yield str(folder / "python")
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait(_END_SECONDS)
+
+
+def _start_process(python: str, folder: Path) -> subprocess.Popen[bytes]:
     program = Path(warm_process.__file__)
     executable = folder / "python"
     text = program.read_text(encoding="utf-8")
-    executable.write_text(f"#!{sys.executable} -SE\n{text}", encoding="utf-8")
+    executable.write_text(f"#!{python} -SE\n{text}", encoding="utf-8")
     executable.chmod(0o755)
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(folder / warm_process.SOCKET))
         listening.listen(64)
         return subprocess.Popen(
-            [sys.executable, str(program), warm_process.SERVE, str(listening.fileno())],
+            [python, str(program), warm_process.SERVE, str(listening.fileno())],
             cwd=folder, pass_fds=[listening.fileno()], stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
