@@ -2,16 +2,20 @@
 
 Each line of a `sh` block must be known to `COMMANDS`: a new kind of command has to be taught to
 it, or the test fails. A few are not run as they stand; the table says how and why.
+
+Our command and the reader's scripts, and servers they start, run in a warm Python of the reader's
+environment, but for those that start for the first time; `xircuits`, `pip` and `make` do not.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
 import subprocess
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from os import killpg
@@ -23,6 +27,7 @@ import pytest
 from tests.support.environments import Environment, make_environment
 from tests.support.pages import PAGES, ROOT, Block, blocks_of, codes_of
 from tests.support.processes import free_port, wait_until
+from tests.support.warm_python import warmed
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.main import app, run
 
@@ -36,6 +41,10 @@ PARTS = (
 )  # fmt: skip
 _START_SECONDS = 60.0  # JupyterLab on a busy machine
 _END_SECONDS = 30.0
+_COMMAND = """\
+#!/bin/sh
+exec {python} {root}/bin/xai-mcp-agent "$@"
+"""
 
 
 @dataclass
@@ -47,6 +56,7 @@ class Reader:
     checkout: Path
     own: Environment
     wheels: Path
+    warm: Path
     done: dict[str, str] = field(default_factory=dict[str, str])
 
     def type(self, line: str) -> str:
@@ -61,6 +71,11 @@ class Reader:
         offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.wheels)}
         return self.installed.run(self.folder, "bash", "-c", command, **offline)
 
+    def warmly(self, command: str) -> str:
+        """As it stands, by a Python of the reader's environment that has the libraries loaded."""
+        path = f"{self.warm}{os.pathsep}{self.installed.variables()['PATH']}"
+        return self.installed.run(self.folder, "bash", "-c", command, PATH=path)
+
     def in_checkout(self, command: str, **variables: str) -> str:
         """As it stands, in a clone that is set up."""
         return self.own.run(self.checkout, "bash", "-c", command, **variables)
@@ -72,6 +87,11 @@ Do = Callable[[Reader, str], str]
 def as_it_stands(reader: Reader, command: str) -> str:
     """Type just that."""
     return reader.in_folder(command)
+
+
+def warmly(reader: Reader, command: str) -> str:
+    """Type just that: what is installed starts by another command, or did so before."""
+    return reader.warmly(command)
 
 
 def change_folder(reader: Reader, command: str) -> str:
@@ -144,12 +164,12 @@ def look_only(reader: Reader, command: str) -> str:
 
 def help_only(reader: Reader, command: str) -> str:
     """Say what it would do: there is nobody to sign in, and no such server."""
-    return reader.in_folder(f"{command} --help")
+    return reader.warmly(f"{command} --help")
 
 
 def with_unmet_goals(reader: Reader, command: str) -> str:
     """An untouched lesson is not done, and the exit status says so."""
-    return reader.in_folder(f"{command}; test $? = 1")
+    return reader.warmly(f"{command}; test $? = 1")
 
 
 def load_only(reader: Reader, command: str) -> str:
@@ -178,39 +198,33 @@ COMMANDS = [
     Known(r"python -m tools\.take_pictures", load_only),
     Known(r"python -m hatchling build", in_the_checkout),
     Known(r"pip install xai-mcp-agent xircuits", as_it_stands, "Successfully installed"),
-    Known(r"xai-mcp-agent init --workshop learner", as_it_stands, "workshop/README.md"),
+    Known(r"xai-mcp-agent init --workshop learner", warmly, "workshop/README.md"),
     Known(r"xai-mcp-agent check-lessons learner 1", with_unmet_goals, "(2 of 4 goals"),
-    Known(r"xai-mcp-agent lesson-solution 1 learner", as_it_stands, "_solution.xircuits"),
-    Known(r"xai-mcp-agent reset-lesson 1 learner", as_it_stands, "is as it was"),
+    Known(r"xai-mcp-agent lesson-solution 1 learner", warmly, "_solution.xircuits"),
+    Known(r"xai-mcp-agent reset-lesson 1 learner", warmly, "is as it was"),
     Known(r"xai-mcp-agent init my-agents", as_it_stands, "xircuits start"),
     Known(r"cd my-agents", change_folder),
     Known(r"xircuits start", start_the_lab, "AgentUseMCPTools"),
     Known(r"xircuits compile my_agent\.xircuits my_agent\.py", compile_the_drawn_one),
-    Known(r"python my_agent\.py", as_it_stands, "library_search_books"),
+    Known(r"python my_agent\.py", warmly, "library_search_books"),
     Known(r"xai-mcp-agent log(in|out) notes", help_only, "Usage"),
     Known(r"xai-mcp-agent servers", as_it_stands, "library: ready"),
-    Known(r"xai-mcp-agent tools( library)?( --all)?", as_it_stands, "search_books"),
-    Known(r"xai-mcp-agent explain units convert_units", as_it_stands, "convert_units("),
-    Known(r"xai-mcp-agent search \".*\"", as_it_stands, "kilometres_to_miles("),
-    Known(r"xai-mcp-agent select \".*\" --budget \d+", as_it_stands, "tools shown"),
-    Known(r"xai-mcp-agent tools library --at 2h", as_it_stands, "As of 20"),
-    Known(
-        r"xai-mcp-agent usage( library search_books --toolbelt default)?", as_it_stands, "emember"
-    ),
-    Known(r"xai-mcp-agent usage( library)? --forget", as_it_stands),
-    Known(r"xai-mcp-agent history( --(since|server|tool|limit) \S+)*", as_it_stands, "library"),
-    Known(r"xai-mcp-agent refresh( library)?( --force)?", as_it_stands, "library: "),
-    Known(
-        r"xai-mcp-agent diff library( search_books)?( --(from|to) \S+)*", as_it_stands, "library"
-    ),
-    Known(r"xai-mcp-agent graph", as_it_stands, "flowchart"),
-    Known(r"xai-mcp-agent graph --out tools\.html", as_it_stands, "Written: tools.html"),
-    Known(r"xai-mcp-agent graph --format json --at 2026-11-17", as_it_stands, "nodes"),
-    Known(
-        r"xai-mcp-agent (disable|enable) library borrow_book", as_it_stands, "library: borrow_book"
-    ),
-    Known(r"xai-mcp-agent accept library --all", as_it_stands, "accepted"),
-    Known(r"xai-mcp-agent call units .*", as_it_stands, "8.04672"),
+    Known(r"xai-mcp-agent tools( library)?( --all)?", warmly, "search_books"),
+    Known(r"xai-mcp-agent explain units convert_units", warmly, "convert_units("),
+    Known(r"xai-mcp-agent search \".*\"", warmly, "kilometres_to_miles("),
+    Known(r"xai-mcp-agent select \".*\" --budget \d+", warmly, "tools shown"),
+    Known(r"xai-mcp-agent tools library --at 2h", warmly, "As of 20"),
+    Known(r"xai-mcp-agent usage( library search_books --toolbelt default)?", warmly, "emember"),
+    Known(r"xai-mcp-agent usage( library)? --forget", warmly),
+    Known(r"xai-mcp-agent history( --(since|server|tool|limit) \S+)*", warmly, "library"),
+    Known(r"xai-mcp-agent refresh( library)?( --force)?", warmly, "library: "),
+    Known(r"xai-mcp-agent diff library( search_books)?( --(from|to) \S+)*", warmly, "library"),
+    Known(r"xai-mcp-agent graph", warmly, "flowchart"),
+    Known(r"xai-mcp-agent graph --out tools\.html", warmly, "Written: tools.html"),
+    Known(r"xai-mcp-agent graph --format json --at 2026-11-17", warmly, "nodes"),
+    Known(r"xai-mcp-agent (disable|enable) library borrow_book", warmly, "library: borrow_book"),
+    Known(r"xai-mcp-agent accept library --all", warmly, "accepted"),
+    Known(r"xai-mcp-agent call units .*", warmly, "8.04672"),
 ]
 
 
@@ -233,7 +247,7 @@ def how_to(command: str) -> Do:
 
 
 @pytest.fixture(scope="module")
-def reader(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
+def reader(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
     """A newcomer with an empty folder and a fresh environment, who also has a clone."""
     home = tmp_path_factory.mktemp("newcomer")
     checkout = home / "clone"
@@ -251,7 +265,13 @@ def reader(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Reader:
         (own.root / stamp).touch()
     (home / "work").mkdir()
     fresh = make_environment(home / "fresh")
-    return Reader(fresh, home / "work", checkout, own, wheel.parent)
+    warm = home / "warm"
+    warm.mkdir()
+    with warmed(fresh.python, warm) as python:
+        command = warm / "xai-mcp-agent"
+        command.write_text(_COMMAND.format(python=python, root=fresh.root), encoding="utf-8")
+        command.chmod(0o755)
+        yield Reader(fresh, home / "work", checkout, own, wheel.parent, warm)
 
 
 def blocks_with_commands() -> list[Block]:
