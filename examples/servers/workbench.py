@@ -34,11 +34,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from fractions import Fraction
+from functools import cache
 from itertools import permutations
 from typing import Any
 
 import anyio
-import jsonschema
 from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -637,7 +637,15 @@ ROWS = {row[0]: row for row in [*conversions(), *(row for rows in TOOLS.values()
 # An object, as older clients need.
 GIVES = {"type": "object", "properties": {"result": {}}, "required": ["result"]}
 LISTED = [tool_of(row) for row in ROWS.values()]
-SCHEMAS = {tool.name: jsonschema.Draft202012Validator(tool.input_schema) for tool in LISTED}
+SCHEMAS = {tool.name: tool.input_schema for tool in LISTED}
+
+
+@cache
+def validator(name: str) -> Any:
+    """What checks the arguments of a tool, made at its first call."""
+    import jsonschema  # here: it can take a second, for which listing need not wait
+
+    return jsonschema.Draft202012Validator(SCHEMAS[name])
 
 
 def answer(name: str, arguments: dict[str, Any]) -> Any:
@@ -646,7 +654,7 @@ def answer(name: str, arguments: dict[str, Any]) -> Any:
     Raises:
         ValueError: it cannot be worked out; the message says why.
     """
-    for problem in SCHEMAS[name].iter_errors(arguments):
+    for problem in validator(name).iter_errors(arguments):
         raise ValueError(f"{'.'.join(map(str, problem.path)) or 'arguments'}: {problem.message}")
     try:
         found = ROWS[name][2](**arguments)
