@@ -86,9 +86,9 @@ def read_component_file(file: Path, library: str) -> list[ComponentClass]:
     Raises:
         OSError, ValueError, SyntaxError: it cannot be read, or is not Python.
     """
-    source = file.read_text(encoding="utf-8")
+    tree = ast.parse(file.read_text(encoding="utf-8"), file.name)
     path = f"{COMPONENTS}/{library}/{file.name}"
-    return [_class(x, path, source) for x in component_classes(ast.parse(source, file.name))]
+    return [_class(x, path) for x in component_classes(tree)]
 
 
 def component_classes(tree: ast.Module) -> list[ast.ClassDef]:
@@ -103,7 +103,7 @@ def is_plain_mark(decorator: ast.expr) -> bool:
     return isinstance(name, ast.Name) and name.id == _MARK
 
 
-def _class(node: ast.ClassDef, path: str, source: str) -> ComponentClass:
+def _class(node: ast.ClassDef, path: str) -> ComponentClass:
     mark = _mark_keywords(node)
     return ComponentClass(
         name=node.name,
@@ -112,7 +112,7 @@ def _class(node: ast.ClassDef, path: str, source: str) -> ComponentClass:
         color=mark.get("color", _NO_COLOR),
         description=ast.get_docstring(node) or "",
         lines=(node.lineno, node.end_lineno or node.lineno),
-        ports=tuple(_ports(node, source)),
+        ports=tuple(_ports(node)),
     )
 
 
@@ -121,7 +121,7 @@ def _mark_keywords(node: ast.ClassDef) -> dict[str, str]:
     return {k.arg or "": ast.literal_eval(k.value) for call in calls for k in call.keywords}
 
 
-def _ports(node: ast.ClassDef, source: str) -> Iterator[PortSpec]:
+def _ports(node: ast.ClassDef) -> Iterator[PortSpec]:
     for line in node.body:
         if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
             continue
@@ -129,8 +129,8 @@ def _ports(node: ast.ClassDef, source: str) -> Iterator[PortSpec]:
             case ast.Name("BaseComponent"):
                 yield PortSpec(line.target.id, "branch")
             case ast.Subscript(ast.Name(name), inner) if name in _KINDS:
-                written = ast.get_source_segment(source, inner) or ""
-                yield PortSpec(line.target.id, _KINDS[name], canvas_type(written))
+                # Not ast.get_source_segment: for each port it takes the whole file apart again.
+                yield PortSpec(line.target.id, _KINDS[name], canvas_type(ast.unparse(inner)))
             case _:
                 pass
 
