@@ -12,8 +12,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ _SEED = int(os.environ.get("XAI_TEST_SEED", "1"))
 _FIRST_SECONDS = 3.0
 _END_SECONDS = 20.0  # what hangs does so for ever; machines are busy
 _FEW_LINES = 4
+_AT_ONCE = 2 * (os.cpu_count() or 2)
 _LOADED = "loaded"
 _A_CLASS = """
 import signal
@@ -68,19 +70,18 @@ def script(tmp_path: Path) -> Path:
     return compiled
 
 
-@contextmanager
-def load() -> Iterator[None]:
-    """Every processor has something else to do."""
-    with ExitStack() as stack:
-        for _ in range(2):
-            busy = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
-            stack.callback(busy.wait)
-            stack.callback(busy.kill)
-        yield
-
-
-def interrupted(script: Path, seconds: float) -> tuple[int, str, str]:
+@dataclass(frozen=True)
+class Interrupted:
     """How a run ended that was interrupted then, and what it printed and complained of."""
+
+    seconds: float
+    status: int
+    output: str
+    errors: str
+
+
+def interrupted(script: Path, seconds: float) -> Interrupted:
+    """Run it until then."""
     child = subprocess.Popen(
         [sys.executable, script.name], cwd=script.parent, env=child_environment(script.parent),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -93,23 +94,31 @@ def interrupted(script: Path, seconds: float) -> tuple[int, str, str]:
     finally:
         child.kill()
         child.communicate()
-    return child.returncode, output, errors
+    return Interrupted(seconds, child.returncode, output, errors)
 
 
 def test_an_interrupt_at_any_moment_ends_a_run_and_is_told_in_a_few_lines(script: Path):
-    """Until our nodes are imported, it is Python that tells of it, in its own way."""
-    moments = random.Random(_SEED)
-    with load():
-        for _ in range(_INTERRUPTS):
-            seconds = moments.uniform(0, _FIRST_SECONDS)
-            status, output, errors = interrupted(script, seconds)
-            if _LOADED not in output:
-                assert status, errors
-                continue
-            assert status == -signal.SIGINT, f"at {seconds:.3f} s: {errors}"
-            assert errors.rstrip().endswith("KeyboardInterrupt"), f"at {seconds:.3f} s: {errors}"
-            assert len(errors.strip().splitlines()) <= _FEW_LINES, f"at {seconds:.3f} s: {errors}"
-            assert f"Interrupted in {script.name}, line " in errors
+    """Until our nodes are imported, it is Python that tells of it, in its own way.
+
+    Several runs at a time: so every processor has something else to do as well.
+    """
+    chance = random.Random(_SEED)
+    moments = [chance.uniform(0, _FIRST_SECONDS) for _ in range(_INTERRUPTS)]
+    with ThreadPoolExecutor(_AT_ONCE) as runs:
+        for run in runs.map(partial(interrupted, script), moments):
+            check(run, script)
+
+
+def check(run: Interrupted, script: Path) -> None:
+    """It ended by the interrupt, and was told in our way once our nodes were there."""
+    told = f"at {run.seconds:.3f} s: {run.errors}"
+    if _LOADED not in run.output:
+        assert run.status, told
+        return
+    assert run.status == -signal.SIGINT, told
+    assert run.errors.rstrip().endswith("KeyboardInterrupt"), told
+    assert len(run.errors.strip().splitlines()) <= _FEW_LINES, told
+    assert f"Interrupted in {script.name}, line " in run.errors, told
 
 
 @pytest.mark.parametrize("code", [_A_CLASS, _AN_END], ids=["made", "deleted"])
