@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.canvas import make, play
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import BadSetting, UnknownAgent, UnknownServer, UnknownTool
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.mcp_components import MCPCallTool
@@ -24,7 +25,7 @@ from .conftest import SERVERS, UseServers
 
 @pytest.fixture(autouse=True)
 def _known(use_servers: UseServers, library: dict[str, Any]) -> None:
-    units = {"command": "${python}", "args": [str(SERVERS / "units.py")]}
+    units = {"command": warm_python(), "args": [str(SERVERS / "units.py")]}
     broken, off = {"command": "no-such-program-anywhere"}, {**library, "disabled": True}
     use_servers(library=library, units=units, broken=broken, half={}, off=off)
 

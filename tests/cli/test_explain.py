@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cli.test_servers import command
+from tests.support.warm_python import warm_python
 
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> str:
-    entries = {"library": {"command": sys.executable, "args": [str(SERVERS / "library.py")]}}
+    entries = {"library": {"command": warm_python(), "args": [str(SERVERS / "library.py")]}}
     file = tmp_path / "mcp_settings.json"
     file.write_text(json.dumps({"mcpServers": entries}), encoding="utf-8")
     return str(file)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_servers import command
+from tests.support.warm_python import warm_python
 
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
 
@@ -18,7 +19,7 @@ SERVERS = Path(__file__).parents[2] / "examples" / "servers"
 def settings(tmp_path: Path) -> str:
     """Two servers that offer tools, and one that cannot be started."""
     entries: dict[str, Any] = {
-        name: {"command": sys.executable, "args": [str(SERVERS / f"{file}.py")]}
+        name: {"command": warm_python(), "args": [str(SERVERS / f"{file}.py")]}
         for name, file in (("library", "library"), ("units", "units"))
     }
     entries["bad"] = {"command": sys.executable, "args": ["-c", "import sys; sys.exit(3)"]}
