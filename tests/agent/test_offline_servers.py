@@ -12,7 +12,6 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-import jsonschema  # noqa: F401  # by the SDK's client in the middle of a call, for a second
 import pytest
 from mcp import Client
 
@@ -25,6 +24,12 @@ from xai_mcp_agent.core.results import ToolResult
 pytestmark = pytest.mark.anyio
 
 SERVERS = Path(__file__).parents[2] / "examples" / "servers"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _loaded() -> None:
+    """The SDK's own client and the workbench import it in the middle of a call, for a second."""
+    import jsonschema  # noqa: F401
 
 
 class House:
