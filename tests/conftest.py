@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -24,7 +25,8 @@ _MAX_STEP_SECONDS = 0.1  # of the processor, in any loop
 # What takes long begins first, so that the processes end at about the same time.
 _LONGEST_FIRST = (
     "test_lab", "test_packaging", "test_commands", "test_kernel", "test_faults", "test_closing",
-    "test_soak", "test_compiled", "test_real_servers",
+    "test_soak", "test_compiled", "test_real_servers", "test_listing", "test_walk", "test_house",
+    "test_public_names", "test_start", "test_text_reply", "test_graph",
 )  # fmt: skip
 # Tests that share something costly, such as the lab and its browser: files whose names begin so.
 _TOGETHER = {
@@ -103,6 +105,12 @@ class _ByFile(LoadScopeScheduling):
         name = file.rpartition("/")[2]
         shared = (what for start, what in _TOGETHER.items() if name.startswith(start))
         return next(shared, file)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: collecting garbage need not look through it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
