@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
+from tests.support.watchdog import done_within
 from xai_mcp_agent.core.tools import ToolKey
 from xai_mcp_agent.search.preferences import Preferences
 
@@ -98,6 +97,5 @@ def test_patterns_that_name_nothing_are_told():
 
 def test_a_long_name_of_a_server_takes_no_time():
     hostile = ToolKey("mcp", "s", "a" * 100_000)
-    began = time.thread_time()
-    assert not Preferences(blocked=("*a" * 50 + "*b*",)).is_blocked(hostile)
-    assert time.thread_time() - began < 0.05
+    blocked = ("*a" * 50 + "*b*",)
+    assert not done_within(0.05, lambda: Preferences(blocked=blocked).is_blocked(hostile))
