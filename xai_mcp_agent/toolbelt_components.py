@@ -1,4 +1,4 @@
-"""Nodes that collect tools for an agent: drawn on the canvas, of MCP servers, of Python files."""
+"""Nodes that collect tools for an agent: drawn, of MCP servers, Python files, other agents."""
 
 from xai_components.base import (
     Component,
@@ -138,6 +138,31 @@ class AgentUseFunctions(Component):
 
     def execute(self, ctx) -> None:
         canvas.use_functions(ctx, self.functions_name.value, self.toolbelt_name.value)
+
+
+@xai_component(color="rgb(204, 85, 0)")
+class AgentUseAgents(Component):
+    """Lets an agent ask another one, which runs somewhere else: each of its skills is a tool.
+
+    The other agent speaks A2A, or BeeAI's older ACP. What it can do is read from its card in the
+    background while the workflow goes on. If that fails, the agent works without it and says so.
+    When the other agent asks something before it goes on, the question comes back as the tool's
+    result, and the agent can answer it. Use one node for each remote agent. It needs a package:
+    `pip install "xai-mcp-agent[a2a]"`.
+
+    ##### inPorts:
+    - remote_agent (str): The remote agent's name under `agents` in `mcp_settings.json`.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+
+    ##### Example:
+    remote_agent `travel`, before AgentMakeToolbelt.
+    """
+
+    remote_agent: InCompArg[str]
+    toolbelt_name: InArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.use_agent(ctx, self.remote_agent.value, self.toolbelt_name.value)
 
 
 @xai_component(color="rgb(204, 85, 0)")

@@ -16,6 +16,7 @@ import pytest
 import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, Block, blocks_of, rows_of, text_of
 from xai_mcp_agent import ServerSettings, settings_from
+from xai_mcp_agent.settings.agents import AgentSettings
 from xai_mcp_agent.settings.auth import AuthSettings
 from xai_mcp_agent.settings.document import Place
 from xai_mcp_agent.settings.entry import keys_by_field
@@ -63,6 +64,13 @@ def documented_functions() -> dict[str, tuple[str, str]]:
     return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
 
 
+def documented_agents() -> dict[str, tuple[str, str]]:
+    """The same for the keys of a remote agent."""
+    column = "of agents"
+    rows = [row for row in rows_of(PAGE) if column in row.cells]
+    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
+
+
 def accepted(cls: type) -> dict[str, tuple[str, str]]:
     """The type and the default of every key that is read."""
     hints, found = get_type_hints(cls), {x.name: x for x in fields(cls)}
@@ -102,6 +110,10 @@ def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None
 
 def test_every_key_of_functions_is_on_the_page_with_its_type_and_default() -> None:
     assert documented_functions() == accepted(FunctionSettings)
+
+
+def test_every_key_of_agents_is_on_the_page_with_its_type_and_default() -> None:
+    assert documented_agents() == accepted(AgentSettings)
 
 
 def test_the_keys_for_people_are_those_that_cause_no_note() -> None:

@@ -25,6 +25,7 @@ _HOMES = {
     "make_toolbelt": "toolbelts",
     "pin_tools": "preferences",
     "prefer_tools": "preferences",
+    "use_agent": "toolbelts",
     "use_functions": "toolbelts",
     "use_server": "toolbelts",
     "init_agent": "agents",

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ..bridge.engine import Engine
 from ..core.errors import BadSetting, SettingsError, UnknownServer
-from ..core.kinds import FUNCTIONS, MCP, SourceKind
+from ..core.kinds import ACP, FUNCTIONS, MCP, SourceKind
 from ..core.tools import JsonObject
 from ..settings.document import Place
 from ..settings.entry import SourceSettings
@@ -45,7 +45,10 @@ _SERVERS = SourceChoice(
 _FUNCTIONS = SourceChoice(
     FUNCTIONS, "AgentUseFunctions", "functions_name", "function_sources", "enabled_functions"
 )
-CHOICES = (_SERVERS, _FUNCTIONS)
+_AGENTS = SourceChoice(
+    ACP, "AgentUseAgents", "remote_agent", "remote_agents", "enabled_remote_agents"
+)
+CHOICES = (_SERVERS, _FUNCTIONS, _AGENTS)
 
 
 def define_tool(
@@ -93,6 +96,11 @@ def use_server(ctx: Any, server: str, toolbelt: str | None) -> None:
 def use_functions(ctx: Any, name: str, toolbelt: str | None) -> None:
     """The same as `use_server`, for a file of functions."""
     _use(ctx, _FUNCTIONS, name, toolbelt)
+
+
+def use_agent(ctx: Any, name: str, toolbelt: str | None) -> None:
+    """The same as `use_server`, for an agent of others."""
+    _use(ctx, _AGENTS, name, toolbelt)
 
 
 def _use(ctx: Any, choice: SourceChoice, source: str, toolbelt: str | None) -> None:

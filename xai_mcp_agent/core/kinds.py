@@ -21,12 +21,14 @@ class SourceKind:
 MCP = SourceKind("mcp", "server")
 FUNCTIONS = SourceKind("functions", "file")
 OPENAPI = SourceKind("openapi", "service")
+ACP = SourceKind("acp", "agent")
+"""Agents of others: over A2A, into which the protocol of this name was merged, or over that."""
 STATIC = SourceKind("tools", "tool", connects=False)
 """Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
 META = SourceKind("meta", "tool", connects=False)
 """Our own tools for the model: to search, to explain, to remember."""
 
-_KNOWN = {kind.name: kind for kind in (MCP, FUNCTIONS, OPENAPI, STATIC, META)}
+_KNOWN = {kind.name: kind for kind in (MCP, FUNCTIONS, OPENAPI, ACP, STATIC, META)}
 
 
 def kind_named(name: str) -> SourceKind:

@@ -12,6 +12,7 @@ from ..core.errors import SettingsError, UnknownServer
 from ..core.kinds import MCP, SourceKind
 from ..core.names import nearest
 from ..secrets.secrets import Secrets
+from .agents import AgentSettings
 from .entry import SourceSettings
 from .functions import FunctionSettings
 from .server import ServerSettings
@@ -20,6 +21,7 @@ from .tool_search import ToolSearchSettings
 SECTIONS: dict[str, type[SourceSettings]] = {
     "mcpServers": ServerSettings,
     "functions": FunctionSettings,
+    "agents": AgentSettings,
 }
 """The parts of a settings file that hold sources, each of one kind."""
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo
 from pydantic_core import PydanticKnownError
@@ -49,6 +48,7 @@ from .entry import (
     spelled,
     unknown_keys,
 )
+from .http import Headers, as_dict, wrong_with_url
 from .interpolation import Variables
 
 TransportName: TypeAlias = Literal["stdio", "http", "sse"]
@@ -84,13 +84,6 @@ _TRANSPORTS: dict[str, TransportName] = {
     "streamablehttp": "http",
     "sse": "sse",
 }
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
-_URL_TEXT = re.compile(r"[^\s\x00-\x1f\x7f]+")
-
-
-def _object(value: Any) -> Any:
-    return dict(cast(Mapping[Any, Any], value)) if isinstance(value, Mapping) else value
 
 
 def _env_text(value: Any, info: ValidationInfo) -> str:
@@ -106,23 +99,6 @@ def _env(found: dict[str, str]) -> dict[str, str]:
     if any(not x or "=" in x or "\0" in x or not is_encodable(x) for x in found):
         fix = "Use letters, digits and underscores."
         raise mistake("this is not the name of a variable.", fix)
-    return found
-
-
-def _header_text(value: Any, info: ValidationInfo) -> str:
-    text = read_text(value, info).strip()
-    if not _HEADER_VALUE.fullmatch(text):
-        raise mistake(
-            "it has a line break or a character that headers cannot carry.",
-            "Use plain ASCII on one line; look at the variables in it too.",
-        )
-    return text
-
-
-def _headers(found: dict[str, str]) -> dict[str, str]:
-    if not all(_HEADER_NAME.fullmatch(x) for x in found):
-        fix = "Use letters, digits and hyphens, without the colon."
-        raise mistake("this is not the name of a header.", fix)
     return found
 
 
@@ -158,13 +134,8 @@ def _proven(auth: AuthSettings, info: ValidationInfo) -> AuthSettings:
 
 _Env = Annotated[
     dict[str, Annotated[str, PlainValidator(_env_text)]],
-    BeforeValidator(_object),
+    BeforeValidator(as_dict),
     AfterValidator(_env),
-]
-_Headers = Annotated[
-    dict[str, Annotated[str, PlainValidator(_header_text)]],
-    BeforeValidator(_object),
-    AfterValidator(_headers),
 ]
 _Auth = Annotated[AuthSettings, BeforeValidator(read_auth), AfterValidator(_proven)]
 _Transport = Annotated[Any, PlainValidator(_named_transport)]
@@ -194,7 +165,7 @@ class ServerSettings(SourceSettings):
     env: _Env = field(default_factory=dict[str, str], hash=False)
     cwd: Annotated[Path, Field(validate_default=True)] = ""
     url: Text = field(default="", repr=False)
-    headers: _Headers = field(default_factory=dict[str, str], hash=False)
+    headers: Headers = field(default_factory=dict[str, str], hash=False)
     mode: ProtocolMode = "auto"
     start_timeout_seconds: Annotated[Seconds, spelled("startTimeout", "start_timeout")] = (
         START_TIMEOUT_SECONDS
@@ -291,7 +262,7 @@ class ServerEntry(ServerSettings):
         transport = self._transport(key, url, written, place)
         if transport == "stdio" and not self.command.strip():
             raise place.at("command").error("it is empty.", "Name the program to start.")
-        if transport != "stdio" and not is_off and (problem := _wrong_with_url(url)):
+        if transport != "stdio" and not is_off and (problem := wrong_with_url(url)):
             fix = "Write a full address such as https://example.com/mcp."
             raise place.at(key).error(problem, fix)
         values |= {
@@ -355,21 +326,6 @@ def _transport_of(key: str, url: str) -> TransportName:
     """The transport of a URL without a type: the old SSE servers are known by their path."""
     path = url.partition("?")[0].partition("#")[0].rstrip("/")
     return "sse" if path.endswith("/sse") and key != "httpUrl" else "http"
-
-
-def _wrong_with_url(url: str) -> str:
-    """What is wrong with a URL, or nothing. Never quotes it."""
-    if not url.lower().startswith(("http://", "https://")):
-        return "it does not start with http:// or https://."
-    if not _URL_TEXT.fullmatch(url):
-        return "it has a blank or a line break in it."
-    try:
-        parts = urlsplit(url)
-        # Reading the port is what checks it.
-        host_and_port = parts.hostname, parts.port
-    except ValueError:
-        return "its host or port cannot be understood."
-    return "" if host_and_port[0] else "it names no host."
 
 
 def _nothing_to_reach(written: Mapping[str, Any], place: Place) -> SettingsError:

@@ -83,7 +83,9 @@ class ReadSource(ABC, Generic[T]):
 
     @abstractmethod
     async def _read(self) -> T:
-        """Read it. It belongs to nobody who waits for it.
+        """Read it; the very value of the last time where it has not changed.
+
+        It belongs to nobody who waits for it.
 
         Raises:
             SourceFailed: it cannot be read; whoever needs it is told.
@@ -261,13 +263,16 @@ class ReadSource(ABC, Generic[T]):
             job.done.set()
 
     def _use(self, value: T, seconds: float) -> None:
-        before, inventory = self._last, self._inventory_of(value)
-        inventory = replace(inventory, notes=tuple(map(self._mask, inventory.notes)))
-        self._last = _Read(value, inventory)
-        if before is not None and before.value is not value:
-            self._close(before.value)
         self._seconds, self._error, self._failures = seconds, None, 0
         self._state = "ready"
+        before = self._last
+        if before is not None and before.value is value:
+            return  # it says that it has not changed
+        inventory = self._inventory_of(value)
+        inventory = replace(inventory, notes=tuple(map(self._mask, inventory.notes)))
+        self._last = _Read(value, inventory)
+        if before is not None:
+            self._close(before.value)
         if before is None:
             title = self._title()
             self._notice(SourceConnected(self.name, self._base.transport, "", self.kind, title))

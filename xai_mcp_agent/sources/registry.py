@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.host import Host
+from ..settings.agents import AgentSettings
 from ..settings.entry import SourceSettings
 from ..settings.functions import FunctionSettings
 from ..settings.server import ServerSettings
@@ -54,7 +55,14 @@ def _functions(settings: FunctionSettings, context: SourceContext) -> Source:
     return FunctionSource(settings, context.mask)
 
 
+def _agent(settings: AgentSettings, context: SourceContext) -> Source:
+    from .agents.source import AgentSource
+
+    return AgentSource(settings, context.mask)
+
+
 _FACTORIES: dict[type[SourceSettings], Callable[[Any, SourceContext], Source]] = {
     ServerSettings: _mcp,
     FunctionSettings: _functions,
+    AgentSettings: _agent,
 }

@@ -1,0 +1,165 @@
+"""Compatibility only: agents behind the REST interface of BeeAI's ACP, which became part of A2A.
+
+Asked for with `"protocol": "acp"`. One service has several agents; each of them is a tool, its runs
+are tasks, its sessions contexts. Nothing new is to be built here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, cast
+from urllib.parse import quote
+
+import anyio
+
+from ...core.errors import ServerError, SourceClosed, SourceFailed
+from ...core.results import AudioPart, ImagePart, LinkPart, ResourcePart, TextPart
+from ...core.tools import JsonObject
+from .answer import Answer, AnswerPart, Asked, DataPart, Tell, text_in
+from .card import Card, Interface, Skill
+from .http import AgentHttp
+
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 5.0
+_PAUSE_GROWTH = 1.5
+_MOST_MISSES = 3
+_MOST_AGENTS = 500
+_MAX_TITLE, _MAX_DESCRIPTION = 100, 1_500  # characters
+_STATES = {
+    "awaiting": "input_required", "completed": "completed", "failed": "failed",
+    "cancelled": "canceled",
+}  # fmt: skip
+
+
+class AcpService:
+    """One service and its agents. All methods raise `SourceError` kinds."""
+
+    def __init__(self, card: Card, http: AgentHttp) -> None:
+        self.card = card
+        self._http = http
+
+    async def ask(self, asked: Asked, answer: Answer, tell: Tell) -> None:
+        """Start a run, or answer the question of one, and wait until it has ended or asks."""
+        _take(await self._start(asked), answer)
+        pause, misses = _FIRST_PAUSE_SECONDS, 0
+        while not answer.is_settled:
+            await tell(text_in(answer.words))
+            await anyio.sleep(pause)
+            pause = min(pause * _PAUSE_GROWTH, _LONGEST_PAUSE_SECONDS)
+            try:
+                _take(await self._call("GET", self._run(answer.task_id)), answer)
+                misses = 0
+            except (SourceFailed, SourceClosed) as cause:
+                misses += 1
+                if misses == _MOST_MISSES:
+                    raise self._http.failures.lost(cause) from cause
+
+    async def cancel(self, task_id: str) -> None:
+        """Ask the service to stop a run."""
+        await self._call("POST", f"{self._run(task_id)}/cancel")
+
+    async def _start(self, asked: Asked) -> JsonObject:
+        message = {"role": "user", "parts": list(_sent_parts(asked))}
+        if asked.task_id:
+            resume = {"type": "message", "message": message}
+            sent = {"run_id": asked.task_id, "await_resume": resume, "mode": "async"}
+            return await self._call("POST", self._run(asked.task_id), sent)
+        start: JsonObject = {"agent_name": asked.skill, "input": [message], "mode": "async"}
+        if asked.context_id:
+            start["session_id"] = asked.context_id
+        try:
+            return await self._call("POST", "runs", start)
+        except ServerError as cause:
+            if cause.code != 422:
+                raise
+            # The first versions called it so.
+            return await self._call("POST", "runs", start | {"inputs": [message]})
+
+    async def _call(self, method: str, path: str, sent: Any = None) -> JsonObject:
+        url = f"{self.card.interface.url.rstrip('/')}/{path}"
+        found = await self._http.json(method, url, sent=sent)
+        if not isinstance(found, dict):
+            raise self._http.failures.unreadable("it is no JSON object")
+        return cast(JsonObject, found)
+
+    def _run(self, run_id: str) -> str:
+        return f"runs/{quote(run_id, safe='')}"
+
+
+async def read_acp_card(http: AgentHttp, url: str) -> Card:
+    """The agents of a service, as a card would have them."""
+    failures, clean = http.failures, http.failures.words
+    found = await http.json("GET", f"{url.rstrip('/')}/agents?limit={_MOST_AGENTS}")
+    listed = cast(JsonObject, found).get("agents") if isinstance(found, dict) else None
+    if not isinstance(listed, list):
+        raise failures.unreadable("it has no list of `agents`")
+    agents = [
+        cast(JsonObject, x) for x in cast(list[Any], listed)[:_MOST_AGENTS] if isinstance(x, dict)
+    ]
+    named = {x["name"]: x for x in agents if isinstance(x.get("name"), str) and x["name"]}
+    skills = tuple(
+        Skill(name, clean(name, _MAX_TITLE), clean(_text(x.get("description")), _MAX_DESCRIPTION))
+        for name, x in named.items()
+    )
+    return Card("", "", skills, Interface(url, "ACP", ""), False, ())
+
+
+def _sent_parts(asked: Asked) -> Iterator[JsonObject]:
+    yield {"content_type": "text/plain", "content": asked.message}
+    if asked.data is not None:
+        yield {"content_type": "application/json", "content": json.dumps(asked.data)}
+
+
+def _take(run: JsonObject, answer: Answer) -> None:
+    answer.note_ids(_text(run.get("run_id")), _text(run.get("session_id")))
+    status = _text(run.get("status"))
+    messages = _dicts(run.get("output"))
+    for number, message in enumerate(messages):
+        answer.add(str(number), list(_parts(message)), is_more=False)
+    answer.note_state(_STATES.get(status, "working"), list(_words(run, status)))
+
+
+def _words(run: JsonObject, status: str) -> Iterator[AnswerPart]:
+    """What it says of the state it is in: its question, or why it failed."""
+    wanted, error = run.get("await_request"), run.get("error")
+    if status == "awaiting" and isinstance(wanted, dict):
+        message = cast(JsonObject, wanted).get("message")
+        yield from _parts(cast(JsonObject, message)) if isinstance(message, dict) else ()
+    elif status == "failed" and isinstance(error, dict):
+        yield TextPart(_text(cast(JsonObject, error).get("message")))
+
+
+def _parts(message: JsonObject) -> Iterator[AnswerPart]:
+    for part in _dicts(message.get("parts")):
+        kind, content = _text(part.get("content_type")), part.get("content")
+        name, is_data = _text(part.get("name")), part.get("content_encoding") == "base64"
+        if not isinstance(content, str):
+            if url := _text(part.get("content_url")):
+                yield LinkPart(url, name or url, mime_type=kind or None)
+        elif kind == "application/json" and not is_data:
+            yield _json(content)
+        elif not is_data:
+            yield TextPart(content)
+        elif kind.startswith("image/"):
+            yield ImagePart(content, kind)
+        elif kind.startswith("audio/"):
+            yield AudioPart(content, kind)
+        else:
+            yield ResourcePart(name or "file", data=content, mime_type=kind or None)
+
+
+def _json(content: str) -> AnswerPart:
+    try:
+        return DataPart(json.loads(content))
+    except (ValueError, RecursionError):
+        return TextPart(content)
+
+
+def _dicts(value: Any) -> list[JsonObject]:
+    found = cast(list[Any], value) if isinstance(value, list) else []
+    return [cast(JsonObject, x) for x in found if isinstance(x, dict)]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

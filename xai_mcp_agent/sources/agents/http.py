@@ -1,0 +1,166 @@
+"""The HTTP connection to one agent: only to places that it may go to, and all of it limited.
+
+A module to be imported in a thread when the first agent is reached: its libraries are heavy.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import anyio.to_thread
+import httpx2
+
+from ...settings.agents import AgentSettings
+from ..mcp.http.redirects import why_not_followed
+from ..web.certificates import trusted_certificates
+from ..web.network_errors import is_this_machine
+from .failures import MAX_ANSWER_BYTES, Failures
+
+T = TypeVar("T")
+
+# An agent that accepts no connection within this is as good as down.
+_CONNECT_SECONDS = 10.0
+# Most servers close a connection after five idle seconds; a request at that moment would be lost.
+_IDLE_SECONDS = 4.0
+_MAX_REFUSAL_BYTES = 64 * 1024  # the reason is in its first lines
+# Read in a thread above this: it takes a hundredth of a second.
+_LONG_BYTES = 64 * 1024
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_UNSENT = (
+    httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.ProxyError, httpx2.UnsupportedProtocol,
+)  # fmt: skip
+
+
+class AgentHttp:
+    """Sends requests with the agent's headers. All methods raise `SourceError` kinds.
+
+    Reads have no limit of their own: every call has one, and a stream may be silent for long.
+    """
+
+    def __init__(self, settings: AgentSettings, failures: Failures) -> None:
+        self.failures = failures
+        self._allowed = {_place_of(settings.url), *map(_named_place, settings.allowed_hosts)}
+        self._is_secure = urlsplit(settings.url).scheme.lower() == "https"
+        self._client = httpx2.AsyncClient(
+            # Bombs are what an agent could send otherwise.
+            headers={"accept-encoding": "identity"} | settings.sent_headers,
+            verify=trusted_certificates(),
+            timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None),
+            limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+            # A proxy named in the environment is not asked for an agent on this machine.
+            trust_env=not is_this_machine(settings.url),
+        )
+
+    def may_go_to(self, url: str) -> bool:
+        """Whether the settings allow requests to this address: the agent itself may have named it.
+
+        Where it was to be reached with TLS nothing goes without.
+        """
+        parts = urlsplit(url)
+        if parts.scheme.lower() not in ("https", *(() if self._is_secure else ("http",))):
+            return False
+        return bool({_place_of(url), (_place_of(url)[0], None)} & self._allowed)
+
+    async def send(
+        self, method: str, url: str, headers: Mapping[str, str] | None = None, content: bytes = b""
+    ) -> httpx2.Response:
+        """The answer to a request, whatever its status; its body is still to be read."""
+        if not self.may_go_to(url):
+            raise self.failures.not_allowed(url)
+        request = self._client.build_request(method, url, headers=headers, content=content or None)
+        response = await self._sent(request)
+        while response.has_redirect_location:
+            await response.aclose()
+            if reason := why_not_followed(response, self.failures.words):
+                raise self.failures.redirected(response.status_code, reason)
+            assert response.next_request is not None
+            response = await self._sent(response.next_request)
+        return response
+
+    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+        try:
+            return await self._client.send(request, stream=True, follow_redirects=False)
+        except _UNSENT as cause:
+            raise self.failures.unreachable(cause) from cause
+        except httpx2.HTTPError as cause:
+            raise self.failures.lost(cause) from cause
+
+    async def body(self, response: httpx2.Response) -> bytes:
+        """All of an answer; of a refusal its beginning."""
+        is_refusal = response.status_code >= 400
+        found = bytearray()
+        try:
+            async for chunk in self.chunks(response):
+                found += chunk
+                if is_refusal and len(found) > _MAX_REFUSAL_BYTES:
+                    return bytes(found[:_MAX_REFUSAL_BYTES])
+                if len(found) > MAX_ANSWER_BYTES:
+                    raise self.failures.too_large()
+        finally:
+            await response.aclose()
+        return bytes(found)
+
+    async def chunks(self, response: httpx2.Response) -> AsyncIterator[bytes]:
+        """The body as it comes."""
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise self.failures.unreadable("it is compressed, which was not asked for")
+        try:
+            async for chunk in response.aiter_raw():
+                yield chunk
+        except httpx2.HTTPError as cause:
+            raise self.failures.lost(cause) from cause
+
+    async def json(
+        self, method: str, url: str, headers: Mapping[str, str] | None = None, sent: Any = None
+    ) -> Any:
+        """The JSON that a request is answered with; a refusal is raised."""
+        own = {"accept": "application/json", **(headers or {})}
+        content = b""
+        if sent is not None:
+            own["content-type"] = "application/json"
+            content = json.dumps(sent).encode()
+        response = await self.send(method, url, own, content)
+        body = await self.body(response)
+        if response.status_code >= 400:
+            raise self.failures.refused(response.status_code, body)
+        return await self.made_of(body, lambda: json.loads(body))
+
+    async def made_of(self, body: bytes, make: Callable[[], T]) -> T:
+        """What is made of the JSON in a body; in a thread where it is long."""
+        try:
+            if len(body) > _LONG_BYTES:
+                return await anyio.to_thread.run_sync(make)
+            return make()
+        except (ValueError, RecursionError):
+            raise self.failures.unreadable(_instead_of_json(body)) from None
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self._client.aclose()
+
+
+def _place_of(url: str) -> tuple[str, int | None]:
+    """The host and the port of an address; a host that nothing is at for one that is none."""
+    try:
+        parts = urlsplit(url)
+        return (parts.hostname or "").lower(), parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError:
+        return "", 0
+
+
+def _named_place(host: str) -> tuple[str, int | None]:
+    """A host as it stands in the settings, with a port or, without one, for every port."""
+    try:
+        parts = urlsplit(host if "://" in host else f"//{host}")
+        return (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return "", 0
+
+
+def _instead_of_json(body: bytes) -> str:
+    if not body.strip():
+        return "it is empty"
+    return "it is an HTML page" if body.lstrip()[:1] == b"<" else "it is not JSON"

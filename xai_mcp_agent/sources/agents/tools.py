@@ -1,0 +1,87 @@
+"""Skills as tools. A skill cannot be called: a message goes to the agent, and that chooses."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Container
+from dataclasses import dataclass
+
+from ...core.kinds import ACP
+from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from .card import Card, Skill
+
+_MAX_NAME = 64  # characters; providers allow no more
+# An id that says nothing to anybody: a number, a UUID.
+_NUMBER = re.compile(r"[0-9]+|[0-9a-fA-F-]{20,}")
+_ASK = "ask"
+_NOT_ALLOWED = re.compile(r"[^A-Za-z0-9_-]+")
+
+_PARAMETERS: JsonObject = {
+    "type": "object",
+    "properties": {
+        "message": {
+            "type": "string",
+            "minLength": 1,
+            "description": "What the agent is to do, or your answer to its question. It knows "
+            "nothing of this conversation: give it all it needs.",
+        },
+        "data": {"type": "object", "description": "Values that go along with the message."},
+        "task_id": {
+            "type": "string",
+            "description": "Only to answer a question of the agent: the task_id it came with.",
+        },
+        "context_id": {
+            "type": "string",
+            "description": "Only to go on with a conversation: the context_id of its last result.",
+        },
+    },
+    "required": ["message"],
+}
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A tool, and the skill it stands for; None for the agent as a whole."""
+
+    tool: Tool
+    skill: Skill | None
+
+
+def offers_of(card: Card, source: str) -> dict[str, Offer]:
+    """One tool for each skill, by their names; one for the agent if it names none."""
+    if not card.skills:
+        return {_ASK: Offer(_tool(source, _ASK, "", card.description, card), None)}
+    found: dict[str, Offer] = {}
+    for skill in card.skills:
+        name = _free(_name(skill), skill, found)
+        found[name] = Offer(_tool(source, name, skill.title, skill.description, card), skill)
+    return found
+
+
+def _tool(source: str, name: str, title: str, description: str, card: Card) -> Tool:
+    of = f"Asks the agent {card.title or source}"
+    return Tool(
+        ToolKey(ACP.name, source, name),
+        f"{of}: {description}" if description else f"{of}, {title}." if title else f"{of}.",
+        _PARAMETERS,
+        title=title or None,
+        annotations=ToolAnnotations(open_world=True),
+    )
+
+
+def _name(skill: Skill) -> str:
+    """Its id as a name, or its title where the id says nothing."""
+    first = (skill.title, skill.id) if _NUMBER.fullmatch(skill.id) else (skill.id, skill.title)
+    cleaned = (_NOT_ALLOWED.sub("_", x).strip("_-")[:_MAX_NAME] for x in first)
+    return next(filter(None, cleaned), "skill")
+
+
+def _free(name: str, skill: Skill, taken: Container[str]) -> str:
+    """The name, or one that ends in a digest of the id where another skill has it already."""
+    free, attempt = name, 0
+    while free in taken:  # more than once only where an agent means to confuse
+        text = f"{skill.id}{chr(0) * attempt}".encode("utf-8", "surrogatepass")
+        free = f"{name[: _MAX_NAME - 9]}_{hashlib.sha256(text).hexdigest()[:8]}"
+        attempt += 1
+    return free

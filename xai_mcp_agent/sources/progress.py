@@ -1,0 +1,35 @@
+"""Telling a listener how far a call is, whatever the listener does."""
+
+from __future__ import annotations
+
+import logging
+
+from ..core.results import OnProgress
+
+logger = logging.getLogger(__name__)
+
+
+class ProgressListener:
+    """The listener of one call. When it raises, the call goes on, and it is told nothing more.
+
+    `notes` of the call's result says so then.
+    """
+
+    def __init__(self, listener: OnProgress, notes: list[str]) -> None:
+        self._listener = listener
+        self._notes = notes
+        self._is_well = True
+
+    async def tell(self, progress: float, total: float | None, message: str | None) -> None:
+        """Tell it; a message that was not given is empty for it."""
+        if not self._is_well:
+            return
+        try:
+            await self._listener(progress, total, message or "")
+        except Exception as cause:
+            self._is_well = False
+            logger.exception("A progress listener raised; it is not called for this call any more")
+            self._notes.append(
+                f"Progress was not told to the end: the listener raised {type(cause).__name__}. "
+                "The log says more."
+            )
