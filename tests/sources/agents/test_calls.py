@@ -187,6 +187,21 @@ def test_arguments_are_checked_before_anything_is_sent(faces: Bridge, server: Ag
     assert len(server.seen()["messages"]) == count
 
 
+@every_face
+@pytest.mark.parametrize("wrong", ["../../admin", "a/b", "..", "x?y", "a b", "x" * 300])
+def test_an_id_cannot_lead_elsewhere(faces: Bridge, face: str, wrong: str) -> None:
+    """It stands in addresses, and a model wrote it."""
+    with pytest.raises(InvalidArguments, match="task_id is not one that the agent gave"):
+        ask(faces, face, "echo", task_id=wrong)
+
+
+@every_face
+def test_texts_that_cannot_be_sent_as_they_are_do_no_harm(faces: Bridge, face: str) -> None:
+    assert ask(faces, face, "echo x\0y\u2028z\r\n").text.startswith("echo x")
+    odd = {"": [10**300, -0.0, 1e308, "\0"], "a" * 1000: {"xai-mcp-agent/json": "{"}}
+    assert ask(faces, face, "echo x", data=odd).text.startswith("echo x")
+
+
 # Time
 
 

@@ -88,7 +88,7 @@ class A2aAgent:
                 raise
             # The task may go on without this connection: it is asked for.
         if not answer.task_id and not answer.is_settled:
-            raise self._failures.lost()
+            raise self._failures.unreadable("there is no task in it that could be asked for")
 
     async def _poll(self, answer: Answer, tell: Tell) -> None:
         """Ask for the task, with pauses that grow, until it is settled."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any, cast
-from urllib.parse import quote
 
 import anyio
 
@@ -42,13 +41,15 @@ class AcpService:
     async def ask(self, asked: Asked, answer: Answer, tell: Tell) -> None:
         """Start a run, or answer the question of one, and wait until it has ended or asks."""
         _take(await self._start(asked), answer)
+        if not answer.task_id:
+            raise self._http.failures.unreadable("it has no `run_id` that could be asked for")
         pause, misses = _FIRST_PAUSE_SECONDS, 0
         while not answer.is_settled:
             await tell(text_in(answer.words))
             await anyio.sleep(pause)
             pause = min(pause * _PAUSE_GROWTH, _LONGEST_PAUSE_SECONDS)
             try:
-                _take(await self._call("GET", self._run(answer.task_id)), answer)
+                _take(await self._call("GET", f"runs/{answer.task_id}"), answer)
                 misses = 0
             except (SourceFailed, SourceClosed) as cause:
                 misses += 1
@@ -57,14 +58,14 @@ class AcpService:
 
     async def cancel(self, task_id: str) -> None:
         """Ask the service to stop a run."""
-        await self._call("POST", f"{self._run(task_id)}/cancel")
+        await self._call("POST", f"runs/{task_id}/cancel")
 
     async def _start(self, asked: Asked) -> JsonObject:
         message = {"role": "user", "parts": list(_sent_parts(asked))}
         if asked.task_id:
             resume = {"type": "message", "message": message}
             sent = {"run_id": asked.task_id, "await_resume": resume, "mode": "async"}
-            return await self._call("POST", self._run(asked.task_id), sent)
+            return await self._call("POST", f"runs/{asked.task_id}", sent)
         start: JsonObject = {"agent_name": asked.skill, "input": [message], "mode": "async"}
         if asked.context_id:
             start["session_id"] = asked.context_id
@@ -82,9 +83,6 @@ class AcpService:
         if not isinstance(found, dict):
             raise self._http.failures.unreadable("it is no JSON object")
         return cast(JsonObject, found)
-
-    def _run(self, run_id: str) -> str:
-        return f"runs/{quote(run_id, safe='')}"
 
 
 async def read_acp_card(http: AgentHttp, url: str) -> Card:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -14,7 +15,9 @@ from ...core.tools import JsonObject
 Tell: TypeAlias = Callable[[str], Awaitable[None]]
 """Told in the agent's own words how far it is."""
 
-_MAX_ID = 200  # characters; a model has to write it
+# Of tasks and contexts. They stand in addresses, so nothing in them may lead elsewhere; and a model
+# has to write them.
+_ID = re.compile(r"(?!\.+$)[A-Za-z0-9._~:@!$&'()*+,;=|-]{1,200}")
 ENDED = ("completed", "failed", "rejected", "canceled")
 WAITING = ("input_required", "auth_required")
 """The task goes on once somebody has answered, or has given access."""
@@ -24,6 +27,11 @@ _FAILED = {
     "rejected": "The agent refused the task",
     "canceled": "The task was canceled at the agent",
 }
+
+
+def is_id(text: str) -> bool:
+    """Whether it may be the id of a task or a context."""
+    return _ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True)
@@ -64,8 +72,9 @@ class Answer:
         return self.state in (*ENDED, *WAITING)
 
     def note_ids(self, task_id: str, context_id: str) -> None:
-        """Whose answer it is."""
-        self.task_id, self.context_id = task_id or self.task_id, context_id or self.context_id
+        """Whose answer it is. What cannot be an id is none."""
+        self.task_id = task_id if is_id(task_id) else self.task_id
+        self.context_id = context_id if is_id(context_id) else self.context_id
 
     def note_state(self, state: str, words: Sequence[AnswerPart]) -> None:
         """The state it is in now; what it said of the one before is over."""
@@ -124,7 +133,7 @@ def _structured(answer: Answer, data: list[Any]) -> JsonObject:
 
 def _notes(answer: Answer) -> Iterator[str]:
     """How the model can go on."""
-    task, context = _as_id(answer.task_id), _as_id(answer.context_id)
+    task, context = answer.task_id, answer.context_id
     of_task = f"task_id {task}" + (f" and context_id {context}" if context else "")
     if answer.state == "input_required" and task:
         yield (
@@ -138,11 +147,6 @@ def _notes(answer: Answer) -> Iterator[str]:
         )
     elif context:
         yield f"To go on with this conversation, call again with context_id {context}."
-
-
-def _as_id(text: str) -> str:
-    """An id as the model has to write it; empty for one that nobody could, or should."""
-    return text if len(text) <= _MAX_ID and text.isascii() and text.isprintable() else ""
 
 
 def _joined(parts: list[AnswerPart]) -> Iterator[AnswerPart]:

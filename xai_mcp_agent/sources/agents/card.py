@@ -104,14 +104,14 @@ def _interfaces(card: JsonObject, url: str) -> Iterator[Interface]:
     for x in found:
         version = _text(x.get("protocolVersion")) or "1.0"
         binding, tenant = _text(x.get("protocolBinding")), _text(x.get("tenant"))
-        yield Interface(urljoin(url, _text(x.get("url"))), binding.upper(), version, tenant)
+        yield Interface(_address(url, x.get("url")), binding.upper(), version, tenant)
     if not found and _text(card.get("url")):
         version = _text(card.get("protocolVersion")) or "0.3.0"
         main = {"url": card["url"], "transport": card.get("preferredTransport") or "JSONRPC"}
         others = _list(card.get("additionalInterfaces"))[:_MOST_INTERFACES]
         for x in map(_dict, [main, *others]):
             binding = _text(x.get("transport")).upper()
-            yield Interface(urljoin(url, _text(x.get("url"))), binding, version)
+            yield Interface(_address(url, x.get("url")), binding, version)
 
 
 def _interface(
@@ -147,7 +147,7 @@ def _skills(found: list[Any], clean: Clean, notes: list[str]) -> Iterator[Skill]
     known: set[str] = set()
     for raw in map(_dict, found[:_MOST_SKILLS]):
         named = _text(raw.get("id")) or _text(raw.get("name"))
-        if not named.strip() or len(named) > _MAX_ID:
+        if not _is_id(named):
             notes.append("A skill without an id that could be used was left out.")
         elif named in known:
             notes.append(
@@ -168,6 +168,21 @@ def _description(raw: JsonObject, clean: Clean) -> str:
     examples = [clean(x, _MAX_EXAMPLE) for x in _texts(raw.get("examples"))[:_MOST_EXAMPLES]]
     shown = "; ".join(x for x in examples if x)
     return f"{text}\nFor example: {shown}".strip() if shown else text
+
+
+def _address(card: str, written: Any) -> str:
+    """Where an interface is, seen from its card; empty for what is no address."""
+    try:
+        return urljoin(card, _text(written))
+    except ValueError:
+        return ""
+
+
+def _is_id(text: str) -> bool:
+    """Whether it can be sent back."""
+    if not text.strip() or len(text) > _MAX_ID:
+        return False
+    return not any("\ud800" <= x <= "\udfff" for x in text)
 
 
 def _dict(value: Any) -> JsonObject:

@@ -59,10 +59,11 @@ class AgentHttp:
 
         Where it was to be reached with TLS nothing goes without.
         """
-        parts = urlsplit(url)
-        if parts.scheme.lower() not in ("https", *(() if self._is_secure else ("http",))):
+        scheme, _, _ = url.partition(":")
+        if scheme.lower() not in ("https", *(() if self._is_secure else ("http",))):
             return False
-        return bool({_place_of(url), (_place_of(url)[0], None)} & self._allowed)
+        host, port = _place_of(url)
+        return bool(host) and bool({(host, port), (host, None)} & self._allowed)
 
     async def send(
         self, method: str, url: str, headers: Mapping[str, str] | None = None, content: bytes = b""

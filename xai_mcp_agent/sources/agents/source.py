@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
 
-from ...core.errors import SourceError, SourceFailed, ToolTimeout, UnknownTool
+from ...core.errors import InvalidArguments, SourceError, SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory, Observer
 from ...core.invocation import ToolInvocation
 from ...core.kinds import ACP
 from ...core.limits import left_of
 from ...core.names import did_you_mean
 from ...core.results import OnProgress, ToolResult
-from ...core.tools import JsonObject
+from ...core.schemas import signature
 from ...settings.agents import AgentProtocol, AgentSettings
 from ..functions.threads import Threads, TooManyLeft
 from ..progress import ProgressListener
 from ..reading import ReadSource
-from .answer import Answer, Asked, Tell, result_of
-from .card import Card, Skill
+from .answer import Answer, Asked, Tell, is_id, result_of
+from .card import Card
 from .discovery import CardReader
 from .failures import Failures
 from .tools import Offer, offers_of
@@ -95,6 +95,7 @@ class AgentSource(ReadSource[RemoteAgent]):
 
         Raises:
             UnknownTool: the agent does not have that skill any more.
+            InvalidArguments: an id in them is none that an agent may have given.
         """
         started, name = anyio.current_time(), invocation.tool.name
         limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
@@ -102,13 +103,13 @@ class AgentSource(ReadSource[RemoteAgent]):
         offer = self._offers.get(name)
         if offer is None:
             raise UnknownTool(f"{self.name} has no skill {name!r} any more.")
+        asked = _asked(invocation, offer, agent.card)
         if invocation.check is not None:
             invocation.check()
         answer, notes = Answer(), list[str]()
         tell = _Told(invocation.on_progress, self._wording, notes).tell
         try:
             with anyio.fail_after(left_of(limit, anyio.current_time() - started)):
-                asked = _asked(invocation.arguments, offer.skill, agent.card)
                 await agent.ask(asked, answer, tell)
         except TimeoutError as cause:
             raise self._late(limit, bool(answer.task_id)) from cause
@@ -238,7 +239,18 @@ def _agent(protocol: AgentProtocol, card: Card, http: AgentHttp) -> RemoteAgent:
     return A2aAgent(card, http)
 
 
-def _asked(given: JsonObject, skill: Skill | None, card: Card) -> Asked:
+def _asked(invocation: ToolInvocation, offer: Offer, card: Card) -> Asked:
+    """What is to be sent.
+
+    Raises:
+        InvalidArguments: an id in it is none that an agent may have given.
+    """
+    given, skill = invocation.arguments, offer.skill
+    wrong = [x for x in ("task_id", "context_id") if given.get(x) and not is_id(given[x])]
+    if wrong:
+        problems = [f"{x} is not one that the agent gave" for x in wrong]
+        expected = signature(invocation.tool.input_schema)
+        raise InvalidArguments(invocation.name, problems, expected)
     task_id, has_choice = given.get("task_id", ""), len(card.skills) > 1
     remark = f"(Use your skill {skill.title or skill.id}.)" if skill and has_choice else ""
     return Asked(
