@@ -32,6 +32,8 @@ _MOST_MISSES = 3  # in a row: an agent that restarts is asked again, one that is
 # After its last word a stream ends by itself, or is left.
 _END_SECONDS = 0.5
 
+_NO_ANSWER = "Invalid JSON-RPC response"  # the SDK's own words
+
 # What it logs is in our errors; who sets up logging sees it all the same.
 logging.getLogger("a2a").addHandler(logging.NullHandler())
 
@@ -110,6 +112,8 @@ class A2aAgent:
                     await tell(text_in(answer.words))
 
     def _refusal(self, cause: A2AError) -> SourceError:
+        if cause.message.startswith(_NO_ANSWER):
+            return self._failures.unreadable(self._failures.words(cause.message))
         code = JSON_RPC_ERROR_CODE_MAP.get(type(cause), 0)
         return self._failures.answered(code, cause.message)
 

@@ -5,6 +5,7 @@ Everything in it is data from the other side, and reaches a model: cleaned, and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -102,11 +103,11 @@ def _interfaces(card: JsonObject, url: str) -> Iterator[Interface]:
     """Those of the card, in its order: as 1.0 has them, else as 0.3 had them."""
     found = [_dict(x) for x in _list(card.get("supportedInterfaces"))[:_MOST_INTERFACES]]
     for x in found:
-        version = _text(x.get("protocolVersion")) or "1.0"
+        version = _version(x.get("protocolVersion"), "1.0")
         binding, tenant = _text(x.get("protocolBinding")), _text(x.get("tenant"))
         yield Interface(_address(url, x.get("url")), binding.upper(), version, tenant)
     if not found and _text(card.get("url")):
-        version = _text(card.get("protocolVersion")) or "0.3.0"
+        version = _version(card.get("protocolVersion"), "0.3.0")
         main = {"url": card["url"], "transport": card.get("preferredTransport") or "JSONRPC"}
         others = _list(card.get("additionalInterfaces"))[:_MOST_INTERFACES]
         for x in map(_dict, [main, *others]):
@@ -168,6 +169,11 @@ def _description(raw: JsonObject, clean: Clean) -> str:
     examples = [clean(x, _MAX_EXAMPLE) for x in _texts(raw.get("examples"))[:_MOST_EXAMPLES]]
     shown = "; ".join(x for x in examples if x)
     return f"{text}\nFor example: {shown}".strip() if shown else text
+
+
+def _version(written: Any, usual: str) -> str:
+    text = _text(written)
+    return text if re.fullmatch(r"\d{1,3}(\.\d{1,3}){1,2}", text) else usual
 
 
 def _address(card: str, written: Any) -> str:

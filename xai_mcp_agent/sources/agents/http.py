@@ -79,6 +79,9 @@ class AgentHttp:
                 raise self.failures.redirected(response.status_code, reason)
             assert response.next_request is not None
             response = await self._sent(response.next_request)
+        if 300 <= response.status_code < 400 and response.status_code != 304:
+            await response.aclose()
+            raise self.failures.redirected(response.status_code, "it redirects to nowhere")
         return response
 
     async def _sent(self, request: httpx2.Request) -> httpx2.Response:
