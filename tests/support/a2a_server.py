@@ -96,6 +96,8 @@ SKILLS = [
 def _card(base: str, name: str) -> dict[str, Any]:
     """The card of an agent, as JSON; each name has something of its own."""
     binding, version, streams = FACES.get(name, FACES["rpc"])
+    # One address lacks the slash, and redirects to itself with it.
+    base += "/" if binding == "JSONRPC" and name != "rpc-old-polled" else ""
     card: dict[str, Any] = {
         "name": f"The {name} agent",
         "description": "An agent for tests.",
