@@ -40,6 +40,7 @@ from tests.support.model_endpoint import (
     model_endpoint,
     says,
 )
+from tests.support.odd_agent import odd_agent
 from tests.support.processes import free_port
 from tests.support.warm_python import warm_python
 from tests.support.xai_agent_workflow import xai_agent_workflow
@@ -66,6 +67,7 @@ from xai_mcp_agent.cli.component_files import find_clashes
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 from xai_mcp_agent.core.provider_schema import FunctionSpec
+from xai_mcp_agent.sources import agents
 
 _CHILD_SECONDS = 30
 _ANSWER_SECONDS = 30.0
@@ -188,6 +190,20 @@ def starting(folder: Path) -> Iterator[str]:
         with Bridge({"mcpServers": servers}) as made:
             made.connect(wait=True)
             yield from (_said_by(lambda name=name: made.list_tools(name)) for name in servers)
+
+
+def remote_agents(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An agent whose card leads elsewhere, one that has none, and one without the package."""
+    face = {"url": "http://0.0.0.0:9/", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+    with odd_agent(name_here="travel", supportedInterfaces=[face]) as (agent, made):
+        yield _said_by(lambda: made.list_tools("travel"))
+        agent.card = {"name": "Odd"}
+        yield _said_by(lambda: made.refresh("travel"))
+    with monkeypatch.context() as without, odd_agent(name_here="travel") as (_, made):
+        without.delattr(agents, "a2a", raising=False)
+        without.delitem(sys.modules, f"{agents.__name__}.a2a", raising=False)
+        without.setitem(sys.modules, "a2a.client", None)
+        yield _said_by(lambda: made.list_tools("travel"))
 
 
 def without_access(folder: Path) -> Iterator[str]:
@@ -419,6 +435,7 @@ def everything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         place = folder / name
         place.mkdir()
         yield from provoke(place)
+    yield from remote_agents(monkeypatch)
     yield from calling()
     yield from changed()
     yield from asked()
