@@ -15,6 +15,7 @@ from ..secrets.secrets import Secrets
 from .agents import AgentSettings
 from .entry import SourceSettings
 from .functions import FunctionSettings
+from .openapi import OpenApiSettings
 from .server import ServerSettings
 from .tool_search import ToolSearchSettings
 
@@ -22,6 +23,7 @@ SECTIONS: dict[str, type[SourceSettings]] = {
     "mcpServers": ServerSettings,
     "functions": FunctionSettings,
     "agents": AgentSettings,
+    "openapiServices": OpenApiSettings,
 }
 """The parts of a settings file that hold sources, each of one kind."""
 

@@ -19,7 +19,8 @@ DEADLINE_SECONDS = 600.0  # ten minutes: reports and exports take some, a lost j
 INTERVAL_SECONDS = 1.0
 MAX_INTERVAL_SECONDS = 30.0  # a person who waits sees that something goes on
 GROWTH = 1.5
-SUCCESS = ("succeeded", "success", "successful", "completed", "complete", "done", "finished", "ok")
+SUCCESS = ("succeeded", "success", "successful", "completed", "complete", "done", "finished",
+           "ready", "ok")  # fmt: skip
 FAILURE = ("failed", "failure", "error", "errored", "cancelled", "canceled", "aborted", "expired",
            "rejected", "timed_out", "timedout")  # fmt: skip
 

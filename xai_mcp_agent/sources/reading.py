@@ -63,7 +63,7 @@ class ReadSource(ABC, Generic[T]):
     """
 
     kind: ClassVar[SourceKind]
-    is_remote: ClassVar[bool] = False
+    is_remote = False
 
     _tasks: TaskGroup  # of the owner
 

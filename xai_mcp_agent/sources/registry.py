@@ -10,6 +10,7 @@ from ..core.host import Host
 from ..settings.agents import AgentSettings
 from ..settings.entry import SourceSettings
 from ..settings.functions import FunctionSettings
+from ..settings.openapi import OpenApiSettings
 from ..settings.server import ServerSettings
 from .base import Source
 from .mcp.auth.token_store import Access
@@ -61,8 +62,15 @@ def _agent(settings: AgentSettings, context: SourceContext) -> Source:
     return AgentSource(settings, context.mask)
 
 
+def _openapi(settings: OpenApiSettings, context: SourceContext) -> Source:
+    from .openapi.source import OpenApiSource
+
+    return OpenApiSource(settings, context.mask)
+
+
 _FACTORIES: dict[type[SourceSettings], Callable[[Any, SourceContext], Source]] = {
     ServerSettings: _mcp,
     FunctionSettings: _functions,
     AgentSettings: _agent,
+    OpenApiSettings: _openapi,
 }

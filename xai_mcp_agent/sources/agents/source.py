@@ -19,9 +19,9 @@ from ...core.names import did_you_mean
 from ...core.results import OnProgress, ToolResult
 from ...core.schemas import signature
 from ...settings.agents import AgentProtocol, AgentSettings
-from ..functions.threads import Threads, TooManyLeft
 from ..progress import ProgressListener
 from ..reading import ReadSource
+from ..threads import Threads, TooManyLeft
 from .answer import Answer, Asked, Tell, is_id, result_of
 from .card import Card
 from .discovery import CardReader

@@ -16,8 +16,8 @@ from ...core.limits import left_of
 from ...core.results import ToolResult
 from ...settings.functions import FunctionSettings
 from ..reading import ReadSource
+from ..threads import Threads, TooManyLeft
 from .file import FunctionFile, read_functions
-from .threads import Threads, TooManyLeft
 
 
 class FunctionSource(ReadSource[FunctionFile]):

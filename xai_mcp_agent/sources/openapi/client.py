@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 import ssl
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,6 +30,7 @@ MAX_BYTES = 10 * 1024 * 1024  # a model reads a thousandth of it; programs read 
 _CONNECT_SECONDS = 10.0  # what accepts no connection within this is as good as down
 # Most servers close a connection after five idle seconds; a request at that moment would be lost.
 _IDLE_SECONDS = 4.0
+_CLOSE_SECONDS = 1.0
 _MOST_REDIRECTS = 5  # a slash at the end, a path that moved: two are many
 _REDIRECTS = (301, 302, 303, 307, 308)
 _READING = ("GET", "HEAD")
@@ -76,35 +77,37 @@ class TooLarge(SourceError):
 
 
 class ServiceClient:
-    """Sends requests to one service. Opened and closed by `connected`."""
-
-    _http: httpx2.AsyncClient
+    """Sends requests to one service. Opened with the first; whoever made it closes it."""
 
     def __init__(self, name: str, mask: Mask, *, url: str = "", max_bytes: int = MAX_BYTES) -> None:
         self.name = name
         self._url = url
         self._mask = mask
         self._max_bytes = max_bytes
+        self._http: httpx2.AsyncClient | None = None
+        self._opening = anyio.Lock()
 
-    @asynccontextmanager
-    async def connected(self) -> AsyncGenerator[ServiceClient]:
-        """Keep connections while the block runs.
+    async def close(self) -> None:
+        """Close its connections, within a moment also where the other side does not answer."""
+        opened, self._http = self._http, None
+        if opened is not None:
+            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                await opened.aclose()
 
-        Raises:
-            SourceFailed: the certificates of this machine cannot be read.
-        """
+    async def _opened(self) -> httpx2.AsyncClient:
         import httpx2
 
-        trusted = await self._trusted()
-        async with httpx2.AsyncClient(
-            verify=trusted,
-            timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None, write=None),
-            limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
-            # A proxy named in the environment is not asked for a service on this machine.
-            trust_env=not is_this_machine(self._url),
-            follow_redirects=False,
-        ) as self._http:
-            yield self
+        async with self._opening:
+            if self._http is None:
+                self._http = httpx2.AsyncClient(
+                    verify=await self._trusted(),
+                    timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None, write=None),
+                    limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
+                    # A proxy named in the environment is not asked for a service on this machine.
+                    trust_env=not is_this_machine(self._url),
+                    follow_redirects=False,
+                )
+            return self._http
 
     async def send(self, request: httpx2.Request) -> Answer:
         """The answer to a request, wherever redirects within the rules lead.
@@ -112,7 +115,8 @@ class ServiceClient:
         Cancelling it ends the request. Nothing else limits its time.
 
         Raises:
-            SourceFailed: it cannot be reached, or it redirects against the rules.
+            SourceFailed: it cannot be reached, or it redirects against the rules, or the
+                certificates of this machine cannot be read.
             SourceClosed: the connection was lost before the answer was complete.
             TooLarge: it is larger than the limit.
         """
@@ -140,11 +144,12 @@ class ServiceClient:
         """One request. With `sent_from` a redirect led here from there, to another origin."""
         import httpx2
 
-        request.extensions = {**request.extensions, "timeout": self._http.timeout.as_dict()}
+        http = await self._opened()
+        request.extensions = {**request.extensions, "timeout": http.timeout.as_dict()}
         try:
             for is_last in (request.method not in _READING, True):
                 try:
-                    return await self._read(await self._way_of(request, sent_from))
+                    return await self._read(await self._way_of(http, request, sent_from))
                 except httpx2.RemoteProtocolError:
                     # It closed an idle connection just then. What only reads may be asked again.
                     if is_last:
@@ -159,17 +164,15 @@ class ServiceClient:
             ) from None  # fmt: skip
 
     async def _way_of(
-        self, request: httpx2.Request, sent_from: httpx2.Request | None
+        self, http: httpx2.AsyncClient, request: httpx2.Request, sent_from: httpx2.Request | None
     ) -> httpx2.Response:
-        if sent_from is None:
-            return await self._http.send(
-                request, stream=True, auth=_no_auth, follow_redirects=False
-            )
-        return await self._sent_elsewhere(request, sent_from)
+        if sent_from is not None:
+            request = await self._kept_to_known_places(request, sent_from)
+        return await http.send(request, stream=True, auth=_no_auth, follow_redirects=False)
 
-    async def _sent_elsewhere(
+    async def _kept_to_known_places(
         self, request: httpx2.Request, sent_from: httpx2.Request
-    ) -> httpx2.Response:
+    ) -> httpx2.Request:
         """To another host, but not into a network where the first is not."""
         import httpx2
 
@@ -182,9 +185,7 @@ class ServiceClient:
             raise httpx2.ConnectError(str(cause)) from cause
         if not addresses:
             raise self._not_followed(request, "and it may not send us into that network")
-        return await self._http.send(
-            sent_to(addresses[0], request), stream=True, auth=_no_auth, follow_redirects=False
-        )
+        return sent_to(addresses[0], request)
 
     async def _read(self, response: httpx2.Response) -> Answer:
         headers = {name.lower(): text for name, text in response.headers.items()}

@@ -173,6 +173,11 @@ class Document:
         except NotReadable as cause:
             raise BadDocument(f"{name} cannot be read: {cause}. Give JSON or YAML.") from None
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The keys of the other files that were read."""
+        return tuple(x for x in self._files if x != self.place.key)
+
     def file(self, key: str) -> Any:
         """What a file says, its references made such that they hold in the document itself.
 

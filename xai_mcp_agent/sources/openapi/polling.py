@@ -102,6 +102,7 @@ class JobWatch:
     async def _finished(self, job: Job, on_progress: OnProgress | None) -> Answer | ToolResult:
         """The answer that says that it is done, or what went wrong with it."""
         pause, trouble, answer = self._settings.interval_seconds, 0, job.first
+        was_accepted = False
         while True:
             await anyio.sleep(_pause(answer, pause))
             pause = min(pause * self._settings.growth, self._settings.max_interval_seconds)
@@ -115,8 +116,9 @@ class JobWatch:
             status = self._status(answer)
             if on_progress is not None:
                 await self._tell(answer, status, on_progress)
-            if not self._goes_on(answer, status):
+            if not self._goes_on(answer, status, was_accepted):
                 return self._failed(answer, status) or answer
+            was_accepted = answer.status == _ACCEPTED
 
     def _status(self, answer: Answer) -> str:
         value = _json(answer)
@@ -124,14 +126,17 @@ class JobWatch:
         found = (at(value, x) for x in pointers)
         return next((_word(x) for x in found if isinstance(x, str | bool | int)), "")
 
-    def _goes_on(self, answer: Answer, status: str) -> bool:
+    def _goes_on(self, answer: Answer, status: str, was_accepted: bool) -> bool:
         settings = self._settings
         if _is_one_of(status, settings.success + settings.failure):
             return False
         if not status:
             # Where no status is expected an answer other than 202 is the result.
             return answer.status == _ACCEPTED
-        return not settings.running or _is_one_of(status, settings.running)
+        if settings.running:
+            return _is_one_of(status, settings.running)
+        # A word of its own, such as `ready`: who answered 202 until now means it is done.
+        return answer.status == _ACCEPTED or not was_accepted
 
     def _failed(self, answer: Answer, status: str) -> ToolResult | None:
         settings = self._settings
@@ -140,6 +145,8 @@ class JobWatch:
         text = result_of(answer, self._mask).text
         if _is_one_of(status, settings.failure):
             return ToolResult.of_text(f"The job ended as {status}.\n{text}", is_error=True)
+        if status and not settings.running:
+            return None  # done, in a word of its own
         what = f"a status that is not expected, {status!r}" if status else "no status"
         return ToolResult.of_text(f"The job has {what}.\n{text}", is_error=True)
 

@@ -1,0 +1,63 @@
+"""Where a document may send us: what came from the internet names no servers in our own network."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from ...core.errors import SourceFailed
+from ...core.places import INTERNET, LINK_LOCAL, place_of, place_of_host
+from ...settings.openapi import OpenApiSettings
+
+
+class ServerPlaces:
+    """Checks the servers that the document of one service names, each once."""
+
+    def __init__(self, settings: OpenApiSettings) -> None:
+        self._settings = settings
+        self._known = set[tuple[str, str]]()
+
+    async def check(self, base_url: str) -> None:
+        """Let calls go there, or not. A `baseUrl` of a person always counts, and so does a file.
+
+        Raises:
+            SourceFailed: the document came from elsewhere, and it is another host that credentials
+                would go to, or one in a network that the document has no business in.
+        """
+        settings, origin = self._settings, _origin(base_url)
+        if settings.base_url or not settings.is_remote or origin in self._known:
+            return
+        if origin != _origin(settings.spec):
+            if settings.auth or settings.headers:
+                raise self._refused(origin, "credentials go there only if a person says so")
+            if not await _places_of(base_url) <= {INTERNET, *await _places_of(settings.spec)}:
+                raise self._refused(origin, "which is not on the internet, as the document is")
+        self._known.add(origin)
+
+    def _refused(self, origin: tuple[str, str], why: str) -> SourceFailed:
+        server = f"{origin[0]}://{origin[1]}"
+        return SourceFailed(
+            self._settings.name,
+            f"its document is at {_origin(self._settings.spec)[1]} and names the server {server}: "
+            f"{why}.",
+            f'If that is right, add "baseUrl" with the address of the service, such as {server}.',
+        )
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()
+
+
+async def _places_of(url: str) -> set[str]:
+    """Where its host is; nowhere that anybody may be sent, if nobody knows."""
+    import httpx2  # here, as everywhere: it takes a while
+
+    from ..web.addresses import addresses_of
+
+    host = urlsplit(url).hostname or ""
+    if (place := place_of_host(host)) is not None:
+        return {place}
+    try:
+        return {place_of(x) for x in await addresses_of(httpx2.URL(url))}
+    except (OSError, httpx2.InvalidURL, ValueError):
+        return {LINK_LOCAL}

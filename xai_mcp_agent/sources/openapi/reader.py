@@ -1,0 +1,204 @@
+"""Reads a service's document: from a file or a URL, again only where it may have changed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import anyio
+
+from ...core.errors import SourceError, SourceFailed
+from ...settings.openapi import OpenApiSettings
+from ..threads import Threads, TooManyLeft
+from .client import Answer, ServiceClient
+from .document import Document, Folder, Place, Site, read_file
+from .operations import Operation, Problem, convert
+from .parsing import MAX_BYTES, BadDocument
+
+T = TypeVar("T")
+
+_VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+_NOT_MODIFIED = 304
+_MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What a document offers, and by what to know whether it is still the same.
+
+    `validators` are headers for the next request; `parts` are the files that it refers to.
+    """
+
+    title: str
+    operations: Mapping[str, Operation]
+    problems: tuple[Problem, ...]
+    digest: bytes
+    validators: Mapping[str, str] = field(default_factory=dict[str, str])
+    parts: tuple[str, ...] = ()
+
+
+class DocumentReader:
+    """Reads the document of one service, in threads: a large one takes a second to convert."""
+
+    def __init__(self, settings: OpenApiSettings, mask: Callable[[str], str]) -> None:
+        self._settings = settings
+        self._name = settings.name
+        self._threads = Threads(f"openapi {settings.name}")
+        self._client = ServiceClient(settings.name, mask, url=settings.spec, max_bytes=MAX_BYTES)
+        self._parts: tuple[str, ...] = ()
+        self._stamp_of_parts: object = ()
+        self._changes = 0  # of parts
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._client.close()
+
+    async def stamp(self) -> object:
+        """What changes when somebody saves one of its files; None for a URL.
+
+        Raises:
+            SourceFailed: the disk does not answer.
+        """
+        if self._settings.is_remote:
+            return None
+        return await self._in_thread(self._stamp_now)
+
+    def _stamp_now(self) -> object:
+        stamp_of_parts = tuple(map(_stamp_of, self._parts))
+        if stamp_of_parts != self._stamp_of_parts:
+            self._stamp_of_parts = stamp_of_parts
+            self._changes += 1
+        return _stamp_of(self._settings.spec), self._changes
+
+    async def read(self, before: Offer | None) -> Offer:
+        """What it offers now; `before` itself, if the document says the same as then.
+
+        Raises:
+            SourceFailed: it cannot be read; says why, and what to do.
+        """
+        limit = self._settings.start_timeout_seconds
+        try:
+            with anyio.fail_after(limit):
+                found = await (self._fetched if self._settings.is_remote else self._opened)(before)
+        except TimeoutError as cause:
+            problem = f"its document was not read within {limit:g} s."
+            raise self._failed(
+                problem, "Raise `startTimeout`, or keep a copy in a file."
+            ) from cause
+        if not self._settings.is_remote and found.parts != self._parts:
+            self._parts = found.parts
+            self._stamp_of_parts = await self._in_thread(lambda: tuple(map(_stamp_of, found.parts)))
+        return found
+
+    async def _opened(self, before: Offer | None) -> Offer:
+        file = Path(self._settings.spec)
+        try:
+            data = await self._in_thread(partial(read_file, file))
+        except OSError as cause:
+            problem = f"{file} cannot be read: {cause.strerror or cause}."
+            raise self._failed(problem, "Correct `spec` in the settings.") from cause
+        return await self._converted(data, partial(Folder, file), before, {})
+
+    async def _fetched(self, before: Offer | None) -> Offer:
+        url = self._settings.spec
+        answer = await self._answer(url, before.validators if before else {})
+        if answer.status == _NOT_MODIFIED and before is not None:
+            return before
+        validators = {
+            header: answer.headers[x] for x, header in _VALIDATORS.items() if x in answer.headers
+        }
+        site = partial(Site, url, self._fetch_from_thread(asyncio.get_running_loop()))
+        return await self._converted(answer.body, site, before, validators)
+
+    async def _answer(self, url: str, validators: Mapping[str, str]) -> Answer:
+        import httpx2  # here, because it takes a while and a document may be a file
+
+        headers = {"Accept": _MEDIA_TYPES, **validators}
+        if self._is_at_service:
+            headers |= self._settings.headers
+        answer = await self._client.send(httpx2.Request("GET", url, headers=headers))
+        if answer.status != _NOT_MODIFIED and not 200 <= answer.status < 300:
+            problem = f"its document is not at {answer.url}: HTTP {answer.status} {answer.reason}."
+            raise self._failed(problem, "Correct `spec`, or `headers` if it wants credentials.")
+        return answer
+
+    @property
+    def _is_at_service(self) -> bool:
+        """Whether headers for the service may go to where the document is."""
+        base = self._settings.base_url
+        return not base or urlsplit(base)[:2] == urlsplit(self._settings.spec)[:2]
+
+    def _fetch_from_thread(self, loop: asyncio.AbstractEventLoop) -> Callable[[str], bytes]:
+        def fetch(url: str) -> bytes:
+            asked = asyncio.run_coroutine_threadsafe(self._answer(url, {}), loop)
+            try:
+                return asked.result(self._settings.start_timeout_seconds).body
+            except SourceError as cause:
+                raise OSError(cause.problem) from None
+
+        return fetch
+
+    async def _converted(
+        self,
+        data: bytes,
+        place: Callable[[], Place],
+        before: Offer | None,
+        validators: Mapping[str, str],
+    ) -> Offer:
+        settings = self._settings
+        convert = partial(_offer, settings, data, place, before, validators)
+        try:
+            return await self._in_thread(convert)
+        except BadDocument as cause:
+            raise self._failed(str(cause), "Look at it with `xai-mcp-agent openapi`.") from None
+
+    async def _in_thread(self, do: Callable[[], T]) -> T:
+        """In a thread that may be left: disks hang."""
+        limit = self._settings.start_timeout_seconds
+        try:
+            return await self._threads.run(do, limit)
+        except TimeoutError as cause:
+            problem = f"reading {self._settings.spec} did not end within {limit:g} s."
+            raise self._failed(problem, "Look whether its disk answers.") from cause
+        except TooManyLeft as cause:
+            problem = "too many readings of its document have not ended yet."
+            raise self._failed(problem, "Run the workflow again in a new process.") from cause
+
+    def _failed(self, problem: str, next_step: str) -> SourceFailed:
+        return SourceFailed(self._name, problem, next_step)
+
+
+def _offer(
+    settings: OpenApiSettings,
+    data: bytes,
+    place: Callable[[], Place],
+    before: Offer | None,
+    validators: Mapping[str, str],
+) -> Offer:
+    """What a document offers, with all the files that it refers to."""
+    digest = hashlib.sha256(data).digest()
+    if before is not None and before.digest == digest and not before.parts:
+        return replace(before, validators=validators) if before.validators else before
+    document = Document.of(data, place(), settings.spec)
+    converted = convert(document, settings.name, settings.base_url.rstrip("/") or None)
+    operations = {x.name: x for x in converted.operations}
+    title = f"{document.title} {document.version}".strip()
+    folder = "" if settings.is_remote else os.path.dirname(settings.spec)
+    parts = tuple(os.path.join(folder, x) for x in document.parts)
+    return Offer(title, operations, converted.problems, digest, validators, parts)
+
+
+def _stamp_of(file: str) -> object:
+    """When it was changed last, and how large it is; nothing for one that is not there."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,125 @@
+"""An OpenAPI service as a source: its document is read, its operations are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+
+import anyio
+
+from ...core.errors import UnknownTool
+from ...core.events import Inventory, Observer
+from ...core.invocation import ToolInvocation
+from ...core.kinds import OPENAPI
+from ...core.limits import left_of
+from ...core.names import did_you_mean
+from ...core.results import ToolResult
+from ...settings.openapi import OpenApiSettings
+from ..reading import ReadSource
+from .calls import ServiceAccess, ServiceCalls
+from .client import ServiceClient
+from .operations import Operation
+from .places import ServerPlaces
+from .reader import DocumentReader, Offer
+
+_MOST_PROBLEMS = 20  # in the status; a document that is wrong everywhere is said to be
+
+
+class OpenApiSource(ReadSource[Offer]):
+    """A `Source` over one service. Nothing is sent to it before an operation is called."""
+
+    kind = OPENAPI
+
+    def __init__(self, settings: OpenApiSettings, mask: Callable[[str], str]) -> None:
+        super().__init__(settings, mask)
+        self._settings = settings
+        self.is_remote = settings.is_remote
+        self._reader = DocumentReader(settings, mask)
+        self._client = ServiceClient(
+            settings.name, mask, url=settings.base_url, max_bytes=settings.max_answer_bytes
+        )
+        self._calls = ServiceCalls(self._client, _access(settings))
+        self._places = ServerPlaces(settings)
+
+    async def own(self, observer: Observer) -> None:
+        """Read the document, and stay until stopped. Run by exactly one task."""
+        try:
+            await super().own(observer)
+        finally:
+            await self._client.close()
+            await self._reader.close()
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Call one operation; see `Source.call`.
+
+        Raises:
+            UnknownTool: the document does not have it any more.
+            CredentialsMissing: the settings have none that it takes.
+        """
+        started, given = anyio.current_time(), invocation.timeout_seconds
+        offer = await self._ready_within(given or self._settings.call_timeout_seconds)
+        name = invocation.tool.name
+        operation = offer.operations.get(name)
+        if operation is None:
+            raise UnknownTool(f"{self.name} has no operation {name!r} any more.")
+        await self._places.check(operation.plan.base_url)
+        return await self._calls.call(
+            operation.plan,
+            invocation.arguments,
+            self._settings.operations.get(name),
+            timeout_seconds=given and left_of(given, anyio.current_time() - started),
+            on_progress=invocation.on_progress,
+            check=invocation.check,
+        )
+
+    async def _stamp(self) -> object:
+        return await self._reader.stamp()
+
+    async def _read(self) -> Offer:
+        return await self._reader.read(self._last.value if self._last else None)
+
+    def _title(self) -> str:
+        return self._last.value.title if self._last else ""
+
+    def _inventory_of(self, value: Offer) -> Inventory:
+        chosen = {n: x for n, x in value.operations.items() if self._is_wanted(n)}
+        off = tuple(x for x in self._settings.disabled_tools if x in chosen)
+        tools = tuple(x.tool for n, x in chosen.items() if n not in off)
+        notes = (*_problems(value), *self._unknown(value.operations))
+        return Inventory(self.name, tools, notes=notes, disabled=off)
+
+    def _is_wanted(self, name: str) -> bool:
+        include, exclude = self._settings.include, self._settings.exclude
+        is_in = not include or any(fnmatchcase(name, x) for x in include)
+        return is_in and not any(fnmatchcase(name, x) for x in exclude)
+
+    def _unknown(self, operations: Mapping[str, Operation]) -> list[str]:
+        """What the settings name and the document does not have."""
+        settings = self._settings
+        lists = {
+            "include": settings.include, "exclude": settings.exclude,
+            "disabledTools": settings.disabled_tools, "operations": tuple(settings.operations),
+        }  # fmt: skip
+        return [
+            f"`{key}` names {x!r}, which the document does not have. "
+            f"{did_you_mean(x, list(operations))}".rstrip()
+            for key, names in lists.items()
+            for x in names
+            if not any(fnmatchcase(name, x) for name in operations)
+        ]
+
+
+def _access(settings: OpenApiSettings) -> ServiceAccess:
+    return ServiceAccess(
+        base_url=settings.base_url.rstrip("/"),
+        headers=settings.headers,
+        credentials=settings.auth,
+        secrets=settings.secrets,
+        timeout_seconds=settings.call_timeout_seconds,
+    )
+
+
+def _problems(offer: Offer) -> list[str]:
+    shown = [f"no tool: {x}" for x in offer.problems[:_MOST_PROBLEMS]]
+    more = len(offer.problems) - len(shown)
+    return [*shown, f"and {more:,} more operations are no tools."] if more > 0 else shown
