@@ -31,6 +31,7 @@ ODD: list[Any] = [
     {"$ref": "#/components/schemas/Node"}, {"type": ["object", 5]},
     {"allOf": [{"$ref": "#/components"}]},
 ]  # fmt: skip
+WORDS = ["$ref", "type", "name", "in", "schema", "allOf", "x", "required"]
 ANYTHING = st.recursive(
     st.none()
     | st.booleans()
@@ -83,11 +84,7 @@ def mutated(root: JsonObject, choose: random.Random, other: Any) -> JsonObject:
             case 0:
                 inner[key] = copy.deepcopy(other)
             case 1 if isinstance(inner, dict):
-                inner[
-                    choose.choice(
-                        ["$ref", "type", "name", "in", "schema", "allOf", "x", "required"]
-                    )
-                ] = other
+                inner[choose.choice(WORDS)] = copy.deepcopy(other)
             case 2:
                 outer, another = choose.choice(all_places)
                 inner[key] = copy.deepcopy(outer[another])
@@ -178,6 +175,35 @@ def test_circles_without_number_do_not_take_long():
     )
     assert time.process_time() - started < 5
     assert len(found.tools) == 1
+
+
+def test_choices_in_choices_without_number_do_not_take_long():
+    """Each of ten levels has twenty ways to the next one; so have forms, and XML."""
+    named = {
+        f"S{n}": {
+            "allOf": [{"$ref": f"#/components/schemas/S{n + 1}"}] * 20,
+            "properties": {x: {"$ref": f"#/components/schemas/S{n + 1}"} for x in "abcdefghijklm"},
+            "required": ["a"],
+        }
+        for n in range(10)
+    }
+    kinds = ("application/json", "application/xml", "multipart/form-data")
+    start = {"$ref": "#/components/schemas/S0"}
+    paths = {f"/{n}": {"post": body(start, kind)} for n, kind in enumerate(kinds)}
+    started = time.process_time()
+    found = load_service(document(paths, components={"schemas": {**named, "S10": {}}}))
+    assert time.process_time() - started < 5
+    assert len(found.tools) == 3
+
+
+def test_what_holds_itself_as_no_file_can_is_cut(monkeypatch: pytest.MonkeyPatch):
+    """A program may give such a value."""
+    monkeypatch.setattr("xai_mcp_agent.sources.openapi.schemas._MAX_SCHEMAS", 5_000)
+    item: dict[str, Any] = {"type": "object"}
+    item["properties"] = dict.fromkeys("abcdefgh", item)
+    found = load_service(document({"/a": {"post": body(item)}, "/b": {"get": {}}}))
+    assert len(found.tools) + len(found.problems) == 2
+    assert found.problems[0].path == "/a"
 
 
 def test_a_long_way_of_references_is_gone_to_its_end():

@@ -22,6 +22,8 @@ _JSON, _FORM, _MULTIPART = (
 _BODY = "body"
 _MAX_MEDIA_TYPE, _MAX_NAME = 200, 200
 _MAX_DEPTH = 8  # of choices in choices, and of what XML is made of
+# Schemas of one body: those that refer to each other multiply.
+_MAX_PARTS = 2_000
 _STYLES = ("form", "spaceDelimited", "pipeDelimited", "tabDelimited", "deepObject")
 # What may be said of an object whose properties are arguments.
 _OF_PLAIN_OBJECTS = frozenset((
@@ -139,7 +141,7 @@ class _BodyReader:
     def _parts(self) -> dict[str, Part]:
         if self._base not in (_FORM, _MULTIPART):
             return {}
-        found = _all_properties(self._schemas, self._schema, _MAX_DEPTH)
+        found = _all_properties(self._schemas, self._schema)
         return {name: self._part(name, schema) for name, schema in found}
 
     def _part(self, name: str, schema: Any) -> Part:
@@ -179,6 +181,7 @@ class _Flat:
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas
+        self._left = _MAX_PARTS
         self.properties: dict[str, JsonObject | bool] = {}
         self.required: dict[str, None] = {}
         self.notes = Notes()
@@ -186,7 +189,8 @@ class _Flat:
     def add(self, schema: Any, depth: int = _MAX_DEPTH) -> bool:
         """Add those of one schema; False where it says more than properties can."""
         found, notes = self._schemas.resolved(schema)
-        if not depth or not _is_plain_object(found):
+        self._left -= 1
+        if not depth or self._left < 0 or not _is_plain_object(found):
             return False
         self.notes.add(*notes.lines)
         for name, x in object_of(found.get("properties")).items():
@@ -211,13 +215,16 @@ _PARTS = {"properties", "allOf", "required"}
 _OPENS = ("additionalProperties", "unevaluatedProperties")
 
 
-def _all_properties(schemas: Schemas, schema: Any, depth: int) -> Iterable[tuple[str, Any]]:
+def _all_properties(schemas: Schemas, schema: Any) -> Iterable[tuple[str, Any]]:
     """The properties of an object, whichever of its choices it is."""
-    found, _ = schemas.resolved(schema)
-    yield from object_of(found.get("properties")).items()
-    for word in ("allOf", "anyOf", "oneOf") if depth else ():
-        for part in list_of(found.get(word)):
-            yield from _all_properties(schemas, part, depth - 1)
+    waiting, seen = [schema], set[int]()
+    while waiting and len(seen) < _MAX_PARTS:
+        found, _ = schemas.resolved(waiting.pop())
+        if id(found) not in seen:
+            seen.add(id(found))
+            yield from object_of(found.get("properties")).items()
+            for word in ("allOf", "anyOf", "oneOf"):
+                waiting += list_of(found.get(word))
 
 
 def _as_file(schema: Any) -> JsonObject:
@@ -296,10 +303,12 @@ def xml_of(references: References, schema: Any) -> tuple[str, JsonObject]:
     name = object_of(references.followed(found).get("xml")).get("name")
     if not isinstance(name, str) or not name:
         name = reference.rpartition("/")[2] if isinstance(reference, str) else "root"
-    return text_of(name, _MAX_NAME), _xml(references, schema, _MAX_DEPTH)
+    return text_of(name, _MAX_NAME), _xml(references, schema, _MAX_DEPTH, iter(range(_MAX_PARTS)))
 
 
-def _xml(references: References, schema: Any, depth: int) -> JsonObject:
+def _xml(references: References, schema: Any, depth: int, left: Iterator[int]) -> JsonObject:
+    if next(left, None) is None:
+        return {}
     found = references.followed(schema)
     words = ("name", "attribute", "wrapped", "prefix", "namespace")
     said = object_of(found.get("xml"))
@@ -307,10 +316,10 @@ def _xml(references: References, schema: Any, depth: int) -> JsonObject:
     if not depth:
         return xml
     parts = (found, *(references.followed(x) for x in list_of(found.get("allOf"))))
-    named = {n: _xml(references, x, depth - 1) for p in parts for n, x in _named(p)}
+    named = {n: _xml(references, x, depth - 1, left) for p in parts for n, x in _named(p)}
     if inner := {n: x for n, x in named.items() if x}:
         xml["properties"] = inner
-    if items := _xml(references, found.get("items"), depth - 1):
+    if items := _xml(references, found.get("items"), depth - 1, left):
         xml["items"] = items
     return xml
 

@@ -28,7 +28,11 @@ _SHOWN = 300  # characters of a reference
 _IS_ELSEWHERE = "leads out of the folder of the document"
 
 
-class BadReference(ValueError):
+class BadOperation(ValueError):
+    """An operation that cannot become a tool; says why."""
+
+
+class BadReference(BadOperation):
     """A reference that leads nowhere, or where it may not lead; says why."""
 
 

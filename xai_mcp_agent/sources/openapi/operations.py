@@ -13,9 +13,9 @@ from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
 from . import swagger
 from .body_arguments import BodyArguments, body_arguments
 from .definitions import Notes
-from .document import BadReference, Document
+from .document import BadOperation, BadReference, Document
 from .names import Found, tool_names
-from .parameters import Argument, BadOperation, arguments_of, merged, named
+from .parameters import Argument, arguments_of, merged, named
 from .plan import Body, Placement, RequestPlan
 from .references import References
 from .responses import Responses
@@ -155,13 +155,13 @@ class _Converter:
                 if not isinstance(raw, dict):
                     raise BadOperation("it is no object.")
                 yield Found(path, method, operation, followed)
-            except (BadReference, BadOperation) as cause:
+            except BadOperation as cause:
                 self._problems.append(Problem(_shown(path), _sentence(cause), method))
 
     def _tried(self, found: Found, name: str) -> Operation | None:
         try:
             return self._operation(found, name)
-        except (BadReference, BadOperation) as cause:
+        except BadOperation as cause:
             reason = _sentence(cause)
         except Exception as cause:  # whatever a document holds, it costs one operation
             logger.warning("%s %s cannot be converted", found.method, found.path, exc_info=True)

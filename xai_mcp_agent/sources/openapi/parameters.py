@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from ...core.tools import JsonObject
 from .definitions import Notes
-from .document import BadReference
+from .document import BadOperation, BadReference
 from .plan import Location, Placement, Style
 from .references import References
 from .schemas import Schemas
@@ -31,10 +31,6 @@ _IN_PATH = re.compile(r"(?<!\{)\{([A-Za-z0-9_.$~-]+)\}(?!\})")
 _LEAST = {"string": "minLength", "array": "minItems", "object": "minProperties"}
 _MAX_DESCRIPTION = 1_000
 _MAX_NAME = 200
-
-
-class BadOperation(ValueError):
-    """An operation that cannot become a tool; says why."""
 
 
 @dataclass(frozen=True, slots=True)

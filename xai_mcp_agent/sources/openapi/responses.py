@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ...core.tools import JsonObject
 from .definitions import Notes
-from .document import BadReference
+from .document import BadOperation, BadReference
 from .references import References
 from .schemas import Schemas
 from .values import object_of
@@ -59,7 +59,7 @@ class Responses:
                 try:
                     schema = self._references.followed(described).get("schema")
                     return _closed(schemas, schemas.translated(schema, Notes()))
-                except BadReference:
+                except BadOperation:
                     return None  # it can be called all the same
         return None
 

@@ -17,8 +17,8 @@ from typing import Any, Literal, TypeAlias, cast
 from ...core.schemas import SchemaCheck
 from ...core.tools import JsonObject
 from .definitions import PREFIX, Definition, Notes, break_cycle, used_in
-from .document import Dialect
-from .references import BadReference, EndlessReference, References
+from .document import BadOperation, BadReference, Dialect
+from .references import EndlessReference, References
 from .values import list_of, object_of, text_of, texts_of
 
 Direction: TypeAlias = Literal["request", "response"]
@@ -34,6 +34,10 @@ _TYPES = frozenset(("string", "number", "integer", "boolean", "object", "array",
 _HIDES = {"request": "readOnly", "response": "writeOnly"}
 # Large real documents have about 20. What is left is too much for a check, which is then not made.
 _MAX_CIRCLES = 500
+# In one document. What is above them is made by somebody for that; the largest real ones have a
+# twentieth: schemas, wherever they stand, and definitions of all tools together.
+_MAX_SCHEMAS = 400_000
+_MAX_ENTRIES = 3_000_000
 _MAX_CHAIN = 50  # of definitions that are only another one
 _NULL: JsonObject = {"type": "null"}
 _CHOICES = ("$ref", "allOf", "anyOf", "oneOf")
@@ -56,6 +60,8 @@ class Schemas:
         self._by_name: dict[str, Definition] = {}
         self._bases: dict[str, str] = {}
         self._circles_left = _MAX_CIRCLES
+        self._entries_left = _MAX_ENTRIES
+        self.schemas_left = _MAX_SCHEMAS
         self._patterns: dict[str, bool] = {}
 
     def translated(self, schema: Any, notes: Notes) -> JsonObject | bool:
@@ -70,12 +76,15 @@ class Schemas:
         """All definitions that a translated schema needs, by name, those that they need too.
 
         Raises:
-            BadReference: one of them refers to where no reference may lead.
+            BadOperation: one of them refers to where no reference may lead, or it is too much.
         """
         found = self._needed(schema)
         while self._circles_left and break_cycle(found, self._base_of):
             self._circles_left -= 1
             found = self._needed(schema)
+        self._entries_left -= len(found)
+        if self._entries_left < 0:
+            raise BadOperation(f"it needs {len(found):,} schemas, too many with all others")
         return found
 
     def _needed(self, schema: JsonObject) -> list[Definition]:
@@ -179,6 +188,9 @@ class _Translation:
             return given
         if not isinstance(given, dict) or self._depth > _MAX_DEPTH:
             return {}
+        self.schemas.schemas_left -= 1
+        if self.schemas.schemas_left < 0:
+            raise BadOperation(f"the document has more than {_MAX_SCHEMAS:,} schemas")
         self._depth += 1
         try:
             return self._words(object_of(given))
@@ -221,21 +233,29 @@ class _Translation:
 
     def _adjust_required(self, found: JsonObject, schema: JsonObject) -> None:
         """What is not sent this way cannot be required."""
-        hidden = self._hidden_names(schema, 3)
+        hidden = self._hidden_names(schema)
         found["required"] = [x for x in found["required"] if x not in hidden]
         if not found["required"]:
             del found["required"]
 
-    def _hidden_names(self, schema: Any, depth: int) -> set[str]:
-        given = object_of(schema)
-        named = object_of(given.get("properties")).items()
-        hidden = {name for name, x in named if self.schemas.is_hidden(x)}
-        for part in list_of(given.get("allOf")) if depth else ():
-            try:
-                hidden |= self._hidden_names(self.schemas.references.followed(part), depth - 1)
-            except BadReference:
-                continue  # told where it is translated
+    def _hidden_names(self, schema: JsonObject) -> set[str]:
+        hidden, seen, waiting = set[str](), set[str](), [schema]
+        while waiting:
+            given = waiting.pop()
+            named = object_of(given.get("properties")).items()
+            hidden |= {name for name, x in named if self.schemas.is_hidden(x)}
+            for part in map(object_of, list_of(given.get("allOf"))):
+                reference = str(part.get("$ref", ""))
+                if reference not in seen:
+                    seen |= {reference} - {""}
+                    waiting.append(self._followed(part))
         return hidden
+
+    def _followed(self, part: JsonObject) -> JsonObject:
+        try:
+            return self.schemas.references.followed(part)
+        except BadReference:
+            return {}  # told where it is translated
 
     def _show(self, found: JsonObject, example: Any) -> None:
         if isinstance(example, str | int | float) and not isinstance(example, bool):
