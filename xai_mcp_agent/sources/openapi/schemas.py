@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import copy
 import json
-import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, cast
 
@@ -324,7 +324,8 @@ class _Translation:
     def number(self, word: str, value: Any) -> Any:
         """A limit."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return value if is_number and math.isfinite(value) else _NOTHING
+        # Of larger ones most languages make no number.
+        return value if is_number and abs(value) <= sys.float_info.max else _NOTHING
 
     def step(self, word: str, value: Any) -> Any:
         """What a number is a multiple of."""
