@@ -20,6 +20,7 @@ import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, codes_of, text_of
 from tests.test_house import ARROWS, HEAVY
 from xai_mcp_agent import search
+from xai_mcp_agent.sources import openapi
 
 PUBLIC = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
@@ -39,6 +40,7 @@ PUBLIC = [
     "state_of",
 ]  # fmt: skip
 SEARCH = ["Hit", "ToolIndex"]
+OPENAPI = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 CHILD_SECONDS = 60.0
 
@@ -54,6 +56,18 @@ def test_these_are_the_public_names_for_searching() -> None:
     assert search.__all__ == SEARCH
     assert set(SEARCH) <= set(dir(search))
     assert all(getattr(search, x).__doc__ for x in SEARCH)
+
+
+def test_these_are_the_public_names_for_services() -> None:
+    """A package of their own, too; a look at it loads nothing heavy."""
+    assert openapi.__all__ == OPENAPI
+    assert all(getattr(openapi, x).__doc__ for x in OPENAPI)
+    code = "import sys; from xai_mcp_agent.sources import openapi; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
+    )  # fmt: skip
+    assert {*HEAVY, "yaml"} & set(done.stdout.split()) == set()
 
 
 def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
@@ -151,7 +165,9 @@ def _alias_doc(name: str) -> str:
 INNER = re.compile(
     rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - {'components', 'search'}))}|search\.\w+)\b"
 )
-IMPORTED = re.compile(r"from xai_mcp_agent(?:\.search)? import (\([^)]*\)|[^\n`]+)")
+IMPORTED = re.compile(
+    r"from xai_mcp_agent(?:\.search|\.sources\.openapi)? import (\([^)]*\)|[^\n`]+)"
+)
 EXAMPLES = [
     *(x for x in sorted((ROOT / "examples").rglob("*")) if x.suffix in (".py", ".xircuits")),
     ROOT / "mcp_settings.json.example",
@@ -164,7 +180,7 @@ def test_pages_and_examples_name_public_names_only(file: Path) -> None:
     text = text_of(file)
     assert INNER.findall(text) == []
     imported = {y for x in IMPORTED.findall(text) for y in re.findall(r"\w+", x)}
-    assert imported <= {*PUBLIC, *SEARCH}
+    assert imported <= {*PUBLIC, *SEARCH, *OPENAPI}
 
 
 def test_every_public_name_is_on_the_page_about_python() -> None:

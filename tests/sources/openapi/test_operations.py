@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.sources.openapi.documents import OK, body, document, only, query, schemas, service
-from xai_mcp_agent import InvalidArguments, UnknownTool
+from xai_mcp_agent import BadSetting, InvalidArguments, UnknownTool
 from xai_mcp_agent.core.schemas import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument, Operation, load_service
 from xai_mcp_agent.sources.openapi.plan import Body, Part, Placement
@@ -606,6 +606,38 @@ def test_a_call_is_checked_and_shown_as_the_request_it_would_be():
             found.request("add", wrong)
     with pytest.raises(UnknownTool, match=r"has no tool 'ad'\. Did you mean 'add'"):
         found.request("ad", {})
+
+
+@pytest.mark.parametrize(
+    ("auth", "sent"),
+    [
+        ({"key": {"apiKey": "s3cret"}}, "?k=s3cret"),
+        ({"key": "s3cret"}, "?k=s3cret"),
+        ({"apiKey": "${A_KEY}"}, "?k=from+outside"),
+        ("s3cret", "?k=s3cret"),
+        (None, ""),
+    ],
+)
+def test_credentials_are_in_the_request_and_nowhere_else(
+    auth: Any, sent: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("A_KEY", "from outside")
+    paths = {"/a": {"get": {"operationId": "look", "security": [{"key": []}]}}}
+    root = document(paths, components={"securitySchemes": SCHEMES})
+    found = load_service(root, auth=auth)
+    url = str(found.request("look", {}).url)
+    assert url.replace("%20", "+") == f"https://api.example.com/v1/a{sent}"
+    assert "s3cret" not in str(found.tools)
+    assert found.inventory_hash == load_service(root).inventory_hash
+
+
+def test_credentials_that_are_none_are_refused_without_being_told():
+    for auth in ({"key": {"apiKey": 5}}, {"key": ["s3cret"]}, {"clientId": "s3cret"}):
+        with pytest.raises(BadSetting) as found:
+            load_service(document({}), auth=auth)
+        assert "s3cret" not in str(found.value)
+    with pytest.raises(BadSetting, match="absolute URL"):
+        load_service(document({}), base_url="/v1")
 
 
 def test_a_plan_can_be_printed():

@@ -19,7 +19,7 @@ from ...core.tools import JsonObject
 from .definitions import PREFIX, Definition, Notes, break_cycle, used_in
 from .document import BadOperation, BadReference, Dialect
 from .references import EndlessReference, References
-from .values import list_of, object_of, text_of, texts_of
+from .values import is_whole, list_of, object_of, text_of, texts_of
 
 Direction: TypeAlias = Literal["request", "response"]
 """Which way a value goes: what is `readOnly` is not in a request, `writeOnly` in no response."""
@@ -305,10 +305,11 @@ class _Translation:
     def value(self, word: str, value: Any) -> Any:
         """Any JSON that is not too much to show."""
         try:
-            text = json.dumps(value, allow_nan=False)
+            text = json.dumps(value, allow_nan=False, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError):
             return _NOTHING
-        return value if word == "const" or len(text) <= _MAX_SHOWN_VALUE else _NOTHING
+        is_shown = word in ("const", "enum") or len(text) <= _MAX_SHOWN_VALUE
+        return value if is_shown and is_whole(text) else _NOTHING
 
     def examples(self, word: str, value: Any) -> Any:
         """The first that says something."""
@@ -319,7 +320,8 @@ class _Translation:
 
     def enum(self, word: str, value: Any) -> Any:
         """The values; an empty list would allow none, and is a slip."""
-        return list_of(value) or _NOTHING
+        found = (self.value(word, x) for x in list_of(value))
+        return [x for x in found if x is not _NOTHING] or _NOTHING
 
     def number(self, word: str, value: Any) -> Any:
         """A limit."""
@@ -374,11 +376,8 @@ class _Translation:
         return {
             name: self.schema(x)
             for name, x in object_of(value).items()
-            if not self._is_out(word, x)
+            if is_whole(name) and not (word == "properties" and self.schemas.is_hidden(x))
         }
-
-    def _is_out(self, word: str, schema: Any) -> bool:
-        return word == "properties" and self.schemas.is_hidden(schema)
 
     def patterned(self, word: str, value: Any) -> Any:
         """Schemas by a pattern for names."""
@@ -390,7 +389,8 @@ class _Translation:
     def lists(self, word: str, value: Any) -> Any:
         """Names by name."""
         given = object_of(value).items()
-        return {name: texts_of(x) for name, x in given if isinstance(x, list)} or _NOTHING
+        found = {name: texts_of(x) for name, x in given if isinstance(x, list) and is_whole(name)}
+        return found or _NOTHING
 
 
 def _rules(*groups: tuple[_Rule, str]) -> Mapping[str, _Rule]:

@@ -24,11 +24,22 @@ from .servers import is_usable
 if TYPE_CHECKING:
     import httpx2
 
+    from .auth import Credentials
+    from .credentials import Auth
+    from .request import Access
+
+_TOKEN = "TOKEN"  # where one would be got first: nothing is sent here
+
 
 class Service:
     """The operations of one document. `problems` are those that are no tools, and why."""
 
-    def __init__(self, document: Document, base_url: str | None = None) -> None:
+    def __init__(
+        self,
+        document: Document,
+        base_url: str | None = None,
+        auth: Auth | None = None,
+    ) -> None:
         self.title = document.title
         self.version = document.version
         server = base_url.rstrip("/") if base_url else None
@@ -37,6 +48,7 @@ class Service:
         self.problems: tuple[Problem, ...] = converted.problems
         self._by_name = {x.name: x for x in self.tools}
         self._checks = ArgumentChecks()
+        self._credentials = _read_credentials(auth)
 
     @cached_property
     def inventory_hash(self) -> str:
@@ -69,6 +81,7 @@ class Service:
             UnknownTool: there is no such tool.
             InvalidArguments: they do not fit its input schema, or cannot be written where they go.
             BadSetting: nobody says which server it is.
+            CredentialsMissing: credentials were given, and none that the operation takes.
         """
         # Here, because most look at the tools only.
         from .request import build_request
@@ -77,16 +90,29 @@ class Service:
         given = dict(arguments)
         if problems := self._checks.problems(tool.name, tool.input_schema, given):
             raise InvalidArguments(tool.name, problems, signature(tool.input_schema))
-        return build_request(tool.plan, given)
+        return build_request(tool.plan, given, access=self._access(tool.plan))
+
+    def _access(self, plan: RequestPlan) -> Access:
+        """What credentials add. Without any given, nothing: a request is only looked at here."""
+        from .auth import access_of, grants_for
+        from .request import NO_ACCESS
+
+        if not self._credentials:
+            return NO_ACCESS
+        grants = grants_for(plan.security, self._credentials, plan.base_url)
+        return access_of(grants, lambda _: _TOKEN)
 
 
 def load_service(
-    where: str | os.PathLike[str] | Mapping[str, Any], base_url: str | None = None
+    where: str | os.PathLike[str] | Mapping[str, Any],
+    base_url: str | None = None,
+    auth: Auth | None = None,
 ) -> Service:
     """The service that a document describes: a file, a URL, or what a document says.
 
-    `base_url` is where it is called, in place of what the document says. Only the document is
-    fetched, and what it refers to in its folder or on its host.
+    `base_url` is where it is called, in place of what the document says; `auth` are credentials,
+    as in the settings. Only the document is fetched, without them, and what it refers to in its
+    folder or on its host.
 
     Raises:
         BadDocument: there is none, or it is none.
@@ -97,10 +123,19 @@ def load_service(
             f"`base_url` is {base_url!r}. Give an absolute URL, such as https://host/v1."
         )
     if isinstance(where, Mapping):
-        return Service(Document(dict(where)), base_url)
+        return Service(Document(dict(where)), base_url, auth)
     name = os.fspath(where)
     data, place = _fetched(name) if name.startswith(("http://", "https://")) else _read(name)
-    return Service(Document.of(data, place, name), base_url)
+    return Service(Document.of(data, place, name), base_url, auth)
+
+
+def _read_credentials(auth: Auth | None) -> Credentials:
+    if not auth:
+        return {}
+    # Here, because of a library that takes a while to import.
+    from .credentials import read_credentials
+
+    return read_credentials(auth)
 
 
 def inventory_hash(operations: tuple[Operation, ...]) -> str:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, cast
 
 from ...core.provider_schema import visible_text
 from ...core.tools import JsonObject
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def object_of(value: Any) -> JsonObject:
@@ -20,7 +23,12 @@ def list_of(value: Any) -> list[Any]:
 
 def texts_of(value: Any) -> list[str]:
     """The texts that are in a list, each once."""
-    return list(dict.fromkeys(x for x in list_of(value) if isinstance(x, str)))
+    return list(dict.fromkeys(x for x in list_of(value) if isinstance(x, str) and is_whole(x)))
+
+
+def is_whole(text: str) -> bool:
+    """Whether it can be sent: half of a pair, which JSON can say, is no character."""
+    return text.isascii() or not _HALF.search(text)
 
 
 def text_of(value: Any, at_most: int) -> str:
