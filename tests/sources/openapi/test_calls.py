@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 import time
 import zlib
 from collections.abc import AsyncGenerator, Generator, Iterator
@@ -21,6 +22,8 @@ from tests.support.processes import free_port
 from xai_mcp_agent.core.errors import SourceClosed, SourceFailed, ToolTimeout
 from xai_mcp_agent.core.results import AudioPart, ImagePart, ResourcePart, ToolResult, bytes_of
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
+from xai_mcp_agent.settings.entry import Reading
+from xai_mcp_agent.settings.interpolation import Variables
 from xai_mcp_agent.settings.openapi_auth import CredentialSettings
 from xai_mcp_agent.settings.openapi_operation import AsyncSettings, OperationSettings
 from xai_mcp_agent.sources.openapi.calls import ServiceAccess, ServiceCalls
@@ -196,7 +199,6 @@ async def test_a_name_that_is_not_known_is_told():
 
 
 async def test_an_answer_that_breaks_off_is_told(service: HttpService):
-    service.replies["/things"] = lambda _: Said(200, b"ab", {"content-length": "9"})
     async with calls_of(service.url, timeout_seconds=3.0) as calls:
         service.replies["/things"] = lambda _: Said(
             200, b"", {"content-length": "9", "content-type": "text/plain"}, iter([b"ab"])
@@ -514,7 +516,7 @@ async def test_a_job_that_fails_is_an_error(
     Jobs(service, state)
     result = await followed(service, settings(**more))
     assert result.is_error
-    assert __import__("re").search(says, result.text)
+    assert re.search(says, result.text)
 
 
 async def test_trouble_that_passes_is_no_failure(service: HttpService):
@@ -565,9 +567,6 @@ async def test_pauses_grow_and_the_services_own_count(service: HttpService):
 
 
 def test_settings_of_an_operation_are_read():
-    from xai_mcp_agent.settings.entry import Reading
-    from xai_mcp_agent.settings.interpolation import Variables
-
     context = Reading(Variables({"V": "2"}, "/", Secrets()), False)
     written = {
         "async": {

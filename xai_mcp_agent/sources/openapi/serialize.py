@@ -28,7 +28,8 @@ _MOST_DECODED = 20  # times; nobody encodes more than twice
 _DOTS = (".", "..")
 # Line breaks end a header, servers refuse the others, and halves of characters cannot be sent.
 _NO_HEADER = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
-_COOKIE_TEXT = re.compile(r"[\x21\x23-\x3a\x3c-\x5b\x5d-\x7e]*")  # RFC 6265, and the comma
+# RFC 6265, and what servers read in spite of it: commas, quotes, and spaces in the middle.
+_COOKIE_TEXT = re.compile(r"(?! )[\x20-\x3a\x3c-\x7e]*(?<! )")
 _DELIMITERS: dict[str, str] = {
     "spaceDelimited": " ", "pipeDelimited": "|", "tabDelimited": "\t",
 }  # fmt: skip
