@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from xai_mcp_agent.core.errors import SettingsError
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
 from xai_mcp_agent.settings.document import Place
 from xai_mcp_agent.settings.entry import Reading
@@ -17,6 +18,7 @@ from xai_mcp_agent.settings.openapi_auth import (
     CredentialSettings,
     credential_notes,
 )
+from xai_mcp_agent.sources.openapi import load_service
 from xai_mcp_agent.sources.openapi.auth import (
     Credentials,
     CredentialsMissing,
@@ -159,3 +161,27 @@ def test_keys_that_mean_nothing_are_told():
 def test_a_credential_is_a_value():
     one, other = (CredentialSettings(bearer=Secret("x")) for _ in range(2))
     assert {one: 1} == {other: 1}
+
+
+DOCUMENT = {
+    "openapi": "3.1.0",
+    "info": {"title": "T", "version": "1"},
+    "paths": {"/x": {"get": {"operationId": "x", "security": [{"k": []}], "responses": {}}}},
+    "components": {"securitySchemes": {"k": {"type": "apiKey", "in": "header", "name": "X-K"}}},
+}
+
+
+def test_a_program_gives_credentials_as_settings_do(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("T_KEY", "t0p")
+    service = load_service(DOCUMENT, base_url=BASE, auth={"apiKey": "${T_KEY}"})
+    assert service.request("x", {}).headers["x-k"] == "t0p"
+    assert "x-k" not in load_service(DOCUMENT, base_url=BASE).request("x", {}).headers
+    with pytest.raises(CredentialsMissing, match="`apiKey`"):
+        load_service(DOCUMENT, base_url=BASE, auth={"bearer": "t"}).request("x", {})
+
+
+@pytest.mark.parametrize("auth", [{"apiKey": 5}, {"apiKey": ""}, {"k": {"clientId": "s3cret-id"}}])
+def test_credentials_that_cannot_be_are_told_with_their_place(auth: dict[str, Any]):
+    with pytest.raises(SettingsError, match=r"load_service, at auth\b") as caught:
+        load_service(DOCUMENT, auth=auth)
+    assert "s3cret" not in str(caught.value)
