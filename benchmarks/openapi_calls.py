@@ -4,8 +4,8 @@
 
 Two calls of each operation: with what is required only, and with all that is optional to a depth
 of two. Prism (`@stoplight/prism-cli` from npm, in the folder that XAI_TEST_NPM names) serves a
-document in validation mode. What it cannot judge is counted apart: it crashes on lists in headers,
-does not find spaces between values, and reads a list in a form as its last item.
+document in validation mode. What it cannot judge is counted apart: it crashes on lists in headers
+and paths, does not find spaces between values, and reads of a list in a form the last item only.
 """
 
 from __future__ import annotations
@@ -284,8 +284,8 @@ def judge(service: Service, judging: Prism, *, most: int = 10**6) -> Score:
                 score.calls[name] += 1
                 if name == "no answer":
                     judging.start()
-                if name == "wrong":
-                    score.wrong.append(f"{tool.method} {tool.path} {arguments}: {said}")
+                if name in ("wrong", "no answer"):
+                    score.wrong.append(f"{name}: {tool.method} {tool.path} {arguments}: {said}")
     return score
 
 
@@ -323,11 +323,10 @@ def _judged(
 
 
 def _is_not_read_by_prism(place: Placement, tool: Operation) -> bool:
-    """It ends over lists and objects in headers, also where they are left out, and has its own way
-    with spaces."""
+    """It ends over lists and objects in headers (also left out) and paths, and finds no spaces."""
     schema = tool.input_schema["properties"][place.argument]
     is_plain = not {"items", "properties", "$ref", "allOf"} & schema.keys()
-    if place.location == "header":
+    if place.location in ("header", "path"):
         return not is_plain
     is_object = "properties" in schema or "$ref" in schema
     return place.style == "spaceDelimited" or (place.style == "pipeDelimited" and is_object)
@@ -353,13 +352,16 @@ def _verdict(answer: httpx2.Response, request: httpx2.Request) -> tuple[str, str
     if request.method not in _METHODS:
         return "method that Prism does not know", ""
     is_form = "form" in request.headers.get("content-type", "")
-    if is_form and faults and all(_is_about_a_list(x) for x in faults):
-        return "list in a form", str(faults)
+    if is_form and faults and all(_is_prisms_own(x) for x in faults):
+        return "form that Prism does not read", str(faults)
     return "wrong", f"{said.get('title')} {faults or said.get('detail')}"[:500]
 
 
-def _is_about_a_list(fault: Mapping[str, Any]) -> bool:
-    return fault.get("location", [""])[0] == "body" and "array" in str(fault.get("message"))
+def _is_prisms_own(fault: Mapping[str, Any]) -> bool:
+    """It reads the last of several fields of a name, and takes a form with files for one without."""
+    said = str(fault.get("message"))
+    known = ("must be array", "must be object", "Reserved characters")
+    return fault.get("location", [""])[0] == "body" and any(x in said for x in known)
 
 
 def documents(folder: Path, only: str) -> list[Path]:

@@ -40,12 +40,9 @@ def paths() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for style in ("simple", "label", "matrix"):
         for explode in (False, True):
-            places = [
-                parameter("path", name, schema, style=style, explode=explode)
-                for name, schema in (("a", TEXT), ("b", TEXTS))
-            ]
-            path = f"/{style}/{str(explode).lower()}/{{a}}/{{b}}"
-            found[path] = {"get": {**OK, "parameters": places}}
+            place = parameter("path", "a", TEXT, style=style, explode=explode)
+            path = f"/{style}/{str(explode).lower()}/{{a}}"
+            found[path] = {"get": {**OK, "parameters": [place]}}
     queries: list[tuple[str, bool, Any]] = [
         ("form", False, TEXTS), ("form", True, TEXTS), ("form", False, POINT),
         ("form", True, POINT), ("pipeDelimited", False, TEXTS), ("deepObject", True, DEEP),
@@ -58,7 +55,7 @@ def paths() -> dict[str, Any]:
     number = {"type": "number"}
     whole = {"type": "object", "required": ["n"], "properties": {"n": number, "o": DEEP}}
     found["/json"] = {"post": {**OK, "requestBody": body("application/json", whole)}}
-    form = {"type": "object", "required": ["t"], "properties": {"t": TEXT, "o": DEEP}}
+    form = {"type": "object", "required": ["t", "o"], "properties": {"t": TEXT, "o": DEEP}}
     encoding = {"o": {"style": "deepObject", "explode": True}}
     kind = "application/x-www-form-urlencoded"
     found["/form"] = {"post": {**OK, "requestBody": body(kind, form, encoding=encoding)}}
