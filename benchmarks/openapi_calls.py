@@ -358,7 +358,7 @@ def _verdict(answer: httpx2.Response, request: httpx2.Request) -> tuple[str, str
 
 
 def _is_prisms_own(fault: Mapping[str, Any]) -> bool:
-    """It reads the last of several fields of a name, and takes a form with files for one without."""
+    """It reads the last field of a name, and takes a form with files for one without."""
     said = str(fault.get("message"))
     known = ("must be array", "must be object", "Reserved characters")
     return fault.get("location", [""])[0] == "body" and any(x in said for x in known)

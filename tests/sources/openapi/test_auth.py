@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from xai_mcp_agent.core.errors import SettingsError
+from xai_mcp_agent.core.errors import BadSetting
 from xai_mcp_agent.secrets.secrets import Secret, Secrets
 from xai_mcp_agent.settings.document import Place
 from xai_mcp_agent.settings.entry import Reading
@@ -182,6 +182,6 @@ def test_a_program_gives_credentials_as_settings_do(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("auth", [{"apiKey": 5}, {"apiKey": ""}, {"k": {"clientId": "s3cret-id"}}])
 def test_credentials_that_cannot_be_are_told_with_their_place(auth: dict[str, Any]):
-    with pytest.raises(SettingsError, match=r"load_service, at auth\b") as caught:
+    with pytest.raises(BadSetting, match="`auth`") as caught:
         load_service(DOCUMENT, auth=auth)
     assert "s3cret" not in str(caught.value)
