@@ -213,9 +213,9 @@ async def test_a_history_that_somebody_holds_delays_neither_learning_nor_a_searc
     bridge.learn(LEDGER.key, "spending by month")
     bridge.usage.follow("default")
     started = time.monotonic()
-    for _ in range(10):  # the first of them waits for a moment, and the others do not
+    for _ in range(100):  # the first of them waits for a moment, and the others do not
         assert await bridge.usage.remembered("default") is remembered
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 10.0  # it would be thirty seconds
     holder.execute("ROLLBACK")
     holder.close()
     await bridge.next_run()

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import anyio
 
 from xai_mcp_agent import Bridge
 
 _TICK_SECONDS = 0.01
-_STAT = Path("/proc/stat")
+_STAT = "/proc/stat"
 _STOLEN = 8  # the place in its first line, in hundredths of a second
+_LINE_BYTES = 256  # more than that line has
 # Shorter steps are no stalls, whatever was stolen of them.
 _SHORT_SECONDS = 0.03
 
@@ -121,6 +122,11 @@ def _collecting() -> Iterator[Mapping[int, float]]:
 
 def _stolen_seconds() -> float:
     """What the host gave to others of this machine so far; Linux counts it as computing."""
-    if not _STAT.exists():
+    try:
+        file = os.open(_STAT, os.O_RDONLY)  # as it is asked for at every tick
+    except OSError:
         return 0.0
-    return int(_STAT.read_text(encoding="ascii").split(maxsplit=_STOLEN + 1)[_STOLEN]) / 100
+    try:
+        return int(os.read(file, _LINE_BYTES).split(maxsplit=_STOLEN + 1)[_STOLEN]) / 100
+    finally:
+        os.close(file)
