@@ -24,20 +24,21 @@ from xai_mcp_agent.sources import openapi
 
 PUBLIC = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
-    "BadSetting", "Bridge", "Choice", "Completion", "DefinitionChanged", "Event", "Graph", "Icon",
-    "ImagePart", "InvalidArguments", "JsonObject", "LinkPart", "ModelAnswerInvalid",
-    "ModelAnswerMissing", "ModelAuthenticationError", "ModelCannotCallFunctions",
-    "ModelContentFiltered", "ModelContextOverflow", "ModelError", "ModelRateLimited",
+    "BadSetting", "Bridge", "CallCancelled", "Choice", "Completion", "DefinitionChanged",
+    "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
+    "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
+    "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
+    "ModelError", "ModelRateLimited",
     "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
     "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
-    "ToolChanged", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult", "ToolState",
-    "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool", "Usage",
-    "Version", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings", "settings_from",
-    "state_of",
+    "ToolChanged", "ToolContext", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult",
+    "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool",
+    "Usage", "Version", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings",
+    "settings_from", "state_of",
 ]  # fmt: skip
 SEARCH = ["Hit", "ToolIndex"]
 OPENAPI = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]

@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
-    "BadSetting", "Bridge", "Choice", "Completion", "DefinitionChanged", "Event", "Graph", "Icon",
-    "ImagePart", "InvalidArguments", "JsonObject", "LinkPart", "ModelAnswerInvalid",
-    "ModelAnswerMissing", "ModelAuthenticationError", "ModelCannotCallFunctions",
-    "ModelContentFiltered", "ModelContextOverflow", "ModelError", "ModelRateLimited",
+    "BadSetting", "Bridge", "CallCancelled", "Choice", "Completion", "DefinitionChanged",
+    "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
+    "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
+    "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
+    "ModelError", "ModelRateLimited",
     "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
     "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
-    "ToolChanged", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult", "ToolState",
-    "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool", "Usage",
-    "Version", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings", "settings_from",
-    "state_of",
+    "ToolChanged", "ToolContext", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult",
+    "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool",
+    "Usage", "Version", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings",
+    "settings_from", "state_of",
 ]  # fmt: skip
 
 # Where each name is, relative to this package.
@@ -59,6 +60,7 @@ _HOMES = {
     "settings.load": "load_settings settings_from",
     "settings.models": "Settings",
     "settings.server": "ServerSettings",
+    "sources.functions.context": "CallCancelled ToolContext",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -128,6 +130,7 @@ if TYPE_CHECKING:
     from .settings.load import load_settings, settings_from
     from .settings.models import Settings
     from .settings.server import ServerSettings
+    from .sources.functions.context import CallCancelled, ToolContext
 else:  # for type checkers a name that is not there is a mistake
 
     def __getattr__(name: str) -> Any:

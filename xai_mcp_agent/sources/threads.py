@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
@@ -27,8 +27,13 @@ class Threads:
         self._name = name
         self._left: set[threading.Thread] = set()
 
-    async def run(self, do: Callable[[], T], seconds: float) -> T:
-        """Wait for what `do` gives, so long.
+    async def run(
+        self,
+        do: Callable[[], T],
+        seconds: float,
+        wait: Callable[[Future[T]], Awaitable[T]] = asyncio.wrap_future,
+    ) -> T:
+        """Wait for what `do` gives, so long; with `wait`, which may do something meanwhile.
 
         Daemon threads: one that hangs must not keep Python from ending.
 
@@ -45,7 +50,7 @@ class Threads:
         thread.start()
         try:
             with anyio.fail_after(seconds):
-                return await asyncio.wrap_future(future)
+                return await wait(future)
         finally:
             if not future.done():
                 self._left.add(thread)

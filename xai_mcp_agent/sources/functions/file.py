@@ -12,8 +12,10 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ...core.errors import SourceFailed
+from ...core.kinds import FUNCTIONS
 from ...core.names import did_you_mean
 from ...core.shell import shown_command
+from ...core.tools import ToolKey
 from ...settings.functions import FunctionSettings
 from .function import Function, words_of
 
@@ -51,7 +53,8 @@ def read_functions(settings: FunctionSettings) -> FunctionFile:
         if name in settings.exclude or name in settings.disabled_tools:
             continue
         try:
-            functions[name] = Function.of(settings.name, name, settings.file, run)
+            key = ToolKey(FUNCTIONS.name, settings.name, name)
+            functions[name] = Function.of(key, settings.file, run)
         except BaseException as cause:  # noqa: BLE001 - a person's types; the others can be used
             notes.append(f"{name} is left out, its types cannot be understood: {_first(cause)}")
     off = tuple(x for x in settings.disabled_tools if x in wanted and x not in settings.exclude)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.fields import FieldInfo
@@ -16,11 +16,11 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import to_jsonable_python
 
 from ...core.errors import InvalidArguments
-from ...core.kinds import FUNCTIONS
 from ...core.results import ToolResult
 from ...core.schemas import signature
-from ...core.tools import JsonObject, Tool, ToolKey
+from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
 from ..canvas import result_of
+from .context import RunningCall, ToolContext
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -28,34 +28,50 @@ _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a file. `fields` are its parameters, by the fields of `model`."""
+    """A function of a file. `fields` are its parameters, by the fields of `model`.
+
+    `contexts` are the names of those that are given the call's `ToolContext`. `can_stop`: it ends
+    when nobody waits for it any more, or at least can know that.
+    """
 
     tool: Tool
     file: str
     run: Callable[..., Any]
     model: type[BaseModel]
     fields: dict[str, inspect.Parameter]
+    contexts: frozenset[str] = frozenset()
+    can_stop: bool = False
 
     @classmethod
-    def of(cls, source: str, name: str, file: str, run: Callable[..., Any]) -> Function:
+    def of(
+        cls,
+        key: ToolKey,
+        file: str,
+        run: Callable[..., Any],
+        annotations: ToolAnnotations | None = None,
+    ) -> Function:
         """The tool that a function makes; what pydantic or Python cannot understand is raised."""
         signed = inspect.signature(run, eval_str=True)
         known = [x for x in signed.parameters.values() if x.kind not in _MANY]
+        contexts = frozenset(x.name for x in known if _is_context(x.annotation))
         # Under names of our own: a parameter may be called as pydantic calls something.
         parameters = {f"p{i}": x for i, x in enumerate(known)}
-        fields: dict[str, Any] = {name: _field(x) for name, x in parameters.items()}
+        said = {n: x for n, x in parameters.items() if x.name not in contexts}
+        fields: dict[str, Any] = {name: _field(x) for name, x in said.items()}
         model = create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
         schema = model.model_json_schema(schema_generator=_Schema)
         schema.pop("title", None)
         tool = Tool(
-            ToolKey(FUNCTIONS.name, source, name),
+            key,
             inspect.getdoc(run) or "",
             {"properties": {}, **schema},
             _output_schema(signed.return_annotation),
+            annotations=annotations or ToolAnnotations(),
         )
-        return cls(tool, file, run, model, parameters)
+        is_async = inspect.iscoroutinefunction(inspect.unwrap(run))
+        return cls(tool, file, run, model, parameters, contexts, bool(contexts) or is_async)
 
-    def call(self, arguments: JsonObject) -> ToolResult:
+    def call(self, arguments: JsonObject, running: RunningCall) -> ToolResult:
         """Check the arguments, and call the function. What it raises is a result, whatever it is.
 
         Raises:
@@ -71,22 +87,28 @@ class Function:
         except BaseException as cause:  # noqa: BLE001 - of a person's validator
             return self._failure(cause)
         try:
-            return _result(self._outcome(given))
+            return _result(self._outcome(given, running))
         except BaseException as cause:  # noqa: BLE001 - sys.exit in a function ends the call alone
             return self._failure(cause)
 
-    def _outcome(self, given: BaseModel) -> Any:
+    def _outcome(self, given: BaseModel, running: RunningCall) -> Any:
         """What the function gives back for these arguments. Its own defaults are left to it."""
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for field, parameter in self.fields.items():
-            if parameter.kind is _POSITIONAL:
+            if parameter.name in self.contexts:
+                context = ToolContext(running)
+                if parameter.kind is _POSITIONAL:
+                    args.append(context)
+                else:
+                    kwargs[parameter.name] = context
+            elif parameter.kind is _POSITIONAL:
                 args.append(getattr(given, field))
             elif field in given.model_fields_set or isinstance(parameter.default, FieldInfo):
                 kwargs[parameter.name] = getattr(given, field)
         value = self.run(*args, **kwargs)
         # On a loop of this thread: what a coroutine blocks must not be the loop that all share.
-        return asyncio.run(_awaited(value)) if inspect.isawaitable(value) else value
+        return asyncio.run(_awaited(value, running)) if inspect.isawaitable(value) else value
 
     def _failure(self, cause: BaseException) -> ToolResult:
         text = f"{self.tool.name} failed: {words_of(cause, self.file)}"
@@ -148,5 +170,18 @@ def _place(keys: tuple[int | str, ...]) -> str:
     return ".".join(map(str, keys)) or "arguments"
 
 
-async def _awaited(value: Awaitable[Any]) -> Any:
-    return await value
+def _is_context(annotation: Any) -> bool:
+    """Whether it is the context's, perhaps `| None` or in `Annotated`."""
+    return annotation is ToolContext or any(map(_is_context, get_args(annotation)))
+
+
+async def _awaited(value: Awaitable[Any], running: RunningCall) -> Any:
+    """Wait for it on this loop, until nobody waits for the call any more."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def stop() -> None:
+        loop.call_soon_threadsafe(task.cancel)
+
+    with running.stopped_by(stop):
+        return await value

@@ -8,7 +8,7 @@ from functools import partial
 
 import anyio
 
-from ...core.errors import SourceFailed, ToolTimeout, UnknownTool
+from ...core.errors import SourceFailed, UnknownTool
 from ...core.events import Inventory
 from ...core.invocation import ToolInvocation
 from ...core.kinds import FUNCTIONS
@@ -16,7 +16,8 @@ from ...core.limits import left_of
 from ...core.results import ToolResult
 from ...settings.functions import FunctionSettings
 from ..reading import ReadSource
-from ..threads import Threads, TooManyLeft
+from ..threads import TooManyLeft
+from .calling import FunctionCalls
 from .file import FunctionFile, read_functions
 
 
@@ -28,10 +29,10 @@ class FunctionSource(ReadSource[FunctionFile]):
     def __init__(self, settings: FunctionSettings, mask: Callable[[str], str]) -> None:
         super().__init__(settings, mask)
         self._settings = settings
-        self._threads = Threads(f"functions {settings.name}")
+        self._calls = FunctionCalls(settings.name, mask)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Call one function in a thread; see `Source.call`. Nobody is told of progress.
+        """Call one function in a thread; see `Source.call`.
 
         Raises:
             InvalidArguments: pydantic does not take them for the function's types.
@@ -45,23 +46,7 @@ class FunctionSource(ReadSource[FunctionFile]):
         if invocation.check is not None:
             invocation.check()
         left = left_of(limit, anyio.current_time() - started)
-        try:
-            result = await self._threads.run(partial(function.call, invocation.arguments), left)
-        except TimeoutError as cause:
-            raise ToolTimeout(
-                self.name,
-                f"the function {name} did not end within {limit:g} s. It goes on in the "
-                "background: a function cannot be stopped.",
-                "Give it more time with `timeout`, or have it do less.",
-            ) from cause
-        except TooManyLeft as cause:
-            raise self._too_many() from cause
-        # What it raised may quote the environment; what it gave back is for the model.
-        return (
-            ToolResult.of_text(self._mask(result.text), is_error=True)
-            if result.is_error
-            else result
-        )
+        return await self._calls.call(function, invocation, limit, left)
 
     def _title(self) -> str:
         return os.path.basename(self._settings.file)
@@ -77,30 +62,23 @@ class FunctionSource(ReadSource[FunctionFile]):
         """In a thread, as the import: the file's disk may hang."""
         file, limit = self._settings.file, self._settings.start_timeout_seconds
         try:
-            return await self._threads.run(partial(_stamp, file), limit)
+            return await self._calls.threads.run(partial(_stamp, file), limit)
         except TimeoutError as cause:
             problem = f"looking whether {file} has changed did not end within {limit:g} s."
             raise SourceFailed(self.name, problem, "Look whether its disk answers.") from cause
         except TooManyLeft as cause:
-            raise self._too_many() from cause
+            raise self._calls.too_many() from cause
 
     async def _read(self) -> FunctionFile:
         limit = self._settings.start_timeout_seconds
         try:
-            return await self._threads.run(partial(read_functions, self._settings), limit)
+            return await self._calls.threads.run(partial(read_functions, self._settings), limit)
         except TimeoutError:
             problem = f"importing {self._settings.file} did not end within {limit:g} s."
             fix = "Look for what takes so long at the top of the file, or raise `startTimeout`."
             raise SourceFailed(self.name, problem, fix) from None
         except TooManyLeft:
-            raise self._too_many() from None
-
-    def _too_many(self) -> SourceFailed:
-        return SourceFailed(
-            self.name,
-            "too many of its functions are still running, though nobody waits for them any more.",
-            "Mend what does not end, then run the workflow again in a new process.",
-        )
+            raise self._calls.too_many() from None
 
 
 def _stamp(file: str) -> object:

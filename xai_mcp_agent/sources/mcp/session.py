@@ -13,9 +13,10 @@ from ...core.errors import SourceClosed, SourceError
 from ...core.events import Inventory
 from ...core.host import Host
 from ...core.invocation import PROGRAM, Caller, ToolInvocation
-from ...core.results import OnProgress, ToolResult
+from ...core.results import ToolResult
 from ...core.schemas import ArgumentChecks
 from ..base import LISTS
+from ..progress import ProgressListener
 from . import results
 from .client_features.callbacks import ClientCallbacks
 from .failures import Failures, WrongEra, is_missing_method
@@ -28,7 +29,6 @@ from .transport import Connection
 if TYPE_CHECKING:
     from anyio.abc import TaskGroup, TaskStatus
     from mcp import Client
-    from mcp.shared.dispatcher import ProgressFnT
     from mcp_types import CallToolResult, RequestParamsMeta
 
 
@@ -184,7 +184,8 @@ class McpSession:
         """Call a tool; on time-out or cancellation the server is told to stop."""
         tool, arguments = invocation.tool.name, invocation.arguments
         on_progress, notes = invocation.on_progress, list[str]()
-        tell = _told(on_progress, notes) if on_progress else None
+        # None: the SDK asks for no progress then.
+        tell = ProgressListener(on_progress, notes).tell if on_progress else None
         requests = self._requests.made_by(invocation.caller)
         client = requests.connected()
         # A copy, for the SDK adds to it.
@@ -263,25 +264,3 @@ class McpSession:
             return result
         note = f"The result breaks the tool's own output schema: {'; '.join(problems)}"
         return replace(result, notes=(*result.notes, note))
-
-
-def _told(on_progress: OnProgress, notes: list[str]) -> ProgressFnT:
-    """A listener for the SDK, which gives None where the server said nothing, and drops what a
-    listener raises. That is noted here; the call goes on, and its progress is not told any more."""
-    is_well = True
-
-    async def tell(progress: float, total: float | None, message: str | None) -> None:
-        nonlocal is_well
-        if not is_well:
-            return
-        try:
-            await on_progress(progress, total, message or "")
-        except Exception as cause:
-            is_well = False
-            logger.exception("A progress listener raised; it is not called for this call any more")
-            notes.append(
-                f"Progress was not told to the end: the listener raised {type(cause).__name__}. "
-                "The log says more."
-            )
-
-    return tell

@@ -1,0 +1,289 @@
+"""What a function learns of its call, and how it is stopped when nobody waits any more."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.sources.test_functions import offering
+from tests.support.bridges import names_of, status_of
+from tests.support.processes import wait_until
+from xai_mcp_agent import Bridge, CallCancelled, SourceFailed, ToolContext, ToolTimeout
+
+WAIT_SECONDS = 20.0
+SEEN: list[Any] = []
+"""What functions of a file leave here, for the test to look at."""
+GATE, BEGUN = threading.Event(), threading.Event()
+
+HEAD = """
+import asyncio, threading
+from typing import Annotated, Optional
+from xai_mcp_agent import CallCancelled, ToolContext
+from tests.sources import test_tool_context as test
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "tools.py"
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> Generator[None]:
+    SEEN.clear()
+    GATE.clear()
+    BEGUN.clear()
+    yield
+    GATE.set()
+
+
+def call_and_leave(bridge: Bridge, tool: str) -> None:
+    """Call a tool, and stop waiting once it has begun."""
+
+    async def leave() -> None:
+        with anyio.fail_after(WAIT_SECONDS):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(bridge.aio.call_tool, "it", tool)
+                await anyio.to_thread.run_sync(BEGUN.wait, WAIT_SECONDS)
+                tasks.cancel_scope.cancel()
+
+    anyio.run(leave)
+
+
+# What the model sees
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "context: ToolContext, x: int",
+        "x: int, *, context: ToolContext",
+        "context: ToolContext, /, x: int",
+        "x: int, context: Optional[ToolContext] = None",
+        "x: int, context: Annotated[ToolContext, 'ours'] = None",
+        "x: int, context: 'ToolContext | None' = None",
+    ],
+)
+def test_a_context_is_given_and_never_part_of_the_schema(file: Path, parameters: str) -> None:
+    text = f"{HEAD}def f({parameters}) -> str:\n    context.check()\n    return f'x is {{x}}'\n"
+    with offering(file, text) as bridge:
+        (tool,) = bridge.list_tools("it")
+        assert bridge.call_tool("it", "f", {"x": 1}).text == "x is 1"
+    assert list(tool.input_schema["properties"]) == ["x"]
+    assert tool.input_schema["required"] == ["x"]
+    assert "context" not in json.dumps(tool.input_schema).lower()
+
+
+def test_a_name_that_only_type_checkers_import_costs_its_function(file: Path) -> None:
+    text = "from __future__ import annotations\ndef f(c: ToolContext): ...\ndef g(): ...\n"
+    with offering(file, text) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["g"]
+        assert "ToolContext" in status_of(bridge, "it").notes[0]
+
+
+# Progress
+
+
+@pytest.mark.parametrize("kind", ["def", "async def"])
+def test_progress_reaches_whoever_calls_in_its_order(file: Path, kind: str) -> None:
+    text = f"""{HEAD}
+{kind} f(context: ToolContext) -> str:
+    context.progress(1, 3)
+    test.BEGUN.wait({WAIT_SECONDS})
+    context.progress(2.5, 3, "nearly")
+    return "done"
+"""
+    told: list[tuple[float, float | None, str]] = []
+
+    def listen(done: float, total: float | None, message: str) -> None:
+        told.append((done, total, message))
+        BEGUN.set()
+
+    with offering(file, text) as bridge:
+        assert bridge.call_tool("it", "f", on_progress=listen).text == "done"
+    assert told == [(1.0, 3.0, ""), (2.5, 3.0, "nearly")]
+
+
+def test_what_is_told_faster_than_it_can_be_shown_is_left_out_up_to_the_last(file: Path) -> None:
+    text = f"{HEAD}def f(c: ToolContext):\n    for i in range(100_000): c.progress(i)\n"
+    told: list[float] = []
+    with offering(file, text) as bridge:
+        bridge.call_tool("it", "f", on_progress=lambda done, *_: told.append(done))
+    assert told[-1] == 99_999
+    assert told == sorted(told)
+    assert len(told) < 1000
+
+
+def test_a_listener_that_raises_is_told_of_in_a_note_and_the_call_goes_on(file: Path) -> None:
+    text = f"{HEAD}def f(c: ToolContext):\n    c.progress(1)\n    return 'done'\n"
+
+    def listen(*_: Any) -> None:
+        raise RuntimeError("no screen")
+
+    with offering(file, text) as bridge:
+        result = bridge.call_tool("it", "f", on_progress=listen)
+    assert result.text == "done"
+    assert "the listener raised RuntimeError" in result.notes[0]
+
+
+@pytest.mark.parametrize("number", ["float('nan')", "float('inf')", "'half'", "None"])
+def test_progress_in_what_is_no_number_is_the_functions_own_error(file: Path, number: str) -> None:
+    text = f"{HEAD}def f(c: ToolContext): c.progress({number})\n"
+    with offering(file, text) as bridge:
+        result = bridge.call_tool("it", "f")
+    assert result.is_error
+    assert "in tools.py, line" in result.text
+
+
+# Being stopped
+
+
+def test_a_function_that_checks_ends_when_its_time_is_over(file: Path) -> None:
+    text = f"""{HEAD}
+def f(context: ToolContext):
+    try:
+        while True:
+            try:
+                context.check()
+            except Exception:
+                pass
+    finally:
+        test.SEEN.append(context.is_cancelled)
+"""
+    with offering(file, text, timeout=0.2) as bridge:
+        with pytest.raises(ToolTimeout, match="told to stop"):
+            bridge.call_tool("it", "f")
+        wait_until(lambda: SEEN == [True], "it has ended")
+
+
+def test_a_coroutine_is_cancelled_when_its_time_is_over_and_its_finally_runs(file: Path) -> None:
+    text = f"""{HEAD}
+async def f():
+    try:
+        await asyncio.sleep(3600)
+    finally:
+        await asyncio.sleep(0)
+        test.SEEN.append("cleaned")
+"""
+    with offering(file, text, timeout=0.2) as bridge:
+        with pytest.raises(ToolTimeout, match="told to stop"):
+            bridge.call_tool("it", "f")
+        wait_until(lambda: SEEN == ["cleaned"], "it has ended")
+
+
+@pytest.mark.parametrize(
+    "wait", ["while True: context.check()", "await asyncio.sleep(3600)", "await group()"]
+)
+def test_whoever_stops_waiting_stops_the_function(file: Path, wait: str) -> None:
+    text = f"""{HEAD}
+async def group():
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(asyncio.sleep(3600))
+        tasks.create_task(asyncio.sleep(3600))
+
+async def f(context: ToolContext):
+    test.BEGUN.set()
+    try:
+        {wait}
+    finally:
+        test.SEEN.append("stopped")
+"""
+    with offering(file, text) as bridge:
+        call_and_leave(bridge, "f")
+        wait_until(lambda: SEEN == ["stopped"], "it has ended")
+
+
+def test_coroutines_that_were_cancelled_leave_room_for_others(file: Path) -> None:
+    text = f"{HEAD}async def f(): await asyncio.sleep(3600)\ndef ok(): return 'fine'\n"
+    with offering(file, text, timeout=0.1) as bridge:
+        for _ in range(12):
+            with pytest.raises(ToolTimeout):
+                bridge.call_tool("it", "f")
+            wait_until(lambda: not _threads(), "its thread has ended")
+        assert bridge.call_tool("it", "ok").text == "fine"
+
+
+def _threads() -> list[threading.Thread]:
+    return [x for x in threading.enumerate() if x.name == "functions it"]
+
+
+def test_a_coroutine_that_does_not_let_itself_be_cancelled_is_left(file: Path) -> None:
+    text = f"""{HEAD}
+async def f():
+    while not test.GATE.is_set():
+        try:
+            await asyncio.sleep(0.01)
+        except asyncio.CancelledError:
+            test.SEEN.append("refused")
+def ok(): return 'fine'
+"""
+    with offering(file, text, timeout=0.1) as bridge:
+        for _ in range(8):
+            with pytest.raises(ToolTimeout):
+                bridge.call_tool("it", "f")
+        wait_until(lambda: len(SEEN) == 8, "all were told to stop")
+        with pytest.raises(SourceFailed, match="still running"):
+            bridge.call_tool("it", "ok")
+        GATE.set()
+
+
+def test_a_call_that_ended_before_it_began_to_wait_is_stopped_at_once(file: Path) -> None:
+    """Its thread may start late; the coroutine must not run for nobody."""
+    text = f"""{HEAD}
+async def f():
+    test.GATE.wait({WAIT_SECONDS})
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    test.SEEN.append("went on")
+"""
+    with offering(file, text, timeout=0.1) as bridge:
+        with pytest.raises(ToolTimeout):
+            bridge.call_tool("it", "f")
+        GATE.set()
+        wait_until(lambda: not _threads(), "its thread has ended")
+    assert SEEN == []
+
+
+# After the call
+
+
+def test_a_context_outlives_its_call_and_says_so(file: Path) -> None:
+    text = f"{HEAD}def f(c: ToolContext): test.SEEN.append(c)\n"
+    told: list[Any] = []
+    with offering(file, text) as bridge:
+        bridge.call_tool("it", "f", on_progress=lambda *x: told.append(x))
+        (context,) = SEEN
+        assert context.is_cancelled
+        context.progress(1, 2, "late")
+        with pytest.raises(CallCancelled):
+            context.check()
+    context.progress(1)  # the bridge's loop is closed by now
+    assert told == []
+
+
+def test_a_thread_that_a_function_started_may_tell_and_ask(file: Path) -> None:
+    text = f"""{HEAD}
+def f(context: ToolContext):
+    other = threading.Thread(target=context.progress, args=(1, 2, "beside"), daemon=True)
+    other.start()
+    other.join()
+    return context.is_cancelled
+"""
+    told: list[Any] = []
+    with offering(file, text) as bridge:
+        result = bridge.call_tool("it", "f", on_progress=lambda *x: told.append(x))
+    assert result.structured is False
+    assert told == [(1.0, 2.0, "beside")]
+
+
+def test_a_context_of_no_call_serves_in_tests() -> None:
+    context = ToolContext()
+    context.progress(1, 2, "nobody listens")
+    context.check()
+    assert not context.is_cancelled

@@ -1,0 +1,120 @@
+"""Calls of Python functions: in threads, within their limits, with progress, and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from ...core.errors import SourceFailed, ToolTimeout
+from ...core.invocation import ToolInvocation
+from ...core.results import ToolResult
+from ..progress import ProgressListener
+from ..threads import Threads, TooManyLeft
+from .context import RunningCall
+from .function import Function
+
+_PAUSE_SECONDS = 0.05  # between two tellings of progress: nobody reads faster
+
+
+class FunctionCalls:
+    """Makes the calls of one source's functions. What one raises is told without secrets."""
+
+    def __init__(self, source: str, mask: Callable[[str], str]) -> None:
+        self._source = source
+        self._mask = mask
+        self.threads = Threads(f"functions {source}")
+
+    async def call(
+        self, function: Function, invocation: ToolInvocation, limit: float, left: float
+    ) -> ToolResult:
+        """Call it, and wait for `left` seconds, what is left of its `limit`.
+
+        Once nobody waits, a coroutine is cancelled; other functions see it in their context.
+
+        Raises:
+            InvalidArguments: pydantic does not take them for the function's types.
+            ToolTimeout: it did not end in time.
+            SourceFailed: too many of those that nobody waits for are still running.
+        """
+        running = _Watched()
+        notes: list[str] = []
+        listener = invocation.on_progress and ProgressListener(invocation.on_progress, notes)
+        try:
+            result = await self.threads.run(
+                partial(function.call, invocation.arguments, running.call),
+                left,
+                partial(running.watch, listener),
+            )
+        except TimeoutError as cause:
+            raise self._too_slow(function, limit) from cause
+        except TooManyLeft as cause:
+            raise self.too_many() from cause
+        finally:
+            running.call.end()
+        # What it raised may quote the environment; what it gave back is for the model.
+        if result.is_error:
+            result = ToolResult.of_text(self._mask(result.text), is_error=True)
+        return replace(result, notes=(*result.notes, *notes)) if notes else result
+
+    def too_many(self) -> SourceFailed:
+        """That nothing more is begun, and why."""
+        return SourceFailed(
+            self._source,
+            "too many of its functions are still running, though nobody waits for them any more.",
+            "Mend what does not end, then run the workflow again in a new process.",
+        )
+
+    def _too_slow(self, function: Function, limit: float) -> ToolTimeout:
+        rest = "It was told to stop."
+        if not function.can_stop:
+            rest = (
+                "It goes on in the background: a function without a ToolContext cannot be stopped."
+            )
+        return ToolTimeout(
+            self._source,
+            f"the function {function.tool.name} did not end within {limit:g} s. {rest}",
+            "Give it more time with `timeout`, or have it do less.",
+        )
+
+
+class _Watched:
+    """A call, and the loop on which somebody waits for it and for its progress."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._news = asyncio.Event()
+        self._told_at = -_PAUSE_SECONDS
+        self.call = RunningCall(self._wake)
+
+    async def watch(
+        self, listener: ProgressListener | None, future: Future[ToolResult]
+    ) -> ToolResult:
+        """Wait for the result, and tell the listener how far the call is meanwhile."""
+        waiting = asyncio.wrap_future(future)
+        waiting.add_done_callback(lambda _: self._news.set())
+        try:
+            while not waiting.done():
+                await self._news.wait()
+                self._news.clear()
+                await self._tell(listener)
+            await self._tell(listener)
+            return await waiting
+        finally:
+            waiting.cancel()
+
+    async def _tell(self, listener: ProgressListener | None) -> None:
+        step = self.call.take()
+        if step is not None and listener is not None:
+            self._told_at = self._loop.time()
+            await listener.tell(*step)
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits
+            self._loop.call_soon_threadsafe(self._soon)
+
+    def _soon(self) -> None:
+        self._loop.call_at(self._told_at + _PAUSE_SECONDS, self._news.set)
