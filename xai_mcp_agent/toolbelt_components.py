@@ -119,9 +119,9 @@ class AgentUseMCPTools(Component):
 
 @xai_component(color="rgb(204, 85, 0)")
 class AgentUseFunctions(Component):
-    """Gives an agent the functions of a Python file as tools.
+    """Gives an agent the functions of a Python file or module as tools.
 
-    The file is imported in the background while the workflow goes on. If that fails, the
+    It is imported in the background while the workflow goes on. If that fails, the
     agent works without it and says so. When you change the file, the agent has the new
     functions at its next step. Use one node for each file.
 

@@ -28,7 +28,7 @@ def test_a_file_of_functions_is_read_with_everything_filled_in() -> None:
     found = read({"functions": {"f": {**FILE, "timeout": 5, "include": ["a"], "pin": True}}})
     assert found.sources == {
         "f": FunctionSettings(
-            name="f", file=str(FOLDER / "tools.py"), include=("a",), pin=True,
+            name="f", file=str(FOLDER / "tools.py"), folder=str(FOLDER), include=("a",), pin=True,
             call_timeout_seconds=5.0,
         )
     }  # fmt: skip
@@ -45,7 +45,12 @@ def test_variables_are_replaced_in_it_too() -> None:
     ("entry", "key_path", "problem", "fix"),
     [
         ("tools.py", "", "must be an object, but is a text", '{"file": ...}'),
-        ({}, ".file", "missing", "Add it"),
+        ({}, "", "neither a `file` nor a `module`", '"file": "tools.py"'),
+        ({**FILE, "module": "a.b"}, "", "at once", "Remove one"),
+        ({"module": "a-b"}, ".module", "not the name of a module", "package.module"),
+        ({"module": ".a"}, ".module", "not the name of a module", "package.module"),
+        ({"module": ""}, ".module", "not the name of a module", "package.module"),
+        ({"module": 1}, ".module", "a text, but is a number", "quotes"),
         ({"file": " "}, ".file", "empty", "Name the file"),
         ({"file": 1}, ".file", "a text, but is a number", "quotes"),
         ({"file": "${NOPE}"}, ".file", "NOPE is not set", "default"),
@@ -64,7 +69,7 @@ def test_a_mistake_in_it_is_reported_with_its_place_and_the_fix(
 
 
 def test_an_unknown_key_is_noted_with_what_it_may_mean() -> None:
-    assert "functions.f.flie: ignored, unknown key. Did you mean 'file'?" in str(
+    assert "functions.f.flie: ignored, unknown key. Did you mean 'file'" in str(
         read({"functions": {"f": {**FILE, "flie": "x"}}}).notes
     )
 

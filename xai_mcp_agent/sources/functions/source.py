@@ -1,4 +1,4 @@
-"""A file of Python functions as a source: imported when asked for, and again when it changed."""
+"""Python functions as a source: imported when asked for, and again when their file changed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from ..reading import ReadSource
 from ..threads import TooManyLeft
 from .calling import FunctionCalls
 from .file import FunctionFile, read_functions
+from .modules import stamp_of
 
 
 class FunctionSource(ReadSource[FunctionFile]):
-    """A `Source` over one file. Its code runs in threads, never on the event loop."""
+    """A `Source` over one file or module. Its code runs in threads, never on the event loop."""
 
     kind = FUNCTIONS
 
@@ -36,7 +37,7 @@ class FunctionSource(ReadSource[FunctionFile]):
 
         Raises:
             InvalidArguments: pydantic does not take them for the function's types.
-            UnknownTool: the file does not have it any more.
+            UnknownTool: the source does not have it any more.
         """
         started, name = anyio.current_time(), invocation.tool.name
         limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
@@ -49,7 +50,7 @@ class FunctionSource(ReadSource[FunctionFile]):
         return await self._calls.call(function, invocation, limit, left)
 
     def _title(self) -> str:
-        return os.path.basename(self._settings.file)
+        return os.path.basename(self._settings.file) or self._settings.module
 
     def _inventory_of(self, value: FunctionFile) -> Inventory:
         tools = tuple(x.tool for x in value.functions.values())
@@ -60,11 +61,11 @@ class FunctionSource(ReadSource[FunctionFile]):
 
     async def _stamp(self) -> object:
         """In a thread, as the import: the file's disk may hang."""
-        file, limit = self._settings.file, self._settings.start_timeout_seconds
+        origin, limit = self._settings.origin, self._settings.start_timeout_seconds
         try:
-            return await self._calls.threads.run(partial(_stamp, file), limit)
+            return await self._calls.threads.run(partial(stamp_of, self._settings), limit)
         except TimeoutError as cause:
-            problem = f"looking whether {file} has changed did not end within {limit:g} s."
+            problem = f"looking whether {origin} has changed did not end within {limit:g} s."
             raise SourceFailed(self.name, problem, "Look whether its disk answers.") from cause
         except TooManyLeft as cause:
             raise self._calls.too_many() from cause
@@ -74,17 +75,8 @@ class FunctionSource(ReadSource[FunctionFile]):
         try:
             return await self._calls.threads.run(partial(read_functions, self._settings), limit)
         except TimeoutError:
-            problem = f"importing {self._settings.file} did not end within {limit:g} s."
+            problem = f"importing {self._settings.origin} did not end within {limit:g} s."
             fix = "Look for what takes so long at the top of the file, or raise `startTimeout`."
             raise SourceFailed(self.name, problem, fix) from None
         except TooManyLeft:
             raise self._calls.too_many() from None
-
-
-def _stamp(file: str) -> object:
-    """What changes when somebody saves the file; None without any."""
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,190 @@
+"""Functions of a module by its dotted name: imported as Python does, and again when it changed."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sources.test_functions import change, offering
+from tests.support.bridges import names_of, status_of
+from xai_mcp_agent import Bridge, SourceFailed
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Generator[str]:
+    """The name of a package of its own, in the folder of the settings; forgotten at the end."""
+    name = f"package_{uuid.uuid4().hex[:8]}"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").touch()
+    path = list(sys.path)
+    yield name
+    sys.path[:] = path
+    for module in [x for x in sys.modules if x.partition(".")[0] == name]:
+        del sys.modules[module]
+
+
+@contextmanager
+def using(folder: Path, module: str, **entry: Any) -> Generator[Bridge]:
+    """A bridge whose `it` is this module."""
+    settings = {"functions": {"it": {"module": module, "folder": str(folder), **entry}}}
+    with Bridge(settings, store="memory") as bridge:
+        yield bridge
+
+
+def write(folder: Path, package: str, module: str, text: str) -> Path:
+    file = folder / package / f"{module}.py"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def failure_of(folder: Path, module: str) -> SourceFailed:
+    with using(folder, module) as bridge, pytest.raises(SourceFailed) as caught:
+        bridge.list_tools("it")
+    return caught.value
+
+
+def test_a_module_is_the_one_that_others_import(tmp_path: Path, package: str) -> None:
+    write(tmp_path, package, "near", "def helper(): return 'from beside'\n")
+    text = (
+        "from .near import helper\nCALLS = []\ndef f():\n    CALLS.append(1)\n    return helper()\n"
+    )
+    write(tmp_path, package, "tools", text)
+    with using(tmp_path, f"{package}.tools") as bridge:
+        assert names_of(bridge.list_tools("it")) == ["f"]
+        assert bridge.call_tool("it", "f").text == "from beside"
+        assert (status_of(bridge, "it").server, status_of(bridge, "it").transport) == (
+            f"{package}.tools", "python",
+        )  # fmt: skip
+    assert import_module(f"{package}.tools").CALLS == [1]
+
+
+def test_a_file_of_the_settings_folder_needs_no_folder_of_its_own(
+    tmp_path: Path, package: str
+) -> None:
+    write(tmp_path, package, "tools", "def f(): return 'fine'\n")
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(f'{{"functions": {{"it": {{"module": "{package}.tools"}}}}}}', encoding="utf-8")
+    with Bridge.open(file, store="memory") as bridge:
+        assert bridge.call_tool("it", "f").text == "fine"
+
+
+def test_what_a_module_has_from_elsewhere_is_a_tool_where_include_names_it(
+    tmp_path: Path, package: str
+) -> None:
+    write(tmp_path, package, "near", "def helper(x: int) -> int: return x\ndef other(): ...\n")
+    text = "from math import sqrt\nfrom .near import *\ndef own(): ...\n"
+    write(tmp_path, package, "tools", text)
+    with using(tmp_path, f"{package}.tools") as bridge:
+        assert names_of(bridge.list_tools("it")) == ["own"]
+    with using(tmp_path, f"{package}.tools", include=["helper", "own", "sqrt"]) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["sqrt", "helper", "own"]
+        assert bridge.call_tool("it", "helper", {"x": 2}).structured == 2
+        assert bridge.call_tool("it", "sqrt", {"x": 9}).structured == 3
+
+
+def test_include_names_what_a_file_has_from_elsewhere_too(tmp_path: Path) -> None:
+    text = "from os.path import join, split\ndef own(): ...\n"
+    with offering(tmp_path / "tools.py", text, include=["split"]) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["split"]
+
+
+def test_a_changed_module_is_imported_anew(tmp_path: Path, package: str) -> None:
+    file = write(tmp_path, package, "tools", "def a(): return 1\ndef b(): return 1\n")
+    with using(tmp_path, f"{package}.tools") as bridge:
+        assert names_of(bridge.list_tools("it")) == ["a", "b"]
+        before = sys.modules[f"{package}.tools"]
+        assert bridge.call_tool("it", "a").structured == 1
+        assert sys.modules[f"{package}.tools"] is before
+        change(file, "def a(): return 2\ndef c(): return 1\n")
+        assert names_of(bridge.list_tools("it")) == ["a", "c"]
+        assert bridge.call_tool("it", "a").structured == 2
+    assert import_module(f"{package}.tools").a() == 2
+
+
+def test_a_module_that_changed_between_two_bridges_is_imported_anew(
+    tmp_path: Path, package: str
+) -> None:
+    """As in a notebook: the process goes on, and with it what it has imported."""
+    file = write(tmp_path, package, "tools", "def a(): return 1\n")
+    with using(tmp_path, f"{package}.tools") as bridge:
+        assert bridge.call_tool("it", "a").structured == 1
+    change(file, "def a(): return 2\n")
+    with using(tmp_path, f"{package}.tools") as bridge:
+        assert bridge.call_tool("it", "a").structured == 2
+
+
+def test_a_change_that_cannot_be_imported_leaves_the_module_of_before(
+    tmp_path: Path, package: str
+) -> None:
+    file = write(tmp_path, package, "tools", "def a(): return 'old'\n")
+    with using(tmp_path, f"{package}.tools") as bridge:
+        bridge.list_tools("it")
+        before = sys.modules[f"{package}.tools"]
+        change(file, "import nothing_of_that_name\ndef a(): return 'new'\n")
+        assert bridge.call_tool("it", "a").text == "old"
+        assert sys.modules[f"{package}.tools"] is before
+        with pytest.raises(SourceFailed, match="pip install nothing_of_that_name"):
+            bridge.refresh("it")
+        change(file, "def a(): return 'new'\n")
+        assert bridge.call_tool("it", "a").text == "new"
+
+
+def test_a_module_that_is_not_there_is_named_and_found_once_it_is(
+    tmp_path: Path, package: str
+) -> None:
+    error = failure_of(tmp_path, f"{package}.tools")
+    assert f"No module named '{package}.tools'" in error.problem
+    assert str(tmp_path) in error.next_step
+    with using(tmp_path, f"{package}.tools") as bridge:
+        with pytest.raises(SourceFailed):
+            bridge.list_tools("it")
+        write(tmp_path, package, "tools", "def f(): return 'fine'\n")
+        assert bridge.call_tool("it", "f").text == "fine"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("def f(:\n", "SyntaxError"),
+        ("import sys\nsys.exit(3)\n", "SystemExit: 3 (in tools.py, line 2)"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero (in tools.py, line 1)"),
+        ("raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_says_where_and_leaves_nothing(
+    tmp_path: Path, package: str, text: str, told: str
+) -> None:
+    write(tmp_path, package, "tools", text)
+    assert told in failure_of(tmp_path, f"{package}.tools").problem
+    assert f"{package}.tools" not in sys.modules
+
+
+def test_a_package_around_it_that_cannot_be_imported_is_told(tmp_path: Path, package: str) -> None:
+    (tmp_path / package / "__init__.py").write_text("raise SystemExit(4)\n", encoding="utf-8")
+    write(tmp_path, package, "tools", "def f(): ...\n")
+    assert "SystemExit: 4" in failure_of(tmp_path, f"{package}.tools").problem
+
+
+def test_nothing_in_the_folder_hides_what_python_has(tmp_path: Path, package: str) -> None:
+    (tmp_path / "json.py").write_text("def evil(): ...\n", encoding="utf-8")
+    write(tmp_path, package, "tools", "import json\ndef f(): return json.dumps(1)\n")
+    with using(tmp_path, f"{package}.tools") as bridge:
+        assert bridge.call_tool("it", "f").text == "1"
+        assert sys.path[0] != str(tmp_path)
+
+
+def test_what_a_function_of_it_prints_stays_out_of_stdout(
+    tmp_path: Path, package: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, package, "tools", "def f(): print('in call')\n")
+    with using(tmp_path, f"{package}.tools") as bridge:
+        bridge.call_tool("it", "f")
+    out, err = capfd.readouterr()
+    assert (out, "in call" in err) == ("", True)

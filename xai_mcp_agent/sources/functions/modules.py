@@ -1,0 +1,146 @@
+"""Importing a person's functions: a file under a private name, or a module as Python has it."""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import os
+import sys
+from contextlib import suppress
+from functools import partial
+from importlib.util import cache_from_source, find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ...core.errors import SourceFailed
+from ...core.shell import shown_command
+from ...settings.functions import FunctionSettings
+from .function import words_of
+
+PRIVATE = "_xai_mcp_functions_"
+"""What the names of files begin with, as modules."""
+
+_AGAIN = "It is read again when it has changed."
+_numbers = itertools.count(1)
+# The stamp of each module when this process imported it for us, or found it imported. Over all
+# bridges: what is in `sys.modules` is, too.
+_stamps: dict[str, object] = {}
+
+
+def stamp_of(settings: FunctionSettings) -> object:
+    """What changes when somebody saves the file, or that of the module; None without any."""
+    file = settings.file
+    if not file:
+        with suppress(BaseException):  # of a package around it; whoever reads it is told
+            file = _file_of(settings)
+    return _stamp(file)
+
+
+def imported(settings: FunctionSettings) -> ModuleType:
+    """The file or the module, as it is now. Blocks as long as it wants.
+
+    Raises:
+        SourceFailed: it cannot be read or imported; names the line and what to do.
+    """
+    return _file(settings.file, settings.name) if settings.file else _module(settings)
+
+
+def _file(file: str, name: str) -> ModuleType:
+    # Compiled here, from what the file holds now: a cache of Python's may be a second behind.
+    try:
+        code = compile(Path(file).read_bytes(), file, "exec", dont_inherit=True)
+    except OSError as cause:
+        problem = f"{file} cannot be read: {cause.strerror}."
+        raise SourceFailed(name, problem, "Correct `file` in the settings, or write it.") from cause
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as cause:
+        line = f", line {cause.lineno}" if isinstance(cause, SyntaxError) and cause.lineno else ""
+        said = cause.msg if isinstance(cause, SyntaxError) else str(cause)
+        problem = f"{file}{line}: this is not Python: {said}."
+        raise SourceFailed(name, problem, f"Correct the line. {_AGAIN}") from None
+    module = ModuleType(f"{PRIVATE}{next(_numbers)}")
+    module.__file__ = file
+    _print_to_stderr(module)
+    sys.modules[module.__name__] = module  # dataclasses look their module up while it is imported
+    try:
+        exec(code, module.__dict__)
+    except BaseException as cause:  # noqa: BLE001 - sys.exit in the file ends its import alone
+        del sys.modules[module.__name__]
+        problem = f"{file} cannot be imported: {words_of(cause, file)}."
+        raise SourceFailed(name, problem, _next_step(cause)) from None
+    return module
+
+
+def _module(settings: FunctionSettings) -> ModuleType:
+    name, file = settings.module, ""
+    try:
+        file = _file_of(settings)
+        stamp, known = _stamp(file), sys.modules.get(name)
+        if known is not None and _stamps.setdefault(name, stamp) == stamp:
+            return known
+        module = importlib.import_module(name) if known is None else _anew(known, file)
+    except BaseException as cause:  # noqa: BLE001 - as above
+        problem = f"the module {name} cannot be imported: {words_of(cause, file)}."
+        missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
+        if missing and f"{name}.".startswith(f"{missing}."):
+            fix = f"Correct `module`, or put it into {settings.folder} or name its `folder`."
+            raise SourceFailed(settings.name, problem, fix) from None
+        raise SourceFailed(settings.name, problem, _next_step(cause)) from None
+    _print_to_stderr(module)
+    _stamps[name] = stamp
+    return module
+
+
+def _file_of(settings: FunctionSettings) -> str:
+    """The module's file; empty for one without. Imports the packages it is in.
+
+    Raises:
+        ModuleNotFoundError: there is no such module.
+    """
+    if settings.folder not in sys.path:
+        sys.path.append(settings.folder)  # last: nothing there hides what Python finds elsewhere
+    spec = find_spec(settings.module)
+    if spec is None:
+        importlib.invalidate_caches()  # it may have been written just now
+        spec = find_spec(settings.module)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {settings.module!r}", name=settings.module)
+    return spec.origin or ""
+
+
+def _anew(known: ModuleType, file: str) -> ModuleType:
+    """Import a module again that has changed; where that fails, the one of before stays."""
+    with suppress(OSError, NotImplementedError):
+        os.unlink(cache_from_source(file))  # it may be a second behind
+    del sys.modules[known.__name__]
+    try:
+        return importlib.import_module(known.__name__)
+    except BaseException:
+        sys.modules[known.__name__] = known
+        raise
+
+
+def _print_to_stderr(module: ModuleType) -> None:
+    """What a command writes to stdout may be JSON for a program."""
+    module.__dict__.setdefault("print", partial(_print, sys.stderr))
+
+
+def _print(stream: Any, *values: Any, **options: Any) -> None:
+    print(*values, **{"file": stream, **options})
+
+
+def _next_step(cause: BaseException) -> str:
+    if isinstance(cause, ModuleNotFoundError) and cause.name:
+        command = shown_command(sys.executable, "-m", "pip", "install", cause.name.split(".")[0])
+        return f"Install what it imports, perhaps with `{command}`."
+    if isinstance(cause, SystemExit):
+        return f'Put what only a script does under `if __name__ == "__main__":`. {_AGAIN}'
+    return f"Correct the file. {_AGAIN}"
+
+
+def _stamp(file: str) -> object:
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
