@@ -18,6 +18,7 @@ from tests.support.pages import PAGES, ROOT, Block, blocks_of, rows_of, text_of
 from xai_mcp_agent import ServerSettings, settings_from
 from xai_mcp_agent.settings.agents import AgentSettings
 from xai_mcp_agent.settings.auth import AuthSettings
+from xai_mcp_agent.settings.builtin import BuiltinSettings
 from xai_mcp_agent.settings.document import Place
 from xai_mcp_agent.settings.entry import keys_by_field
 from xai_mcp_agent.settings.functions import FunctionSettings
@@ -38,6 +39,7 @@ WRITTEN = {
     **dict.fromkeys(("clientSecret", "client_secret", "CLIENT_SECRET"), ("text", '`""`')),
     **dict.fromkeys(("privateKey", "private_key"), ("text", '`""`')),
     "enabled": ("true or false", "`true`"),
+    "tools": ("list of texts", "none"),
 }
 # These are put together from parts where they are read.
 JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"}
@@ -57,9 +59,8 @@ def documented_auth() -> dict[str, tuple[str, str]]:
     return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
 
 
-def documented_functions() -> dict[str, tuple[str, str]]:
-    """The same for the keys of a file of functions."""
-    column = "of functions"
+def documented_entries(column: str) -> dict[str, tuple[str, str]]:
+    """The same for the keys of an entry in another section."""
     rows = [row for row in rows_of(PAGE) if column in row.cells]
     return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
 
@@ -108,8 +109,14 @@ def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None
     assert documented_auth() == accepted(AuthSettings)
 
 
-def test_every_key_of_functions_is_on_the_page_with_its_type_and_default() -> None:
-    assert documented_functions() == accepted(FunctionSettings)
+@pytest.mark.parametrize(
+    ("column", "cls"),
+    [("of functions", FunctionSettings), ("of built-in tools", BuiltinSettings)],
+)
+def test_every_key_of_an_entry_is_on_the_page_with_its_type_and_default(
+    column: str, cls: type
+) -> None:
+    assert documented_entries(column) == accepted(cls)
 
 
 def test_every_key_of_agents_is_on_the_page_with_its_type_and_default() -> None:

@@ -20,6 +20,8 @@ class SourceKind:
 
 MCP = SourceKind("mcp", "server")
 FUNCTIONS = SourceKind("functions", "file")
+BUILTIN = SourceKind("builtin", "set")
+"""Tools of ours that somebody has switched on, in sets."""
 OPENAPI = SourceKind("openapi", "service")
 ACP = SourceKind("acp", "agent")
 """Agents of others: over A2A, into which the protocol of this name was merged, or over that."""
@@ -28,7 +30,7 @@ STATIC = SourceKind("tools", "tool", connects=False)
 META = SourceKind("meta", "tool", connects=False)
 """Our own tools for the model: to search, to explain, to remember."""
 
-_KNOWN = {kind.name: kind for kind in (MCP, FUNCTIONS, OPENAPI, ACP, STATIC, META)}
+_KNOWN = {kind.name: kind for kind in (MCP, FUNCTIONS, BUILTIN, OPENAPI, ACP, STATIC, META)}
 
 
 def kind_named(name: str) -> SourceKind:

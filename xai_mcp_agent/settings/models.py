@@ -13,6 +13,7 @@ from ..core.kinds import MCP, SourceKind
 from ..core.names import nearest
 from ..secrets.secrets import Secrets
 from .agents import AgentSettings
+from .builtin import BuiltinSettings
 from .entry import SourceSettings
 from .functions import FunctionSettings
 from .openapi import OpenApiSettings
@@ -22,6 +23,7 @@ from .tool_search import ToolSearchSettings
 SECTIONS: dict[str, type[SourceSettings]] = {
     "mcpServers": ServerSettings,
     "functions": FunctionSettings,
+    "builtin": BuiltinSettings,
     "agents": AgentSettings,
     "openapiServices": OpenApiSettings,
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.host import Host
 from ..settings.agents import AgentSettings
+from ..settings.builtin import BuiltinSettings
 from ..settings.entry import SourceSettings
 from ..settings.functions import FunctionSettings
 from ..settings.openapi import OpenApiSettings
@@ -68,9 +69,16 @@ def _openapi(settings: OpenApiSettings, context: SourceContext) -> Source:
     return OpenApiSource(settings, context.mask)
 
 
+def _builtin(settings: BuiltinSettings, context: SourceContext) -> Source:
+    from .builtin.source import BuiltinSource
+
+    return BuiltinSource(settings, context.mask)
+
+
 _FACTORIES: dict[type[SourceSettings], Callable[[Any, SourceContext], Source]] = {
     ServerSettings: _mcp,
     FunctionSettings: _functions,
+    BuiltinSettings: _builtin,
     AgentSettings: _agent,
     OpenApiSettings: _openapi,
 }

@@ -21,7 +21,12 @@ _NAME_CHARS, _REASON_CHARS = 200, 400
 _GROUP = 100  # tools; more in one list are too many to look through
 _OPEN_TOOLS = 120  # of all sources together, before the others are folded: some screens
 _TITLES = {"tools": "Drawn on the canvas", "meta": "Always there"}
-_KINDS = {"mcp": "MCP server", "functions": "file of functions", "acp": "agent"}
+_KINDS = {
+    "mcp": "MCP server",
+    "functions": "file of functions",
+    "builtin": "built-in tools",
+    "acp": "agent",
+}
 _WORDS: Mapping[ToolState, str] = {
     "available": "available",
     "at rest": "waiting for a server",

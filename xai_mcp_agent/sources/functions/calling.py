@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from ...core.errors import SourceFailed, ToolTimeout
+import anyio
+
+from ...core.errors import SourceFailed, ToolTimeout, UnknownTool
 from ...core.invocation import ToolInvocation
+from ...core.limits import left_of
 from ...core.results import ToolResult
+from ...settings.entry import SourceSettings
 from ..progress import ProgressListener
 from ..threads import Threads, TooManyLeft
 from .context import RunningCall
@@ -23,23 +27,39 @@ _PAUSE_SECONDS = 0.05  # between two tellings of progress: nobody reads faster
 class FunctionCalls:
     """Makes the calls of one source's functions. What one raises is told without secrets."""
 
-    def __init__(self, source: str, mask: Callable[[str], str]) -> None:
-        self._source = source
+    def __init__(self, settings: SourceSettings, mask: Callable[[str], str]) -> None:
+        self._settings = settings
         self._mask = mask
-        self.threads = Threads(f"functions {source}")
+        self.threads = Threads(f"functions {settings.name}")
 
     async def call(
-        self, function: Function, invocation: ToolInvocation, limit: float, left: float
+        self,
+        invocation: ToolInvocation,
+        ready: Callable[[float], Awaitable[Mapping[str, Function]]],
     ) -> ToolResult:
-        """Call it, and wait for `left` seconds, what is left of its `limit`.
+        """Call a function in a thread; see `Source.call`. `ready` gives those that exist now.
 
         Once nobody waits, a coroutine is cancelled; other functions see it in their context.
 
         Raises:
             InvalidArguments: pydantic does not take them for the function's types.
+            UnknownTool: the source does not have it any more.
             ToolTimeout: it did not end in time.
             SourceFailed: too many of those that nobody waits for are still running.
         """
+        started, name = anyio.current_time(), invocation.tool.name
+        limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
+        function = (await ready(limit)).get(name)
+        if function is None:
+            raise UnknownTool(f"{self._settings.name} has no function {name!r} any more.")
+        if invocation.check is not None:
+            invocation.check()
+        left = left_of(limit, anyio.current_time() - started)
+        return await self._run(function, invocation, limit, left)
+
+    async def _run(
+        self, function: Function, invocation: ToolInvocation, limit: float, left: float
+    ) -> ToolResult:
         running = _Watched()
         notes: list[str] = []
         listener = invocation.on_progress and ProgressListener(invocation.on_progress, notes)
@@ -63,7 +83,7 @@ class FunctionCalls:
     def too_many(self) -> SourceFailed:
         """That nothing more is begun, and why."""
         return SourceFailed(
-            self._source,
+            self._settings.name,
             "too many of its functions are still running, though nobody waits for them any more.",
             "Mend what does not end, then run the workflow again in a new process.",
         )
@@ -75,7 +95,7 @@ class FunctionCalls:
                 "It goes on in the background: a function without a ToolContext cannot be stopped."
             )
         return ToolTimeout(
-            self._source,
+            self._settings.name,
             f"the function {function.tool.name} did not end within {limit:g} s. {rest}",
             "Give it more time with `timeout`, or have it do less.",
         )

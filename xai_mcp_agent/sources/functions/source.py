@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
-import anyio
-
-from ...core.errors import SourceFailed, UnknownTool
+from ...core.errors import SourceFailed
 from ...core.events import Inventory
 from ...core.invocation import ToolInvocation
 from ...core.kinds import FUNCTIONS
-from ...core.limits import left_of
 from ...core.results import ToolResult
 from ...settings.functions import FunctionSettings
 from ..reading import ReadSource
 from ..threads import TooManyLeft
 from .calling import FunctionCalls
 from .file import FunctionFile, read_functions
+from .function import Function
 from .modules import stamp_of
 
 
@@ -30,24 +28,15 @@ class FunctionSource(ReadSource[FunctionFile]):
     def __init__(self, settings: FunctionSettings, mask: Callable[[str], str]) -> None:
         super().__init__(settings, mask)
         self._settings = settings
-        self._calls = FunctionCalls(settings.name, mask)
+        self._calls = FunctionCalls(settings, mask)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Call one function in a thread; see `Source.call`.
+        """Call one function; see `FunctionCalls.call`."""
 
-        Raises:
-            InvalidArguments: pydantic does not take them for the function's types.
-            UnknownTool: the source does not have it any more.
-        """
-        started, name = anyio.current_time(), invocation.tool.name
-        limit = invocation.timeout_seconds or self._settings.call_timeout_seconds
-        function = (await self._ready_within(limit)).functions.get(name)
-        if function is None:
-            raise UnknownTool(f"{self.name} has no function {name!r} any more.")
-        if invocation.check is not None:
-            invocation.check()
-        left = left_of(limit, anyio.current_time() - started)
-        return await self._calls.call(function, invocation, limit, left)
+        async def ready(seconds: float) -> Mapping[str, Function]:
+            return (await self._ready_within(seconds)).functions
+
+        return await self._calls.call(invocation, ready)
 
     def _title(self) -> str:
         return os.path.basename(self._settings.file) or self._settings.module

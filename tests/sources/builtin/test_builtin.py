@@ -1,0 +1,148 @@
+"""Built-in tools as a source: those that an entry names, and no others."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import names_of, status_of
+from xai_mcp_agent import Bridge, SettingsError, ToolAnnotations, UnknownTool, settings_from
+
+FILES = ["list_files", "read_file", "write_file"]
+
+
+def bridge_with(**entry: Any) -> Bridge:
+    """A bridge whose `handy` are these tools."""
+    return Bridge({"builtin": {"handy": entry}}, store="memory")
+
+
+def problem_of(folder: Path, entry: Any) -> SettingsError:
+    return settings_from({"builtin": {"handy": entry}}, folder=folder).problems["handy"]
+
+
+def test_only_the_tools_that_are_named_are_there() -> None:
+    with bridge_with(tools=["calculate"]) as bridge:
+        assert names_of(bridge.list_tools("handy")) == ["calculate"]
+        assert bridge.call_tool("handy", "calculate", {"expression": "2 * 21"}).text == "42"
+        with pytest.raises(UnknownTool):
+            bridge.call_tool("handy", "current_time")
+        status = status_of(bridge, "handy")
+        assert (status.kind, status.transport, status.tool_count) == ("builtin", "built in", 1)
+        told = {x.context_id for x in bridge.history("handy")}
+    assert {"builtin:handy", "builtin_tool:handy_calculate"} <= told
+
+
+def test_none_is_there_that_nobody_has_switched_on() -> None:
+    with Bridge({"mcpServers": {}}, store="memory") as bridge:
+        assert bridge.servers() == []
+
+
+def test_a_tool_that_is_switched_off_in_the_settings_is_not_offered() -> None:
+    with bridge_with(tools=["calculate", "current_time"], disabledTools=["calculate"]) as bridge:
+        assert names_of(bridge.list_tools("handy")) == ["current_time"]
+
+
+def test_what_they_do_to_the_world_is_said(tmp_path: Path) -> None:
+    tools = ["current_time", "calculate", *FILES]
+    with bridge_with(tools=tools, workspace=str(tmp_path / "work")) as bridge:
+        found = {x.name: x.annotations for x in bridge.list_tools("handy")}
+    looks = ToolAnnotations(True, False, True, False)
+    assert found.pop("write_file") == ToolAnnotations(False, True, True, False)
+    assert found == dict.fromkeys(["current_time", "calculate", "list_files", "read_file"], looks)
+
+
+def test_an_error_of_a_tool_is_an_answer(tmp_path: Path) -> None:
+    with bridge_with(tools=["calculate", *FILES], workspace=str(tmp_path / "work")) as bridge:
+        wrong = bridge.call_tool("handy", "calculate", {"expression": "9**9**9"})
+        out = bridge.call_tool("handy", "read_file", {"path": "../secret.txt"})
+        bridge.call_tool("handy", "write_file", {"path": "a.txt", "text": "x"})
+        listed = bridge.call_tool("handy", "list_files")
+    assert (wrong.is_error, out.is_error) == (True, True)
+    assert "1,200 digits" in wrong.text
+    assert "leads out" in out.text
+    assert listed.structured == {"files": [{"path": "a.txt", "bytes": 1}], "is_complete": True}
+
+
+# The clock
+
+
+@pytest.mark.parametrize(("zone", "hours"), [("UTC", 0), ("Asia/Tokyo", 9), (" Etc/GMT+5 ", -5)])
+def test_the_time_is_told_in_a_zone(zone: str, hours: int) -> None:
+    with bridge_with(tools=["current_time"]) as bridge:
+        told = bridge.call_tool("handy", "current_time", {"zone": zone}).structured
+    time = datetime.fromisoformat(told["time"])
+    assert time.utcoffset() == timedelta(hours=hours)
+    assert abs(datetime.now(time.tzinfo) - time) < timedelta(minutes=1)
+    assert (told["weekday"], told["zone"]) == (f"{time:%A}", zone.strip())
+
+
+def test_without_a_zone_it_is_that_of_the_machine() -> None:
+    with bridge_with(tools=["current_time"]) as bridge:
+        told = bridge.call_tool("handy", "current_time").structured
+    here = datetime.now().astimezone()
+    assert datetime.fromisoformat(told["time"]).utcoffset() == here.utcoffset()
+    assert told["zone"] == here.tzname()
+
+
+@pytest.mark.parametrize(
+    "zone",
+    [
+        "Asia/Tokio",
+        "Europe",
+        "../../etc/passwd",
+        "/etc/localtime",
+        "x" * 9999,
+        "a\0b",
+        ".",
+    ],
+)
+def test_a_zone_that_there_is_not_is_told(zone: str) -> None:
+    with bridge_with(tools=["current_time"]) as bridge:
+        result = bridge.call_tool("handy", "current_time", {"zone": zone})
+    assert result.is_error
+    assert "Europe/Berlin" in result.text
+    assert len(result.text) < 500
+
+
+# The settings
+
+
+@pytest.mark.parametrize(
+    ("entry", "key_path", "problem", "fix"),
+    [
+        ({}, ".tools", "missing", "Add it"),
+        ({"tools": []}, ".tools", "names no tool", "There are current_time, calculate"),
+        ({"tools": ["calculator"]}, ".tools", "'calculator'", "Did you mean 'calculate'"),
+        ({"tools": "calculate"}, ".tools", "a list of texts", "brackets"),
+        ({"tools": ["read_file"]}, "", "read_file needs a `workspace`", '"workspace": "notes"'),
+        ({"tools": ["write_file"], "workspace": "."}, ".workspace", "holds the settings", "notes"),
+        ({"tools": ["write_file"], "workspace": ".."}, ".workspace", "holds the settings", "notes"),
+        ({"tools": ["write_file"], "workspace": "link"}, ".workspace", "holds the settings", ""),
+    ],
+)
+def test_a_mistake_is_reported_with_its_place_and_the_fix(
+    tmp_path: Path, entry: Any, key_path: str, problem: str, fix: str
+) -> None:
+    (tmp_path / "link").symlink_to(tmp_path.parent)
+    error = problem_of(tmp_path, entry)
+    assert error.key_path == f"builtin.handy{key_path}"
+    assert problem in error.problem
+    assert fix in error.fix
+
+
+def test_what_is_only_read_may_stand_beside_the_settings(tmp_path: Path) -> None:
+    entry = {"tools": ["read_file", "list_files"], "workspace": "."}
+    assert settings_from({"builtin": {"handy": entry}}, folder=tmp_path).problems == {}
+
+
+def test_a_file_of_settings_may_have_them_alone(tmp_path: Path) -> None:
+    file = tmp_path / "mcp_settings.json"
+    entry = {"tools": ["write_file"], "workspace": "notes"}
+    file.write_text(json.dumps({"builtin": {"handy": entry}}), encoding="utf-8")
+    with Bridge.open(file, store="memory") as bridge:
+        bridge.call_tool("handy", "write_file", {"path": "a.txt", "text": "x"})
+    assert (tmp_path / "notes" / "a.txt").read_text(encoding="utf-8") == "x"

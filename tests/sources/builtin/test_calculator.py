@@ -1,0 +1,208 @@
+"""Arithmetic: right, exact where it can be, and refused at once where it would never end."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.sources.builtin.calculator import CalculationError, calculate
+
+# Long for the slowest of them on a machine with other work; what is not limited takes for ever.
+AT_ONCE_SECONDS = 1.0
+
+_NUMBERS = st.integers(0, 30).map(str) | st.sampled_from(["0.5", "2.25", "1e3"])
+
+
+def _joined(parts: Any) -> Any:
+    signs = st.sampled_from(["+", "-", "*", "/", "//", "%"])
+    pairs = st.builds("({} {} {})".format, parts, signs, parts)
+    powers = st.builds("({})**({})".format, parts, st.integers(-3, 3))
+    return pairs | st.builds("-{}".format, parts) | powers
+
+
+def outcome_of(expression: str) -> tuple[str, str]:
+    """What it comes to, and why it does not; one of them."""
+    try:
+        return calculate(expression), ""
+    except CalculationError as reason:
+        return "", str(reason)
+
+
+EXPRESSIONS = st.recursive(_NUMBERS, _joined, max_leaves=8)
+
+
+@given(EXPRESSIONS)
+def test_it_comes_to_what_python_itself_comes_to(expression: str) -> None:
+    try:
+        expected = eval(_in_fractions(expression), {"F": Fraction})
+    except ZeroDivisionError:
+        with pytest.raises(CalculationError, match="divides by zero"):
+            calculate(expression)
+        return
+    shown, reason = outcome_of(expression)
+    if not shown:
+        assert "1,200 digits" in reason
+        assert max(expected.numerator.bit_length(), expected.denominator.bit_length()) > 1_000
+        return
+    exact = shown.partition(", about")[0]
+    if exact.startswith("about"):
+        assert math.isclose(float(exact[6:]), float(expected), rel_tol=1e-14)
+    else:
+        assert Fraction(exact) == expected
+
+
+def _in_fractions(expression: str) -> str:
+    """The same for Python, with each number as a fraction."""
+    return re.sub(r"\d[\d.e]*", r"F('\g<0>')", expression)
+
+
+@given(st.text(max_size=60))
+def test_whatever_is_written_is_a_number_or_a_reason(text: str) -> None:
+    assert any(outcome_of(text))
+
+
+@given(st.text("0123456789+-*/%^().,e<>= []sqrtpifaclog", max_size=40))
+def test_what_looks_like_an_expression_is_a_number_or_a_reason_at_once(text: str) -> None:
+    started = time.perf_counter()
+    assert any(outcome_of(text))
+    assert time.perf_counter() - started < AT_ONCE_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("expression", "shown"),
+    [
+        ("0.1 + 0.2", "0.3"),
+        ("1/3", "1/3, about 0.333333333333333"),
+        ("1/8", "0.125"),
+        ("2^10", "1024"),
+        ("3 \u00d7 4 \u00f7 2 \u2212 1", "5"),
+        ("-7 % 3", "2"),
+        ("-7 // 2", "-4"),
+        ("2**-3", "0.125"),
+        ("sqrt(2)", "1.4142135623731"),
+        ("sqrt(9/4)", "1.5"),
+        ("max([1, 2, 3]) + min(1, 2)", "4"),
+        ("1 < 2 <= 2", "true"),
+        ("2 != 2", "false"),
+        ("round(2/3, 2)", "0.67"),
+        ("log10(1000) + log2(1/8)", "0"),
+        ("comb(49, 6)", "13983816"),
+        ("factorial(20) / factorial(18)", "380"),
+        ("10**1000 / 3", "about 3.33333333333333E+999"),
+        ("(-1)**(10**900 + 1)", "-1"),
+        ("0**0", "1"),
+        ("1_000 * 0x10", "16000"),
+        ("1" + "+1" * 400, "401"),
+        ("(" * 100 + "1" + ")" * 100, "1"),
+        ("cos(0) + degrees(pi)", "181"),
+        ("1e300 * 1e-300", "1"),
+        ("-0.0", "0"),
+        ("log(10**1000)", "2302.58509299405"),
+        ("lcm(4, 6) + gcd(12, 18)", "18"),
+    ],
+)
+def test_what_it_comes_to_is_shown_to_read(expression: str, shown: str) -> None:
+    assert calculate(expression) == shown
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "9**9**9",
+        "9**9**9**9",
+        "2**(2**(2**(2**(2**2))))",
+        "(10**300)**(10**300)",
+        "(1/3)**100000000",
+        "0.1**-99999999",
+        "factorial(10**9)",
+        "factorial(factorial(20))",
+        "comb(10**9, 10**8)",
+        "perm(10**6, 10**5)",
+        "10**600 * 10**600 * 10**600",
+        "lcm(" + ",".join(f"10**{x}+1" for x in range(90, 140)) + ")",
+        "round(1/3, 10**9)",
+        "round(1/3, -10**9)",
+        "exp(10**9)",
+        "1e400",
+        "1" * 999,
+        "1" * 5000,
+        "-" * 900 + "1",
+        "(" * 900 + "1" + ")" * 900,
+        "2**" * 300 + "1",
+        "abs(" * 150 + "1" + ")" * 150,
+        "1" + "*9999999999" * 80,
+        "1" + "/9999999999" * 80,
+        "sum(" + ",".join(["1"] * 200) + ")",
+        "1" + "<1" * 450,
+        "[" * 450 + "]" * 450,
+        "max(" + "(1," * 200 + ")" * 200 + ")",
+        "10**1200 % 7 ** 999 ** 9",
+        "hypot(10**1000, 1)",
+        "pow(7, 10**9)",
+        "1e308 * 10 + exp(709) * exp(709)",
+    ],
+)
+def test_what_is_too_large_is_a_reason_or_a_number_at_once(expression: str) -> None:
+    started = time.perf_counter()
+    shown, reason = outcome_of(expression)
+    assert len(shown) < 2_000
+    assert len(reason) < 500
+    assert time.perf_counter() - started < AT_ONCE_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("expression", "told"),
+    [
+        ("", "nothing to calculate"),
+        ("  ", "nothing to calculate"),
+        ("1 +", "no expression"),
+        ("1 1", "no expression"),
+        ("x = 1", "no expression"),
+        ("1/0", "divides by zero"),
+        ("0**-1", "divides by zero"),
+        ("5 % 0.0", "divides by zero"),
+        ("sqrt(-1)", "below 0"),
+        ("(-8)**(1/3)", "no real number"),
+        ("log(0)", "log cannot be worked out"),
+        ("acos(2)", "acos cannot be worked out"),
+        ("sqrt(1, 2)", "sqrt is given 2 numbers"),
+        ("max()", "max is given 0 numbers"),
+        ("sqrt", "write sqrt(...)"),
+        ("sqroot(2)", "no function 'sqroot'"),
+        ("x + 1", "'x' is not known"),
+        ("True + 1", "'True' is no number"),
+        ("None", "'None' is no number"),
+        ("'a' * 3", "'a' is no number"),
+        ("2j", "'2j' is no number"),
+        ("1 + (2 > 1)", "no number"),
+        ("factorial(2.5)", "whole numbers only"),
+        ("factorial(-1)", "factorial cannot be worked out"),
+        ("1 << 2", "LShift cannot be used"),
+        ("1 & 2", "BitAnd cannot be used"),
+        ("not 1", "cannot be used"),
+        ("1 in [1]", "cannot be used"),
+        ("[1, 2][0]", "cannot be used"),
+        ("max(*[1, 2])", "cannot be used"),
+        ("round(1, ndigits=2)", "cannot be used"),
+        ("(lambda: 1)()", "cannot be used"),
+        ("[x for x in (1, 2)]", "cannot be used"),
+        ("f'{1}'", "cannot be used"),
+        ("(x := 1)", "cannot be used"),
+        ("().__class__.__bases__", "cannot be used"),
+        ("__import__('os').system('true')", "cannot be used"),
+        ("open('/etc/passwd')", "no function 'open'"),
+        ("eval('1')", "no function 'eval'"),
+        ("await x", "cannot be used"),
+    ],
+)
+def test_what_cannot_be_worked_out_is_told_with_what_can(expression: str, told: str) -> None:
+    with pytest.raises(CalculationError) as caught:
+        calculate(expression)
+    assert told in str(caught.value)

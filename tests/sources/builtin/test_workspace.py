@@ -1,0 +1,317 @@
+"""The workspace cannot be left, whatever the path is and whatever becomes of it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import tempfile
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.sources.builtin.workspace import Workspace, WorkspaceError
+
+SECRET = "what is outside"
+TRIES = 300
+
+
+@pytest.fixture
+def inside(tmp_path: Path) -> Path:
+    """The workspace, in a folder with a secret beside it."""
+    (tmp_path / "secret.txt").write_text(SECRET, encoding="utf-8")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret.txt").write_text(SECRET, encoding="utf-8")
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def files(inside: Path) -> Workspace:
+    return Workspace(str(inside))
+
+
+def failure_of(files: Workspace, path: str) -> str:
+    """What reading says; writing must say something too, and leave nothing outside."""
+    with pytest.raises(WorkspaceError) as reading:
+        files.read_file(path)
+    with pytest.raises(WorkspaceError):
+        files.write_file(path, "overwritten")
+    return str(reading.value)
+
+
+# What it is for
+
+
+def test_what_is_written_is_read_and_listed(files: Workspace, inside: Path) -> None:
+    assert files.write_file("notes/today.txt", "Ärger\n") == "notes/today.txt: 7 bytes written."
+    files.write_file("b.txt", "")
+    assert files.read_file("./notes//today.txt") == "Ärger\n"
+    assert [(x.path, x.bytes) for x in files.list_files().files] == [
+        ("b.txt", 0), ("notes/today.txt", 7),
+    ]  # fmt: skip
+    assert [x.path for x in files.list_files("notes/").files] == ["notes/today.txt"]
+    assert sorted(x.name for x in inside.iterdir()) == ["b.txt", "notes"]
+
+
+def test_a_workspace_is_made_when_something_is_written(tmp_path: Path) -> None:
+    files = Workspace(str(tmp_path / "new" / "work"))
+    assert files.list_files().files == []
+    with pytest.raises(WorkspaceError, match="there is none"):
+        files.read_file("a.txt")
+    assert not (tmp_path / "new").exists()
+    files.write_file("a.txt", "x")
+    assert files.read_file("a.txt") == "x"
+
+
+def test_a_file_is_replaced_as_a_whole_and_stays_as_open_as_it_was(
+    files: Workspace, inside: Path
+) -> None:
+    files.write_file("a.txt", "a long text")
+    (inside / "a.txt").chmod(0o600)
+    before = (inside / "a.txt").stat().st_ino
+    files.write_file("a.txt", "short")
+    after = (inside / "a.txt").stat()
+    assert files.read_file("a.txt") == "short"
+    assert (stat.S_IMODE(after.st_mode), after.st_ino != before) == (0o600, True)
+
+
+def test_a_hard_link_to_something_outside_is_replaced_and_not_written_to(
+    files: Workspace, inside: Path
+) -> None:
+    os.link(inside.parent / "secret.txt", inside / "a.txt")
+    files.write_file("a.txt", "mine")
+    assert (inside.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
+
+
+def test_names_may_be_in_any_script(files: Workspace) -> None:
+    for name in (
+        "größe.txt",
+        "文件/файл.txt",
+        "a b.txt",
+        "...",
+        "\uff0e\uff0e/x",
+        "~",
+        "-rf",
+        "%2e%2e",
+    ):
+        files.write_file(name, name)
+        assert files.read_file(name) == name
+
+
+# Paths that lead out
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret.txt", "a/../../secret.txt", "a/..", "..", "/etc/passwd", "//etc/passwd",
+        "\\..\\secret.txt", "..\\secret.txt", "C:\\x", "", ".", "/", "./", "a\0b", "\0",
+        "../secret.txt\0.txt", "a\nb", "a\x7f", "x" * 300, "/".join("a" * 40), "ж" * 150,
+        "a/" * 5000, "\ud800", "a/\udc80.txt", "./../work/../secret.txt", "..//secret.txt",
+    ],
+)  # fmt: skip
+def test_a_path_that_leads_out_or_is_none_is_refused(
+    files: Workspace, inside: Path, path: str
+) -> None:
+    told = failure_of(files, path)
+    assert len(told) < 400
+    assert str(inside.parent) not in told
+    assert (inside.parent / "secret.txt").read_text(encoding="utf-8") == SECRET
+
+
+_PARTS = st.sampled_from(["..", ".", "", "a", "secret.txt", "outside", "/", "~"])
+
+
+@given(st.lists(_PARTS).map("/".join))
+def test_no_path_of_such_parts_reads_what_is_outside(parts: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "secret.txt").write_text(SECRET, encoding="utf-8")
+        Path(folder, "work").mkdir()
+        with suppress(WorkspaceError):
+            assert Workspace(f"{folder}/work").read_file(parts) != SECRET
+        with suppress(WorkspaceError):
+            Workspace(f"{folder}/work").write_file(parts, "overwritten")
+        assert Path(folder, "secret.txt").read_text(encoding="utf-8") == SECRET
+        assert sorted(os.listdir(folder)) == ["secret.txt", "work"]
+
+
+# Links, and what is no file
+
+
+@pytest.mark.parametrize("target", ["../secret.txt", "../nothing.txt", "link", "real.txt"])
+def test_a_link_is_neither_read_nor_written_through(
+    files: Workspace, inside: Path, target: str
+) -> None:
+    (inside / "real.txt").write_text("inside", encoding="utf-8")
+    (inside / "link").symlink_to(target)
+    assert "links are not followed" in failure_of(files, "link")
+    assert (inside / "link").is_symlink()
+    assert not (inside.parent / "nothing.txt").exists()
+    assert [x.path for x in files.list_files().files] == ["real.txt"]
+
+
+def test_a_folder_that_is_a_link_is_not_entered(files: Workspace, inside: Path) -> None:
+    (inside / "out").symlink_to("../outside", target_is_directory=True)
+    (inside / "round").symlink_to(".", target_is_directory=True)
+    for path in ("out/secret.txt", "round/out/secret.txt", "out/new.txt", "out/deep/new.txt"):
+        assert "link" in failure_of(files, path)
+    with pytest.raises(WorkspaceError, match="link"):
+        files.list_files("out")
+    assert files.list_files().files == []
+    assert os.listdir(inside.parent / "outside") == ["secret.txt"]
+
+
+def test_pipes_sockets_and_folders_are_no_files_and_nobody_waits_for_them(
+    files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(inside / "pipe")
+    (inside / "folder").mkdir()
+    monkeypatch.chdir(inside)  # names of sockets are short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("socket")
+        assert "a pipe or a device" in failure_of(files, "pipe")
+        assert "a pipe or a device" in failure_of(files, "socket")
+        assert "is a folder" in failure_of(files, "folder")
+        assert files.list_files().files == []
+
+
+@contextmanager
+def going_on(step: Callable[[], None]) -> Generator[None]:
+    """Do this over and over in a thread."""
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            step()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join(20)
+
+
+def test_a_folder_that_is_exchanged_for_a_link_all_the_time_leads_nowhere(
+    files: Workspace, inside: Path
+) -> None:
+    (inside / "place").mkdir()
+    (inside / "place" / "secret.txt").write_text("inside", encoding="utf-8")
+    (inside / "out").symlink_to("../outside", target_is_directory=True)
+
+    def exchange() -> None:
+        for name, new in (("place", "dir"), ("out", "place"), ("place", "out"), ("dir", "place")):
+            os.rename(inside / name, inside / new)
+
+    read: set[str] = set()
+    with going_on(exchange):
+        for _ in range(TRIES):
+            with suppress(WorkspaceError):
+                read.add(files.read_file("place/secret.txt"))
+            with suppress(WorkspaceError):
+                read |= {str(x.bytes) for x in files.list_files("place").files}
+    assert read <= {"inside", str(len("inside"))}
+
+
+def test_a_file_that_is_exchanged_for_a_link_all_the_time_leads_nowhere(
+    files: Workspace, inside: Path
+) -> None:
+    secret = inside.parent / "secret.txt"
+
+    def exchange() -> None:
+        (inside / "new").write_text("inside", encoding="utf-8")
+        os.replace(inside / "new", inside / "a.txt")
+        (inside / "link").symlink_to(secret)
+        os.replace(inside / "link", inside / "a.txt")
+
+    read: set[str] = set()
+    with going_on(exchange):
+        for _ in range(TRIES):
+            with suppress(WorkspaceError):
+                read.add(files.read_file("a.txt"))
+            with suppress(WorkspaceError):
+                files.write_file("a.txt", "written")
+    assert read <= {"inside", "written", ""}
+    assert secret.read_text(encoding="utf-8") == SECRET
+
+
+def test_a_file_that_becomes_a_link_between_looking_and_opening_is_not_read(
+    files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (inside / "a.txt").write_text("inside", encoding="utf-8")
+    look = os.stat
+
+    def swap(path: object, **options: object) -> os.stat_result:
+        found = look(path, **options)  # type: ignore[arg-type]
+        if path == "a.txt":
+            (inside / "a.txt").unlink()
+            (inside / "a.txt").symlink_to("../secret.txt")
+        return found
+
+    monkeypatch.setattr(os, "stat", swap)
+    with pytest.raises(WorkspaceError, match="link"):
+        files.read_file("a.txt")
+
+
+# Limits
+
+
+def test_a_large_file_is_refused_in_both_directions(files: Workspace, inside: Path) -> None:
+    (inside / "large.txt").write_bytes(b"x" * 1_000_001)
+    with pytest.raises(WorkspaceError, match="more than 1,000,000 bytes"):
+        files.read_file("large.txt")
+    with pytest.raises(WorkspaceError, match="more than 1,000,000 bytes"):
+        files.write_file("a.txt", "ж" * 500_001)
+    files.write_file("a.txt", "x" * 1_000_000)
+    assert len(files.read_file("a.txt")) == 1_000_000
+
+
+def test_what_is_no_text_is_told(files: Workspace, inside: Path) -> None:
+    (inside / "a.bin").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(WorkspaceError, match="no text in UTF-8"):
+        files.read_file("a.bin")
+    with pytest.raises(WorkspaceError, match="half a character"):
+        files.write_file("a.txt", "\ud800")
+    assert not (inside / "a.txt").exists()
+
+
+def test_of_very_many_files_the_first_are_listed(files: Workspace, inside: Path) -> None:
+    for number in range(1_005):
+        (inside / f"{number:04}.txt").touch()
+    found = files.list_files()
+    assert (len(found.files), found.is_complete) == (1_000, False)
+    assert found.files[-1].path == "0999.txt"
+
+
+def test_names_that_are_no_text_are_listed_so_that_they_can_be_shown(
+    files: Workspace, inside: Path
+) -> None:
+    with open(os.path.join(os.fsencode(inside), b"\xff.txt"), "wb"):
+        pass
+    assert [x.path for x in files.list_files().files] == ["\\xff.txt"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may do all")
+def test_what_nobody_may_use_is_told(files: Workspace, inside: Path) -> None:
+    (inside / "a.txt").touch(0o000)
+    with pytest.raises(WorkspaceError, match="nobody may use it"):
+        files.read_file("a.txt")
+
+
+def test_nothing_is_left_of_a_write_that_fails(
+    files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(WorkspaceError, match="disk is full"):
+        files.write_file("a.txt", "x")
+    assert list(inside.iterdir()) == []

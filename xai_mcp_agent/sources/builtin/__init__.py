@@ -1,0 +1,1 @@
+"""Tools of our own that are worth having everywhere, off unless somebody names them."""

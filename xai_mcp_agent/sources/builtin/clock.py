@@ -1,0 +1,54 @@
+"""`current_time`: the time now in a zone, or on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Annotated
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import Field
+
+from ...core.names import did_you_mean
+
+_MAX_CHARS = 100  # of the name of a zone; the longest there is has 32
+
+
+@dataclass(frozen=True)
+class CurrentTime:
+    """What `current_time` gives back."""
+
+    time: str
+    weekday: str
+    zone: str
+
+
+class UnknownZone(ValueError):
+    """There is no such time zone; names the nearest."""
+
+
+def current_time(
+    zone: Annotated[
+        str, Field(description="An IANA time zone, such as `Europe/Berlin`. Empty: this machine's.")
+    ] = "",
+) -> CurrentTime:
+    """Tell the current date, time and weekday, in a time zone of your choice."""
+    now = datetime.now(UTC).astimezone(_zone(zone.strip()))
+    shown = zone.strip() or now.tzname() or ""
+    return CurrentTime(now.isoformat(timespec="seconds"), f"{now:%A}", shown)
+
+
+def _zone(name: str) -> tzinfo | None:
+    """The zone; None for the machine's own."""
+    if not name:
+        return None
+    try:
+        if len(name) <= _MAX_CHARS:
+            return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):  # no such file, a path out of it, a folder of zones
+        pass
+    known = available_timezones()
+    hint = did_you_mean(name[:_MAX_CHARS], known) if known else "This machine knows none."
+    named = "Zones are named as in Europe/Berlin, Asia/Tokyo, UTC."
+    words = (f"there is no time zone {name[:_MAX_CHARS]!r}.", hint, named)
+    raise UnknownZone(" ".join(x for x in words if x))

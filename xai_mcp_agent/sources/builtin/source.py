@@ -1,0 +1,67 @@
+"""Built-in tools as a source: those that an entry names, called as a person's functions are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import anyio.to_thread
+
+from ...core.events import Inventory
+from ...core.invocation import ToolInvocation
+from ...core.kinds import BUILTIN
+from ...core.results import ToolResult
+from ...core.tools import ToolAnnotations, ToolKey
+from ...settings.builtin import BuiltinSettings
+from ..functions.calling import FunctionCalls
+from ..functions.function import Function
+from ..reading import ReadSource
+from .calculator import calculate
+from .clock import current_time
+from .workspace import Workspace
+
+_LOOKS = ToolAnnotations(read_only=True, destructive=False, idempotent=True, open_world=False)
+_WRITES = ToolAnnotations(read_only=False, destructive=True, idempotent=True, open_world=False)
+
+
+class BuiltinSource(ReadSource[Mapping[str, Function]]):
+    """A `Source` over some of our tools. They run in threads: a disk may hang."""
+
+    kind = BUILTIN
+
+    def __init__(self, settings: BuiltinSettings, mask: Callable[[str], str]) -> None:
+        super().__init__(settings, mask)
+        self._settings = settings
+        self._calls = FunctionCalls(settings, mask)
+
+    async def call(self, invocation: ToolInvocation) -> ToolResult:
+        """Call one of them; see `Source.call`."""
+        return await self._calls.call(invocation, self._ready_within)
+
+    async def _read(self) -> Mapping[str, Function]:
+        # In a thread: it imports, and makes schemas.
+        return await anyio.to_thread.run_sync(_functions, self._settings)
+
+    def _inventory_of(self, value: Mapping[str, Function]) -> Inventory:
+        disabled = tuple(x for x in self._settings.tools if x not in value)
+        return Inventory(self.name, tuple(x.tool for x in value.values()), disabled=disabled)
+
+
+def _functions(settings: BuiltinSettings) -> Mapping[str, Function]:
+    files = Workspace(settings.workspace)
+    runs: Mapping[str, Callable[..., object]] = {
+        "current_time": current_time,
+        "calculate": calculate,
+        "list_files": files.list_files,
+        "read_file": files.read_file,
+        "write_file": files.write_file,
+    }
+    return {
+        name: Function.of(
+            ToolKey(BUILTIN.name, settings.name, name),
+            "",
+            runs[name],
+            _WRITES if name == "write_file" else _LOOKS,
+        )
+        for name in settings.tools
+        if name not in settings.disabled_tools
+    }
