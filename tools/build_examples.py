@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from .example_agents import (
+    builtin_tools,
     history_of_an_agent,
     memory_of_an_agent,
     native_and_text,
@@ -74,6 +75,7 @@ def all_examples() -> list[Workflow]:
         router_with_two_routes(),
         agent_as_a_tool(),
         mcp_without_a_model(),
+        builtin_tools(),
         history_of_an_agent(),
     ]
 

@@ -11,6 +11,7 @@ MEASURE = "What is the volume of a sphere with a radius of 3?"
 SYSTEM_PROMPT = "You are a friendly librarian. Use your tools; do not guess. Answer briefly."
 FIRST_QUESTION = "Which books do you have about the sea?"
 QUESTION = "How many weeks are 80 days? Find a book about travel and make a poster for it."
+CALCULATION = "Calculate (17 + 25) * 2 / 7."
 DISTANCE = "How far is a marathon of 26.2 miles in kilometres?"
 POSTER = "Makes a poster of a book's title, to hang up in the library."
 # A service on one's own machine; the comment names others.
@@ -36,6 +37,39 @@ def quickstart() -> Workflow:
         "1. Choose its tools",
         "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
         above=library,
+    )
+    flow.note(
+        "2. Set up the agent",
+        "The model offline needs no key: it\n"
+        "follows rules. For a real one open\n"
+        "openai_compatible.xircuits.",
+        above=agent,
+    )
+    _ask_note(flow, run)
+    return flow
+
+
+def builtin_tools() -> Workflow:
+    """An agent that calculates, without any server."""
+    flow = Workflow("builtin_tools")
+    tools = flow.node("AgentUseBuiltinTools", tools="calculate, current_time")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit",
+        agent_name=HANDYMAN,
+        agent_provider="offline",
+        system_prompt="Use your tools for every calculation. Answer briefly.",
+        toolbelt_spec=belt["toolbelt_spec"],
+    )
+    run = flow.node("AgentRun", agent_name=HANDYMAN, conversation=Shown(CALCULATION))
+    flow.main(tools, belt, agent, run, flow.node("Print", msg=run["last_response"]))
+    flow.note(
+        "1. Tools that come along",
+        "They need no server and no settings.\n"
+        "With list_files, read_file and\n"
+        "write_file set workspace, too: the\n"
+        "folder that they stay in.",
+        above=tools,
     )
     flow.note(
         "2. Set up the agent",

@@ -166,6 +166,41 @@ class AgentUseAgents(Component):
 
 
 @xai_component(color="rgb(204, 85, 0)")
+class AgentUseBuiltinTools(Component):
+    """Gives an agent tools that come along: a clock, a calculator, the files of one folder.
+
+    They need no server and no settings. Those for files stay in the folder `workspace` and
+    cannot leave it.
+
+    ##### inPorts:
+    - tools (any): Which of them, as a text with commas or a list: `current_time`, `calculate`,
+      `list_files`, `read_file`, `write_file`. Default: those of `builtin_name`.
+    - workspace (str): The folder for those with files, such as `notes`: relative to
+      `mcp_settings.json`, and made when something is written. Default: none.
+    - builtin_name (str): In place of the two, an entry under `builtin` in `mcp_settings.json`.
+      Default: none.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+
+    ##### Example:
+    tools `calculate`, before AgentMakeToolbelt.
+    """
+
+    tools: InArg[any]
+    workspace: InArg[str]
+    builtin_name: InArg[str]
+    toolbelt_name: InArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.use_builtin_tools(
+            ctx,
+            self.tools.value,
+            self.workspace.value,
+            self.builtin_name.value,
+            self.toolbelt_name.value,
+        )
+
+
+@xai_component(color="rgb(204, 85, 0)")
 class AgentMakeToolbelt(Component):
     """Puts a toolbelt together: all tools drawn for it and all servers declared for it so far.
 

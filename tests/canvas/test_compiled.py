@@ -74,6 +74,7 @@ SHOWN = {
         "library (Public library 1.0): ",
         "  search_books: ",
     ],
+    "builtin_tools": ["-> builtin_calculate(", "Executing: Print\nThe result is 12."],
     "mcp_without_a_model": ["search_books(query", "Moby-Dick", "A loan lasts 21 days."],
 }
 

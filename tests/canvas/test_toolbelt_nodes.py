@@ -16,6 +16,7 @@ from xai_mcp_agent.toolbelt_components import (
     AgentDefineTool,
     AgentMakeToolbelt,
     AgentToolOutput,
+    AgentUseBuiltinTools,
     AgentUseFunctions,
     AgentUseMCPTools,
 )
@@ -291,6 +292,85 @@ def test_the_nodes_of_servers_and_of_functions_name_each_other() -> None:
 def test_function_sources_that_are_no_list_are_told_with_what_to_wire() -> None:
     with pytest.raises(BadSetting, match="`function_sources` in `toolbelt_spec`"):
         play({}, make(AgentInit, agent_name="a", toolbelt_spec={"function_sources": "mine"}))
+
+
+# Built-in tools
+
+
+def use_builtin(name: str, arguments: dict[str, Any], *nodes: Any) -> AgentRunTool:
+    """Have an agent with these nodes' tools use one, without a model."""
+    belt = make(AgentMakeToolbelt)
+    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
+    node = make(AgentRunTool, agent_name="a", tool_name=name, tool_args=arguments)
+    play({}, *nodes, belt, agent, node)
+    return node
+
+
+@pytest.mark.parametrize("tools", ["calculate", " current_time, calculate ", ["calculate"]])
+def test_an_agent_uses_a_built_in_tool_that_no_settings_name(tools: Any) -> None:
+    node = use_builtin(
+        "builtin_calculate", {"expression": "6 * 7"}, make(AgentUseBuiltinTools, tools=tools)
+    )
+    assert node.tool_output.value == "42"
+
+
+def test_an_agent_has_only_the_built_in_tools_that_were_named_for_it(tmp_path: Path) -> None:
+    """A second node with others is a source of its own, so that no other agent has them."""
+    clock = make(AgentUseBuiltinTools, tools="current_time", toolbelt_name="other")
+    files = make(AgentUseBuiltinTools, tools="read_file, list_files", workspace="notes")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("hello", encoding="utf-8")
+    node = use_builtin("builtin_2_read_file", {"path": "a.txt"}, clock, files)
+    assert node.tool_output.value == "hello"
+    for name in ("builtin_2_write_file", "builtin_current_time"):
+        node = use_builtin(name, {"path": "b.txt", "text": "x"}, clock, files)
+        assert "hello" not in node.tool_output.value
+        assert not (tmp_path / "notes" / "b.txt").exists()
+
+
+def test_the_same_tools_named_twice_are_one_source() -> None:
+    ctx: dict[str, Any] = {}
+    belt = make(AgentMakeToolbelt)
+    play(ctx, *(make(AgentUseBuiltinTools, tools="calculate") for _ in range(3)), belt)
+    assert belt.toolbelt_spec.value["builtin_sources"] == ["builtin"]
+
+
+def test_a_name_that_the_settings_have_is_left_to_them(
+    use_servers: UseServers, library: dict[str, Any]
+) -> None:
+    use_servers(builtin=library)
+    belt = make(AgentMakeToolbelt)
+    play({}, make(AgentUseBuiltinTools, tools="calculate"), belt)
+    assert belt.toolbelt_spec.value["builtin_sources"] == ["builtin_2"]
+
+
+def test_an_entry_of_the_settings_is_used_by_its_name(use_servers: UseServers) -> None:
+    file = use_servers()
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    settings["builtin"] = {"handy": {"tools": ["calculate"]}}
+    file.write_text(json.dumps(settings), encoding="utf-8")
+    handy = make(AgentUseBuiltinTools, builtin_name="handy")
+    node = use_builtin("handy_calculate", {"expression": "6 * 7"}, handy)
+    assert node.tool_output.value == "42"
+    with pytest.raises(UnknownServer, match="handi"):
+        play({}, make(AgentUseBuiltinTools, builtin_name="handi"))
+
+
+@pytest.mark.parametrize(
+    ("ports", "told"),
+    [
+        ({}, "needs `tools` or `builtin_name`"),
+        ({"tools": "calculate", "builtin_name": "handy"}, "and not both"),
+        ({"tools": "calculator"}, "Did you mean 'calculate'"),
+        ({"tools": "read_file"}, "needs a `workspace`"),
+        ({"tools": "write_file", "workspace": "."}, "holds the settings"),
+        ({"tools": 3}, "`tools` of AgentUseBuiltinTools is an int"),
+        ({"tools": "calculate", "workspace": 3}, "`workspace` of AgentUseBuiltinTools is an int"),
+    ],
+)
+def test_a_mistake_in_the_ports_of_built_in_tools_is_told(ports: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadSetting, match=told):
+        play({}, make(AgentUseBuiltinTools, **ports))
 
 
 def test_the_flow_itself_runs_through_a_definition_without_doing_anything() -> None:

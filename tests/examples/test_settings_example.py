@@ -15,7 +15,8 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge
+from xai_mcp_agent import Bridge, load_settings
+from xai_mcp_agent.settings.builtin import ALL_BUILTIN_TOOLS, BuiltinSettings
 
 from .servers import ROOT
 
@@ -110,3 +111,17 @@ def test_the_file_of_functions_is_bundled_and_can_be_used() -> None:
     assert (listed.structured, total.structured) == ({"bread": 2}, 5.0)
     assert wrong.is_error
     assert "ValueError: no price for bread (in shopping.py, line" in wrong.text
+
+
+def test_the_built_in_tools_are_all_there_and_off_until_somebody_wants_them() -> None:
+    settings = load_settings(FILE)
+    handy = settings.sources["handy"]
+    assert isinstance(handy, BuiltinSettings)
+    assert (handy.tools, handy.disabled) == (ALL_BUILTIN_TOOLS, True)
+    with Bridge(settings_of(handy.tools), store="memory") as bridge:
+        assert [x.name for x in bridge.list_tools("handy")] == list(ALL_BUILTIN_TOOLS)
+
+
+def settings_of(tools: tuple[str, ...]) -> dict[str, Any]:
+    """The entry as somebody has it who has switched it on."""
+    return {"builtin": {"handy": {"tools": list(tools), "workspace": "notes"}}}

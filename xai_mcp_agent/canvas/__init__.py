@@ -26,6 +26,7 @@ _HOMES = {
     "pin_tools": "preferences",
     "prefer_tools": "preferences",
     "use_agent": "toolbelts",
+    "use_builtin_tools": "toolbelts",
     "use_functions": "toolbelts",
     "use_server": "toolbelts",
     "init_agent": "agents",

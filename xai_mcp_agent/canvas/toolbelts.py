@@ -10,8 +10,9 @@ from typing import Any, cast
 
 from ..bridge.engine import Engine
 from ..core.errors import BadSetting, SettingsError, UnknownServer
-from ..core.kinds import ACP, FUNCTIONS, MCP, SourceKind
+from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, SourceKind
 from ..core.tools import JsonObject
+from ..settings.builtin import ALL_BUILTIN_TOOLS, BuiltinSettings
 from ..settings.document import Place
 from ..settings.entry import SourceSettings
 from ..settings.interpolation import Variables
@@ -19,6 +20,7 @@ from ..settings.models import Settings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
 from .lease import bridge_of
 from .ports import mapping, optional, positive, required, toolbelt_on
+from .ports import names as names_on
 from .preferences import preferences_for
 
 _DEFINE, _MAKE = "AgentDefineTool", "AgentMakeToolbelt"
@@ -48,7 +50,10 @@ _FUNCTIONS = SourceChoice(
 _AGENTS = SourceChoice(
     ACP, "AgentUseAgents", "remote_agent", "remote_agents", "enabled_remote_agents"
 )
-CHOICES = (_SERVERS, _FUNCTIONS, _AGENTS)
+_BUILTIN = SourceChoice(
+    BUILTIN, "AgentUseBuiltinTools", "builtin_name", "builtin_sources", "enabled_builtin"
+)
+CHOICES = (_SERVERS, _FUNCTIONS, _AGENTS, _BUILTIN)
 
 
 def define_tool(
@@ -101,6 +106,33 @@ def use_functions(ctx: Any, name: str, toolbelt: str | None) -> None:
 def use_agent(ctx: Any, name: str, toolbelt: str | None) -> None:
     """The same as `use_server`, for an agent of others."""
     _use(ctx, _AGENTS, name, toolbelt)
+
+
+def use_builtin_tools(
+    ctx: Any, tools: Any, workspace: Any, name: Any, toolbelt: str | None
+) -> None:
+    """Add built-in tools to a toolbelt: `tools` by name, or those of an entry of the settings.
+
+    `tools` is a list, or a text with commas. The workspace is relative to the settings file.
+
+    Raises:
+        BadSetting: no tools, one that there is not, or one that needs a workspace without it.
+        UnknownServer: the settings have no entry of that name.
+    """
+    wanted = names_on(tools, "tools", _BUILTIN.node)
+    entry = optional(name, _BUILTIN.port, _BUILTIN.node)
+    if bool(wanted) == bool(entry):
+        problem = f"{_BUILTIN.node} needs `tools` or `{_BUILTIN.port}`, and not both:"
+        fix = f"set `tools` to some of {', '.join(ALL_BUILTIN_TOOLS)}."
+        raise BadSetting(f"{problem} {fix}")
+    if entry:
+        return _use(ctx, _BUILTIN, entry, toolbelt)
+    folder = optional(workspace, "workspace", _BUILTIN.node)
+    given = {"tools": wanted, "workspace": folder}
+    try:
+        add_source(ctx, _BUILTIN, BuiltinSettings, BUILTIN.name, given, toolbelt)
+    except SettingsError as wrong:
+        raise BadSetting(f"{_BUILTIN.node}: {wrong.problem} {wrong.fix}") from None
 
 
 def _use(ctx: Any, choice: SourceChoice, source: str, toolbelt: str | None) -> None:

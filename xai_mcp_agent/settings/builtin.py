@@ -20,14 +20,14 @@ PLAIN_TOOLS = ("current_time", "calculate")
 FILE_TOOLS = ("list_files", "read_file", "write_file")
 """Those that need a workspace."""
 
-_ALL = (*PLAIN_TOOLS, *FILE_TOOLS)
+ALL_BUILTIN_TOOLS = (*PLAIN_TOOLS, *FILE_TOOLS)
 
 
 def _known(found: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
     is_off = cast(Reading, info.context).is_off
     for name in found:
-        if name not in _ALL and not is_off:
-            hint = did_you_mean(name, _ALL)
+        if name not in ALL_BUILTIN_TOOLS and not is_off:
+            hint = did_you_mean(name, ALL_BUILTIN_TOOLS)
             fix = f"{hint} {_there_are()}".strip()
             raise mistake(f"there is no built-in tool {name[:40]!r}.", fix)
     if not found and not is_off:
@@ -36,7 +36,7 @@ def _known(found: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
 
 
 def _there_are() -> str:
-    return f"There are {', '.join(_ALL)}."
+    return f"There are {', '.join(ALL_BUILTIN_TOOLS)}."
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

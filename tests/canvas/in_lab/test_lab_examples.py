@@ -22,6 +22,7 @@ ANSWERS = {
     "quickstart_with_many_tools": "113.0973355",
     "openai_compatible": MODEL_ANSWER,
     "history_of_an_agent": "library.search_books: called",
+    "builtin_tools": "The result is 12.",
     "mcp_without_a_model": "A loan lasts 21 days.",
     "two_servers_and_a_drawn_tool": "*** Around the World in Eighty Days ***",
     "native_and_text": "42.16",
