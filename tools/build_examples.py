@@ -18,7 +18,12 @@ from .example_agents import (
     quickstart_with_many_tools,
     two_servers_and_a_drawn_tool,
 )
-from .example_teams import agent_as_a_tool, router_with_two_routes
+from .example_teams import (
+    agent_as_a_tool,
+    find_books,
+    router_with_two_routes,
+    workflow_as_a_tool,
+)
 from .workflows import Workflow
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -74,10 +79,16 @@ def all_examples() -> list[Workflow]:
         progress_of_an_agent(),
         router_with_two_routes(),
         agent_as_a_tool(),
+        workflow_as_a_tool(),
         mcp_without_a_model(),
         builtin_tools(),
         history_of_an_agent(),
     ]
+
+
+def used_workflows() -> list[Workflow]:
+    """What examples use as tools, as it is shipped in the folder `workflows`."""
+    return [find_books()]
 
 
 def main() -> None:
@@ -87,6 +98,9 @@ def main() -> None:
     write_lessons()
     for flow in all_examples():
         print(flow.write(EXAMPLES))
+    (EXAMPLES / "workflows").mkdir(exist_ok=True)
+    for flow in used_workflows():
+        print(flow.write(EXAMPLES / "workflows"))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .workflows import Shown, Workflow
+from .workflows import Argument, Shown, Workflow
 
 
 def agent_as_a_tool() -> Workflow:
@@ -47,6 +47,64 @@ def agent_as_a_tool() -> Workflow:
         "Each time the host uses ask_librarian, the librarian runs\n"
         "and its answer goes back to the host.",
         above=tool,
+    )
+    return flow
+
+
+def workflow_as_a_tool() -> Workflow:
+    """An agent uses another workflow, in which an agent of its own works."""
+    flow = Workflow("workflow_as_a_tool")
+    use = flow.node("AgentUseWorkflow", workflow="examples/workflows/find_books.xircuits")
+    belt = flow.node("AgentMakeToolbelt")
+    host = flow.node("AgentInit", agent_name="host", toolbelt_spec=belt["toolbelt_spec"])
+    run = flow.node("AgentRun", agent_name="host", conversation=Shown("Find a book about whales."))
+    flow.main(use, belt, host, run, flow.node("Print", msg=run["last_response"]))
+    flow.note(
+        "1. A workflow is a tool",
+        "Open find_books.xircuits in the\n"
+        "folder workflows: its Argument\n"
+        "is what the tool takes, its\n"
+        "Finish what it gives back. A\n"
+        "comment there describes it.",
+        above=use,
+    )
+    flow.note(
+        "2. Nothing else to set up",
+        "No entry in mcp_settings.json\n"
+        "is needed. When you change that\n"
+        "workflow, the next call runs\n"
+        "the new one.",
+        below=belt,
+    )
+    flow.note(
+        "3. Each call is a run of its own",
+        "In a process of its own, with\nan agent of its own in it.",
+        above=run,
+    )
+    return flow
+
+
+def find_books() -> Workflow:
+    """What `workflow_as_a_tool` uses: it has an agent too."""
+    flow = Workflow("find_books")
+    library = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node("AgentInit", agent_name="librarian", toolbelt_spec=belt["toolbelt_spec"])
+    text = flow.node("ConcatString", a="Find a book about ", b=Argument("topic"))
+    run = flow.node("AgentRun", agent_name="librarian", conversation=text["out"])
+    flow.main(library, belt, agent, text, run)
+    flow.outputs(run["last_response"])
+    flow.note(
+        "Description",
+        "Finds books of the library about a topic.\ntopic: what they are about",
+        above=belt,
+    )
+    flow.note(
+        "How to change it",
+        "The comment Description is what the agent that\n"
+        "uses this workflow reads of it. A line of it that\n"
+        "begins with an argument's name is about that.",
+        below=belt,
     )
     return flow
 

@@ -50,6 +50,7 @@ _LITERALS = {
     "boolean": ("Boolean", "red"), "list": ("List", "yellow"), "dict": ("Dict", "orange"),
     "chat": ("Chat", "green"),
 }  # fmt: skip
+_ARGUMENTS = {x: color for x, (_, color) in _LITERALS.items()} | {"secret": "black", "any": "cyan"}
 _TERMINAL_COLOR, _NOTE_COLOR = "rgb(255,102,102)", "rgb(255,255,255)"
 
 
@@ -224,7 +225,7 @@ class Workflow:
         self._link(source, out, node, target, kind)
 
     def _argument(self, given: Argument, node: Node) -> Node:
-        color, name = _LITERALS[given.type][1], f"Argument ({given.type}): {given.name}"
+        color, name = _ARGUMENTS[given.type], f"Argument ({given.type}): {given.name}"
         source = self._add(name, color, {"type": given.type})
         source.add("parameter-out-0", FLOW_LABEL, is_in=False, type=given.type)
         node.literals.append(source)

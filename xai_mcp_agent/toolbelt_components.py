@@ -1,4 +1,4 @@
-"""Nodes that collect tools for an agent: drawn, of MCP servers, Python files, other agents."""
+"""Nodes that collect an agent's tools: drawn, of servers, files, workflows, other agents."""
 
 from xai_components.base import (
     Component,
@@ -201,10 +201,53 @@ class AgentUseBuiltinTools(Component):
 
 
 @xai_component(color="rgb(204, 85, 0)")
+class AgentUseWorkflow(Component):
+    """Gives an agent another workflow as a tool.
+
+    The tool is called like the file. What the model has to give are the workflow's Argument
+    nodes; what the agent gets is what is wired to its Finish. A comment titled Description in
+    it tells the model what the tool does; a line in it such as `city (default: Berlin): where
+    to look` describes an argument. Each call runs in a process of its own, which sees what the
+    workflow would see if you ran it yourself. When you change the workflow, the agent has the
+    new one at its next step. It may have an agent in it; three such levels are allowed.
+
+    ##### inPorts:
+    - workflow (str): A file that ends in .xircuits, or its compiled .py: beside this workflow,
+      in the working folder, or beside `mcp_settings.json`. Or the name of an entry under
+      `workflows` in `mcp_settings.json`.
+    - description (str): Tells the model what the tool does. Default: what the workflow says.
+    - arguments (dict): Values that the model is not asked for, such as
+      `"api_key": "${API_KEY}"`, which takes it from the environment. Default: none.
+    - timeout_seconds (int): The longest time for one call. Then the workflow is ended, with all
+      that it started. Default: 300.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+
+    ##### Example:
+    workflow `summarize.xircuits`, before AgentMakeToolbelt.
+    """
+
+    workflow: InCompArg[str]
+    description: InArg[str]
+    arguments: InArg[dict]
+    timeout_seconds: InArg[int]
+    toolbelt_name: InArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.use_workflow(
+            ctx,
+            self.workflow.value,
+            self.toolbelt_name.value,
+            self.description.value,
+            self.arguments.value,
+            self.timeout_seconds.value,
+        )
+
+
+@xai_component(color="rgb(204, 85, 0)")
 class AgentMakeToolbelt(Component):
     """Puts a toolbelt together: all tools drawn for it and all servers declared for it so far.
 
-    Place every AgentUseMCPTools and AgentUseFunctions for it before this node.
+    Place every node AgentUse... for it before this node.
 
     ##### inPorts:
     - name (str): The toolbelt's name. Default: `default`.

@@ -67,6 +67,10 @@ SHOWN = {
         '-> library_search_books(query="whales")',
         "Executing: Print\nMoby-Dick",
     ],
+    "workflow_as_a_tool": [
+        '-> find_books(topic="whales")',
+        "Executing: Print\nMoby-Dick",
+    ],
     "history_of_an_agent": [
         "Executing: MCPToolHistory",
         "library.search_books: called",

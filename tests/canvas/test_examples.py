@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.build_examples import EXAMPLES, all_examples
+from tools.build_examples import EXAMPLES, all_examples, used_workflows
 from tools.canvas_file import Document, load, nodes_of, problems
 from tools.workflows import Workflow, faults
 
@@ -29,6 +29,16 @@ def test_an_example_is_what_its_description_makes(flow: Workflow) -> None:
     shipped = load(EXAMPLES / f"{flow.name}.xircuits")
     made = json.loads(flow.text())
     assert without_line_numbers(shipped) == without_line_numbers(made), REBUILD
+
+
+@pytest.mark.parametrize("flow", used_workflows(), ids=lambda flow: flow.name)
+def test_what_an_example_uses_is_what_its_description_makes(flow: Workflow) -> None:
+    file = EXAMPLES / "workflows" / f"{flow.name}.xircuits"
+    assert without_line_numbers(load(file)) == without_line_numbers(json.loads(flow.text())), (
+        REBUILD
+    )
+    assert problems(load(file), file.stem) == []
+    assert faults(flow) == []
 
 
 def test_every_workflow_among_the_examples_has_a_description() -> None:

@@ -23,6 +23,7 @@ from xai_mcp_agent.settings.document import Place
 from xai_mcp_agent.settings.entry import keys_by_field
 from xai_mcp_agent.settings.functions import FunctionSettings
 from xai_mcp_agent.settings.server import ServerEntry
+from xai_mcp_agent.settings.workflows import WorkflowSettings
 
 PAGE = ROOT / "docs" / "settings.md"
 PACKAGE = Path(xai_mcp_agent.__file__).parent
@@ -40,6 +41,7 @@ WRITTEN = {
     **dict.fromkeys(("privateKey", "private_key"), ("text", '`""`')),
     "enabled": ("true or false", "`true`"),
     "tools": ("list of texts", "none"),
+    "arguments": ("object", "`{}`"),
 }
 # These are put together from parts where they are read.
 JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"}
@@ -68,6 +70,13 @@ def documented_entries(column: str) -> dict[str, tuple[str, str]]:
 def documented_agents() -> dict[str, tuple[str, str]]:
     """The same for the keys of a remote agent."""
     column = "of agents"
+    rows = [row for row in rows_of(PAGE) if column in row.cells]
+    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
+
+
+def documented_workflows() -> dict[str, tuple[str, str]]:
+    """The same for the keys of a workflow."""
+    column = "of workflows"
     rows = [row for row in rows_of(PAGE) if column in row.cells]
     return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
 
@@ -121,6 +130,10 @@ def test_every_key_of_an_entry_is_on_the_page_with_its_type_and_default(
 
 def test_every_key_of_agents_is_on_the_page_with_its_type_and_default() -> None:
     assert documented_agents() == accepted(AgentSettings)
+
+
+def test_every_key_of_workflows_is_on_the_page_with_its_type_and_default() -> None:
+    assert documented_workflows() == accepted(WorkflowSettings)
 
 
 def test_the_keys_for_people_are_those_that_cause_no_note() -> None:

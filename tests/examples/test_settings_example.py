@@ -101,6 +101,12 @@ async def start_and_list(parameters: StdioServerParameters) -> tuple[BaseExcepti
         return problem, errors.read()
 
 
+def test_the_workflow_is_bundled_and_off_until_somebody_wants_it() -> None:
+    (entry,) = json.loads(FILE.read_text(encoding="utf-8"))["workflows"].values()
+    assert entry["disabled"] is True
+    assert (ROOT / entry["file"]).is_file()
+
+
 def test_the_file_of_functions_is_bundled_and_can_be_used() -> None:
     with Bridge.open(FILE, store="memory") as bridge:
         assert [x.name for x in bridge.list_tools("shopping")] == ["add_item", "show_list", "cost"]

@@ -29,6 +29,7 @@ _HOMES = {
     "use_builtin_tools": "toolbelts",
     "use_functions": "toolbelts",
     "use_server": "toolbelts",
+    "use_workflow": "workflows",
     "init_agent": "agents",
     "update_agent": "agents",
     "run_agent": "agent_run",

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from ..bridge.engine import Engine
 from ..core.errors import BadSetting, SettingsError, UnknownServer
-from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, SourceKind
+from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, WORKFLOW, SourceKind
 from ..core.tools import JsonObject
 from ..settings.builtin import ALL_BUILTIN_TOOLS, BuiltinSettings
 from ..settings.document import Place
@@ -53,7 +53,10 @@ _AGENTS = SourceChoice(
 _BUILTIN = SourceChoice(
     BUILTIN, "AgentUseBuiltinTools", "builtin_name", "builtin_sources", "enabled_builtin"
 )
-CHOICES = (_SERVERS, _FUNCTIONS, _AGENTS, _BUILTIN)
+WORKFLOWS = SourceChoice(
+    WORKFLOW, "AgentUseWorkflow", "workflow", "workflow_sources", "enabled_workflows"
+)
+CHOICES = (_SERVERS, _FUNCTIONS, _AGENTS, _BUILTIN, WORKFLOWS)
 
 
 def define_tool(
@@ -95,17 +98,17 @@ def use_server(ctx: Any, server: str, toolbelt: str | None) -> None:
         SettingsError: the settings file cannot be read at all.
         BadSetting: no name.
     """
-    _use(ctx, _SERVERS, server, toolbelt)
+    use_source(ctx, _SERVERS, server, toolbelt)
 
 
 def use_functions(ctx: Any, name: str, toolbelt: str | None) -> None:
     """The same as `use_server`, for a file of functions."""
-    _use(ctx, _FUNCTIONS, name, toolbelt)
+    use_source(ctx, _FUNCTIONS, name, toolbelt)
 
 
 def use_agent(ctx: Any, name: str, toolbelt: str | None) -> None:
     """The same as `use_server`, for an agent of others."""
-    _use(ctx, _AGENTS, name, toolbelt)
+    use_source(ctx, _AGENTS, name, toolbelt)
 
 
 def use_builtin_tools(
@@ -126,7 +129,7 @@ def use_builtin_tools(
         fix = f"set `tools` to some of {', '.join(ALL_BUILTIN_TOOLS)}."
         raise BadSetting(f"{problem} {fix}")
     if entry:
-        return _use(ctx, _BUILTIN, entry, toolbelt)
+        return use_source(ctx, _BUILTIN, entry, toolbelt)
     folder = optional(workspace, "workspace", _BUILTIN.node)
     given = {"tools": wanted, "workspace": folder}
     try:
@@ -135,7 +138,8 @@ def use_builtin_tools(
         raise BadSetting(f"{_BUILTIN.node}: {wrong.problem} {wrong.fix}") from None
 
 
-def _use(ctx: Any, choice: SourceChoice, source: str, toolbelt: str | None) -> None:
+def use_source(ctx: Any, choice: SourceChoice, source: str, toolbelt: str | None) -> None:
+    """The same as `use_server`, for a source of any kind that the settings have."""
     source = required(source, choice.port, choice.node)
     belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
     bridge = bridge_of(ctx)

@@ -25,12 +25,15 @@ BUILTIN = SourceKind("builtin", "set")
 OPENAPI = SourceKind("openapi", "service")
 ACP = SourceKind("acp", "agent")
 """Agents of others: over A2A, into which the protocol of this name was merged, or over that."""
+WORKFLOW = SourceKind("workflow", "workflow")
 STATIC = SourceKind("tools", "tool", connects=False)
 """Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
 META = SourceKind("meta", "tool", connects=False)
 """Our own tools for the model: to search, to explain, to remember."""
 
-_KNOWN = {kind.name: kind for kind in (MCP, FUNCTIONS, BUILTIN, OPENAPI, ACP, STATIC, META)}
+_KNOWN = {
+    kind.name: kind for kind in (MCP, FUNCTIONS, BUILTIN, OPENAPI, ACP, WORKFLOW, STATIC, META)
+}
 
 
 def kind_named(name: str) -> SourceKind:

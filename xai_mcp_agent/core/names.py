@@ -20,9 +20,9 @@ class ShownNames:
     """Gives each tool the name a model reads: no two tools the same.
 
     A shown name is `<source>_<tool>`, or just `<tool>` for a source without a
-    name (tools drawn on the canvas). It fits every provider's rule, at most
-    `MAX_SHOWN_NAME` characters. A name that had to be changed or shortened, or that is
-    taken, ends in a digest of its key; so it is stable from run to run as
+    name (tools drawn on the canvas) or of the same name (a workflow). It fits every
+    provider's rule, at most `MAX_SHOWN_NAME` characters. A name that had to be changed or
+    shortened, or that is taken, ends in a digest of its key; so it is stable from run to run as
     long as tools are shown in a stable order. `given` are names that were given before.
     """
 
@@ -52,7 +52,7 @@ def may_be_of(shown_name: str, source: str) -> bool:
     """Whether a name that a model wrote may be one of this source's tools."""
     start = f"{source}_"
     readable = _NOT_ALLOWED.sub("_", start).lstrip("_")[: MAX_SHOWN_NAME - _DIGEST_LENGTH - 1]
-    return shown_name.startswith((start, readable or start))
+    return shown_name == source or shown_name.startswith((start, readable or start))
 
 
 def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
@@ -75,7 +75,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _plain_name(key: ToolKey) -> str | None:
-    name = f"{key.source}_{key.name}" if key.source else key.name
+    name = key.name if key.source in ("", key.name) else f"{key.source}_{key.name}"
     if not key.name or len(name) > MAX_SHOWN_NAME or _NOT_ALLOWED.search(name):
         return None
     return name

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Self, TypeVar, cast, get_type_hints
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BeforeValidator,
     ConfigDict,
@@ -41,6 +42,8 @@ START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
 
 # An hour: nobody waits longer for one call, and a larger number is one of milliseconds.
 _MAX_SECONDS = 3600
+# Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
+_MAX_NUMBER = 10**100
 # Keys other hosts show to people; ignoring them changes nothing.
 _HARMLESS_KEYS = (
     "//", "$schema", "comment", "description", "displayName", "gallery", "icon", "name", "note",
@@ -102,6 +105,27 @@ def read_list(value: Any) -> tuple[Any, ...]:
     return tuple(cast(list[Any], value))
 
 
+def as_dict(value: Any) -> Any:
+    """Any mapping as a dict, which pydantic wants."""
+    return dict(cast(Mapping[Any, Any], value)) if isinstance(value, Mapping) else value
+
+
+def _env_text(value: Any, info: ValidationInfo) -> str:
+    """Numbers and true or false are common in `env`; the server gets them as text."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) or (isinstance(value, int) and abs(value) < _MAX_NUMBER):
+        return str(value)
+    return read_text(value, info)
+
+
+def _env(found: dict[str, str]) -> dict[str, str]:
+    if any(not x or "=" in x or "\0" in x or not is_encodable(x) for x in found):
+        fix = "Use letters, digits and underscores."
+        raise mistake("this is not the name of a variable.", fix)
+    return found
+
+
 def _path(value: Any, info: ValidationInfo) -> str:
     folder = cast(Reading, info.context).variables.folder
     return os.path.normpath(os.path.join(folder, read_text(value, info).strip()))
@@ -131,6 +155,11 @@ Count = Annotated[int, Field(strict=True, ge=1)]
 Seconds = Annotated[float, Field(strict=True), BeforeValidator(_seconds)]
 Texts = Annotated[tuple[Text, ...], BeforeValidator(read_list)]
 Paths = Annotated[tuple[Path, ...], BeforeValidator(read_list)]
+Environment = Annotated[
+    dict[str, Annotated[str, PlainValidator(_env_text)]],
+    BeforeValidator(as_dict),
+    AfterValidator(_env),
+]
 ToolNames = Annotated[
     tuple[Annotated[str, Field(strict=True)], ...],
     BeforeValidator(read_list),

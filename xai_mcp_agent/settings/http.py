@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, cast
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationInfo
 
-from .entry import Reading, mistake, read_text
+from .entry import Reading, as_dict, mistake, read_text
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _URL_TEXT = re.compile(r"[^\s\x00-\x1f\x7f]+")
-
-
-def as_dict(value: Any) -> Any:
-    """A mapping as the dict that pydantic wants; settings given in Python may have any."""
-    return dict(cast(Mapping[Any, Any], value)) if isinstance(value, Mapping) else value
 
 
 def _header_text(value: Any, info: ValidationInfo) -> str:

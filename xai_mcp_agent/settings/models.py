@@ -19,6 +19,7 @@ from .functions import FunctionSettings
 from .openapi import OpenApiSettings
 from .server import ServerSettings
 from .tool_search import ToolSearchSettings
+from .workflows import WorkflowSettings
 
 SECTIONS: dict[str, type[SourceSettings]] = {
     "mcpServers": ServerSettings,
@@ -26,6 +27,7 @@ SECTIONS: dict[str, type[SourceSettings]] = {
     "builtin": BuiltinSettings,
     "agents": AgentSettings,
     "openapiServices": OpenApiSettings,
+    "workflows": WorkflowSettings,
 }
 """The parts of a settings file that hold sources, each of one kind."""
 

@@ -32,6 +32,7 @@ from .entry import (
     OURS,
     START_TIMEOUT_SECONDS,
     Count,
+    Environment,
     Flag,
     Path,
     Paths,
@@ -41,14 +42,12 @@ from .entry import (
     Text,
     Texts,
     ToolNames,
-    is_encodable,
     mistake,
     read_entry,
-    read_text,
     spelled,
     unknown_keys,
 )
-from .http import Headers, as_dict, wrong_with_url
+from .http import Headers, wrong_with_url
 from .interpolation import Variables
 
 TransportName: TypeAlias = Literal["stdio", "http", "sse"]
@@ -75,8 +74,6 @@ CLOSE_TIMEOUT_SECONDS = 2.0  # servers flush their logs and databases when their
 
 # All servers are ended together within the time that a closing bridge has.
 _MAX_CLOSE_SECONDS = 5
-# Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
-_MAX_NUMBER = 10**100
 URL_KEYS = {"url": "url", "serverUrl": "server_url", "httpUrl": "http_url"}
 _TRANSPORTS: dict[str, TransportName] = {
     "stdio": "stdio",
@@ -84,22 +81,6 @@ _TRANSPORTS: dict[str, TransportName] = {
     "streamablehttp": "http",
     "sse": "sse",
 }
-
-
-def _env_text(value: Any, info: ValidationInfo) -> str:
-    """Numbers and true or false are common in `env`; the server gets them as text."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) or (isinstance(value, int) and abs(value) < _MAX_NUMBER):
-        return str(value)
-    return read_text(value, info)
-
-
-def _env(found: dict[str, str]) -> dict[str, str]:
-    if any(not x or "=" in x or "\0" in x or not is_encodable(x) for x in found):
-        fix = "Use letters, digits and underscores."
-        raise mistake("this is not the name of a variable.", fix)
-    return found
 
 
 def _named_transport(value: Any) -> TransportName:
@@ -132,11 +113,6 @@ def _proven(auth: AuthSettings, info: ValidationInfo) -> AuthSettings:
     return auth
 
 
-_Env = Annotated[
-    dict[str, Annotated[str, PlainValidator(_env_text)]],
-    BeforeValidator(as_dict),
-    AfterValidator(_env),
-]
 _Auth = Annotated[AuthSettings, BeforeValidator(read_auth), AfterValidator(_proven)]
 _Transport = Annotated[Any, PlainValidator(_named_transport)]
 
@@ -162,7 +138,7 @@ class ServerSettings(SourceSettings):
     transport: TransportName
     command: Text = field(default="", repr=False)
     args: Texts = field(default=(), repr=False)
-    env: _Env = field(default_factory=dict[str, str], hash=False)
+    env: Environment = field(default_factory=dict[str, str], hash=False)
     cwd: Annotated[Path, Field(validate_default=True)] = ""
     url: Text = field(default="", repr=False)
     headers: Headers = field(default_factory=dict[str, str], hash=False)

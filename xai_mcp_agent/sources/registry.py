@@ -13,6 +13,7 @@ from ..settings.entry import SourceSettings
 from ..settings.functions import FunctionSettings
 from ..settings.openapi import OpenApiSettings
 from ..settings.server import ServerSettings
+from ..settings.workflows import WorkflowSettings
 from .base import Source
 from .mcp.auth.token_store import Access
 from .mcp.server_features.subscriptions import UpdateListeners
@@ -75,10 +76,17 @@ def _builtin(settings: BuiltinSettings, context: SourceContext) -> Source:
     return BuiltinSource(settings, context.mask)
 
 
+def _workflow(settings: WorkflowSettings, context: SourceContext) -> Source:
+    from .workflows.source import WorkflowSource
+
+    return WorkflowSource(settings, context.mask)
+
+
 _FACTORIES: dict[type[SourceSettings], Callable[[Any, SourceContext], Source]] = {
     ServerSettings: _mcp,
     FunctionSettings: _functions,
     BuiltinSettings: _builtin,
     AgentSettings: _agent,
     OpenApiSettings: _openapi,
+    WorkflowSettings: _workflow,
 }

@@ -18,13 +18,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from subprocess import PIPE
 from time import monotonic
-from typing import cast
+from typing import Protocol, cast
 
 import anyio
 import anyio.lowlevel
 from anyio.lowlevel import RunVar
 
-from ....settings.server import ServerSettings
 from . import guard
 from .family import Family
 from .stderr import StderrLog
@@ -280,8 +279,37 @@ class _LineInProgress:
             self._pieces = [b"".join(self._pieces[:_FEW_PIECES])[:_KEPT_OF_CUT_LINE]]
 
 
-async def start_process(settings: ServerSettings, stderr: StderrLog) -> ServerProcess:
-    """Start the server's command.
+class Command(Protocol):
+    """What to start. `env` comes beside `inherited_environment`."""
+
+    @property
+    def command(self) -> str:
+        """The program."""
+        ...
+
+    @property
+    def args(self) -> tuple[str, ...]:
+        """Its arguments."""
+        ...
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """Variables of its own."""
+        ...
+
+    @property
+    def cwd(self) -> str:
+        """Its working folder; ours if empty."""
+        ...
+
+    @property
+    def close_timeout_seconds(self) -> float:
+        """How long it may take to end."""
+        ...
+
+
+async def start_process(settings: Command, stderr: StderrLog) -> ServerProcess:
+    """Start a command.
 
     Raises:
         OSError: it cannot be started.
@@ -306,7 +334,7 @@ def _turn_to_start() -> anyio.Lock:
 async def _start(
     process: ServerProcess,
     command: str,
-    settings: ServerSettings,
+    settings: Command,
     environment: Mapping[str, str],
 ) -> None:
     # Not to be cancelled halfway, which takes no time: either there is a process with all its

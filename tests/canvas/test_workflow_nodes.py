@@ -1,0 +1,170 @@
+"""The node that gives an agent a workflow as a tool."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sources.workflows.drawn import draw
+from tests.support.canvas import make, play
+from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.processes import is_running, pid_in, wait_until
+from tests.support.scripts import child_environment, compile_workflow, run_script
+from tools.workflows import Argument, Workflow
+from xai_mcp_agent import BadSetting, SettingsError, UnknownServer
+from xai_mcp_agent.agent_components import AgentInit, AgentRunTool
+from xai_mcp_agent.toolbelt_components import (
+    AgentMakeToolbelt,
+    AgentUseMCPTools,
+    AgentUseWorkflow,
+)
+
+_SECONDS = 60
+
+
+def with_agent(flow: Workflow, base_url: str, **workflow: Any) -> Workflow:
+    """A flow in which a scripted model may use a workflow."""
+    use = flow.node("AgentUseWorkflow", **workflow)
+    belt = flow.node("AgentMakeToolbelt")
+    agent = flow.node(
+        "AgentInit", agent_name="a", agent_provider="openai", agent_model="m",
+        base_url=base_url, toolbelt_spec=belt["toolbelt_spec"],
+    )  # fmt: skip
+    run = flow.node("AgentRun", agent_name="a", conversation="Say it twice.")
+    flow.main(use, belt, agent, run, flow.node("Print", msg=run["last_response"]))
+    return flow
+
+
+def test_an_agent_uses_a_workflow_that_stands_beside_its_own(working_folder: Path) -> None:
+    """Compiled and run as a person does it; no entry in the settings."""
+    inner = Workflow("say_twice")
+    node = inner.node("ConcatString", a=Argument("first"), b=Argument("second"))
+    inner.main(node, inner.node("Print", msg="noise"))
+    inner.outputs(node["out"])
+    inner.note("Description", "Says two texts.\nsecond: the later one", above=node)
+    inner.write(working_folder)
+    odd = {"first": "a 'b' \"c\" $(d)\n", "second": "ü \u6f22"}
+    script = [calls(("say_twice", odd)), says("Said.")]
+    with model_endpoint(script) as endpoint:
+        flow = with_agent(Workflow("twice"), endpoint.base_url, workflow="say_twice.xircuits")
+        environment = {"OPENAI_API_KEY": "sk-dummy", "OPENAI_BASE_URL": endpoint.base_url}
+        done = run_script(compile_workflow(flow.write(working_folder)), **environment)
+    assert (done.status, done.errors) == (0, "")
+    first, second = (x.body for x in endpoint.requests)
+    (offered,) = (x["function"] for x in first["tools"] if x["function"]["name"] == "say_twice")
+    assert offered["description"] == "Says two texts."
+    assert offered["parameters"]["properties"]["second"]["description"] == "the later one"
+    assert second["messages"][-1]["content"] == odd["first"] + odd["second"]
+    assert "Executing: Print\nSaid." in done.output
+    assert not (working_folder / "say_twice.py").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no interrupt of one process")
+def test_an_interrupt_of_the_run_ends_the_workflow_with_all_that_it_started(
+    working_folder: Path, tmp_path: Path
+) -> None:
+    pid = tmp_path / "pid"
+    code = (
+        "import os, subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        f"open({str(pid)!r}, 'w').write(str(child.pid))\ntime.sleep(600)"
+    )
+    hanging = draw(tmp_path, code, name="hanging")
+    with model_endpoint([calls(("hanging", {"value": 1}))]) as endpoint:
+        flow = with_agent(Workflow("interrupted"), endpoint.base_url, workflow=str(hanging))
+        script = compile_workflow(flow.write(working_folder))
+        environment = child_environment(
+            working_folder, OPENAI_API_KEY="sk-dummy", OPENAI_BASE_URL=endpoint.base_url
+        )
+        with subprocess.Popen(
+            [sys.executable, script.name], cwd=working_folder, env=environment,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ) as run:  # fmt: skip
+            try:
+                wait_until(
+                    lambda: pid.exists() and pid.read_text() != "", "the tool is at work", _SECONDS
+                )
+                run.send_signal(signal.SIGINT)
+                assert run.wait(_SECONDS) != 0
+            finally:
+                run.kill()
+    wait_until(lambda: not is_running(pid_in(pid)), "its child is ended")
+
+
+@pytest.fixture
+def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Settings with the workflow `job` as the entry `known`, in a folder of their own."""
+    draw(tmp_path, "result = [value, more]", value=Argument("value", "any"), more=Argument("more"))
+    file = tmp_path / "mcp_settings.json"
+    known = {"known": {"file": "job.xircuits", "arguments": {"more": "settings"}}}
+    file.write_text(json.dumps({"mcpServers": {}, "workflows": known}), encoding="utf-8")
+    monkeypatch.setenv("XAI_MCP_SETTINGS", str(file))
+    return file
+
+
+def used(tool: str, arguments: dict[str, Any], *workflows: AgentUseWorkflow) -> str:
+    """What a tool gives when these workflows are an agent's, without a model."""
+    belt = make(AgentMakeToolbelt)
+    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
+    node = make(AgentRunTool, agent_name="a", tool_name=tool, tool_args=arguments)
+    play({}, *workflows, belt, agent, node)
+    return node.tool_output.value
+
+
+@pytest.mark.usefixtures("settings")
+def test_an_entry_of_the_settings_is_used_by_its_name() -> None:
+    node = make(AgentUseWorkflow, workflow="known")
+    assert used("known_job", {"value": 1}, node) == '[1, "settings"]'
+
+
+@pytest.mark.usefixtures("settings")
+def test_a_file_is_used_with_what_the_node_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found beside the settings, where it is neither beside the workflow nor in our folder."""
+    monkeypatch.setenv("SOME_VALUE", "from outside")
+    given = {"more": "${SOME_VALUE}"}
+    node = make(AgentUseWorkflow, workflow="job.xircuits", arguments=given, timeout_seconds=60)
+    assert used("job", {"value": 1}, node) == '[1, "from outside"]'
+
+
+def test_two_files_of_one_name_are_two_tools(settings: Path) -> None:
+    other = settings.parent / "other"
+    other.mkdir()
+    draw(other, "result = 'other'")
+    nodes = [
+        make(AgentUseWorkflow, workflow=str(settings.parent / "job.xircuits")),
+        make(AgentUseWorkflow, workflow=str(other / "job.xircuits")),
+    ]
+    assert used("job", {"value": 1, "more": "x"}, *nodes) == '[1, "x"]'
+    assert used("job_2_job", {"value": 1}, *nodes) == "other"
+
+
+@pytest.mark.usefixtures("settings")
+@pytest.mark.parametrize(
+    ("ports", "error", "said"),
+    [
+        ({}, BadSetting, "set `workflow`"),
+        ({"workflow": "gone.xircuits"}, BadSetting, "finds no file 'gone.xircuits'. Looked for"),
+        ({"workflow": "knwon"}, UnknownServer, "Known: known.*Or set `workflow` to a file"),
+        ({"workflow": "known", "timeout_seconds": 5}, BadSetting, "has timeout for 'known'"),
+        ({"workflow": "job.xircuits", "arguments": "x"}, BadSetting, "`arguments` of AgentUse"),
+        ({"workflow": "job.xircuits", "arguments": {"more": "${NOPE}"}}, SettingsError, "NOPE"),
+        ({"workflow": "job.xircuits", "timeout_seconds": 9999}, SettingsError, "at timeout"),
+    ],
+)
+def test_a_mistake_at_the_node_is_told_with_what_to_do(
+    ports: dict[str, Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        play({}, make(AgentUseWorkflow, **ports))
+
+
+@pytest.mark.usefixtures("settings")
+def test_the_nodes_of_servers_and_of_workflows_name_each_other() -> None:
+    with pytest.raises(UnknownServer, match="node for what stands there is AgentUseWorkflow"):
+        play({}, make(AgentUseMCPTools, server_name="known"))

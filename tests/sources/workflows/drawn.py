@@ -1,0 +1,80 @@
+"""Workflows for tests: drawn with a node that runs any Python, read and run by a bridge."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tools.components import all_components
+from tools.workflows import Argument, Workflow
+from xai_mcp_agent import Bridge
+from xai_mcp_agent.cli.component_files import ComponentClass, read_component_file
+
+_COMPONENTS = '''
+from xai_components.base import Component, InArg, OutArg, xai_component
+
+@xai_component
+class Do(Component):
+    """Runs Python."""
+
+    code: InArg[str]
+    value: InArg[any]
+    more: InArg[any]
+    number: InArg[int]
+    result: OutArg[any]
+    second: OutArg[any]
+
+    def execute(self, ctx) -> None:
+        names = {"value": self.value.value, "more": self.more.value, "number": self.number.value}
+        names |= {"result": None, "second": None}
+        exec(self.code.value, names)
+        self.result.value, self.second.value = names["result"], names["second"]
+'''
+
+
+def components(folder: Path) -> dict[str, ComponentClass]:
+    """What comes with Xircuits, and `Do`, whose file is written into this folder."""
+    file = folder / "odd_nodes.py"
+    file.write_text(_COMPONENTS, encoding="utf-8")
+    found = (replace(x, path="odd_nodes.py") for x in read_component_file(file, "odd"))
+    return {**all_components(), **{x.name: x for x in found}}
+
+
+def draw(
+    folder: Path,
+    code: str,
+    *,
+    name: str = "job",
+    outputs: tuple[str, ...] = ("result",),
+    notes: dict[str, str] | None = None,
+    **inputs: Any,
+) -> Path:
+    """A workflow of one `Do` with this code; by default it takes `value`, which may be anything."""
+    flow = Workflow(name, components(folder))
+    given = inputs or {"value": Argument("value", "any")}
+    node = flow.node("Do", code=code, **given)
+    flow.main(node)
+    flow.outputs(*(node[x] for x in outputs))
+    for title, text in (notes or {}).items():
+        flow.note(title, text, above=node)
+    return flow.write(folder)
+
+
+def edit(file: Path, old: str, new: str) -> None:
+    """Write the file anew, so that it shows even on a disk with a coarse clock."""
+    before = file.stat().st_mtime_ns
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+    os.utime(file, ns=(before + 10**9, before + 10**9))
+
+
+@contextmanager
+def offering(file: Path, **entry: Any) -> Generator[Bridge]:
+    """A bridge whose source `it` is this workflow."""
+    with Bridge({"workflows": {"it": {"file": str(file), **entry}}}, store="memory") as bridge:
+        yield bridge

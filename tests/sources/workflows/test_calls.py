@@ -1,0 +1,276 @@
+"""Workflows as tools: what they are given, what comes back, and what goes wrong in them."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sources.workflows.drawn import draw, offering
+from tests.support.processes import is_running, pid_in, wait_until
+from tests.support.scripts import compile_workflow
+from tools.workflows import Argument
+from xai_mcp_agent import InvalidArguments, ToolTimeout
+
+pytestmark = pytest.mark.anyio
+
+ECHO = "result = value"
+
+
+# What comes back
+
+
+@pytest.fixture(scope="module")
+def echo(tmp_path_factory: pytest.TempPathFactory):
+    """A bridge with a workflow that gives back what it is given."""
+    with offering(draw(tmp_path_factory.mktemp("echo"), ECHO)) as bridge:
+        yield bridge
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "two words; $(echo no) `no` 'single' \"double\" \\ %PATH% --value=3",
+        "line\nbreak\ttab\r\x00\u2028 Ünïcödé 漢字 \U0001f600",
+        "x" * 200_000,
+        True,
+        False,
+        10**30,
+        -0.1,
+        [],
+        [1, "1", None, [True, {"a": []}]],
+        {"a b": {"": None}, "class": [1.5], "ü": "ß"},
+    ],
+    ids=lambda x: f"{x!r:.20}",
+)
+def test_what_it_is_given_and_gives_back_is_exactly_the_same(echo: Any, value: Any) -> None:
+    """Nothing goes through a shell, and nothing is read from what it prints."""
+    result = echo.call_tool("it", "job", {"value": value})
+    assert not result.is_error
+    assert (result.text if isinstance(value, str) else result.structured) == value
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import datetime; result = {'on': datetime.date(2026, 1, 2)}", {"on": "2026-01-02"}),
+        ("result = (1, {2})", [1, [2]]),
+        ("result = {1: float('nan')}", {"1": "NaN"}),
+        ("result = 'half \\ud800 a pair'", "half ? a pair"),
+        ("result = b'ab'", "ab"),
+        ("result = Exception('odd')", "odd"),
+        ("result = None", "The tool ran and gave back nothing."),
+    ],
+)
+def test_what_json_does_not_know_comes_back_as_near_as_can_be(
+    tmp_path: Path, code: str, expected: Any
+) -> None:
+    with offering(draw(tmp_path, code)) as bridge:
+        result = bridge.call_tool("it", "job", {"value": 1})
+    assert not result.is_error
+    assert (result.text if isinstance(expected, str) else result.structured) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("class A:\n  def __str__(self): raise ValueError\nresult = A()", "turned into JSON"),
+        ("result = []\nfor _ in range(100000): result = [result]", "turned into JSON"),
+        ("result = 'x' * 17 * 1024**2", "17 MB, and at most 16"),
+    ],
+)
+def test_a_result_that_cannot_be_used_is_an_error_that_says_so(
+    tmp_path: Path, code: str, said: str
+) -> None:
+    with offering(draw(tmp_path, code)) as bridge:
+        result = bridge.call_tool("it", "job", {"value": 1})
+    assert result.is_error
+    assert said in result.text
+
+
+def test_several_outputs_come_back_by_the_names_of_their_ports(tmp_path: Path) -> None:
+    code = "result, second = [value], 2"
+    with offering(draw(tmp_path, code, outputs=("second", "result", "result"))) as bridge:
+        (tool,) = bridge.list_tools("it")
+        result = bridge.call_tool("it", "job", {"value": 1})
+    assert result.structured == {"second": 2, "result": [1], "result_2": [1]}
+    assert tool.output_schema is not None
+    assert list(tool.output_schema["properties"]) == ["second", "result", "result_2"]
+
+
+def test_without_any_output_the_result_is_what_it_printed(tmp_path: Path) -> None:
+    with offering(draw(tmp_path, "print('hello', value)", outputs=())) as bridge:
+        text = bridge.call_tool("it", "job", {"value": 1}).text
+    assert text == "The workflow gave back nothing. It printed:\nhello 1"
+
+
+def test_a_compiled_script_is_a_tool_too(tmp_path: Path) -> None:
+    file = draw(tmp_path, ECHO)
+    script = compile_workflow(file)
+    file.unlink()
+    with offering(script) as bridge:
+        (tool,) = bridge.list_tools("it")
+        assert (tool.name, list(tool.input_schema["properties"])) == ("job", ["value"])
+        assert bridge.call_tool("it", "job", {"value": ["ä"]}).structured == ["ä"]
+
+
+# What it finds
+
+
+def test_it_runs_where_it_is_with_what_it_would_find_if_run_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Our whole environment, and what the entry adds; the same Python; no stdin."""
+    monkeypatch.setenv("FROM_OUTSIDE", "here")
+    code = (
+        "import os, sys; result = [os.getcwd(), os.environ['FROM_OUTSIDE'], os.environ['ADDED'], "
+        "sys.executable, sys.argv[0], sys.stdin.read(), sys.path[0]]"
+    )
+    with offering(draw(tmp_path, code), env={"ADDED": "${FROM_OUTSIDE} too"}) as bridge:
+        found = bridge.call_tool("it", "job", {"value": 1}).structured
+    here = str(tmp_path)
+    assert found == [here, "here", "here too", sys.executable, f"{here}/job.py", "", here]
+
+
+def test_nothing_is_written_beside_it(tmp_path: Path) -> None:
+    file = draw(tmp_path, ECHO)
+    with offering(file, env={"PYTHONDONTWRITEBYTECODE": "1"}) as bridge:
+        assert not bridge.call_tool("it", "job", {"value": 1}).is_error
+    assert {x.name for x in tmp_path.iterdir()} == {"job.xircuits", "odd_nodes.py"}
+
+
+def test_a_file_beside_it_is_not_taken_for_a_module_of_python(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("raise SystemError('mine')", encoding="utf-8")
+    with offering(draw(tmp_path, ECHO)) as bridge:
+        assert bridge.call_tool("it", "job", {"value": 5}).structured == 5
+
+
+# What goes wrong
+
+
+def failed_text(folder: Path, code: str, **entry: Any) -> str:
+    with offering(draw(folder, code), **entry) as bridge:
+        result = bridge.call_tool("it", "job", {"value": 1})
+    assert result.is_error
+    return result.text
+
+
+def test_what_a_node_raises_is_told_with_the_node_its_line_and_the_last_words(
+    tmp_path: Path,
+) -> None:
+    text = failed_text(tmp_path, "print('so far')\nraise ValueError('too odd')")
+    assert text.startswith("job failed at the node Do: ValueError: too odd (odd_nodes.py, line ")
+    assert text.endswith("\n  The last it printed:\n    so far")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import sys; sys.exit(3)", "at the node Do: it ended itself with exit code 3"),
+        ("import os; os._exit(3)", "at the node Do: its process ended itself with exit code 3"),
+        ("import os; os.kill(os.getpid(), 9)", "at the node Do: its process was ended by the sig"),
+        ("raise KeyboardInterrupt", "at the node Do: KeyboardInterrupt"),
+        ("def f(): f()\nf()", "at the node Do: RecursionError"),
+        ("import os; os.close(1); os.close(2); 1/0", "at the node Do: ZeroDivisionError"),
+    ],
+)
+def test_however_it_ends_the_model_is_told_where_and_how(
+    tmp_path: Path, code: str, said: str
+) -> None:
+    assert said in failed_text(tmp_path, code)
+
+
+def test_secrets_are_masked_in_errors_and_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "hidden-4711-hidden")
+    file = draw(tmp_path, "print(value)\nraise ValueError(value)", value=Argument("key", "secret"))
+    with offering(file, arguments={"key": "${MY_API_KEY}"}) as bridge:
+        (tool,) = bridge.list_tools("it")
+        result = bridge.call_tool("it", "job")
+        with pytest.raises(InvalidArguments):
+            bridge.call_tool("it", "job", {"key": "other"})
+    assert tool.input_schema["properties"] == {}
+    assert result.is_error
+    assert "hidden" not in result.text
+    assert result.text.count("***") == 2
+
+
+def test_one_that_prints_megabytes_costs_little_and_keeps_its_result(tmp_path: Path) -> None:
+    code = "import sys\nfor i in range(20): sys.stdout.write('y' * 10**6)\nprint()\nresult = 1"
+    with offering(draw(tmp_path, code)) as bridge:
+        assert bridge.call_tool("it", "job", {"value": 1}).structured == 1
+
+
+SPAWN = (
+    "import subprocess, sys, time\n"
+    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'],\n"
+    "                         start_new_session=True)\n"
+    "open('pid', 'w').write(str(child.pid))\n"
+)
+
+
+def test_one_that_never_ends_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
+    file = draw(tmp_path, f"{SPAWN}print('waiting', flush=True)\ntime.sleep(600)")
+    with offering(file) as bridge:
+        bridge.list_tools("it")
+        with pytest.raises(ToolTimeout) as caught:
+            bridge.call_tool("it", "job", {"value": 1}, timeout_seconds=3)
+        assert "within 3 s" in str(caught.value)
+        assert "at the node Do" in str(caught.value)
+        assert "waiting" in caught.value.stderr_tail
+        wait_until(lambda: not is_running(pid_in(tmp_path / "pid")), "its child is ended")
+
+
+def test_what_it_leaves_behind_is_ended_when_it_has_answered(tmp_path: Path) -> None:
+    with offering(draw(tmp_path, f"{SPAWN}result = 1")) as bridge:
+        assert bridge.call_tool("it", "job", {"value": 1}).structured == 1
+        assert not is_running(pid_in(tmp_path / "pid"))
+
+
+async def test_a_call_that_is_cancelled_ends_it_at_once(tmp_path: Path) -> None:
+    """As an interrupt of the run does."""
+    code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
+    pid = tmp_path / "pid"
+    with offering(draw(tmp_path, code)) as bridge:
+        call = asyncio.ensure_future(bridge.aio.call_tool("it", "job", {"value": 1}))
+        await asyncio.to_thread(wait_until, lambda: pid.exists() and pid.read_text() != "", "begun")
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        ended = lambda: not is_running(pid_in(pid))  # noqa: E731
+        await asyncio.to_thread(wait_until, ended, "it is ended")
+
+
+# Several
+
+
+async def test_two_calls_run_at_the_same_time(tmp_path: Path) -> None:
+    """Each waits for what the other writes."""
+    code = (
+        "import os, time\nopen(value, 'w').close()\n"
+        "for _ in range(1500):\n  if os.path.exists(more): break\n  time.sleep(0.01)\n"
+        "else: raise TimeoutError\nresult = value"
+    )
+    given = {"value": Argument("value", "any"), "more": Argument("more", "any")}
+    with offering(draw(tmp_path, code, **given)) as bridge:
+        orders = [{"value": "a", "more": "b"}, {"value": "b", "more": "a"}]
+        both = [bridge.aio.call_tool("it", "job", x) for x in orders]
+        assert [x.text for x in await asyncio.gather(*both)] == ["a", "b"]
+
+
+async def test_progress_tells_the_node_and_what_it_prints(tmp_path: Path) -> None:
+    told: list[tuple[float, str]] = []
+    code = "import os, time\nprint('at work')\nwhile not os.path.exists('go'): time.sleep(0.01)"
+    with offering(draw(tmp_path, code)) as bridge:
+
+        def tell(done: float, _total: float | None, message: str) -> None:
+            told.append((done, message))
+            (tmp_path / "go").touch()
+
+        await bridge.aio.call_tool("it", "job", {"value": 1}, on_progress=tell)
+    assert told[-1] == (2, "Do: at work")

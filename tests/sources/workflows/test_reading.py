@@ -1,0 +1,352 @@
+"""Workflows as tools: how they are described, what cannot be one, and that a change is noticed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sources.workflows.drawn import components, draw, edit, offering
+from tests.support.bridges import names_of, status_of
+from tools.workflows import Argument, Workflow
+from xai_mcp_agent import Bridge, SettingsError, SourceFailed, settings_from
+from xai_mcp_agent.sources.workflows.nesting import CHAIN_VARIABLE, DEPTH_VARIABLE
+
+ECHO = "result = [value, more, number]"
+
+
+def failure_of(file: Path, **entry: Any) -> SourceFailed:
+    with offering(file, **entry) as bridge, pytest.raises(SourceFailed) as caught:
+        bridge.list_tools("it")
+    return caught.value
+
+
+# Described
+
+
+def test_it_is_described_by_its_arguments_and_its_comments(tmp_path: Path) -> None:
+    file = draw(
+        tmp_path, ECHO, name="Report_of_a_city",
+        value=Argument("city"), more=Argument("detail", "any"), number=Argument("days", "int"),
+        notes={
+            "1. Look": "Not about the tool.",
+            "description": "Reports on a city.\n- days (default: 3): How many.\nUse it daily.",
+            "city": "Its name, in English.",
+            "Ports": "detail (optional): whatever is known already",
+        },
+    )  # fmt: skip
+    with offering(file) as bridge:
+        (tool,) = bridge.list_tools("it")
+        status = status_of(bridge, "it")
+        result = bridge.call_tool("it", "Report_of_a_city", {"city": "Ulm"})
+    assert tool.name == "Report_of_a_city"
+    assert tool.description == "Reports on a city.\nUse it daily."
+    assert tool.input_schema == {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "description": "Its name, in English."},
+            "days": {"type": "integer", "description": "How many.", "default": 3},
+            "detail": {"description": "whatever is known already"},
+        },
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+    assert (status.kind, status.transport, status.server) == (
+        "workflow", "process", "Report_of_a_city.xircuits",
+    )  # fmt: skip
+    assert result.structured == ["Ulm", None, 3]
+
+
+def test_the_entry_may_describe_it_and_give_what_no_model_is_asked_for(tmp_path: Path) -> None:
+    file = draw(tmp_path, ECHO, value=Argument("a", "any"), more=Argument("b", "boolean"))
+    entry = {"description": "Mine.", "arguments": {"a": {"x": [1]}, "c": 1}}
+    with offering(file, **entry) as bridge:
+        (tool,) = bridge.list_tools("it")
+        assert bridge.call_tool("it", "job", {"b": True}).structured == [{"x": [1]}, True, None]
+        notes = status_of(bridge, "it").notes
+    assert (tool.description, [*tool.input_schema["properties"]]) == ("Mine.", ["b"])
+    assert notes == ("`arguments` names 'c', which the workflow does not have.",)
+
+
+def test_one_that_says_nothing_of_itself_is_told_how_to(tmp_path: Path) -> None:
+    with offering(draw(tmp_path, ECHO)) as bridge:
+        (tool,) = bridge.list_tools("it")
+        (note,) = status_of(bridge, "it").notes
+    assert tool.description == "Runs the workflow job.xircuits."
+    assert "add a comment titled Description" in note
+
+
+@pytest.mark.parametrize("name", ["01_first", "async", "args", "Do", "two words", "ünï"])
+def test_its_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """Xircuits' own compiler makes a class of the name, which these cannot be."""
+    file = draw(tmp_path, ECHO).rename(tmp_path / f"{name}.xircuits")
+    with offering(file) as bridge:
+        (tool,) = bridge.list_tools("it")
+        assert tool.name == name.replace(" ", "_")
+        assert bridge.call_tool("it", tool.name, {"value": 1}).structured == [1, None, None]
+
+
+def test_one_that_is_switched_off_is_not_offered(tmp_path: Path) -> None:
+    with offering(draw(tmp_path, ECHO), disabledTools=["job"]) as bridge:
+        assert bridge.list_tools("it") == []
+
+
+# What cannot be a tool
+
+
+@pytest.mark.parametrize(
+    "name", ["class", "two words", "1st", "next", "output", "output_2", "a.b", "__id__", ""]
+)
+def test_an_argument_that_cannot_be_called_so_is_told_with_its_name(
+    tmp_path: Path, name: str
+) -> None:
+    file = draw(tmp_path, ECHO, value=Argument("value", "any"))
+    edit(file, "Argument (any): value", f"Argument (any): {name}")
+    failure = failure_of(file)
+    assert f"Argument node {name!r} has a name that cannot be used" in failure.problem
+    assert "letters, digits and underscores" in failure.next_step
+
+
+def test_an_argument_wired_to_finish_is_told(tmp_path: Path) -> None:
+    flow = Workflow("job", components(tmp_path))
+    flow.main(flow.node("Do", code="", value=Argument("value", "any")))
+    document = json.loads(flow.text())
+    links, nodes = (x["models"] for x in document["layers"])
+    finish = next(x for x in nodes.values() if x["name"] == "Finish")
+    argument = next(x for x in nodes.values() if x["name"].startswith("Argument"))
+    link = next(x for x in links.values() if x["source"] == argument["id"])
+    link["target"], link["targetPort"] = finish["id"], finish["ports"][1]["id"]
+    (tmp_path / "job.xircuits").write_text(json.dumps(document), encoding="utf-8")
+    failure = failure_of(tmp_path / "job.xircuits")
+    assert "'value' is wired to Finish" in failure.problem
+    assert "put a node between the two" in failure.next_step
+
+
+@pytest.mark.parametrize(
+    ("label", "said"), [("nothing", "NameError"), ("1 +", "SyntaxError"), ("1/0", "ZeroDivision")]
+)
+def test_a_literal_that_is_none_is_told_with_its_node(
+    tmp_path: Path, label: str, said: str
+) -> None:
+    file = draw(tmp_path, ECHO, number=471147)
+    edit(file, '"471147"', json.dumps(label))
+    problem = failure_of(file).problem
+    assert "cannot be compiled at the node Literal Integer (wired to Do)" in problem
+    assert said in problem
+
+
+def test_a_literal_that_takes_for_ever_to_compile_is_given_up(tmp_path: Path) -> None:
+    """The compiler evaluates literals: not in our own process."""
+    file = draw(tmp_path, ECHO, number=471147)
+    edit(file, '"471147"', '"9**9**9**9"')
+    assert "did not end within 1.5 s" in failure_of(file, startTimeout=1.5).problem
+
+
+def test_one_without_a_flow_to_finish_is_told(tmp_path: Path) -> None:
+    file = draw(tmp_path, ECHO)
+    document = json.loads(file.read_text(encoding="utf-8"))
+    links, nodes = (x["models"] for x in document["layers"])
+    names = {x["id"]: x["name"] for x in nodes.values()}
+    cut = {x for x, link in links.items() if names[link["target"]] == "Finish"}
+    for node in nodes.values():
+        for port in node["ports"]:
+            port["links"] = [x for x in port["links"] if x not in cut]
+    document["layers"][0]["models"] = {x: link for x, link in links.items() if x not in cut}
+    file.write_text(json.dumps(document), encoding="utf-8")
+    assert "no flow leads from Start to Finish" in failure_of(file).problem
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no workflow of Xircuits"),
+        ("[" * 100_000, "no workflow of Xircuits"),
+        ("[1]", "it has no nodes"),
+        ('{"layers": [{"type": "diagram-nodes", "models": {"a": {}}}]}', "it has no nodes"),
+        ("\ud800", "no workflow of Xircuits"),
+    ],
+)
+def test_a_file_that_is_no_workflow_is_told(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "job.xircuits"
+    file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    assert said in failure_of(file).problem
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("def f(", "is no Python"), ("print(1)", "no compiled workflow"), ("(" * 9999, "no Python")],
+)
+def test_a_script_that_is_no_compiled_workflow_is_told_and_not_run(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    (tmp_path / "job.py").write_text(text, encoding="utf-8")
+    assert said in failure_of(tmp_path / "job.py").problem
+
+
+def test_a_missing_file_is_told(tmp_path: Path) -> None:
+    failure = failure_of(tmp_path / "job.xircuits")
+    assert failure.problem == f"there is no file {tmp_path / 'job.xircuits'}."
+
+
+def test_a_component_that_is_not_installed_is_told_before_any_call(tmp_path: Path) -> None:
+    file = draw(tmp_path, ECHO)
+    edit(file, "odd_nodes.py", "xai_components/xai_gone/nodes.py")
+    failure = failure_of(file)
+    assert "node Do is not installed here: there is no xai_components/xai_gone/nodes.py" in (
+        failure.problem
+    )
+    assert "xircuits install xai_gone" in failure.next_step
+
+
+def test_a_secret_is_never_asked_of_a_model(tmp_path: Path) -> None:
+    failure = failure_of(draw(tmp_path, ECHO, value=Argument("api_key", "secret")))
+    assert "'api_key' is a secret" in failure.problem
+    assert '"api_key": "${API_KEY}"' in failure.next_step
+
+
+@pytest.mark.parametrize(
+    ("entry", "where", "said"),
+    [
+        ({}, "file", "missing"),
+        ({"file": "x.txt"}, "file", "no workflow"),
+        ({"file": "x.py", "arguments": []}, "arguments", "an object"),
+        ({"file": "x.py", "arguments": {"a": ["${NOPE}"]}}, "arguments.a", "NOPE is not set"),
+        ({"file": "x.py", "env": {"": "1"}}, "env", "name of a variable"),
+    ],
+)
+def test_a_mistake_in_an_entry_is_told_with_its_place(entry: Any, where: str, said: str) -> None:
+    problem = settings_from({"workflows": {"w": entry}}, environ={}).problems["w"]
+    assert isinstance(problem, SettingsError)
+    assert problem.key_path == f"workflows.w.{where}"
+    assert said in problem.problem
+
+
+# Changed meanwhile
+
+
+def test_a_change_is_noticed_and_a_broken_one_leaves_the_last_good_tool(tmp_path: Path) -> None:
+    file = draw(tmp_path, "result = 'before'")
+    with offering(file) as bridge:
+        assert bridge.call_tool("it", "job", {"value": 1}).text == "before"
+        edit(file, "before", "after")
+        assert bridge.call_tool("it", "job", {"value": 1}).text == "after"
+        edit(file, "diagram-nodes", "nothing")
+        assert bridge.call_tool("it", "job", {"value": 1}).text == "after"
+        status = status_of(bridge, "it")
+        assert status.state == "ready"
+        assert "it has no nodes" in status.error
+        with pytest.raises(SourceFailed, match="it has no nodes"):
+            bridge.refresh("it")
+        edit(file, "nothing", "diagram-nodes")
+        assert names_of(bridge.refresh("it")) == ["job"]
+        assert status_of(bridge, "it").error == ""
+
+
+def test_one_whose_file_is_deleted_stays_usable(tmp_path: Path) -> None:
+    file = draw(tmp_path, f"import os; os.remove({str(tmp_path / 'job.xircuits')!r}); result = 1")
+    with offering(file) as bridge:
+        assert bridge.call_tool("it", "job", {"value": 1}).structured == 1
+        assert not file.exists()
+        assert "FileNotFoundError" in bridge.call_tool("it", "job", {"value": 1}).text
+        assert "there is no file" in status_of(bridge, "it").error
+
+
+@pytest.fixture
+def in_another(tmp_path: Path) -> Path:
+    """A workflow with another as one of its nodes, as Xircuits saves it; only the inner's source
+    is there."""
+    inner = Workflow("inner", components(tmp_path))
+    node = inner.node("Do", code="result = 'inner'", value=Argument("text", "any"))
+    inner.main(node)
+    inner.outputs(node["result"])
+    inner.write(tmp_path)
+    file = draw(tmp_path, "result = [value, 'outer']")
+    document = json.loads(file.read_text(encoding="utf-8"))
+    do = next(x for x in document["layers"][1]["models"].values() if x["name"] == "Do")
+    assert do["extras"]["path"] == "odd_nodes.py"
+    text = json.dumps(document)
+    (tmp_path / "outer_nodes.py").write_text(
+        "from inner import inner\nfrom odd_nodes import Do as Plain\n"
+        "class Do(Plain):\n"
+        "    def execute(self, ctx):\n"
+        "        super().execute(ctx)\n"
+        "        flow = inner(); flow.next = None; flow.text.value = 1; flow.do(ctx)\n"
+        "        self.result.value = [flow.output.value, *self.result.value]\n",
+        encoding="utf-8",
+    )
+    nodes = document["layers"][1]["models"]
+    copy = json.loads(json.dumps(do)) | {"id": "inner-node", "name": "inner"}
+    copy["extras"] = {"type": "xircuits_workflow", "path": "inner.py"}
+    copy["ports"] = []
+    nodes["inner-node"] = copy
+    do["extras"]["path"] = "outer_nodes.py"
+    assert text != json.dumps(document)
+    file.write_text(json.dumps(document), encoding="utf-8")
+    return file
+
+
+def test_workflows_inside_it_are_compiled_with_it_and_their_changes_noticed(
+    in_another: Path,
+) -> None:
+    with offering(in_another) as bridge:
+        found = bridge.call_tool("it", "job", {"value": 1})
+        assert found.structured == ["inner", 1, "outer"], found.text
+        edit(in_another.parent / "inner.xircuits", "result = 'inner'", "result = 'changed'")
+        found = bridge.call_tool("it", "job", {"value": 1})
+        assert found.structured == ["changed", 1, "outer"]
+    assert not (in_another.parent / "inner.py").exists()
+
+
+def test_a_workflow_inside_it_that_is_gone_is_told(in_another: Path) -> None:
+    (in_another.parent / "inner.xircuits").unlink()
+    assert "the workflow in its node inner is missing" in failure_of(in_another).problem
+
+
+# Inside each other
+
+ITSELF = (
+    "from pathlib import Path\nfrom xai_mcp_agent import Bridge\n"
+    "entry = {'it': {'file': str(Path(value))}}\n"
+    "with Bridge({'workflows': entry}, store='memory') as bridge:\n"
+    "  result = bridge.call_tool('it', Path(value).stem, {'value': more, 'more': ''}).text\n"
+)
+BOTH = {"value": Argument("value", "any"), "more": Argument("more", "any")}
+
+
+def test_one_that_calls_itself_is_stopped_at_once(tmp_path: Path) -> None:
+    file = draw(tmp_path, ITSELF, **BOTH)
+    with offering(file) as bridge:
+        result = bridge.call_tool("it", "job", {"value": str(file), "more": ""})
+    assert result.is_error
+    assert "would run inside itself: job.xircuits > job.xircuits" in result.text
+    assert "Next step: Have the workflows go without each other" in result.text
+
+
+def test_how_deep_workflows_run_inside_each_other_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DEPTH_VARIABLE, "2")
+    third = draw(tmp_path, "result = 'deep'", name="third", **BOTH)
+    second = draw(tmp_path, ITSELF, name="second", **BOTH)
+    with offering(draw(tmp_path, ITSELF, name="first", **BOTH)) as bridge:
+        two = bridge.call_tool("it", "first", {"value": str(second), "more": str(third)})
+        one = bridge.call_tool("it", "first", {"value": str(third), "more": ""})
+    assert one.text == "deep"
+    assert "2 deep inside each other" in two.text
+    assert "first.xircuits > second.xircuits > third.xircuits" in two.text
+
+
+def test_three_levels_are_allowed_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = draw(tmp_path, ECHO)
+    monkeypatch.setenv(CHAIN_VARIABLE, json.dumps(["a", "b"]))
+    with Bridge({"workflows": {"it": {"file": str(file)}}}, store="memory") as bridge:
+        assert len(bridge.list_tools("it")) == 1
+    monkeypatch.setenv(CHAIN_VARIABLE, json.dumps(["a", "b", "c"]))
+    assert "a > b > c > job.xircuits" in failure_of(file).problem
+    monkeypatch.setenv(CHAIN_VARIABLE, "no JSON")
+    with offering(file) as bridge:
+        assert len(bridge.list_tools("it")) == 1

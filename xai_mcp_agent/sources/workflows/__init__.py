@@ -1,0 +1,1 @@
+"""Workflows as tools: compiled and run in processes of their own."""

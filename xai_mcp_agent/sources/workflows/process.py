@@ -1,0 +1,144 @@
+"""A child process seen from our side: what it is asked, what it answers, what it says meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
+
+import anyio
+import anyio.to_thread
+
+from ...core.results import OnProgress
+from ...core.tools import JsonObject
+from ..mcp.stdio.process import CutLine, ServerProcess, UnfinishedLine, start_process
+from ..mcp.stdio.stderr import StderrLog
+from ..mcp.wire.large_json import read_large, takes_long
+from .child import BOOTSTRAP
+
+# What a workflow has opened is closed after its answer: an agent's servers take some seconds.
+_CLOSE_SECONDS = 5.0
+# A screen is not drawn more often.
+_PROGRESS_SECONDS = 0.2
+_MAX_PROGRESS_CHARS = 200
+_EXECUTING = "Executing: "  # what Xircuits prints before each node
+
+
+class Output(StderrLog):
+    """The last lines that a workflow printed, on stdout or stderr, and the node it is at."""
+
+    node = ""
+    nodes = 0
+    _latest = ""
+
+    def add(self, line: str, *, at_most: int = sys.maxsize) -> str:
+        """As every line; those of Xircuits itself only tell where the workflow is."""
+        if line.startswith(_EXECUTING):
+            self.node = self._shown(line.removeprefix(_EXECUTING))[:_MAX_PROGRESS_CHARS]
+            self.nodes, self._latest = self.nodes + 1, ""
+            return ""
+        if shown := super().add(line, at_most=at_most):
+            self._latest = shown
+        return shown
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """All that is kept."""
+        return tuple(self._lines)
+
+    @property
+    def progress(self) -> str:
+        """The node it is at, and the last line it printed there."""
+        latest = self._latest[:_MAX_PROGRESS_CHARS]
+        return f"{self.node}: {latest}" if self.node and latest else self.node or latest
+
+    async def follow(self, on_progress: OnProgress) -> None:
+        """Tell how far it is, until cancelled."""
+        told = None
+        while True:
+            await anyio.sleep(_PROGRESS_SECONDS)
+            if (self.nodes, self.progress) != told and self.progress:
+                told = self.nodes, self.progress
+                await on_progress(self.nodes, None, self.progress)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a child answered; None if it ended without, with its exit code."""
+
+    value: JsonObject | None
+    exit_code: int | None = None
+    refusal: str = ""  # of the system, to start it
+
+    @property
+    def ending(self) -> str:
+        """How it ended without an answer, in words."""
+        if self.refusal:
+            return f"could not be started: {self.refusal}"
+        if self.exit_code is None:
+            return "closed its own stdout"
+        if self.exit_code < 0:
+            return f"was ended by the signal {-self.exit_code}"
+        return f"ended itself with exit code {self.exit_code}"
+
+
+@dataclass(frozen=True)
+class _Python:
+    """Our own interpreter, in the folder of the workflow."""
+
+    env: Mapping[str, str]
+    cwd: str
+    command: str = sys.executable
+    # -P: a file beside the workflow that is called like a module must not be taken for it.
+    args: tuple[str, ...] = ("-u", "-P", "-c", BOOTSTRAP)
+    close_timeout_seconds: float = _CLOSE_SECONDS
+
+
+async def ask_child(
+    request: JsonObject, folder: str, env: Mapping[str, str], output: Output
+) -> Answer:
+    """Have a new process answer; it has ended then, and all that it started.
+
+    Cancelled, it is ended at once. `env` comes beside our own variables, all of them: a workflow is
+    the user's own program, and finds what it would find if it were run by hand.
+    """
+    answered = False
+    try:
+        process = await start_process(_Python({**os.environ, **env}, folder), output)
+    except OSError as cause:
+        return Answer(None, refusal=str(cause))
+    try:
+        with suppress(anyio.BrokenResourceError):  # it has ended already; that is told below
+            process.write(json.dumps({**request, "path": _import_path(folder)}).encode())
+        line = await process.next_line()
+        answered = line is not None
+        answer = await _answer(process, line)
+    finally:
+        # Ours to finish even when cancelled, or the process would be left; all waits are bounded.
+        with anyio.CancelScope(shield=True):
+            await process.end(in_a_hurry=not answered)
+    return answer
+
+
+def _import_path(folder: str) -> list[str]:
+    """Where it imports from: as a script in its folder, then as we do."""
+    ours = (os.path.abspath(x or os.curdir) for x in sys.path)
+    return list(dict.fromkeys((folder, *ours)))
+
+
+async def _answer(process: ServerProcess, line: bytes | None) -> Answer:
+    if line is None or isinstance(line, CutLine | UnfinishedLine):
+        await process.last_words()
+        return Answer(None, process.exit_code)
+    return Answer(cast(JsonObject, await _value(line)))
+
+
+async def _value(line: bytes) -> Any:
+    if takes_long(line):
+        # In a thread, and there in small steps: others on the loop go on meanwhile.
+        return await anyio.to_thread.run_sync(read_large, line, abandon_on_cancel=True)
+    return json.loads(line)
