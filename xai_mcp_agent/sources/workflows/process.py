@@ -17,7 +17,7 @@ from ...core.results import OnProgress
 from ...core.tools import JsonObject
 from ..mcp.stdio.process import CutLine, ServerProcess, UnfinishedLine, start_process
 from ..mcp.stdio.stderr import StderrLog
-from ..mcp.wire.large_json import read_large, takes_long
+from ..mcp.wire.large_json import TooMuch, read_large, takes_long
 from .child import BOOTSTRAP
 
 # What a workflow has opened is closed after its answer: an agent's servers take some seconds.
@@ -140,5 +140,8 @@ async def _answer(process: ServerProcess, line: bytes | None) -> Answer:
 async def _value(line: bytes) -> Any:
     if takes_long(line):
         # In a thread, and there in small steps: others on the loop go on meanwhile.
-        return await anyio.to_thread.run_sync(read_large, line, abandon_on_cancel=True)
+        try:
+            return await anyio.to_thread.run_sync(read_large, line, abandon_on_cancel=True)
+        except TooMuch as cause:
+            return {"failed": {"text": f"its result cannot be used: {cause}"}}
     return json.loads(line)
