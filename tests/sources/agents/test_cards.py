@@ -83,6 +83,11 @@ def test_the_history_calls_them_as_the_event_graph_does(
         bridge.disconnect("it")
         bridge.list_tools("it")
         told = [(x.context_id, x.change) for x in bridge.history("it")]
+        first, *_ = (x for x in bridge.history("it") if x.context_id == "acp:it")
+        tool, *_ = (x for x in bridge.history("it") if x.context_id == "acp_tool:it_echo")
+    assert first.payload["agent_id"] == "it"
+    assert first.payload["agent_name"] == "The rpc agent"
+    assert tool.links.extends == ("acp:it",)
     assert ("acp:it", "connected") in told
     assert ("acp_tool:it_count_words", "discovered") in told
     assert ("acp_tool:it_echo", "unavailable") in told

@@ -25,6 +25,8 @@ from .card import BINDINGS, Card
 from .http import AgentHttp
 from .wire import SdkTransport, packed, unpacked
 
+logger = logging.getLogger(__name__)
+
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 5.0
 _PAUSE_GROWTH = 1.5
@@ -68,6 +70,7 @@ class A2aAgent:
             raise
         except Exception as cause:
             # Of the SDK, over what the agent sent.
+            logger.debug("An answer of an agent cannot be understood", exc_info=cause)
             raise self._failures.unreadable(type(cause).__name__) from cause
 
     async def cancel(self, task_id: str) -> None:
