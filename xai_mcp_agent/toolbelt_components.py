@@ -245,7 +245,7 @@ class AgentUseWorkflow(Component):
 
 @xai_component(color="rgb(204, 85, 0)")
 class AgentMakeToolbelt(Component):
-    """Puts a toolbelt together: all tools drawn for it and all servers declared for it so far.
+    """Puts a toolbelt together: all that was drawn for it and declared for it so far.
 
     Place every node AgentUse... for it before this node.
 
