@@ -29,7 +29,7 @@ PUBLIC = [
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
     "ModelError", "ModelRateLimited",
-    "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
+    "ModelTimeout", "ModelUnreachable", "OnChange", "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",

@@ -16,7 +16,7 @@ __all__ = [
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
     "ModelError", "ModelRateLimited",
-    "ModelTimeout", "ModelUnreachable", "OnChange", "Prompt", "PromptArgument",
+    "ModelTimeout", "ModelUnreachable", "OnChange", "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
@@ -48,7 +48,7 @@ _HOMES = {
         "bytes_of"
     ),
     "core.sign_in": "SignIn SignInRequest",
-    "core.tools": "Icon JsonObject Tool ToolAnnotations ToolKey",
+    "core.tools": "Icon JsonObject Operation Tool ToolAnnotations ToolKey",
     "history.diff.changes": "ToolChanged Version",
     "history.event": "Event Subject",
     "history.graph": "Graph",
@@ -111,7 +111,7 @@ if TYPE_CHECKING:
         bytes_of,
     )
     from .core.sign_in import SignIn, SignInRequest
-    from .core.tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
+    from .core.tools import Icon, JsonObject, Operation, Tool, ToolAnnotations, ToolKey
     from .history.diff.changes import ToolChanged, Version
     from .history.event import Event, Subject
     from .history.graph import Graph

@@ -14,8 +14,9 @@ class MCPListTools(Component):
 
     ##### outPorts:
     - tools (list): One dict for each tool: name, title, description, input_schema,
-      output_schema, annotations, note (ours: what to know about it, or None), is_enabled
-      (False: a person switched it off), is_changed (since it was accepted).
+      output_schema, annotations, tags, operation (method and path of a request, or None), note
+      (ours: what to know about it, or None), is_enabled (False: a person switched it off),
+      is_changed (since it was accepted).
     - summary (str): The same to read: a line for each tool with its parameters.
 
     ##### Example:

@@ -130,6 +130,12 @@ CHANGES = {
         {},
         "Annotation 'read_only': yes → not given",
     ),
+    "tag": ({"tags": ["a", "b"]}, {"tags": ["b"]}, "Tag 'a' was removed"),
+    "operation": (
+        {"operation": {"method": "GET", "path": "/a"}},
+        {"operation": {"method": "GET", "path": "/b"}},
+        'Operation: {"method": "GET", "path": "/a"} → {"method": "GET", "path": "/b"}',
+    ),
     "icon": ({}, {"icons": [{"src": "https://a/b.png"}]}, "Icon 'https://a/b.png' was added"),
 }
 
@@ -218,7 +224,11 @@ def test_different_definitions_are_at_least_one_line(before: Any, after: Any):
     assert all(line.isprintable() for line in lines)
 
 
-@given(json_values, json_values, st.sampled_from(["input_schema", "output_schema", "icons", "x"]))
+@given(
+    json_values,
+    json_values,
+    st.sampled_from(["input_schema", "output_schema", "icons", "tags", "x"]),
+)
 def test_any_json_in_the_place_of_a_schema_is_compared(before: Any, after: Any, field: str):
     lines = difference({field: before}, {field: after})
     is_equal = json.dumps(before, sort_keys=True) == json.dumps(after, sort_keys=True)

@@ -78,6 +78,7 @@ def test_every_field_of_a_tool_counts_as_a_change(kind: str, tmp_path: Path):
         {"annotations": {"destructiveHint": True}},
         {"title": "The letter A"},
         {"icons": [{"src": "data:,"}]},
+        {"_meta": {"fastmcp": {"tags": ["letters"]}}},
     ]
     unchanged: list[JsonObject] = [
         {"_meta": {"acme/now": 1}},

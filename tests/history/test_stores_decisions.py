@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent import Icon, Subject, Tool, ToolAnnotations, ToolKey, ToolRecord
+from xai_mcp_agent import Icon, Operation, Subject, Tool, ToolAnnotations, ToolKey, ToolRecord
 from xai_mcp_agent.catalog.feed import records_of
 from xai_mcp_agent.catalog.records import ToolRecords
 from xai_mcp_agent.core.fingerprint import definition_of, definition_text, digest_of, tool_of
@@ -175,6 +175,7 @@ def test_a_tool_can_be_made_of_its_definition():
     full = Tool(
         ToolKey("mcp", "a", "one"), "Does it.", {"type": "object"}, {"type": "object"}, "One",
         ToolAnnotations(read_only=True, destructive=False), icons=(Icon("x:y", "z", ("1x1",)),),
+        tags=("a", "b"), operation=Operation("GET", "/one/{id}"),
     )  # fmt: skip
     for one in (full, tool("a", "one")):
         assert tool_of(one.key, definition_of(one)) == one

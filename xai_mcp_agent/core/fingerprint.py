@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
-from .tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
+from .tools import Icon, JsonObject, Operation, Tool, ToolAnnotations, ToolKey
 
 _DIGEST_CHARS = 32  # 128 bits: with half of them somebody could make two definitions of one digest
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
@@ -31,6 +31,10 @@ def definition_of(tool: Tool) -> JsonObject:
         fields["annotations"] = claims
     if tool.icons:
         fields["icons"] = [_of_icon(icon) for icon in tool.icons]
+    if tool.tags:
+        fields["tags"] = sorted(set(tool.tags))  # their order means nothing
+    if tool.operation is not None:
+        fields["operation"] = {"method": tool.operation.method, "path": tool.operation.path}
     return fields
 
 
@@ -38,6 +42,7 @@ def tool_of(key: ToolKey, definition: JsonObject) -> Tool:
     """The tool of which a source said this."""
     icons: list[JsonObject] = definition.get("icons") or []
     claims: dict[str, bool] = definition.get("annotations") or {}
+    operation: dict[str, str] | None = definition.get("operation")
     return Tool(
         key,
         definition["description"],
@@ -46,6 +51,8 @@ def tool_of(key: ToolKey, definition: JsonObject) -> Tool:
         definition.get("title"),
         ToolAnnotations(**claims),
         icons=tuple(Icon(x["src"], x["mime_type"], tuple(x["sizes"])) for x in icons),
+        tags=tuple(definition.get("tags") or ()),
+        operation=Operation(**operation) if operation else None,
     )
 
 

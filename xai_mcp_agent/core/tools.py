@@ -48,11 +48,20 @@ class Icon:
 
 
 @dataclass(frozen=True, slots=True)
+class Operation:
+    """What a tool does at an HTTP service: `GET` and `/orders/{id}`, as a document has them."""
+
+    method: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool as its source describes it now.
 
-    `input_schema` and `output_schema` are JSON Schemas exactly as the source
-    sent them. `note` is ours: why a tool was changed or should be read with care.
+    `input_schema` and `output_schema` are JSON Schemas exactly as the source sent them; `tags` are
+    the source's own words for what it belongs to. `note` is ours: why a tool was changed or should
+    be read with care.
     """
 
     key: ToolKey
@@ -63,6 +72,8 @@ class Tool:
     annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
     meta: JsonObject | None = None
     icons: tuple[Icon, ...] = ()
+    tags: tuple[str, ...] = ()
+    operation: Operation | None = None
     note: str | None = None
 
     @property

@@ -42,6 +42,8 @@ def tool_json(entry: CatalogEntry) -> JsonObject:
         "input_schema": tool.input_schema,
         "output_schema": tool.output_schema,
         "annotations": asdict(tool.annotations),
+        "tags": list(tool.tags),
+        "operation": asdict(tool.operation) if tool.operation else None,
         "note": tool.note,
         "is_enabled": entry.is_enabled,
         "is_changed": entry.is_changed,

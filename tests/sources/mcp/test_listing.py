@@ -30,6 +30,18 @@ def listed(**options: Any) -> tuple[list[Tool], tuple[str, ...]]:
         return bridge.list_tools("it"), status_of(bridge, "it").notes
 
 
+@pytest.mark.parametrize("key", ["fastmcp", "_fastmcp"])
+def test_tags_are_read_from_where_fastmcp_puts_them(key: str):
+    """In any order, for it has them from a set; what is none is left out."""
+    odd = ["write", "", "admin", 5, None, "write", "x" * 201, *(f"z{i:03}" for i in range(200))]
+    tagged = tool("tagged", _meta={key: {"tags": odd}})
+    wrong = [tool(f"wrong{i}", _meta={key: x}) for i, x in enumerate([3, {"tags": "a"}, None])]
+    first, *others = listed(tools=[tagged, *wrong])[0]
+    assert first.tags[:3] == ("admin", "write", "z000")
+    assert len(first.tags) == 100
+    assert [x.tags for x in others] == [()] * 3
+
+
 @pytest.mark.parametrize("server", WAYS)
 def test_everything_a_server_says_about_a_tool_is_kept(galleries: Bridge, server: str):
     """Schemas exactly as they were sent, in both eras."""

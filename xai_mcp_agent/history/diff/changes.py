@@ -47,6 +47,8 @@ def _of_field(name: str, old: Any, new: Any) -> list[str]:
         return list(_of_schema(name, old, new))
     if name == "annotations":
         return list(_of_annotations(as_object(old), as_object(new)))
+    if name == "tags":
+        return list(_of_tags(_list(old), _list(new)))
     return list(_of_icons(_list(old), _list(new))) if name == "icons" else []
 
 
@@ -83,6 +85,13 @@ def _of_annotations(old: JsonObject, new: JsonObject) -> Iterator[str]:
 def _claim(value: Any) -> str:
     named = {None: "not given", True: "yes", False: "no"}
     return named[value] if value is None or isinstance(value, bool) else shown(value, 20)
+
+
+def _of_tags(old: list[Any], new: list[Any]) -> Iterator[str]:
+    for one, other, said in ((old, new, "was removed"), (new, old, "was added")):
+        for tag in one:
+            if not any(is_same(tag, x) for x in other):
+                yield f"Tag {shown(tag, _SOURCE_CHARS)} {said}"
 
 
 def _of_icons(old: list[Any], new: list[Any]) -> Iterator[str]:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     import mcp_types as types
 
 _MANY = 200
+_TAGGED = ("fastmcp", "_fastmcp")  # keys of `_meta`, since and before its version 3
+# Far above what anybody writes; each is part of the definition, and matched against groups.
+_MOST_TAGS, _TAG_CHARS = 100, 200
 
 
 def raw_of(listed: types.Tool) -> JsonObject:
@@ -53,6 +56,7 @@ def tool_of(source: str, listed: types.Tool) -> Tool:
         ),
         meta=cast(JsonObject, meta) if isinstance(meta, dict) else None,
         icons=_icons_in(raw.get("icons")),
+        tags=_tags_in(meta),
     )
 
 
@@ -167,6 +171,14 @@ def _icons_in(raw: Any) -> tuple[Icon, ...]:
         for x in icons
         if isinstance(x.get("src"), str)
     )
+
+
+def _tags_in(meta: Any) -> tuple[str, ...]:
+    """The tags of a tool, where fastmcp puts them. Sorted: a set has another order in each run."""
+    fields = cast(JsonObject, meta) if isinstance(meta, dict) else {}
+    places = [cast(JsonObject, x) for k in _TAGGED if isinstance(x := fields.get(k), dict)]
+    texts = {x for place in places for x in _list(place.get("tags")) if isinstance(x, str) and x}
+    return tuple(sorted(x for x in texts if len(x) <= _TAG_CHARS)[:_MOST_TAGS])
 
 
 def _icons(listed: Iterable[types.Icon] | None) -> tuple[Icon, ...]:
