@@ -24,7 +24,8 @@ from xai_mcp_agent.sources import openapi
 
 PUBLIC = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
-    "BadSetting", "Bridge", "CallCancelled", "Choice", "Completion", "DefinitionChanged",
+    "BadSetting", "Bridge", "CallCancelled", "Choice", "CircuitOpen", "Completion",
+    "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",

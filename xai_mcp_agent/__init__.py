@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
-    "BadSetting", "Bridge", "CallCancelled", "Choice", "Completion", "DefinitionChanged",
+    "BadSetting", "Bridge", "CallCancelled", "Choice", "CircuitOpen", "Completion",
+    "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
@@ -35,8 +36,8 @@ _HOMES = {
     "bridge.subscription": "AioSubscription OnChange Subscription",
     "core.elicitation": "Answer Answerer Question answer_with_defaults",
     "core.errors": (
-        "AcceptanceUnknown BadSetting DefinitionChanged InvalidArguments ModelAnswerInvalid "
-        "ModelAnswerMissing ModelAuthenticationError ModelCannotCallFunctions "
+        "AcceptanceUnknown BadSetting CircuitOpen DefinitionChanged InvalidArguments "
+        "ModelAnswerInvalid ModelAnswerMissing ModelAuthenticationError ModelCannotCallFunctions "
         "ModelContentFiltered ModelContextOverflow ModelError ModelRateLimited ModelTimeout "
         "ModelUnreachable ServerError SettingsError SourceClosed SourceError SourceFailed "
         "StoreFailed ToolDisabled ToolTimeout UnknownAgent UnknownServer UnknownTool XaiMcpError"
@@ -72,6 +73,7 @@ if TYPE_CHECKING:
     from .core.errors import (
         AcceptanceUnknown,
         BadSetting,
+        CircuitOpen,
         DefinitionChanged,
         InvalidArguments,
         ModelAnswerInvalid,

@@ -137,7 +137,8 @@ class MCPToolStatus(Component):
 class MCPRefreshTools(Component):
     """Lists the tools of servers anew, and tells what changed since they were listed last.
 
-    A server that cannot be listed is told of in text, and the workflow goes on.
+    A server that cannot be listed is told of in text, and the workflow goes on. One that was not
+    called any more because it failed too often is called again.
 
     ##### inPorts:
     - server_name (str): Only this server. Default: all.

@@ -65,7 +65,7 @@ class AioBridge:
             UnknownServer, SettingsError: a name that cannot be used; the others are started.
         """
         wanted = names or self.engine.settings.usable
-        _raise_first(await self.run(Engine.start, wanted))
+        _raise_first(await self.run(Engine.start, wanted, is_anew=True))
         if wait:
             await self.run(Engine.connect, wanted)
 
@@ -76,6 +76,16 @@ class AioBridge:
             UnknownServer, SettingsError: a name that cannot be used.
         """
         await self.run(Engine.disconnect, server)
+
+    async def reset_breaker(self, server: str) -> bool:
+        """Have a server called again that failed too often; whether its calls were refused.
+
+        `connect`, `refresh` and `disconnect` do so too.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used.
+        """
+        return await self.run(Engine.reset_breaker, server)
 
     async def instructions(self, server: str) -> str:
         """How the server says it wants to be used; empty where it says nothing.

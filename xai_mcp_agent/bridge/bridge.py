@@ -130,6 +130,7 @@ class Bridge:
     servers = waits(AioBridge.servers)
     connect = waits(AioBridge.connect)
     disconnect = waits(AioBridge.disconnect)
+    reset_breaker = waits(AioBridge.reset_breaker)
     instructions = waits(AioBridge.instructions)
     ping = waits(AioBridge.ping)
     refresh = waits(AioBridge.refresh)

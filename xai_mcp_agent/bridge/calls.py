@@ -16,6 +16,7 @@ from ..core.results import ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
+from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 
 Step: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolInvocation]]
@@ -32,20 +33,22 @@ class CallPipeline:
     """Used on the bridge's loop.
 
     The steps: enabled, current, pinned, arguments, then the `policy` (approvals, rules), then the
-    call itself, which is recorded. `current` gives a tool as its source lists it now; `is_pinned`
-    says which tools are held to what was accepted.
+    source's circuit breaker, then the call itself, which is recorded. `current` gives a tool as its
+    source lists it now; `is_pinned` says which tools are held to what was accepted.
     """
 
     def __init__(
         self,
         decisions: Decisions,
         recorder: HistoryRecorder,
+        breakers: CircuitBreakers,
         current: Step,
         is_pinned: Callable[[ToolKey, Caller], bool],
     ) -> None:
         self.policy: list[Step] = []
         self._decisions = decisions
         self._recorder = recorder
+        self._breakers = breakers
         self._current = current
         self._is_pinned = is_pinned
         self._checks = ArgumentChecks()
@@ -54,11 +57,13 @@ class CallPipeline:
         """Make this call, if every step lets it through; see the steps for what they raise.
 
         Raises:
-            ToolDisabled, DefinitionChanged, InvalidArguments: nothing was sent.
+            ToolDisabled, DefinitionChanged, InvalidArguments, CircuitOpen: nothing was sent.
         """
         for step in (self._enabled, self._pinned, self._fitting, *self.policy):
             invocation = await step(invocation)
-        return await self._recorded(invocation, perform)
+        call = partial(self._recorded, invocation, perform)
+        limit = invocation.timeout_seconds
+        return await self._breakers.guard(invocation.tool.source, call, limit)
 
     async def _enabled(self, invocation: ToolInvocation) -> ToolInvocation:
         """What a person switched off is off for agents; who calls by hand knows what they do."""

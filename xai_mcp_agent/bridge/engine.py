@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -33,6 +34,7 @@ from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.vector_cache import StoredVectors
+from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
@@ -88,7 +90,10 @@ class Engine:
         self.search = ToolSearch(self.catalog, self._meaning)
         self.usage = UsageMemory(recorder, learns=settings.search.learns)
         self.preferences = _preferences(settings)
-        self.calls = CallPipeline(self.decisions, recorder, self._current, self.is_pinned)
+        self.breakers = CircuitBreakers(settings.sources, recorder.mask)
+        self.calls = CallPipeline(
+            self.decisions, recorder, self.breakers, self._current, self.is_pinned
+        )
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self._updates: dict[str, UpdateListeners] = {}
         self.at_end: dict[int, Callable[[], None]] = {}  # told that nothing more will happen
@@ -135,7 +140,10 @@ class Engine:
         ]
         known = self.settings.servers.values()
         signed_in = await self.access.store.where_signed_in(known) if self.access else {}
-        found = [replace(x, signed_in=signed_in.get(x.name, "")) for x in configured.values()]
+        found = [
+            replace(x, signed_in=signed_in.get(x.name, ""), breaker=self.breakers.state(x.name))
+            for x in configured.values()
+        ]
         return [*found, *broken]
 
     async def add_source(self, source: SourceSettings) -> str:
@@ -147,13 +155,19 @@ class Engine:
         before = dict(self.settings.sources)
         name = self.settings.add(source)
         if name in before and before[name] != self.settings.sources[name]:
+            self.breakers.reset(name)
             await self.pool.stop(name)
         return name
 
-    async def start(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
-        """Begin to connect these, without waiting; those that cannot be, with the reason."""
+    async def start(self, names: Iterable[str], *, is_anew: bool = False) -> dict[str, XaiMcpError]:
+        """Begin to connect these, without waiting; those that cannot be, with the reason.
+
+        `is_anew`: they may be called again, however often they failed.
+        """
         refused: dict[str, XaiMcpError] = {}
         for name in names:
+            if is_anew:
+                self.breakers.reset(name)
             try:
                 self.pool.start(name)
             except (UnknownServer, SettingsError) as reason:
@@ -251,19 +265,30 @@ class Engine:
         return await self._listed(self.pool.start(server), name, None, self.caller)
 
     async def refresh(self, server: str) -> list[Tool]:
-        """List the server's tools anew."""
+        """List the server's tools anew. It may be called again, however often it has failed."""
+        self.breakers.reset(server)
         inventory = await self.pool.start(server).refresh(self.caller)
         return list(inventory.tools)
 
     async def disconnect(self, server: str) -> None:
-        """Close one server; the next use connects it again. Nothing happens if it is not open.
+        """Close one server; the next use connects it again, and calls it. It need not be open.
 
         Raises:
             UnknownServer: a name the settings do not have.
         """
         if server not in self.pool.running():
             self.settings.source(server)
+        self.breakers.reset(server)
         await self.pool.stop(server)
+
+    async def reset_breaker(self, server: str) -> bool:
+        """Have a source called again that failed too often; whether its calls were refused.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used.
+        """
+        self.settings.source(server)
+        return self.breakers.reset(server)
 
     async def list_resources(self, server: str) -> list[Resource]:
         """Every resource and resource template of the server."""
@@ -326,6 +351,12 @@ class Engine:
         self, source: Source, tool: str, timeout_seconds: float | None, caller: Caller
     ) -> Tool:
         """The tool as it is now: connected first if needed, listed again if it may be new."""
+        find = partial(self._find, source, tool, timeout_seconds, caller)
+        return await self.breakers.guard(source.name, find, timeout_seconds, is_call=False)
+
+    async def _find(
+        self, source: Source, tool: str, timeout_seconds: float | None, caller: Caller
+    ) -> Tool:
         try:
             with anyio.fail_after(timeout_seconds):
                 await source.ready(caller)

@@ -59,6 +59,7 @@ async def _refreshed(engine: Engine, server: str, force: bool) -> Refreshed:
 
 async def _listed(engine: Engine, server: str, force: bool) -> list[CatalogEntry]:
     """Its tools, listed right now; one that is connected just for this is not listed twice."""
+    engine.breakers.reset(server)  # a person asks for it
     was_ready = engine.pool.start(server).state == "ready"
     await engine.list_tools(server)
     if was_ready or force:

@@ -28,6 +28,7 @@ from ..core.invocation import ToolInvocation
 from ..core.names import listed, may_be_of
 from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
+from ..policy.breaker import BreakerNews
 from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
@@ -223,7 +224,8 @@ class RecordedToolset(Wrapper):
 class CheckedToolset(Wrapper):
     """Sends every call through the call pipeline.
 
-    `tell` is given what the person in front of the run must know: what changed in a pinned tool.
+    `tell` is given what the person in front of the run must know: what changed in a pinned tool,
+    and that a source is not called any more, or again.
     The model reads nothing of what a server says of it now: that may be meant to mislead.
     """
 
@@ -232,6 +234,7 @@ class CheckedToolset(Wrapper):
         self._engine = engine
         self._tell = tell
         self._told: set[str] = set()
+        self._breaker_news = BreakerNews(engine.breakers)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call a tool, if every step of the pipeline lets it through."""
@@ -245,6 +248,9 @@ class CheckedToolset(Wrapper):
                 self._told.add(told)
                 self._tell(told)
             raise XaiMcpError(_CHANGED.format(name, changed.server)) from None
+        finally:
+            if news := self._breaker_news.of(invocation.tool.source):
+                self._tell(news)
 
 
 def agent_tools(

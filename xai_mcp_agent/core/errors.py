@@ -162,6 +162,19 @@ class SourceFailed(SourceError):
     """The source could not be started or reached."""
 
 
+class CircuitOpen(SourceFailed):
+    """It failed again and again, so it is left alone for a while. Nothing was sent.
+
+    `retry_seconds`: how long until it is tried again.
+    """
+
+    def __init__(
+        self, source: str, problem: str, next_step: str = "", retry_seconds: float = 0.0
+    ) -> None:
+        super().__init__(source, problem, next_step)
+        self.retry_seconds = retry_seconds
+
+
 class SourceClosed(SourceError):
     """The source is not connected, or the connection was lost during the call."""
 
@@ -171,7 +184,10 @@ class ToolTimeout(SourceError):
 
 
 class ServerError(SourceError):
-    """The source answered a request with a protocol error. `code` is its JSON-RPC code."""
+    """The source answered a request with a protocol error.
+
+    `code` is its JSON-RPC code, `status` that of HTTP where it answered with one of these.
+    """
 
     def __init__(
         self,
@@ -180,9 +196,11 @@ class ServerError(SourceError):
         code: int,
         next_step: str = "",
         stderr_tail: Sequence[str] = (),
+        status: int = 0,
     ) -> None:
         super().__init__(source, problem, next_step, stderr_tail)
         self.code = code
+        self.status = status
 
 
 class StoreFailed(XaiMcpError):

@@ -23,7 +23,8 @@ class SourceStatus:
     listing. `error` and `next_step` are empty while all is well; `stderr_tail` is newest last.
     `signed_in` says where somebody has signed in for it, if that was so. `instructions` is how it
     wants to be used, in its own words (secrets hidden, the beginning of a long text), and
-    `tells_instructions` whether agents are told.
+    `tells_instructions` whether agents are told. `breaker` says why its calls are refused after
+    many failures, and until when; empty while they are not.
     """
 
     name: str
@@ -41,6 +42,7 @@ class SourceStatus:
     signed_in: str = ""
     instructions: str = ""
     tells_instructions: bool = True
+    breaker: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,8 @@ class ToolResult:
     `is_error` means that the tool itself failed: its text is meant for the
     model. `structured` is the JSON value of a tool with an output schema.
     `notes` are ours, for instance that the result breaks that schema. `meta` is what the source
-    added for programs, such as costs; None without any.
+    added for programs, such as costs; None without any. `is_outage`: the source itself is in
+    trouble, whatever it was asked; for the circuit breaker.
     """
 
     parts: tuple[ResultPart, ...] = ()
@@ -84,6 +85,7 @@ class ToolResult:
     is_error: bool = False
     notes: tuple[str, ...] = ()
     meta: JsonObject | None = None
+    is_outage: bool = False
 
     @staticmethod
     def of_text(text: str, *, is_error: bool = False) -> ToolResult:

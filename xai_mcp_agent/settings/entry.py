@@ -40,6 +40,11 @@ ALL_TOOLS = "*"
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
 
+# One that is started again, or a network that stutters, costs a call or two, not five in a row.
+_BREAKER_FAILURES = 5
+# As long as a source at most pauses by itself before it tries to connect again.
+_BREAKER_SECONDS = 30.0
+
 # An hour: nobody waits longer for one call, and a larger number is one of milliseconds.
 _MAX_SECONDS = 3600
 # Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
@@ -167,6 +172,31 @@ ToolNames = Annotated[
 ]
 
 
+def _breaker(value: Any) -> Any:
+    if value is True:
+        return {}
+    if value is False:
+        return None
+    if not isinstance(value, Mapping):
+        problem = f"must be an object, true or false, but is {kind_of(value)}."
+        raise mistake(problem, _BREAKER_FIX)
+    given = cast(Mapping[Any, Any], value)
+    if wrong := [str(x) for x in given if x not in known_keys(BreakerSettings)]:
+        raise mistake(f"has the unknown key {wrong[0]!r}.", _BREAKER_FIX)
+    return given
+
+
+_BREAKER_FIX = 'Write {"failures": 5, "seconds": 30}, or false for none.'
+
+
+@dataclass(frozen=True)
+class BreakerSettings:
+    """After so many failures in a row a source is not called for so long."""
+
+    failures: Count = _BREAKER_FAILURES
+    seconds: Seconds = _BREAKER_SECONDS
+
+
 def spelled(*keys: str) -> Any:
     """Says under which keys a field is written; without it that is the field's own name."""
     return Field(validation_alias=AliasChoices(*keys))
@@ -181,7 +211,8 @@ class SourceSettings:
     """One entry, complete: variables replaced, paths absolute, limits known.
 
     `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does). With `pin` its tools
-    are held to the definitions that were accepted. The texts of a disabled entry are kept as they
+    are held to the definitions that were accepted. `breaker`: None if it is called however often it
+    failed. The texts of a disabled entry are kept as they
     were written. `secrets` are the known secrets of the whole file; printing shows none of them.
     """
 
@@ -197,6 +228,7 @@ class SourceSettings:
     auto_approve: Annotated[ToolNames, spelled("autoApprove")] = ()
     disabled_tools: Annotated[Texts, spelled("disabledTools")] = ()
     pin: Flag = False
+    breaker: Annotated[BreakerSettings | None, BeforeValidator(_breaker)] = BreakerSettings()
     secrets: Annotated[Secrets, OURS] = field(default_factory=Secrets, compare=False, repr=False)
 
     @classmethod

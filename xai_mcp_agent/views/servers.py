@@ -40,6 +40,8 @@ def status_text(found: SourceStatus) -> str:
     if found.error:
         lines.append(f"  {found.error}")
         lines += [f"    stderr: {line}" for line in found.stderr_tail]
+    if found.breaker:
+        lines.append(f"  Breaker: {found.breaker}")
     if found.next_step:
         lines.append(f"  Next step: {found.next_step}")
     return "\n".join([*lines, *(f"  Note: {note}" for note in found.notes)])

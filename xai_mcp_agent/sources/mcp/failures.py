@@ -185,9 +185,10 @@ class Failures:
         """Its words are the reason; what it wrote to stderr meanwhile can explain more."""
         code = cast(int, getattr(cause, "code", 0))
         problem = self._mask(f"{what} was refused: {self._words_of(cause)} (code {code}).")
-        known = _STATUS_HELP.get(_http_status(cause) or 0) or _CODE_HELP.get(code, _ASK_THE_SERVER)
+        status = _http_status(cause) or 0
+        known = _STATUS_HELP.get(status) or _CODE_HELP.get(code, _ASK_THE_SERVER)
         next_step = self._mask(str(_data(cause).get(NEXT_STEP) or known))
-        return ServerError(self._server, problem, code, next_step, said)
+        return ServerError(self._server, problem, code, next_step, said, status)
 
     def _unreadable(self, cause: BaseException, link: Connection, what: str) -> ServerError:
         return ServerError(
