@@ -7,10 +7,11 @@ from xai_mcp_agent import canvas
 
 @xai_component(color="rgb(0, 128, 96)")
 class MCPListTools(Component):
-    """Lists the tools of an MCP server.
+    """Lists the tools of an MCP server, or of a group.
 
     ##### inPorts:
-    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`, or that of
+      a group under `groups`.
 
     ##### outPorts:
     - tools (list): One dict for each tool: name, title, description, input_schema,

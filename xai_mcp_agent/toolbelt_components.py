@@ -105,6 +105,10 @@ class AgentUseMCPTools(Component):
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
+      `all`, or with tools `only`.
+    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
+      Default: none.
 
     ##### Example:
     server_name `library`, before AgentMakeToolbelt.
@@ -112,9 +116,17 @@ class AgentUseMCPTools(Component):
 
     server_name: InCompArg[str]
     toolbelt_name: InArg[str]
+    mode: InArg[str]
+    tools: InArg[any]
 
     def execute(self, ctx) -> None:
-        canvas.use_server(ctx, self.server_name.value, self.toolbelt_name.value)
+        canvas.use_server(
+            ctx,
+            self.server_name.value,
+            self.toolbelt_name.value,
+            self.mode.value,
+            self.tools.value,
+        )
 
 
 @xai_component(color="rgb(204, 85, 0)")
@@ -128,6 +140,10 @@ class AgentUseFunctions(Component):
     ##### inPorts:
     - functions_name (str): The file's name under `functions` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
+      `all`, or with tools `only`.
+    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
+      Default: none.
 
     ##### Example:
     functions_name `shopping`, before AgentMakeToolbelt.
@@ -135,9 +151,52 @@ class AgentUseFunctions(Component):
 
     functions_name: InCompArg[str]
     toolbelt_name: InArg[str]
+    mode: InArg[str]
+    tools: InArg[any]
 
     def execute(self, ctx) -> None:
-        canvas.use_functions(ctx, self.functions_name.value, self.toolbelt_name.value)
+        canvas.use_functions(
+            ctx,
+            self.functions_name.value,
+            self.toolbelt_name.value,
+            self.mode.value,
+            self.tools.value,
+        )
+
+
+@xai_component(color="rgb(204, 85, 0)")
+class AgentUseTools(Component):
+    """Gives an agent the tools of a group of the settings, whatever sources they are of.
+
+    The group's sources start in the background while the workflow goes on. Only its tools are in
+    the toolbelt; one that comes later and fits the group comes in at the agent's next step.
+
+    ##### inPorts:
+    - group_name (str): The group's name under `groups` in `mcp_settings.json`, or the name of
+      a server or another source.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
+      `all`, or with tools `only`.
+    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
+      Default: none.
+
+    ##### Example:
+    group_name `reading`, before AgentMakeToolbelt.
+    """
+
+    group_name: InCompArg[str]
+    toolbelt_name: InArg[str]
+    mode: InArg[str]
+    tools: InArg[any]
+
+    def execute(self, ctx) -> None:
+        canvas.use_tools(
+            ctx,
+            self.group_name.value,
+            self.toolbelt_name.value,
+            self.mode.value,
+            self.tools.value,
+        )
 
 
 @xai_component(color="rgb(204, 85, 0)")
@@ -153,6 +212,10 @@ class AgentUseAgents(Component):
     ##### inPorts:
     - remote_agent (str): The remote agent's name under `agents` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
+      `all`, or with tools `only`.
+    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
+      Default: none.
 
     ##### Example:
     remote_agent `travel`, before AgentMakeToolbelt.
@@ -160,9 +223,17 @@ class AgentUseAgents(Component):
 
     remote_agent: InCompArg[str]
     toolbelt_name: InArg[str]
+    mode: InArg[str]
+    tools: InArg[any]
 
     def execute(self, ctx) -> None:
-        canvas.use_agent(ctx, self.remote_agent.value, self.toolbelt_name.value)
+        canvas.use_agent(
+            ctx,
+            self.remote_agent.value,
+            self.toolbelt_name.value,
+            self.mode.value,
+            self.tools.value,
+        )
 
 
 @xai_component(color="rgb(204, 85, 0)")

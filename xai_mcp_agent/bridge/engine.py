@@ -15,6 +15,7 @@ import anyio
 
 from ..catalog.catalog import Catalog
 from ..catalog.definitions import Definitions
+from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
 from ..core.errors import (
     SettingsError,
     SourceFailed,
@@ -158,6 +159,21 @@ class Engine:
             self.breakers.reset(name)
             await self.pool.stop(name)
         return name
+
+    def choice(
+        self, names: Iterable[str], filters: Mapping[str, ToolFilter] | None = None
+    ) -> ToolChoice:
+        """The tools of these sources and groups, as far as the filters of each take them.
+
+        Raises:
+            SettingsError: something is wrong in a group that is named.
+        """
+        given = list(dict.fromkeys(names))
+        found = {name: self.settings.group(name) for name in given}
+        kinds = {x: self.settings.sources[x].kind.name for x in self.settings.usable}
+        groups = [ToolGroup(x, kinds) for x in found.values() if x is not None]
+        sources = tuple(name for name, group in found.items() if group is None)
+        return ToolChoice(sources, tuple(groups), filters or {})
 
     async def start(self, names: Iterable[str], *, is_anew: bool = False) -> dict[str, XaiMcpError]:
         """Begin to connect these, without waiting; those that cannot be, with the reason.

@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from ..agent.toolsets import AgentTools
 from ..catalog.entry import CatalogEntry
+from ..catalog.groups import ToolChoice
 from ..core.errors import XaiMcpError
 from ..core.kinds import META
 from ..core.schema_examples import example_arguments
@@ -26,16 +27,16 @@ async def find_tools(
     engine: Engine,
     query: str,
     limit: int = 10,
-    servers: Iterable[str] | None = None,
+    choice: ToolChoice | None = None,
     preferences: Preferences | None = None,
 ) -> FoundTools:
-    """The tools of these servers, or of all, that fit what somebody wants to do.
+    """The tools of these sources and groups, or of all, that fit what somebody wants to do.
 
     All are connected for it; what cannot be is told of, and the others are searched. What the
     settings or the `preferences` block is not found.
     """
     preferred = engine.preferences.joined(preferences or Preferences())
-    entries, failed = await listed_tools(engine, servers)
+    entries, failed = await listed_tools(engine, choice)
     tools = {key: x.require() for key, x in entries.items() if not preferred.is_blocked(key)}
     ranked = await engine.search.search(query, tools, limit, Ranking(preferred))
     return FoundTools(tuple(FoundTool(entries[x.tool.key], x) for x in ranked), failed)
@@ -45,7 +46,8 @@ async def ranked_tools(
     engine: Engine, query: str, limit: int, servers: Iterable[str] | None = None
 ) -> list[Ranked[Tool]]:
     """The same as plain values, without what could not be searched."""
-    return [x.ranked for x in (await find_tools(engine, query, limit, servers)).tools]
+    choice = None if servers is None else engine.choice(servers)
+    return [x.ranked for x in (await find_tools(engine, query, limit, choice)).tools]
 
 
 async def select_tools(
@@ -91,17 +93,18 @@ async def explain_tool(engine: Engine, server: str, tool: str) -> ExplainedTool:
 
 
 async def listed_tools(
-    engine: Engine, servers: Iterable[str] | None = None
+    engine: Engine, choice: ToolChoice | None = None
 ) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
-    """The tools of these servers, or of all, connected for it; and why others have none."""
-    names = list(engine.settings.usable if servers is None else dict.fromkeys(servers))
-    problems = engine.settings.problems if servers is None else {}
+    """The tools of a choice, or all, their sources connected for it; and why others have none."""
+    names = list(engine.settings.usable if choice is None else choice.all_sources)
+    problems = engine.settings.problems if choice is None else {}
     failed = {name: str(reason) for name, reason in problems.items()}
     failed |= {name: str(reason) for name, reason in (await engine.connect(names)).items()}
     entries: dict[ToolKey, CatalogEntry] = {}
     for name in (x for x in names if x not in failed):
         try:
-            entries |= {x.key: x for x in await marked_tools(engine, name)}
+            listed = await marked_tools(engine, name)
+            entries |= {x.key: x for x in listed if choice is None or choice.has(x.require())}
         except XaiMcpError as reason:
             failed[name] = str(reason)
     return entries, failed

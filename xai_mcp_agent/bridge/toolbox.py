@@ -10,6 +10,7 @@ from itertools import chain
 from math import inf
 
 import anyio
+import anyio.to_thread
 
 from ..agent.discovery import DiscoveryToolset, Search
 from ..agent.results import ResultPages
@@ -23,6 +24,7 @@ from ..agent.toolsets import (
     Toolset,
     Wrapper,
 )
+from ..catalog.groups import ToolChoice
 from ..core.errors import DefinitionChanged, SourceFailed, XaiMcpError
 from ..core.invocation import ToolInvocation
 from ..core.names import listed, may_be_of
@@ -45,6 +47,7 @@ GRACE_SECONDS = 20.0
 with a download takes, or that of many servers on few cores."""
 _LATE = "it is not ready yet; its tools come as soon as it is."
 _MOST_NAMES = 5
+_FILTERED_AT_ONCE = 100  # tools, on the event loop: milliseconds, with dozens of patterns
 _OWN = "drawn and built-in tools"
 _UNDECIDED = (
     "{}: left out, because it cannot be looked up which tools a person has switched off. {}\n"
@@ -202,6 +205,52 @@ class SourceToolset(Toolset):
 
 def _all_late(names: Sequence[str]) -> str:
     return f"not ready yet, used as soon as they are: {listed(names, _MOST_NAMES)}"
+
+
+class ChosenToolset(Wrapper):
+    """Of the tools of its sources those that a toolbelt has: of groups, or what a filter takes."""
+
+    def __init__(self, inner: SourceToolset, choice: ToolChoice) -> None:
+        super().__init__(inner)
+        self._choice = choice
+        self._given: Sequence[Tool] | None = None
+        self._chosen: Sequence[Tool] = ()
+        self._sources: set[str] = set()
+
+    async def tools(self) -> Sequence[Tool]:
+        """Those that are in it now; the same object as long as they are the same."""
+        tools = await self._inner.tools()
+        if self._choice.is_everything:
+            return tools
+        if tools is not self._given:
+            chosen = await self._filtered(tools)
+            self._given = tools
+            if chosen != self._chosen:
+                self._chosen, self._sources = chosen, {x.source for x in chosen}
+        return self._chosen
+
+    def instructions(self) -> Mapping[str, str]:
+        """Those of the sources that have a tool in it."""
+        told = super().instructions()
+        if self._choice.is_everything:
+            return told
+        return {name: x for name, x in told.items() if name in self._sources}
+
+    def why_not(self, name: str) -> str:
+        """That it is left out, if its source has it."""
+        out = (x for x in self._given or () if name in (x.name, f"{x.source}_{x.name}"))
+        if any(not self._choice.has(x) for x in out):
+            return f"The tool {name!r} is not among the tools of this agent. Use another one."
+        return super().why_not(name)
+
+    async def _filtered(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        # Many in a thread: dozens of patterns for thousands of tools take a while.
+        if len(tools) > _FILTERED_AT_ONCE:
+            return await anyio.to_thread.run_sync(self._filter, tools)
+        return self._filter(tools)
+
+    def _filter(self, tools: Sequence[Tool]) -> Sequence[Tool]:
+        return tuple(x for x in tools if self._choice.has(x))
 
 
 class RecordedToolset(Wrapper):

@@ -30,6 +30,7 @@ _HOMES = {
     "use_functions": "toolbelts",
     "use_server": "toolbelts",
     "use_workflow": "workflows",
+    "use_tools": "toolbelts",
     "init_agent": "agents",
     "update_agent": "agents",
     "run_agent": "agent_run",

@@ -23,7 +23,8 @@ from ..agent.results import ResultPages
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..bridge.engine import Engine
 from ..bridge.search import selection_for
-from ..bridge.toolbox import GRACE_SECONDS, Failure, SourceToolset, agent_tools
+from ..bridge.toolbox import GRACE_SECONDS, ChosenToolset, Failure, SourceToolset, agent_tools
+from ..catalog.groups import ToolChoice
 from ..console.console import Console
 from ..console.text import short_arguments
 from ..core.invocation import Caller
@@ -42,7 +43,7 @@ from .nesting import nested
 from .ports import as_text, required
 from .preferences import nothing_named, preferences_of
 from .sampling import AgentSampler
-from .toolbelts import sources_in
+from .toolbelts import tools_chosen
 from .transcript import recorder
 from .workflow_thread import WorkflowThread
 
@@ -341,8 +342,9 @@ async def _usable_tools(
     memory = agent.get("agent_memory")
     remembering = [] if memory is None else [MemoryToolset(memory)]
     drawn = DrawnToolset(drawn_tools(agent.get("agent_toolbelt") or {}), run_drawn)
-    sources = SourceToolset(engine, sources_in(agent), workflow.failed)
-    parts = [*remembering, drawn, sources]
+    choice = tools_chosen(agent, engine)
+    sources = SourceToolset(engine, choice.all_sources, workflow.failed)
+    parts = [*remembering, drawn, ChosenToolset(sources, choice)]
     preferred = preferences_of(agent)
     tools, pages = agent_tools(
         engine,
@@ -354,7 +356,8 @@ async def _usable_tools(
     )
     left_out = await sources.connect(workflow.show_waiting, grace_seconds)
     if not left_out:  # else what they name may be there, and is not known
-        await _tell_idle(workflow, engine, preferred, CombinedToolset(*parts), sources_in(agent))
+        await _tell_idle(workflow, engine, preferred, CombinedToolset(*parts), choice.all_sources)
+        await _tell_unknown(workflow, choice, sources)
     return tools, pages, left_out
 
 
@@ -369,3 +372,12 @@ async def _tell_idle(
     # Beside the loop: each word may have to be held against thousands of names.
     if idle := await to_thread.run_sync(with_groups.idle, keys, sources):
         workflow.tell(nothing_named(idle, [*sources, *(x.name for x in keys)]))
+
+
+async def _tell_unknown(workflow: _Workflow, choice: ToolChoice, sources: Toolset) -> None:
+    """Have a person know which names of groups and filters there are no sources and tools for."""
+    if choice.is_everything:
+        return
+    tools = await sources.tools()
+    for line in await to_thread.run_sync(choice.told, tools):
+        workflow.tell(line)

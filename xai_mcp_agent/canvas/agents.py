@@ -19,7 +19,7 @@ from ..secrets.redactor import redact_url
 from ..secrets.secrets import Secret, Secrets
 from .ports import mapping, names, optional, positive, required, secret_on, whole
 from .preferences import KEYS as PREFERENCES
-from .toolbelts import CHOICES
+from .toolbelts import CHOICES, ENABLED_GROUPS, FILTERS, GROUPS, filter_in
 
 _PREFIX = "agent_"
 _PROTOCOLS = ("auto", "native", "text")
@@ -173,7 +173,10 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     found: dict[str, Any] = {"agent_toolbelt": drawn, "pin_tools": bool(given.get("pin_tools"))}
     found["toolbelt_name"] = optional(given.get("toolbelt"), f"{port}.toolbelt", node)
     found |= {key: names(given.get(key), f"{port}.{key}", node) for key in PREFERENCES}
-    for key, agent_key in ((x.key, x.agent_key) for x in CHOICES):
+    found[FILTERS] = mapping(given.get(FILTERS), f"{port}.{FILTERS}", node, wire=wire)
+    for name, written in found[FILTERS].items():
+        filter_in(written, f"{port}.{FILTERS}.{name}")
+    for key, agent_key in ((GROUPS, ENABLED_GROUPS), *((x.key, x.agent_key) for x in CHOICES)):
         listed: Any = given.get(key) or []
         if not isinstance(listed, list | tuple):
             raise BadSetting(f"`{key}` in `{port}` of {node} is no list. Wire {wire} to it.")

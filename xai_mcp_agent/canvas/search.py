@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
+from ..bridge.engine import Engine
 from ..bridge.search import explain_tool as explain
 from ..bridge.search import find_tools as find
 from ..console.text import count
 from ..core.tools import JsonObject
+from ..search.found import FoundTools
 from ..views.found import explained_json, explained_text, found_json, found_text
 from ..views.selection import selection_json, selection_text
 from .agent_run import select_for
 from .agents import tools_in
 from .ports import optional, required, whole
 from .preferences import preferences_of
-from .toolbelts import sources_in
+from .toolbelts import tools_chosen
 from .transcript import used
 from .waits import ask
 
@@ -40,10 +43,14 @@ def find_tools(
     query = required(query, "query", _SEARCH)
     most = whole(limit, "limit", _SEARCH) or _DEFAULT_LIMIT
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _SEARCH)
-    servers = sources_in(agent) if toolbelt_spec else None
+
+    def search(engine: Engine) -> Awaitable[FoundTools]:
+        choice = tools_chosen(agent, engine) if toolbelt_spec else None
+        return find(engine, query, most, choice, preferences_of(agent))
+
     with used(ctx, _SEARCH, query=query) as (bridge, tell):
         found = ask(
-            bridge, "search", lambda x: find(x, query, most, servers, preferences_of(agent)),
+            bridge, "search", search,
             awaited="the servers to list their tools", tell=lambda x: count(len(x.tools), "tool"),
         )  # fmt: skip
         tell(names=[str(x.entry.key) for x in found.tools])

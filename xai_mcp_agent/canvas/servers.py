@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 from ..bridge.engine import Engine
 from ..bridge.refresh import marked_tools
+from ..bridge.search import listed_tools
+from ..catalog.entry import CatalogEntry
 from ..console.text import count
 from ..core.results import ToolResult, describe
 from ..core.templates import fill_template
@@ -29,9 +31,19 @@ _SERVER = "server_name"
 
 
 def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
-    """The server's tools as dicts, and as text to read."""
-    tools = _listed(ctx, "MCPListTools", server, marked_tools, "tool", lambda x: x.key.name)
-    return [tool_json(x) for x in tools], "\n".join(tool_text(x) for x in tools)
+    """The tools of a server, or of a group, as dicts, and as text to read."""
+    failed: dict[str, str] = {}
+
+    async def find(engine: Engine, name: str) -> list[CatalogEntry]:
+        if engine.settings.group(name) is None:
+            return await marked_tools(engine, name)
+        entries, reasons = await listed_tools(engine, engine.choice([name]))
+        failed.update(reasons)
+        return list(entries.values())
+
+    tools = _listed(ctx, "MCPListTools", server, find, "tool", lambda x: x.key.name)
+    lines = [*map(tool_text, tools), *(f"Left out: {reason}" for reason in failed.values())]
+    return [tool_json(x) for x in tools], "\n".join(lines)
 
 
 def call_tool(

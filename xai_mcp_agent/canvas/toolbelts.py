@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..bridge.engine import Engine
+from ..catalog.groups import EVERYTHING, MODES, ToolChoice, ToolFilter
 from ..core.errors import BadSetting, SettingsError, UnknownServer
 from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, WORKFLOW, SourceKind
+from ..core.names import did_you_mean
 from ..core.tools import JsonObject
 from ..settings.builtin import ALL_BUILTIN_TOOLS, BuiltinSettings
 from ..settings.document import Place
@@ -19,11 +21,14 @@ from ..settings.interpolation import Variables
 from ..settings.models import Settings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
 from .lease import bridge_of
-from .ports import mapping, optional, positive, required, toolbelt_on
-from .ports import names as names_on
+from .ports import mapping, names, optional, positive, required, toolbelt_on
 from .preferences import preferences_for
 
-_DEFINE, _MAKE = "AgentDefineTool", "AgentMakeToolbelt"
+_DEFINE, _MAKE, _TOOLS = "AgentDefineTool", "AgentMakeToolbelt", "AgentUseTools"
+GROUPS, FILTERS = "tool_groups", "tool_filters"
+"""Of a toolbelt's spec; with the toolbelt's name, of `ctx`. An agent has the latter too."""
+ENABLED_GROUPS = "enabled_groups"
+_WIRE_FILTER = 'Wire the toolbelt_spec of AgentMakeToolbelt, or {"only": [...], "except": [...]}.'
 
 
 @dataclass(frozen=True)
@@ -88,27 +93,34 @@ def define_tool(
     tools[name] = DrawnTool(name, text, run, wanted or None, seconds)
 
 
-def use_server(ctx: Any, server: str, toolbelt: str | None) -> None:
+def use_server(
+    ctx: Any, server: str, toolbelt: str | None, mode: Any = None, tools: Any = None
+) -> None:
     """Add an MCP server to a toolbelt, and begin to connect it in the background.
 
-    What is wrong with the server itself is told when an agent needs it; the agent goes on without.
+    `mode` says which of its tools: see `filter_on`. What is wrong with the server itself is told
+    when an agent needs it; the agent goes on without.
 
     Raises:
         UnknownServer: the settings have no server of that name; says which they have.
         SettingsError: the settings file cannot be read at all.
-        BadSetting: no name.
+        BadSetting: no name, or a mode that cannot be.
     """
-    use_source(ctx, _SERVERS, server, toolbelt)
+    use_source(ctx, _SERVERS, server, toolbelt, mode, tools)
 
 
-def use_functions(ctx: Any, name: str, toolbelt: str | None) -> None:
+def use_functions(
+    ctx: Any, name: str, toolbelt: str | None, mode: Any = None, tools: Any = None
+) -> None:
     """The same as `use_server`, for a file of functions."""
-    use_source(ctx, _FUNCTIONS, name, toolbelt)
+    use_source(ctx, _FUNCTIONS, name, toolbelt, mode, tools)
 
 
-def use_agent(ctx: Any, name: str, toolbelt: str | None) -> None:
+def use_agent(
+    ctx: Any, name: str, toolbelt: str | None, mode: Any = None, tools: Any = None
+) -> None:
     """The same as `use_server`, for an agent of others."""
-    use_source(ctx, _AGENTS, name, toolbelt)
+    use_source(ctx, _AGENTS, name, toolbelt, mode, tools)
 
 
 def use_builtin_tools(
@@ -122,7 +134,7 @@ def use_builtin_tools(
         BadSetting: no tools, one that there is not, or one that needs a workspace without it.
         UnknownServer: the settings have no entry of that name.
     """
-    wanted = names_on(tools, "tools", _BUILTIN.node)
+    wanted = names(tools, "tools", _BUILTIN.node)
     entry = optional(name, _BUILTIN.port, _BUILTIN.node)
     if bool(wanted) == bool(entry):
         problem = f"{_BUILTIN.node} needs `tools` or `{_BUILTIN.port}`, and not both:"
@@ -138,14 +150,86 @@ def use_builtin_tools(
         raise BadSetting(f"{_BUILTIN.node}: {wrong.problem} {wrong.fix}") from None
 
 
-def use_source(ctx: Any, choice: SourceChoice, source: str, toolbelt: str | None) -> None:
+def use_tools(
+    ctx: Any, name: str, toolbelt: str | None, mode: Any = None, tools: Any = None
+) -> None:
+    """The same for a group of the settings, or a source of any kind.
+
+    Raises:
+        SettingsError: something is wrong in the group, too.
+    """
+    name = required(name, "group_name", _TOOLS)
+    belt = toolbelt_on(toolbelt, "toolbelt_name", _TOOLS)
+    settings = bridge_of(ctx).settings
+    if settings.group(name) is None:
+        choice = _choice_for(settings, name)
+        use_source(ctx, choice, name, belt, mode, tools)
+        return
+    chosen = filter_on(mode, tools, _TOOLS)
+    _join_filter(ctx, belt, name, chosen, is_first=_listed(ctx, f"{GROUPS}_{belt}", name))
+    bridge = bridge_of(ctx)
+    bridge.run(Engine.start, bridge.aio.engine.choice([name]).all_sources)
+
+
+def _choice_for(settings: Settings, name: str) -> SourceChoice:
+    """How a source of that name gets into toolbelts.
+
+    Raises:
+        UnknownServer: there is no such source and no such group.
+    """
+    kind = settings.kind_of(name)
+    found = next((x for x in CHOICES if x.kind == kind), None)
+    if found is None:
+        known = [*settings.group_names, *settings.names]
+        hint = did_you_mean(name, known) or f"Known: {', '.join(known) or 'none'}."
+        raise UnknownServer(
+            f"No group and no source {name!r} in {settings.file or 'any settings file'}. {hint} "
+            "Correct `group_name`, or add it under `groups`.",
+            name,
+            known,
+        )
+    return found
+
+
+def filter_on(mode: Any, tools: Any, node: str) -> ToolFilter:
+    """What the ports `mode` and `tools` say: all tools, `only` these, or all `except` these.
+
+    `tools` are names, perhaps with `*`: a list, or a text with commas. With tools and no mode,
+    only these.
+
+    Raises:
+        BadSetting: no such mode, or one that does not go with the tools.
+    """
+    found = tuple(names(tools, "tools", node))
+    wanted = optional(mode, "mode", node).strip().lower() or ("only" if found else "all")
+    if wanted not in MODES:
+        raise BadSetting(f"`mode` of {node} is {mode!r}. Use one of: {', '.join(MODES)}.")
+    if (wanted == "all") == bool(found):
+        fix = "leave `tools` empty, or use `only` or `except`" if found else "name `tools`"
+        raise BadSetting(f"`mode` of {node} is {wanted!r}: {fix}.")
+    return {
+        "all": EVERYTHING,
+        "only": ToolFilter(only=found),
+        "except": ToolFilter(without=found),
+    }[wanted]
+
+
+def use_source(
+    ctx: Any,
+    choice: SourceChoice,
+    source: str,
+    toolbelt: str | None,
+    mode: Any = None,
+    tools: Any = None,
+) -> None:
     """The same as `use_server`, for a source of any kind that the settings have."""
     source = required(source, choice.port, choice.node)
     belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
+    chosen = filter_on(mode, tools, choice.node)
     bridge = bridge_of(ctx)
     with suppress(SettingsError):  # it disables that source; AgentRun says so and goes on without
         _require(bridge.settings, source, choice.kind)
-    _declare(ctx, choice, source, belt)
+    _declare(ctx, choice, source, belt, chosen)
 
 
 def add_source(
@@ -175,11 +259,51 @@ def add_source(
     return name
 
 
-def _declare(ctx: Any, choice: SourceChoice, source: str, belt: str) -> None:
-    names = ctx.setdefault(f"{choice.key}_{belt}", [])
-    if source not in names:
-        names.append(source)
+def _declare(
+    ctx: Any, choice: SourceChoice, source: str, belt: str, chosen: ToolFilter = EVERYTHING
+) -> None:
+    is_first = _listed(ctx, f"{choice.key}_{belt}", source)
+    _join_filter(ctx, belt, source, chosen, is_first=is_first)
     bridge_of(ctx).run(Engine.start, [source])
+
+
+def _listed(ctx: Any, key: str, name: str) -> bool:
+    """Put a name into a list of `ctx`; whether it was not there before."""
+    known = ctx.setdefault(key, [])
+    if name in known:
+        return False
+    known.append(name)
+    return True
+
+
+def _join_filter(ctx: Any, belt: str, name: str, chosen: ToolFilter, *, is_first: bool) -> None:
+    """With what other nodes take of the same: what one takes, if none leaves it out."""
+    filters: dict[str, JsonObject] = ctx.setdefault(f"{FILTERS}_{belt}", {})
+    if not is_first:
+        chosen = filter_in(filters.get(name, {}), FILTERS).joined(chosen)
+    filters[name] = {"only": _or_none(chosen.only), "except": list(chosen.without)}
+
+
+def _or_none(patterns: tuple[str, ...] | None) -> list[str] | None:
+    return None if patterns is None else list(patterns)
+
+
+def filter_in(written: Any, where: str) -> ToolFilter:
+    """A filter as a toolbelt's spec has it.
+
+    Raises:
+        BadSetting: it is none; as another one it could let in what nobody wants.
+    """
+    if not isinstance(written, Mapping):
+        raise BadSetting(f"`{where}` has something in it that is no dict. {_WIRE_FILTER}")
+    given = cast(Mapping[str, Any], written)
+    if wrong := [x for x in given if x not in ("only", "except")]:
+        raise BadSetting(f"`{where}` has the unknown key {wrong[0]!r}. {_WIRE_FILTER}")
+    only, without = given.get("only"), given.get("except")
+    return ToolFilter(
+        None if only is None else tuple(names(only, where, _MAKE)),
+        tuple(names(without, where, _MAKE)),
+    )
 
 
 def _require(settings: Settings, source: str, kind: SourceKind) -> None:
@@ -187,6 +311,7 @@ def _require(settings: Settings, source: str, kind: SourceKind) -> None:
         settings.source(source, kind)
     except UnknownServer as reason:
         nodes = [x.node for x in CHOICES if x.kind == settings.kind_of(source)]
+        nodes += [_TOOLS] if source in settings.group_names else []
         if not nodes:
             raise
         text = f"{reason} The node for what stands there is {nodes[0]}."
@@ -205,14 +330,27 @@ def make_toolbelt(ctx: Any, name: str | None, pin_tools: Any = False) -> dict[st
     drawn = dict(ctx.get(f"toolbelt_{toolbelt}") or {})
     spec: dict[str, Any] = {"toolbelt": toolbelt, "standard_tools": drawn}
     for choice in CHOICES:
-        names = list(ctx.get(f"{choice.key}_{toolbelt}") or [])
-        if names or choice is _SERVERS:
-            spec[choice.key] = names
+        declared = list(ctx.get(f"{choice.key}_{toolbelt}") or [])
+        if declared or choice is _SERVERS:
+            spec[choice.key] = declared
+    if groups := list(ctx.get(f"{GROUPS}_{toolbelt}") or []):
+        spec[GROUPS] = groups
+    joined = cast(Mapping[str, Any], ctx.get(f"{FILTERS}_{toolbelt}") or {})
+    filters = {name: x for name, x in joined.items() if filter_in(x, FILTERS) != EVERYTHING}
+    if filters:
+        spec[FILTERS] = filters
     spec |= preferences_for(ctx, toolbelt)
     return {**spec, "pin_tools": True} if pin_tools else spec
 
 
-def sources_in(agent: Mapping[str, Any]) -> tuple[str, ...]:
-    """The sources an agent may use, each once: servers first, in the order they were declared."""
+def tools_chosen(agent: Mapping[str, Any], engine: Engine) -> ToolChoice:
+    """The tools of sources that an agent may use: servers first, in the order of declaration.
+
+    Raises:
+        SettingsError: something is wrong in one of its groups.
+    """
     lists = [cast(list[str], agent.get(x.agent_key) or []) for x in CHOICES]
-    return tuple(dict.fromkeys(name for names in lists for name in names))
+    sources = (name for declared in lists for name in declared)
+    filters: Mapping[str, Any] = agent.get(FILTERS) or {}
+    found = {name: filter_in(x, FILTERS) for name, x in filters.items()}
+    return engine.choice((*sources, *(agent.get(ENABLED_GROUPS) or ())), found)

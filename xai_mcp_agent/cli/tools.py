@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..bridge.bridge import Bridge
+from ..bridge.engine import Engine
 from ..bridge.history import At, when
 from ..bridge.refresh import marked_tools, refreshed
+from ..bridge.search import listed_tools as tools_of
 from ..catalog.entry import CatalogEntry, Refreshed
 from ..core.errors import StoreFailed, UnknownServer, XaiMcpError
 from ..core.names import did_you_mean, nearest
@@ -42,7 +45,9 @@ Tools = Annotated[list[str], typer.Argument(help="Its tools, as the server names
 
 
 def tools(
-    server: Annotated[str | None, typer.Argument(help="Only this server's tools.")] = None,
+    server: Annotated[
+        str | None, typer.Argument(help="Only those of this server or group.")
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Also those that are gone, and how often each was called.")
     ] = False,
@@ -51,7 +56,7 @@ def tools(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the tools of one server, or of all of them.
+    """List the tools of one server, of a group of the settings, or of all servers.
 
     With --all every tool that there ever was, with its calls and errors, since when it is gone and
     why. With --at the same as it was known then; no server is started for that.
@@ -108,11 +113,14 @@ def refresh(
 def listed_tools(
     bridge: Bridge, server: str | None = None
 ) -> tuple[dict[str, list[CatalogEntry]], dict[str, str]]:
-    """The tools of one server, or of all, connected for it; and why others have none.
+    """The tools of one server or group, or of all, connected for it; and why others have none.
 
     Raises:
         UnknownServer: the settings have none of that name.
+        SettingsError: something is wrong in that group.
     """
+    if server and bridge.settings.group(server):
+        return bridge.run(_of_group, server)
     if server:
         bridge.settings.source(server)
     names = [server] if server else list(bridge.usable_servers())
@@ -126,6 +134,17 @@ def listed_tools(
         except XaiMcpError as reason:
             failed[name] = str(reason)
     return listed, failed
+
+
+async def _of_group(
+    engine: Engine, name: str
+) -> tuple[dict[str, list[CatalogEntry]], dict[str, str]]:
+    choice = engine.choice([name])
+    entries, failed = await tools_of(engine, choice)
+    for line in choice.told([x.require() for x in entries.values()]):
+        say(f"note: {line}", to_stderr=True)
+    found = groupby(entries.values(), key=lambda x: x.key.source)
+    return {source: list(tools) for source, tools in found}, failed
 
 
 def _print_tools(listed: dict[str, list[CatalogEntry]]) -> None:

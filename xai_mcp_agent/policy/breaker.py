@@ -178,22 +178,28 @@ class CircuitBreaker:
 
 
 class CircuitBreakers:
-    """Those of all sources of the settings. Kinds without a source of their own have none."""
+    """Those of the sources of the settings, of which there may be more as time goes on.
+
+    Kinds without a source of their own have none.
+    """
 
     def __init__(self, sources: Mapping[str, SourceSettings], mask: Callable[[str], str]) -> None:
-        self._breakers = {
-            name: CircuitBreaker(name, source.breaker, mask)
-            for name, source in sources.items()
-            if source.breaker is not None
-        }
+        self._sources = sources
+        self._mask = mask
+        self._breakers: dict[str, CircuitBreaker] = {}
 
     def of(self, source: str) -> CircuitBreaker | None:
         """That of a source; None where the settings want none."""
-        return self._breakers.get(source)
+        known, entry = self._breakers.get(source), self._sources.get(source)
+        if entry is None or entry.breaker is None:
+            return None
+        if known is None:
+            known = self._breakers[source] = CircuitBreaker(source, entry.breaker, self._mask)
+        return known
 
     def state(self, source: str) -> str:
         """See `CircuitBreaker.state`."""
-        breaker = self._breakers.get(source)
+        breaker = self.of(source)
         return breaker.state() if breaker else ""
 
     def reset(self, source: str) -> bool:
@@ -210,7 +216,7 @@ class CircuitBreakers:
         is_call: bool = True,
     ) -> T:
         """See `CircuitBreaker.guard`."""
-        breaker = self._breakers.get(source)
+        breaker = self.of(source)
         if breaker is None:
             return await do()
         return await breaker.guard(do, limit_seconds, is_call=is_call)

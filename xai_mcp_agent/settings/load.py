@@ -15,6 +15,8 @@ from ..secrets.redactor import secrets_in_text
 from ..secrets.secrets import Secrets
 from .document import ParsedObject, Place, kind_of, read_document
 from .entry import SourceSettings
+from .groups import SECTION as _GROUPS_KEY
+from .groups import read_groups
 from .interpolation import Variables
 from .models import SECTIONS, Settings
 from .recording import recorded_by
@@ -147,9 +149,12 @@ def _settings(
     is_server = below == place and _TOOL_SEARCH_KEY in entries
     written = None if is_server else document.get(_TOOL_SEARCH_KEY)
     search = read_tool_search(written, there, variables, read.notes)
+    written = None if below == place and _GROUPS_KEY in entries else document.get(_GROUPS_KEY)
+    taken = {*read.sources, *read.problems}
+    groups = read_groups(written, place.at(_GROUPS_KEY), variables, taken, read.notes)
     return Settings(
-        place.file, read.sources, read.problems, variables.secrets, searched,
-        tuple(read.notes), store, record, problem_kinds=read.problem_kinds, search=search,
+        place.file, read.sources, read.problems, variables.secrets, searched, tuple(read.notes),
+        store, record, problem_kinds=read.problem_kinds, search=search, groups=groups,
     )  # fmt: skip
 
 
@@ -218,7 +223,7 @@ def _store(
 def _servers(document: Any, place: Place) -> tuple[Mapping[Any, Any], Place]:
     """The map of names to servers, in any of the three layouts, and its place."""
     top = _object(document, place)
-    for key in (_SERVERS_KEY, _VSCODE_KEY, *_FURTHER_SECTIONS, _TOOL_SEARCH_KEY):
+    for key in (_SERVERS_KEY, _VSCODE_KEY, *_FURTHER_SECTIONS, _TOOL_SEARCH_KEY, _GROUPS_KEY):
         if key in _repeated(top) and key not in _bare(top):
             raise place.at(key).error("this key is written more than once.", "Join them.")
     for key in (_SERVERS_KEY, _VSCODE_KEY):
@@ -235,8 +240,7 @@ def _bare(top: Mapping[Any, Any]) -> ParsedObject:
     others = {_SERVERS_KEY, _VSCODE_KEY, *_NOT_SERVERS, *sections}
     others |= {_STORE_KEY, _RECORD_KEY} if sections else set()
     # Not taken for a wrong server: what it blocks would not be blocked then.
-    if sections or not _is_server(top.get(_TOOL_SEARCH_KEY)):
-        others.add(_TOOL_SEARCH_KEY)
+    others |= {x for x in (_TOOL_SEARCH_KEY, _GROUPS_KEY) if sections or not _is_server(top.get(x))}
     bare = ParsedObject({name: x for name, x in top.items() if name not in others})
     bare.repeated = _repeated(top)
     return bare

@@ -16,6 +16,7 @@ from .agents import AgentSettings
 from .builtin import BuiltinSettings
 from .entry import SourceSettings
 from .functions import FunctionSettings
+from .groups import GroupSettings, GroupsSettings
 from .openapi import OpenApiSettings
 from .server import ServerSettings
 from .tool_search import ToolSearchSettings
@@ -43,7 +44,8 @@ class Settings:
     `searched` tells where a file was looked for, `notes` what was ignored or looks misspelled.
     `store` is where the history is kept, as it is written there; `record` says what it keeps of
     calls, `arguments` and `results`; `search` says which tools a model is shown. `added` names the
-    sources that are not of the file: a run brought them along.
+    sources that are not of the file: a run brought them along. `groups` are named sets of tools,
+    whose names no source has.
     """
 
     file: str
@@ -58,6 +60,7 @@ class Settings:
     problem_kinds: dict[str, SourceKind] = field(default_factory=dict[str, SourceKind])
     search: ToolSearchSettings = field(default_factory=ToolSearchSettings)
     added: set[str] = field(default_factory=set[str])
+    groups: GroupsSettings = field(default_factory=GroupsSettings)
 
     def add(self, source: SourceSettings) -> str:
         """Take in a source that the file does not have, and say under which name.
@@ -74,7 +77,7 @@ class Settings:
     def _is_free(self, name: str, source: SourceSettings) -> bool:
         before = self.sources.get(name)
         if before is None:
-            return name not in self.problems
+            return name not in {*self.problems, *self.group_names}
         return name in self.added and before.origin == source.origin
 
     @property
@@ -96,6 +99,23 @@ class Settings:
     def names(self) -> list[str]:
         """The names of all sources in the file, the usable ones first."""
         return list(dict.fromkeys((*self.sources, *self.problems)))
+
+    def group(self, name: str) -> GroupSettings | None:
+        """The group with this name; None where there is none, or a source has that name.
+
+        Raises:
+            SettingsError: there is one, and something in it is wrong.
+        """
+        if self.kind_of(name) is not None:
+            return None
+        if problem := self.groups.problems.get(name):
+            raise SettingsError(problem.file, problem.key_path, problem.problem, problem.fix)
+        return self.groups.groups.get(name)
+
+    @property
+    def group_names(self) -> list[str]:
+        """The names of all groups, also of the wrong ones."""
+        return [*self.groups.groups, *self.groups.problems]
 
     def kind_of(self, name: str) -> SourceKind | None:
         """Of what kind the source with this name is, or would be."""

@@ -1,0 +1,213 @@
+"""Groups and filters on the canvas: only what a person named is shown, found and called."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.canvas import make, play
+from tests.support.fault_http import FaultHttp, fault_http, refuse
+from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from xai_mcp_agent import BadSetting, SettingsError, UnknownServer
+from xai_mcp_agent.agent_components import AgentInit, AgentRun
+from xai_mcp_agent.mcp_components import MCPListTools
+from xai_mcp_agent.search_components import MCPSearchTools
+from xai_mcp_agent.toolbelt_components import (
+    AgentMakeToolbelt,
+    AgentUseFunctions,
+    AgentUseMCPTools,
+    AgentUseTools,
+)
+
+from .conftest import UseServers
+
+GROUPS = {
+    "finding": {"selectors": [{"source": "library", "name": "*search*"}], "exclude": ["none"]},
+    "reads": {"selectors": [{"source": "tagged", "tags": "read"}]},
+    "both": {"include": ["library/search_books", "tagged/b"]},
+    "empty": {"selectors": [{"source": "library", "name": "nothing_like_it"}]},
+    "odd": {"include": ["libary/x", "library/serch_books"]},
+    "wrong": {"selectors": [{"nmae": "x"}]},
+}
+
+
+THREE = {"library_search_books", "tagged_a", "tagged_b"}
+
+
+def listed(name: str, *tags: str) -> dict[str, Any]:
+    return {"name": name, "inputSchema": {"type": "object"}, "_meta": {"fastmcp": {"tags": tags}}}
+
+
+@pytest.fixture
+def tagged() -> Iterator[FaultHttp]:
+    with fault_http(era="modern", tools=[listed("a", "read"), listed("b")]) as peer:
+        yield peer
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers, library: dict[str, Any], tagged: FaultHttp) -> None:
+    file = use_servers(library=library, tagged=tagged.entry(breaker={"failures": 2}))
+    written = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**written, "groups": GROUPS}), encoding="utf-8")
+
+
+def run(endpoint: ModelEndpoint, *using: Any) -> None:
+    belt = make(AgentMakeToolbelt)
+    agent = make(
+        AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, agent_provider="openai",
+        agent_model="scripted", base_url=endpoint.base_url, api_key="sk-dummy",
+    )  # fmt: skip
+    play({}, *using, belt, agent, make(AgentRun, agent_name="a", conversation="Hello!"))
+
+
+def shown_by(*using: Any) -> set[str]:
+    with model_endpoint([says("Done.")]) as endpoint:
+        run(endpoint, *using)
+        body = endpoint.requests[0].body
+        return {x["function"]["name"] for x in body.get("tools", [])} - {"read_result"}
+
+
+def use(name: str, **inputs: Any) -> AgentUseTools:
+    return make(AgentUseTools, group_name=name, **inputs)
+
+
+def server(**inputs: Any) -> AgentUseMCPTools:
+    return make(AgentUseMCPTools, server_name="tagged", **inputs)
+
+
+@pytest.mark.parametrize(
+    ("using", "shown"),
+    [
+        (lambda: [use("reads")], {"tagged_a"}),
+        (lambda: [use("both")], {"library_search_books", "tagged_b"}),
+        (lambda: [use("both", mode="except", tools="tagged/*")], {"library_search_books"}),
+        (lambda: [use("both"), server(tools="a")], THREE),
+        (lambda: [use("reads"), use("both")], THREE),
+        (lambda: [use("reads", mode="only", tools=["b"])], set()),
+        (lambda: [use("reads"), server(mode="except", tools="a")], {"tagged_b"}),
+        (lambda: [server()], {"tagged_a", "tagged_b"}),
+        (lambda: [server(mode="ALL")], {"tagged_a", "tagged_b"}),
+        (lambda: [server(mode="only", tools=["a"])], {"tagged_a"}),
+        (lambda: [server(tools="a, x*")], {"tagged_a"}),
+        (lambda: [server(tools="a"), server(tools="b")], {"tagged_a", "tagged_b"}),
+        (lambda: [server(tools="a"), server()], {"tagged_a", "tagged_b"}),
+        (lambda: [server(), server(tools="a")], {"tagged_a", "tagged_b"}),
+        (lambda: [server(mode="except", tools="a")], {"tagged_b"}),
+        (lambda: [server(mode="except", tools="a"), server()], {"tagged_b"}),
+        (lambda: [use("reads", mode="all")], {"tagged_a"}),
+    ],
+)  # fmt: skip
+def test_a_toolbelt_has_what_its_nodes_took_together(using: Any, shown: set[str]):
+    assert shown_by(*using()) == shown
+
+
+def test_a_source_of_any_kind_is_used_by_its_name():
+    one = make(AgentUseTools, group_name="tagged_server")
+    with pytest.raises(UnknownServer, match="tagged"):
+        shown_by(one)
+    found = shown_by(use("library", mode="only", tools="search_books"))
+    assert found == {"library_search_books"}
+
+
+def test_a_tool_that_is_left_out_is_neither_called_nor_found(tagged: FaultHttp):
+    script = [calls(("tagged_b", {})), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        run(endpoint, server(mode="only", tools="a"))
+        answers = [
+            x["content"] for x in endpoint.requests[1].body["messages"] if x["role"] == "tool"
+        ]
+    assert "is not among the tools of this agent" in answers[0]
+    assert "tools/call" not in tagged.methods
+
+
+def test_a_tool_that_comes_later_and_fits_is_in_the_next_request(tagged: FaultHttp):
+    tools = [listed("set_tools", "read"), listed("a", "read")]
+    later = [*tools, listed("new", "read"), listed("other")]
+    tagged.peer.tools[:] = tools
+    script = [calls(("tagged_set_tools", {"tools": later})), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        run(endpoint, use("reads"))
+        before, after = (
+            {x["function"]["name"] for x in r.body["tools"]} for r in endpoint.requests
+        )
+    assert "tagged_new" in after - before
+    assert "tagged_other" not in after
+
+
+def test_what_a_person_named_and_is_not_there_is_told_with_the_nearest(
+    capsys: pytest.CaptureFixture[str],
+):
+    shown_by(use("odd"), use("empty"), server(tools="aa, b"))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "names the source 'libary', which is not there" in printed
+    assert "'library/serch_books', which is not there. Did you mean 'search_books'" in printed
+    assert "The group 'empty' has no tools" in printed
+    assert "tagged has no tool 'aa'." in printed
+
+
+@pytest.mark.parametrize(
+    ("node", "error", "said"),
+    [
+        (lambda: use("wrong"), SettingsError, "nmae"),
+        (lambda: use("findin"), UnknownServer, "finding"),
+        (lambda: server(mode="some", tools="a"), BadSetting, "all, only, except"),
+        (lambda: server(mode="only"), BadSetting, "name `tools`"),
+        (lambda: server(mode="all", tools="a"), BadSetting, "leave `tools` empty"),
+        (lambda: server(tools=5), BadSetting, "`tools` of AgentUseMCPTools"),
+        (
+            lambda: make(AgentUseMCPTools, server_name="finding"),
+            UnknownServer,
+            "The node for what stands there is AgentUseTools",
+        ),
+        (lambda: make(AgentUseFunctions, functions_name="tagged", mode="x"), BadSetting, "`mode`"),
+    ],
+)
+def test_a_mistake_is_told_at_its_node(node: Any, error: type[Exception], said: str):
+    with pytest.raises(error, match=said):
+        play({}, node())
+
+
+@pytest.mark.parametrize(
+    "filters", [{"tagged": {"onyl": ["a"]}}, {"tagged": ["a"]}, {"tagged": {"only": 5}}, 5]
+)
+def test_a_spec_with_a_filter_that_cannot_be_read_is_refused(filters: Any):
+    """As another one it could let in what nobody wants."""
+    spec = {"standard_tools": {}, "mcp_servers": ["tagged"], "tool_filters": filters}
+    with pytest.raises(BadSetting):
+        play({}, make(AgentInit, agent_name="a", toolbelt_spec=spec))
+
+
+def test_a_workflow_without_filters_has_the_spec_it_always_had():
+    belt = make(AgentMakeToolbelt)
+    play({}, server(), belt)
+    assert belt.toolbelt_spec.value == {
+        "toolbelt": "default", "standard_tools": {}, "mcp_servers": ["tagged"],
+    }  # fmt: skip
+
+
+def test_a_group_is_listed_and_searched_like_a_server():
+    tools = make(MCPListTools, server_name="both")
+    use_both, belt = use("both"), make(AgentMakeToolbelt)
+    search = make(MCPSearchTools, query="search books", toolbelt_spec=belt.toolbelt_spec)
+    play({}, tools, use_both, belt, search)
+    assert [x["name"] for x in tools.tools.value] == ["search_books", "b"]
+    assert {x["name"] for x in search.found.value} <= {"search_books", "b"}
+    assert search.best.value == "search_books"
+
+
+def test_a_run_tells_once_that_a_server_is_not_called_any_more(
+    tagged: FaultHttp, capsys: pytest.CaptureFixture[str]
+):
+    tagged.faults["tools/call"] = refuse(500, "out of memory")
+    script = [*(calls(("tagged_a", {})) for i in range(4)), says("Done.")]
+    with model_endpoint(script) as endpoint:
+        run(endpoint, server())
+        body = endpoint.requests[-1].body
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("!! tagged: not called: 2 calls in a row failed.") == 1
+    answers = [x["content"] for x in body["messages"] if x["role"] == "tool"]
+    assert "Do without it until then." in answers[-1]
+    assert "2 calls in a row failed" in answers[-1]

@@ -1,0 +1,134 @@
+"""Groups of tools by selectors, and what a toolbelt takes of them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent import Operation, Tool, ToolKey, settings_from
+from xai_mcp_agent.catalog.groups import EVERYTHING, ToolChoice, ToolFilter, ToolGroup
+
+KINDS = {"shop": "openapi", "shop_test": "openapi", "files": "mcp"}
+
+
+def tool(source: str, name: str, *tags: str, method: str = "", path: str = "") -> Tool:
+    operation = Operation(method, path) if method else None
+    key = ToolKey(KINDS[source], source, name)
+    return Tool(key, "", {"type": "object"}, tags=tags, operation=operation)
+
+
+LIST = tool("shop", "list_orders", "orders", "read", method="GET", path="/orders")
+GET = tool("shop", "get_order", "orders", method="get", path="/orders/{id}")
+DROP = tool("shop", "delete_order", "orders", "admin", method="DELETE", path="/orders/{id}")
+TEST = tool("shop_test", "list_orders", "orders", method="GET", path="/orders")
+READ = tool("files", "read_file", "read")
+WRITE = tool("files", "write_file")
+ALL = (LIST, GET, DROP, TEST, READ, WRITE)
+
+
+def group(**written: Any) -> ToolGroup:
+    entries = {name: {"command": "x"} for name in KINDS}
+    settings = settings_from({"mcpServers": entries, "groups": {"g": written}}).group("g")
+    assert settings is not None
+    return ToolGroup(settings, KINDS)
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ({"selectors": [{"source": "shop"}]}, (LIST, GET, DROP)),
+        ({"selectors": [{"source": "shop*"}]}, (LIST, GET, DROP, TEST)),
+        ({"selectors": [{"source": "shop", "tags": "read"}]}, (LIST,)),
+        ({"selectors": [{"tags": ["read", "admin"]}]}, (LIST, DROP, READ)),
+        ({"selectors": [{"method": "get"}]}, (LIST, GET, TEST)),
+        ({"selectors": [{"method": ["GET", "DELETE"], "path": "/orders/*"}]}, (GET, DROP)),
+        ({"selectors": [{"path": r"regex:/orders/\{[a-z]+\}"}]}, (GET, DROP)),
+        ({"selectors": [{"kind": "mcp"}]}, (READ, WRITE)),
+        ({"selectors": [{"kind": "mcp"}, {"tags": "admin"}]}, (DROP, READ, WRITE)),
+        ({"selectors": [{"name": "*"}], "exclude": ["shop/*", "write_file"]}, (TEST, READ)),
+        ({"include": ["files/read_file", "shop/get_order"]}, (GET, READ)),
+        ({"include": ["files/read_file"], "exclude": ["files"]}, ()),
+        ({"selectors": [{"source": "shop", "kind": "mcp"}]}, ()),
+        ({"selectors": [{"tags": "*"}]}, (LIST, GET, DROP, TEST, READ)),
+        ({"selectors": [{"name": "Read_file"}]}, ()),
+    ],
+)
+def test_and_within_a_selector_or_between_and_exceptions_last(written: Any, found: Any):
+    one = group(**written)
+    assert tuple(x for x in ALL if one.has(x)) == found
+
+
+@pytest.mark.parametrize(
+    ("written", "sources"),
+    [
+        ({"selectors": [{"source": "shop"}], "include": ["files/read_file"]}, ("shop", "files")),
+        ({"selectors": [{"kind": "openapi", "name": "x"}]}, ("shop", "shop_test")),
+        ({"selectors": [{"name": "x"}]}, ("shop", "shop_test", "files")),
+        ({"selectors": [{"source": "none"}]}, ()),
+    ],
+)
+def test_a_group_needs_only_the_sources_that_may_have_its_tools(written: Any, sources: Any):
+    assert group(**written).sources == sources
+
+
+def test_names_that_are_not_there_are_told_with_the_nearest():
+    one = group(selectors=[{"source": "shpo"}], include=["fiels/a", "files/raed_file"])
+    source, included = one.unknown()
+    assert "'shpo'" in source
+    assert "shop" in source
+    assert "'fiels'" in included
+    assert "files" in included
+    missing, nothing = one.missing(ALL)
+    assert "'files/raed_file'" in missing
+    assert "read_file" in missing
+    assert nothing == "The group 'g' has no tools: nothing fits it."
+
+
+@pytest.mark.parametrize(
+    ("filters", "found"),
+    [
+        ((EVERYTHING,), (READ, WRITE)),
+        ((ToolFilter(("read_file",)),), (READ,)),
+        ((ToolFilter(("files/w*",)),), (WRITE,)),
+        ((ToolFilter(without=("read_file",)),), (WRITE,)),
+        ((ToolFilter(("read_file",)), ToolFilter(("write_file",))), (READ, WRITE)),
+        ((ToolFilter(("read_file",)), EVERYTHING), (READ, WRITE)),
+        ((ToolFilter(without=("read_file",)), ToolFilter(("read_file",))), (WRITE,)),
+        ((ToolFilter(without=("read_*",)), ToolFilter(without=("write_*",))), ()),
+        ((EVERYTHING, ToolFilter(without=("write_*",))), (READ,)),
+    ],
+)
+def test_several_filters_take_what_one_takes_and_none_leaves_out(filters: Any, found: Any):
+    for order in (filters, filters[::-1]):
+        joined = order[0]
+        for other in order[1:]:
+            joined = joined.joined(other)
+        choice = ToolChoice(("files",), (), {"files": joined})
+        assert tuple(x for x in ALL if choice.has(x)) == found
+
+
+def test_what_a_source_leaves_out_no_group_brings_back():
+    reading = group(selectors=[{"tags": "read"}])
+    filters = {"files": ToolFilter(without=("read_file",))}
+    choice = ToolChoice((), (reading,), filters)
+    assert [x for x in ALL if choice.has(x)] == [LIST]
+    assert choice.all_sources == ("shop", "shop_test", "files")
+    only = ToolChoice(("files",), (reading,), {"files": ToolFilter(("write_file",))})
+    assert [x for x in ALL if only.has(x)] == [LIST, READ, WRITE]
+    filtered = ToolChoice((), (reading,), {"g": ToolFilter(without=("list_orders",))})
+    assert [x for x in ALL if filtered.has(x)] == [READ]
+
+
+def test_five_thousand_tools_are_sorted_out_quickly():
+    many = [
+        tool("shop", f"tool_{i}", f"tag{i % 50}", method="GET", path=f"/p/{i}") for i in range(5000)
+    ]
+    selectors = [{"source": "sh*", "tags": f"tag{i}", "path": f"regex:/p/.*{i}"} for i in range(20)]
+    one = group(selectors=selectors, exclude=["*_13", "other/*"])
+    one.has(many[0])
+    started = time.perf_counter()
+    found = [x for x in many if one.has(x)]
+    assert time.perf_counter() - started < 2.0
+    assert 0 < len(found) < 5000

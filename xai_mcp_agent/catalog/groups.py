@@ -1,0 +1,216 @@
+"""Sets of tools by selectors: the groups of the settings, and what a toolbelt takes of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from ..core.names import did_you_mean
+from ..core.patterns import Fits, Patterns, fits, idle, names_of
+from ..core.tools import Tool
+from ..settings.groups import GroupSettings
+
+Mode: TypeAlias = Literal["all", "only", "except"]
+MODES: tuple[Mode, ...] = ("all", "only", "except")
+
+_SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
+
+
+class ToolGroup:
+    """A group of the settings. `kinds` are those of the usable sources, by their names."""
+
+    def __init__(self, settings: GroupSettings, kinds: Mapping[str, str]) -> None:
+        self.name = settings.name
+        self._settings = settings
+        self._kinds = kinds
+        self._selectors = tuple(map(_Selector, settings.selectors))
+        self._include = frozenset(settings.include)
+        self._exclude = Patterns.of(settings.exclude)
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """Those that it may have tools of, in the order of the settings."""
+        named = {source for source, _ in self._include}
+        return tuple(
+            name
+            for name, kind in self._kinds.items()
+            if name in named or any(x.is_of(name, kind) for x in self._selectors)
+        )
+
+    def has(self, tool: Tool) -> bool:
+        """Whether a tool is in it."""
+        key = tool.key
+        is_in = (key.source, key.name) in self._include or any(
+            x.fits(tool) for x in self._selectors
+        )
+        return is_in and not self._exclude.name(key)
+
+    def unknown(self) -> tuple[str, ...]:
+        """A line for each source that it names and that is not there, with the nearest."""
+        plain = (
+            x
+            for selector in self._settings.selectors
+            for x in selector.get("source", ())
+            if "*" not in x and not x.startswith("regex:")
+        )
+        named = dict.fromkeys((*plain, *(x for x, _ in self._settings.include)))
+        known = tuple(self._kinds)
+        return tuple(
+            f"The group {self.name!r} names the source {x!r}, which is not there or switched off. "
+            f"{did_you_mean(x, known)}".rstrip()
+            for x in named
+            if x not in self._kinds
+        )
+
+    def missing(self, tools: Sequence[Tool]) -> tuple[str, ...]:
+        """The same for tools, once these are all that its sources have; also where it is empty."""
+        keys = {(x.source, x.name) for x in tools}
+        lines = [
+            f"The group {self.name!r} names the tool {f'{source}/{name}'!r}, which is not there. "
+            f"{did_you_mean(name, _some(x.name for x in tools if x.source == source))}".rstrip()
+            for source, name in self._settings.include
+            if source in self._kinds and (source, name) not in keys
+        ]
+        if not any(map(self.has, tools)):
+            lines.append(f"The group {self.name!r} has no tools: nothing fits it.")
+        return tuple(lines)
+
+
+class _Selector:
+    """One field after the other must fit, by one of its patterns."""
+
+    def __init__(self, written: Mapping[str, tuple[str, ...]]) -> None:
+        found = {name: tuple(map(fits, patterns)) for name, patterns in written.items()}
+        self._of = [(name, found.pop(name)) for name in ("source", "kind") if name in found]
+        self._source_fits: dict[tuple[str, str], bool] = {}  # few, asked for each tool
+        self._others = tuple((_TEXTS[name], patterns) for name, patterns in found.items())
+
+    def is_of(self, source: str, kind: str) -> bool:
+        """Whether tools of a source may fit."""
+        known = self._source_fits.get((source, kind))
+        if known is None:
+            texts = {"source": source, "kind": kind}
+            known = all(any(fit(texts[name]) for fit in patterns) for name, patterns in self._of)
+            self._source_fits[source, kind] = known
+        return known
+
+    def fits(self, tool: Tool) -> bool:
+        if not self.is_of(tool.key.source, tool.key.kind):
+            return False
+        return all(_any_fits(patterns, texts(tool)) for texts, patterns in self._others)
+
+
+def _any_fits(patterns: tuple[Fits, ...], texts: tuple[str, ...]) -> bool:
+    for fit in patterns:
+        for text in texts:
+            if fit(text):
+                return True
+    return False
+
+
+_TEXTS: Mapping[str, Callable[[Tool], tuple[str, ...]]] = {
+    "name": lambda tool: (tool.key.name,),
+    "tags": lambda tool: tool.tags,
+    "method": lambda tool: (tool.operation.method.upper(),) if tool.operation else (),
+    "path": lambda tool: (tool.operation.path,) if tool.operation else (),
+}
+
+
+@dataclass(frozen=True)
+class ToolFilter:
+    """What is taken of a source or a group: all, or `only` these; never what `without` names."""
+
+    only: tuple[str, ...] | None = None
+    without: tuple[str, ...] = ()
+
+    def joined(self, other: ToolFilter) -> ToolFilter:
+        """What either takes, and neither leaves out."""
+        only = None
+        if self.only is not None and other.only is not None:
+            only = tuple(dict.fromkeys((*self.only, *other.only)))
+        return ToolFilter(only, tuple(dict.fromkeys((*self.without, *other.without))))
+
+    def takes(self, tool: Tool) -> bool:
+        """Whether a tool is taken."""
+        return self._only is None or self._only.name(tool.key)
+
+    def leaves_out(self, tool: Tool) -> bool:
+        """Whether it is one of those that are never taken."""
+        return self._without.name(tool.key)
+
+    def idle(self, tools: Iterable[Tool]) -> tuple[str, ...]:
+        """A line for all that it names and that is none of these tools."""
+        known = [x.key for x in tools]
+        names = {name for key in known for name in names_of(key)}
+        wrong = idle((*(self.only or ()), *self.without), names)
+        hints = [did_you_mean(x, _some(key.name for key in known)) for x in wrong]
+        return tuple(f"{x!r}. {hint}".rstrip() for x, hint in zip(wrong, hints, strict=True))
+
+    @cached_property
+    def _only(self) -> Patterns | None:
+        return None if self.only is None else Patterns.of(self.only)
+
+    @cached_property
+    def _without(self) -> Patterns:
+        return Patterns.of(self.without)
+
+
+EVERYTHING = ToolFilter()
+
+
+@dataclass(frozen=True)
+class ToolChoice:
+    """Which tools a toolbelt has: of whole sources and of groups, each perhaps filtered.
+
+    `filters` are by the names of sources and groups. What a source's own filter leaves out, no
+    group brings back.
+    """
+
+    sources: tuple[str, ...]
+    groups: tuple[ToolGroup, ...] = ()
+    filters: Mapping[str, ToolFilter] = field(default_factory=dict[str, ToolFilter])
+
+    @cached_property
+    def all_sources(self) -> tuple[str, ...]:
+        """Those that must be connected for it."""
+        of_groups = (name for group in self.groups for name in group.sources)
+        return tuple(dict.fromkeys((*self.sources, *of_groups)))
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it has all tools of its sources."""
+        return not self.groups and not self.filters
+
+    def has(self, tool: Tool) -> bool:
+        """Whether a tool is in the toolbelt."""
+        own = self.filters.get(tool.source, EVERYTHING)
+        if own.leaves_out(tool):
+            return False
+        if tool.source in self._whole and own.takes(tool):
+            return True
+        return any(self._is_of(group, tool) for group in self.groups)
+
+    def told(self, tools: Sequence[Tool]) -> tuple[str, ...]:
+        """What a person should know of it, once these are the tools of its sources."""
+        lines = [line for x in self.groups for line in (*x.unknown(), *x.missing(tools))]
+        for name, chosen in self.filters.items():
+            lines += [f"{name} has no tool {x}" for x in chosen.idle(self._among(name, tools))]
+        return tuple(lines)
+
+    def _is_of(self, group: ToolGroup, tool: Tool) -> bool:
+        chosen = self.filters.get(group.name, EVERYTHING)
+        return chosen.takes(tool) and not chosen.leaves_out(tool) and group.has(tool)
+
+    def _among(self, name: str, tools: Sequence[Tool]) -> list[Tool]:
+        group = next((x for x in self.groups if x.name == name), None)
+        return [x for x in tools if (group.has(x) if group else x.source == name)]
+
+    @cached_property
+    def _whole(self) -> frozenset[str]:
+        return frozenset(self.sources)
+
+
+def _some(names: Iterable[str]) -> list[str]:
+    return [x for x, _ in zip(names, range(_SUGGESTED_OF), strict=False)]

@@ -1,0 +1,124 @@
+"""Patterns of people for names: a text with `*`, or a regular expression. None can hang.
+
+Names are compared with case. Regular expressions are those of Rust's `regex`, which takes time in
+proportion to the text, whatever the expression: it has no look-around and no back-references.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .tools import ToolKey
+
+REGEX = "regex:"
+"""What a regular expression begins with, where one may be written."""
+
+Fits: TypeAlias = Callable[[str], bool]
+
+_Parts: TypeAlias = tuple[str, ...]
+"""A pattern, cut at each `*`."""
+
+_MOST_CHARS = 1_000  # of an expression: more is a program, and nobody reads it
+_MOST_BYTES = 1_000_000  # of one that is compiled: what counts to thousands is refused
+
+
+def names_of(key: ToolKey) -> tuple[str, ...]:
+    """What a pattern may call a tool: its name, that of its source, or both."""
+    if not key.source:
+        return (key.name,)
+    return key.name, key.source, f"{key.source}/{key.name}", f"{key.source}.{key.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Patterns:
+    """Patterns with `*`, parted in names, which are looked up, and the others."""
+
+    names: frozenset[str]
+    wild: tuple[_Parts, ...]
+
+    @staticmethod
+    def of(patterns: Iterable[str]) -> Patterns:
+        """These."""
+        given = tuple(patterns)
+        wild = tuple(tuple(x.split("*")) for x in given if "*" in x)
+        return Patterns(frozenset(x for x in given if "*" not in x), wild)
+
+    def name(self, key: ToolKey) -> bool:
+        """Whether one of them names this tool."""
+        return bool(self.names or self.wild) and self.fit_any(names_of(key))
+
+    def fit_any(self, names: Iterable[str]) -> bool:
+        """Whether one of them fits one of these."""
+        known = tuple(names)
+        if not self.names.isdisjoint(known):
+            return True
+        return any(_fits(pattern, name) for pattern in self.wild for name in known)
+
+
+def idle(patterns: Iterable[str], names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the patterns that fit none of the names, each once."""
+    known = names if isinstance(names, set | frozenset) else set(names)
+    return tuple(
+        x
+        for x in dict.fromkeys(patterns)
+        if x not in known and not ("*" in x and Patterns.of([x]).fit_any(known))
+    )
+
+
+def fits(pattern: str) -> Fits:
+    """Whether a whole text is as this pattern says, which may be a regular expression.
+
+    Raises:
+        ValueError: it is none; says why.
+    """
+    if pattern.startswith(REGEX):
+        return _regex(pattern.removeprefix(REGEX))
+    if "*" not in pattern:
+        return pattern.__eq__
+    parts = tuple(pattern.split("*"))
+    return lambda text: _fits(parts, text)
+
+
+def _regex(written: str) -> Fits:
+    # Here, because it is a compiled library that most runs do not need for this.
+    import jsonschema_rs
+
+    if len(written) > _MOST_CHARS:
+        raise ValueError(f"it is longer than {_MOST_CHARS:,} characters")
+    limits = jsonschema_rs.RegexOptions(size_limit=_MOST_BYTES, dfa_size_limit=_MOST_BYTES)
+    try:
+        # Alone too: `a)|(b` would break out of the brackets.
+        for pattern in (written, f"^(?:{written})$"):
+            checked = jsonschema_rs.validator_for({"pattern": pattern}, pattern_options=limits)
+    except (ValueError, jsonschema_rs.ValidationError):
+        why = "it is not understood, or too large; look-around and back-references cannot be used"
+        raise ValueError(why) from None
+    return lambda text: checked.is_valid(_encodable(text))
+
+
+def _encodable(text: str) -> str:
+    """The text without half characters, which no other library takes."""
+    return text if text.isascii() else _HALF.sub("\ufffd", text)
+
+
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def _fits(pattern: _Parts, name: str) -> bool:
+    """Whether it is this name, with any text in place of each `*`. Quick, whatever the name."""
+    if not name.startswith(first := pattern[0]):
+        return False
+    if len(pattern) == 1:
+        return first == name
+    last, middle = pattern[-1], pattern[1:-1]
+    at, end = len(first), len(name) - len(last)
+    if end < at or not name.endswith(last):
+        return False
+    for part in middle:
+        at = name.find(part, at, end) + len(part)
+        if at < len(part):
+            return False
+    return True
