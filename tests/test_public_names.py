@@ -165,7 +165,8 @@ def _alias_doc(name: str) -> str:
 # Who shows names to others
 
 INNER = re.compile(
-    rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - {'components', 'search'}))}|search\.\w+)\b"
+    rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - {'components', 'search', 'sources'}))}"
+    r"|search\.\w+|sources(?!\.openapi\b))\b"
 )
 IMPORTED = re.compile(
     r"from xai_mcp_agent(?:\.search|\.sources\.openapi)? import (\([^)]*\)|[^\n`]+)"

@@ -7,6 +7,7 @@ from xai_components.base import (
     OutArg,
     SubGraphExecutor,
     dynalist,
+    secret,
     xai_component,
 )
 
@@ -194,6 +195,53 @@ class AgentUseTools(Component):
             ctx,
             self.group_name.value,
             self.toolbelt_name.value,
+            self.mode.value,
+            self.tools.value,
+        )
+
+
+@xai_component(color="rgb(204, 85, 0)")
+class AgentUseOpenAPI(Component):
+    """Gives an agent what a web service can do: each operation of its OpenAPI document is a tool.
+
+    The document is read in the background while the workflow goes on. If that fails, the agent
+    works without it and says so. Nothing is sent to the service before the agent calls a tool.
+    A service with more than one key, or with a sign-in of its own, needs an entry in the settings.
+
+    ##### inPorts:
+    - service_name (str): The service's name under `openapiServices` in `mcp_settings.json`. With
+      `spec`: how it is called. Default: the name of that file or host.
+    - spec (str): The document itself, in place of an entry: a file beside this workflow, in the
+      working folder or beside `mcp_settings.json`, or a URL. Default: that of the entry.
+    - base_url (str): Where the service is, with `spec`. Default: where its document says.
+    - api_key (secret): The key or token that it wants, with `spec`; `${NAME}` takes it from the
+      environment. Default: none.
+    - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
+    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
+      `all`, or with tools `only`.
+    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
+      Default: none.
+
+    ##### Example:
+    spec `petstore.yaml`, before AgentMakeToolbelt.
+    """
+
+    service_name: InArg[str]
+    spec: InArg[str]
+    base_url: InArg[str]
+    api_key: InArg[secret]
+    toolbelt_name: InArg[str]
+    mode: InArg[str]
+    tools: InArg[any]
+
+    def execute(self, ctx) -> None:
+        canvas.use_openapi(
+            ctx,
+            self.service_name.value,
+            self.toolbelt_name.value,
+            self.spec.value,
+            self.base_url.value,
+            self.api_key.value,
             self.mode.value,
             self.tools.value,
         )

@@ -20,8 +20,9 @@ from xai_mcp_agent.settings.agents import AgentSettings
 from xai_mcp_agent.settings.auth import AuthSettings
 from xai_mcp_agent.settings.builtin import BuiltinSettings
 from xai_mcp_agent.settings.document import Place
-from xai_mcp_agent.settings.entry import keys_by_field
+from xai_mcp_agent.settings.entry import BreakerSettings, keys_by_field
 from xai_mcp_agent.settings.functions import FunctionSettings
+from xai_mcp_agent.settings.openapi import OpenApiSettings
 from xai_mcp_agent.settings.server import ServerEntry
 from xai_mcp_agent.settings.workflows import WorkflowSettings
 
@@ -31,6 +32,7 @@ KINDS = {
     str: "text", tuple: "list of texts", dict: "object of texts", float: "seconds",
     bool: "true or false", int: "whole number",
     AuthSettings: "object, true or false",
+    BreakerSettings: "object, true or false",
 }  # fmt: skip
 # What a field holds says little of what is written for it.
 WRITTEN = {
@@ -42,7 +44,9 @@ WRITTEN = {
     "enabled": ("true or false", "`true`"),
     "tools": ("list of texts", "none"),
     "arguments": ("object", "`{}`"),
+    "operations": ("object", "`{}`"),
 }
+CREDENTIALS = ("object", "`{}`")  # in a dict, too, and not of texts
 # These are put together from parts where they are read.
 JOINED = {"GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION"}
 BY_ITSELF = "by itself"
@@ -67,25 +71,12 @@ def documented_entries(column: str) -> dict[str, tuple[str, str]]:
     return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
 
 
-def documented_agents() -> dict[str, tuple[str, str]]:
-    """The same for the keys of a remote agent."""
-    column = "of agents"
-    rows = [row for row in rows_of(PAGE) if column in row.cells]
-    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
-
-
-def documented_workflows() -> dict[str, tuple[str, str]]:
-    """The same for the keys of a workflow."""
-    column = "of workflows"
-    rows = [row for row in rows_of(PAGE) if column in row.cells]
-    return {key: (r.cells["type"], r.cells["default"]) for r in rows for key in r.codes(column)}
-
-
 def accepted(cls: type) -> dict[str, tuple[str, str]]:
     """The type and the default of every key that is read."""
     hints, found = get_type_hints(cls), {x.name: x for x in fields(cls)}
+    written = {**WRITTEN, "auth": CREDENTIALS} if cls is OpenApiSettings else WRITTEN
     return {
-        key: WRITTEN.get(key) or (_kind(hints[name]), _default(found[name]))
+        key: written.get(key) or (_kind(hints[name]), _default(found[name]))
         for name, keys in keys_by_field(cls).items()
         for key in keys
     }
@@ -98,6 +89,8 @@ def _kind(hint: Any) -> str:
 
 def _default(field: Field[Any]) -> str:
     value = field.default if field.default_factory is MISSING else field.default_factory()
+    if isinstance(value, BreakerSettings):
+        return "`true`"
     if value in (None, MISSING) or isinstance(value, AuthSettings):
         return "none"
     return f"`{json.dumps(int(value) if isinstance(value, float) else value)}`"
@@ -120,20 +113,18 @@ def test_every_key_under_auth_is_on_the_page_with_its_type_and_default() -> None
 
 @pytest.mark.parametrize(
     ("column", "cls"),
-    [("of functions", FunctionSettings), ("of built-in tools", BuiltinSettings)],
+    [
+        ("of functions", FunctionSettings),
+        ("of built-in tools", BuiltinSettings),
+        ("of OpenAPI services", OpenApiSettings),
+        ("of agents", AgentSettings),
+        ("of workflows", WorkflowSettings),
+    ],
 )
 def test_every_key_of_an_entry_is_on_the_page_with_its_type_and_default(
     column: str, cls: type
 ) -> None:
     assert documented_entries(column) == accepted(cls)
-
-
-def test_every_key_of_agents_is_on_the_page_with_its_type_and_default() -> None:
-    assert documented_agents() == accepted(AgentSettings)
-
-
-def test_every_key_of_workflows_is_on_the_page_with_its_type_and_default() -> None:
-    assert documented_workflows() == accepted(WorkflowSettings)
 
 
 def test_the_keys_for_people_are_those_that_cause_no_note() -> None:

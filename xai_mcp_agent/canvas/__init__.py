@@ -29,6 +29,7 @@ _HOMES = {
     "use_builtin_tools": "toolbelts",
     "use_functions": "toolbelts",
     "use_server": "toolbelts",
+    "use_openapi": "openapi",
     "use_workflow": "workflows",
     "use_tools": "toolbelts",
     "init_agent": "agents",

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import re
+import sys
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -124,6 +125,21 @@ def secret_on(value: Any, port: str, node: str) -> Secret | None:
         f"`{port}` of {node} names the environment variable {name}, which is not set. "
         "Set it before you start the lab or the script."
     )
+
+
+def file_on(named: str, port: str, node: str, settings_file: str) -> str:
+    """Where a file is: beside the workflow that runs, in the working folder, beside the settings.
+
+    Raises:
+        BadSetting: nowhere.
+    """
+    folders = (os.path.dirname(sys.argv[0]), os.curdir, os.path.dirname(settings_file))
+    places = [os.path.abspath(os.path.join(x, os.path.expanduser(named))) for x in folders]
+    found = next((x for x in places if os.path.isfile(x)), None)
+    if found is None:
+        looked = ", ".join(dict.fromkeys(places))
+        raise BadSetting(f"{node} finds no file {named!r}. Looked for {looked}. Correct `{port}`.")
+    return found
 
 
 def as_text(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, cast
 from ..bridge.engine import Engine
 from ..catalog.groups import EVERYTHING, MODES, ToolChoice, ToolFilter
 from ..core.errors import BadSetting, SettingsError, UnknownServer
-from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, WORKFLOW, SourceKind
+from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
 from ..core.names import did_you_mean
 from ..core.tools import JsonObject
 from ..settings.builtin import ALL_BUILTIN_TOOLS, BuiltinSettings
@@ -58,10 +58,13 @@ _AGENTS = SourceChoice(
 _BUILTIN = SourceChoice(
     BUILTIN, "AgentUseBuiltinTools", "builtin_name", "builtin_sources", "enabled_builtin"
 )
+SERVICES = SourceChoice(
+    OPENAPI, "AgentUseOpenAPI", "service_name", "openapi_services", "enabled_openapi"
+)
 WORKFLOWS = SourceChoice(
     WORKFLOW, "AgentUseWorkflow", "workflow", "workflow_sources", "enabled_workflows"
 )
-CHOICES = (_SERVERS, _FUNCTIONS, _AGENTS, _BUILTIN, WORKFLOWS)
+CHOICES = (_SERVERS, _FUNCTIONS, SERVICES, _AGENTS, _BUILTIN, WORKFLOWS)
 
 
 def define_tool(
@@ -239,6 +242,8 @@ def add_source(
     name: str,
     entry: Mapping[str, Any],
     toolbelt: str | None,
+    mode: Any = None,
+    tools: Any = None,
 ) -> str:
     """Add a source that the settings do not have to a toolbelt, and begin to connect it.
 
@@ -249,13 +254,14 @@ def add_source(
         SettingsError: something in the entry is wrong; names the node and the key.
     """
     belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
+    chosen = filter_on(mode, tools, choice.node)
     bridge = bridge_of(ctx)
     folder = os.path.dirname(bridge.settings.file) or os.getcwd()
     variables = Variables(os.environ, folder, bridge.settings.secrets)
     given = {key: value for key, value in entry.items() if value not in (None, "")}
     source = cls.read(name, given, Place(choice.node), variables)
     name = bridge.run(Engine.add_source, source)
-    _declare(ctx, choice, name, belt)
+    _declare(ctx, choice, name, belt, chosen)
     return name
 
 

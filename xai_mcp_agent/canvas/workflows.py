@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any
 
 from ..core.errors import BadSetting, UnknownServer
-from ..settings.models import Settings
 from ..settings.workflows import SUFFIXES, WorkflowSettings
 from ..sources.workflows.workflow import tool_name
 from .lease import bridge_of
-from .ports import mapping, optional, positive, required
+from .ports import file_on, mapping, optional, positive, required
 from .toolbelts import WORKFLOWS, add_source, use_source
 
 _NODE, _PORT = WORKFLOWS.node, WORKFLOWS.port
@@ -42,7 +39,7 @@ def use_workflow(
     }
     settings = bridge_of(ctx).settings
     if named.lower().endswith(SUFFIXES) and named not in settings.of_file:
-        entry = {"file": _file(named, settings), **given}
+        entry = {"file": file_on(named, _PORT, _NODE, settings.file), **given}
         add_source(ctx, WORKFLOWS, WorkflowSettings, tool_name(named), entry, toolbelt)
     else:
         _use_entry(ctx, named, [x for x in given if given[x]], toolbelt)
@@ -59,16 +56,3 @@ def _use_entry(ctx: Any, name: str, given: list[str], toolbelt: str | None) -> N
     except UnknownServer as reason:
         text = f"{reason} Or set `{_PORT}` to a file that ends in .xircuits."
         raise UnknownServer(text, reason.server, reason.known) from None
-
-
-def _file(named: str, settings: Settings) -> str:
-    """Where it is: beside the workflow that runs, in the working folder, or beside the settings."""
-    folders = (os.path.dirname(sys.argv[0]), os.curdir, os.path.dirname(settings.file))
-    places = [os.path.abspath(os.path.join(x, os.path.expanduser(named))) for x in folders]
-    found = next((x for x in places if os.path.isfile(x)), None)
-    if found is None:
-        looked = ", ".join(dict.fromkeys(places))
-        raise BadSetting(
-            f"{_NODE} finds no file {named!r}. Looked for {looked}. Correct `{_PORT}`."
-        )
-    return found

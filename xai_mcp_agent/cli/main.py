@@ -14,6 +14,7 @@ from .explain import explain
 from .history import diff, graph, history
 from .init import init
 from .migration.adopt import adopt
+from .openapi import openapi
 from .output import prepare_streams, print_error
 from .search import search
 from .select import select
@@ -33,8 +34,9 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, search, explain, select, call, history, diff, graph, usage, refresh,
-    disable, enable, accept, login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
+    init, servers, tools, openapi, search, explain, select, call, history, diff, graph, usage,
+    refresh, disable, enable, accept, login, logout, adopt, check_lessons, reset_lesson,
+    lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)
 

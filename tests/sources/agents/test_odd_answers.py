@@ -44,7 +44,7 @@ def do(bridge: Bridge, message: str = "x") -> ToolResult:
         (200, JSON, b'{"jsonrpc": "2.0", "error": {"code": -32603}}', "error"),
         (200, JSON, b'{"jsonrpc": "2.0", "error": {"code": "x", "message": [1]}}', "error"),
         (200, EVENTS, b"data: nonsense\n\n", "it is not JSON"),
-        (200, {**JSON, "content-encoding": "gzip"}, gzip.compress(b"{}"), "compressed"),
+        (200, {**JSON, "content-encoding": "gzip"}, gzip.compress(b"{}", mtime=0), "compressed"),
         (500, JSON, b'{"detail": "tok-secret-1234 is wrong"}', "HTTP 500: *** is wrong"),
         (429, {}, b"slow down", "HTTP 429: slow down"),
         (500, {}, b"Traceback (most recent call last):\n  x\nKeyError: 'a'\n", "KeyError: 'a'"),

@@ -1,0 +1,123 @@
+"""`xai-mcp-agent openapi`: what the document of a service comes to, without calling anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..console.text import count, wrap
+from ..core.schemas import signature
+from ..core.tools import JsonObject
+from .output import AsJson, echo_json, say, text_width
+
+if TYPE_CHECKING:
+    from ..sources.openapi import Operation, Service
+
+_INDENT = "    "
+
+
+def openapi(
+    where: Annotated[str, typer.Argument(metavar="FILE_OR_URL", help="The service's document.")],
+    tool: Annotated[
+        str | None, typer.Argument(help="Only this tool, and where each argument of it goes.")
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option("--base-url", help="Where the service is, whatever the document says."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the tools that the OpenAPI document of a service makes, and what is no tool, and why.
+
+    Only the document is read; nothing of the service is called.
+    """
+    from ..sources.openapi import load_service
+
+    service = load_service(where, base_url)
+    chosen = (service.tool(tool),) if tool else service.tools
+    if as_json:
+        echo_json(_service_json(service, chosen))
+    elif tool:
+        say("\n".join(_plan_text(chosen[0])))
+    else:
+        say("\n".join(_service_text(service)))
+
+
+def _service_json(service: Service, chosen: tuple[Operation, ...]) -> JsonObject:
+    return {
+        "title": service.title,
+        "version": service.version,
+        "inventory_hash": service.inventory_hash,
+        "tools": [_tool_json(x) for x in chosen],
+        "problems": [
+            {"method": x.method, "path": x.path, "reason": x.reason} for x in service.problems
+        ],
+    }
+
+
+def _tool_json(operation: Operation) -> JsonObject:
+    return {
+        "name": operation.name,
+        "description": operation.description,
+        "input_schema": operation.input_schema,
+        "output_schema": operation.tool.output_schema,
+        "tags": list(operation.tags),
+        "method": operation.method,
+        "path": operation.path,
+        "is_deprecated": operation.is_deprecated,
+        "note": operation.tool.note,
+        "plan": operation.plan.as_json(),
+        "templates": _templates_json(operation),
+    }
+
+
+def _templates_json(operation: Operation) -> JsonObject:
+    from ..sources.openapi.templates import templates_of
+
+    templates = templates_of(operation.plan)
+    return {"url": templates.url, "headers": dict(templates.headers), "body": templates.body}
+
+
+def _service_text(service: Service) -> Iterator[str]:
+    title = f"{service.title} {service.version}".strip() or "The service"
+    yield f"{title}: {count(len(service.tools), 'tool')}."
+    for operation in service.tools:
+        yield from _tool_text(operation)
+    if service.problems:
+        yield f"{count(len(service.problems), 'part')} of it that is no tool:"
+    for problem in service.problems:
+        yield from wrap(str(problem), text_width(), "  ", _INDENT)
+
+
+def _tool_text(operation: Operation) -> Iterator[str]:
+    old = " (deprecated)" if operation.is_deprecated else ""
+    call = f"{operation.name}({signature(operation.input_schema)})"
+    yield from wrap(f"{call}{old}", text_width(), "", _INDENT)
+    request = f"{operation.method} {operation.path}"
+    yield f"{_INDENT}{request}"
+    said = operation.description.strip().partition("\n")[0]
+    if said and said != request:
+        yield from wrap(said, text_width(), _INDENT, _INDENT)
+
+
+def _plan_text(operation: Operation) -> Iterator[str]:
+    yield from _tool_text(operation)
+    plan = operation.plan
+    yield f"{_INDENT}at {plan.base_url or 'no server: set `baseUrl`'}"
+    for place in plan.placements:
+        named = "" if place.name == place.argument else f", as {place.name}"
+        how = place.media_type or f"{place.style}{', exploded' if place.explode else ''}"
+        how = "" if place.location == "body" else f" ({how})"
+        yield f"{_INDENT}{place.argument}: in the {place.location}{named}{how}"
+    if plan.body is not None:
+        whole = f": {plan.body.argument}" if plan.body.argument else ""
+        yield f"{_INDENT}body as {plan.body.media_type}{whole}"
+    templates = _templates_json(operation)
+    yield "As templates, to be copied into `operations` of the settings and changed there:"
+    yield f"{_INDENT}url: {templates['url']}"
+    for name, text in templates["headers"].items():
+        yield f"{_INDENT}header {name}: {text}"
+    if templates["body"]:
+        yield f"{_INDENT}body: {templates['body']}"
