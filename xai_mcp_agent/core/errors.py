@@ -180,7 +180,22 @@ class SourceClosed(SourceError):
 
 
 class ToolTimeout(SourceError):
-    """No answer within the limit; the source was told to stop working on it."""
+    """No answer within the limit; the source was told to stop working on it.
+
+    With `is_of_tool` it says nothing about the source's other tools.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        problem: str,
+        next_step: str = "",
+        stderr_tail: Sequence[str] = (),
+        *,
+        is_of_tool: bool = False,
+    ) -> None:
+        super().__init__(source, problem, next_step, stderr_tail)
+        self.is_of_tool = is_of_tool
 
 
 class ServerError(SourceError):

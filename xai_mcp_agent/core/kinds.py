@@ -10,12 +10,14 @@ class SourceKind:
     """A kind of source, known by its name. `noun` is what one of it is called, such as server.
 
     A source that `connects` is an anchor in the event graph, on which its tools hang. The tools
-    of a kind that does not are there from the start, and hang on the project itself.
+    of a kind that does not are there from the start, and hang on the project itself. One that is
+    `one_tool` has no other, so the two may have one name.
     """
 
     name: str
     noun: str = field(default="source", compare=False)
     connects: bool = field(default=True, compare=False)
+    one_tool: bool = field(default=False, compare=False)
 
 
 MCP = SourceKind("mcp", "server")
@@ -25,7 +27,7 @@ BUILTIN = SourceKind("builtin", "set")
 OPENAPI = SourceKind("openapi", "service")
 ACP = SourceKind("acp", "agent")
 """Agents of others: over A2A, into which the protocol of this name was merged, or over that."""
-WORKFLOW = SourceKind("workflow", "workflow")
+WORKFLOW = SourceKind("workflow", "workflow", one_tool=True)
 STATIC = SourceKind("tools", "tool", connects=False)
 """Tools drawn on the canvas: part of the workflow, so never found out while it runs."""
 META = SourceKind("meta", "tool", connects=False)

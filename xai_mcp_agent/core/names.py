@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
+from .kinds import kind_named
 from .tools import ToolKey
 
 # The strictest rule among the providers: OpenAI, Anthropic and Gemini all accept this.
@@ -75,7 +76,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _plain_name(key: ToolKey) -> str | None:
-    name = key.name if key.source in ("", key.name) else f"{key.source}_{key.name}"
+    is_alone = key.source == key.name and kind_named(key.kind).one_tool
+    name = key.name if is_alone or not key.source else f"{key.source}_{key.name}"
     if not key.name or len(name) > MAX_SHOWN_NAME or _NOT_ALLOWED.search(name):
         return None
     return name

@@ -126,6 +126,8 @@ class CircuitBreaker:
                 pass  # it was not ready as soon as the caller wanted
             case SourceFailed() | SourceClosed():
                 self._failed(attempt, error.problem, is_shared=True)
+            case ToolTimeout(is_of_tool=True):
+                pass
             case ToolTimeout() if limit is None or limit >= _TELLING_SECONDS:
                 self._failed(attempt, error.problem, is_shared=False)
             case ServerError(status=status) if _is_outage(status):

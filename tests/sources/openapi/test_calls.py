@@ -51,9 +51,11 @@ async def calls_of(
         secrets.update(credential.secret_texts())
     access = ServiceAccess(base_url=url, credentials=credentials or {}, secrets=secrets, **more)
     client = ServiceClient("things", secrets.redact, url=url, max_bytes=max_bytes)
-    with anyio.fail_after(WAIT_SECONDS):
-        async with client.connected():
+    try:
+        with anyio.fail_after(WAIT_SECONDS):
             yield ServiceCalls(client, access)
+    finally:
+        await client.close()
 
 
 def plan(

@@ -98,6 +98,7 @@ class FunctionCalls:
             self._settings.name,
             f"the function {function.tool.name} did not end within {limit:g} s. {rest}",
             "Give it more time with `timeout`, or have it do less.",
+            is_of_tool=True,
         )
 
 
