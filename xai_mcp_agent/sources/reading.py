@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
@@ -293,3 +294,12 @@ class ReadSource(ABC, Generic[T]):
 def _again(error: SourceFailed) -> SourceFailed:
     """The same anew: a raised exception collects the tracebacks of its travels."""
     return SourceFailed(error.source, error.problem, error.next_step)
+
+
+def file_stamp(file: str) -> object:
+    """What changes when somebody saves the file; None where there is none. The disk may hang."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

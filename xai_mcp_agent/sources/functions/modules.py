@@ -16,6 +16,7 @@ from typing import Any
 from ...core.errors import SourceFailed
 from ...core.shell import shown_command
 from ...settings.functions import FunctionSettings
+from ..reading import file_stamp
 from .function import words_of
 
 PRIVATE = "_xai_mcp_functions_"
@@ -34,7 +35,7 @@ def stamp_of(settings: FunctionSettings) -> object:
     if not file:
         with suppress(BaseException):  # of a package around it; whoever reads it is told
             file = _file_of(settings)
-    return _stamp(file)
+    return file_stamp(file)
 
 
 def imported(settings: FunctionSettings) -> ModuleType:
@@ -75,7 +76,7 @@ def _module(settings: FunctionSettings) -> ModuleType:
     name, file = settings.module, ""
     try:
         file = _file_of(settings)
-        stamp, known = _stamp(file), sys.modules.get(name)
+        stamp, known = file_stamp(file), sys.modules.get(name)
         if known is not None and _stamps.setdefault(name, stamp) == stamp:
             return known
         module = importlib.import_module(name) if known is None else _anew(known, file)
@@ -136,11 +137,3 @@ def _next_step(cause: BaseException) -> str:
     if isinstance(cause, SystemExit):
         return f'Put what only a script does under `if __name__ == "__main__":`. {_AGAIN}'
     return f"Correct the file. {_AGAIN}"
-
-
-def _stamp(file: str) -> object:
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -19,7 +19,7 @@ from ...core.limits import left_of
 from ...core.results import OnProgress, ToolResult
 from ...core.tools import JsonObject
 from ...settings.workflows import WorkflowSettings
-from ..reading import ReadSource
+from ..reading import ReadSource, file_stamp
 from .nesting import CHAIN_VARIABLE, chain_with, why_not_nested
 from .process import Answer, Output, ask_child
 from .workflow import Workflow, module_name
@@ -157,13 +157,4 @@ async def _follow(output: Output, on_progress: OnProgress) -> None:
 
 
 def _stamps(files: tuple[str, ...]) -> tuple[object, ...]:
-    return tuple(map(_stamp, files))
-
-
-def _stamp(file: str) -> object:
-    """What changes when somebody saves the file; None without any."""
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return tuple(map(file_stamp, files))
