@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 from .tools import JsonObject
 
+_TOO_MANY_REQUESTS, _SERVER_FAULTS = 429, 500  # of HTTP; all above the latter too
+
 OnProgress: TypeAlias = Callable[[float, float | None, str], Awaitable[None]]
 """Told how far a running call is: done, total (or None), and the source's words."""
 
@@ -99,6 +101,11 @@ class ToolResult:
         if not lines and self.structured is not None:
             lines = [json.dumps(self.structured, ensure_ascii=False)]
         return "\n".join(lines)
+
+
+def is_outage(status: int) -> bool:
+    """Whether this HTTP status says that a service is in trouble, whatever it was asked."""
+    return status == _TOO_MANY_REQUESTS or status >= _SERVER_FAULTS
 
 
 def bytes_of(part: ImagePart | AudioPart | ResourcePart) -> bytes:

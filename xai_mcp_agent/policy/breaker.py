@@ -23,7 +23,7 @@ from ..core.errors import (
     SourceFailed,
     ToolTimeout,
 )
-from ..core.results import ToolResult
+from ..core.results import ToolResult, is_outage
 from ..settings.entry import BreakerSettings, SourceSettings
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,6 @@ T = TypeVar("T")
 _LONGEST_PAUSE_SECONDS = 300.0
 # A caller's own limit that is shorter says nothing about the source.
 _TELLING_SECONDS = 5.0
-_TOO_MANY_REQUESTS, _SERVER_FAULTS = 429, 500  # of HTTP; all above the latter too
 _MOST_CHARS = 300  # of the last error: a log would bury the rest
 
 
@@ -130,7 +129,7 @@ class CircuitBreaker:
                 pass
             case ToolTimeout() if limit is None or limit >= _TELLING_SECONDS:
                 self._failed(attempt, error.problem, is_shared=False)
-            case ServerError(status=status) if _is_outage(status):
+            case ServerError(status=status) if is_outage(status):
                 self._failed(attempt, error.problem, is_shared=False)
             case ServerError():
                 self._worked()  # it has answered: no
@@ -239,7 +238,3 @@ class BreakerNews:
         is_first = source not in self._read
         self._read[source] = breaker.changes
         return breaker.news if breaker.is_open or not is_first else ""
-
-
-def _is_outage(status: int) -> bool:
-    return status == _TOO_MANY_REQUESTS or status >= _SERVER_FAULTS

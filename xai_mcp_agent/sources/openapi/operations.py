@@ -10,6 +10,7 @@ from typing import Any
 
 from ...core.kinds import OPENAPI
 from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.tools import Operation as Endpoint
 from . import swagger
 from .body_arguments import BodyArguments, body_arguments
 from .definitions import Notes
@@ -44,7 +45,6 @@ class Operation:
 
     tool: Tool
     plan: RequestPlan
-    tags: tuple[str, ...] = ()
     is_deprecated: bool = False
 
     @property
@@ -61,6 +61,11 @@ class Operation:
     def input_schema(self) -> JsonObject:
         """What a call must be given."""
         return self.tool.input_schema
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """What the document says that it belongs to."""
+        return self.tool.tags
 
     @property
     def method(self) -> str:
@@ -191,9 +196,11 @@ class _Converter:
             schema,
             responses.output_schema(self._responses),
             annotations=_annotations(found.method),
+            tags=_tags(raw),
+            operation=Endpoint(found.method, path),
             note=" ".join(notes.lines) or None,
         )
-        return Operation(tool, plan, _tags(raw), is_deprecated)
+        return Operation(tool, plan, is_deprecated)
 
     def _upgraded(
         self, parameters: list[JsonObject], raw: JsonObject

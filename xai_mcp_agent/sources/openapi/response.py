@@ -11,7 +11,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.results import AudioPart, ImagePart, ResourcePart, ResultPart, TextPart, ToolResult
+from ...core.results import (
+    AudioPart,
+    ImagePart,
+    ResourcePart,
+    ResultPart,
+    TextPart,
+    ToolResult,
+    is_outage,
+)
 from ...secrets.secrets import Mask
 from .client import Answer
 
@@ -96,7 +104,8 @@ def _refusal(answer: Answer, mask: Mask) -> ToolResult:
         lines.append("It redirects without saying where.")
     if help_ := _HELP.get(answer.status):
         lines.append(help_)
-    return ToolResult.of_text("\n".join(lines), is_error=True)
+    parts = (TextPart("\n".join(lines)),)
+    return ToolResult(parts, is_error=True, is_outage=is_outage(answer.status))
 
 
 def _said(answer: Answer) -> str:
