@@ -47,10 +47,10 @@ def as_json(value: Any, status: int = 200, **headers: str) -> Said:
 class HttpService:
     """`replies` by path, `*` for all others; `got` are the requests so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.replies: dict[str, Reply] = {}
         self.got: list[Got] = []
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.owner = self
         serve = self._server.serve_forever
         threading.Thread(target=serve, args=[_POLL_SECONDS], daemon=True).start()
@@ -78,9 +78,9 @@ class HttpService:
 
 
 @contextmanager
-def http_service() -> Generator[HttpService]:
-    """One that is closed at the end."""
-    service = HttpService()
+def http_service(port: int = 0) -> Generator[HttpService]:
+    """One that is closed at the end; at a free port, if none is given."""
+    service = HttpService(port)
     try:
         yield service
     finally:

@@ -77,10 +77,22 @@ class TooLarge(SourceError):
 
 
 class ServiceClient:
-    """Sends requests to one service. Opened with the first; whoever made it closes it."""
+    """Sends requests to one service. Opened with the first; whoever made it closes it.
 
-    def __init__(self, name: str, mask: Mask, *, url: str = "", max_bytes: int = MAX_BYTES) -> None:
+    `key` is what of the settings says where it is, for people.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        mask: Mask,
+        *,
+        url: str = "",
+        max_bytes: int = MAX_BYTES,
+        key: str = "baseUrl",
+    ) -> None:
         self.name = name
+        self._key = key
         self._url = url
         self._mask = mask
         self._max_bytes = max_bytes
@@ -160,7 +172,7 @@ class ServiceClient:
         except (httpx2.InvalidURL, ValueError) as cause:
             raise SourceFailed(
                 self.name, f"the request cannot be sent: {self._shown(str(cause))}.",
-                "Check `baseUrl` and the headers.",
+                f"Check `{self._key}` and the headers.",
             ) from None  # fmt: skip
 
     async def _way_of(
@@ -241,7 +253,7 @@ class ServiceClient:
             words = f"no connection within {_CONNECT_SECONDS:g} s"
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
             problem = f"{_where(request.url)} cannot be reached{way}: {words}."
-            return SourceFailed(self.name, problem, reaching_help(str(cause), "baseUrl"))
+            return SourceFailed(self.name, problem, reaching_help(str(cause), self._key))
         if isinstance(cause, httpx2.DecodingError):
             return SourceFailed(
                 self.name, f"its answer cannot be unpacked: {words}.",
@@ -262,7 +274,7 @@ class ServiceClient:
         place = self._shown(str(request.url.copy_with(userinfo=b"", query=None, fragment=None)))
         return SourceFailed(
             self.name, f"it redirects to {place}, {why}." if why[:2] != "it" else f"{why}.",
-            "Correct `baseUrl`, if the service has moved.",
+            f"Correct `{self._key}`, if the service has moved.",
         )  # fmt: skip
 
     def _shown(self, text: str) -> str:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, join, normpath
 from typing import Any, Protocol, TypeAlias, cast
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urljoin
 
 from ...core.schema_cost import inside
 from ...core.tools import JsonObject
 from .parsing import MAX_BYTES, BadDocument, NotReadable, parsed
-from .values import object_of, text_of
+from .values import object_of, origin_of, text_of
 
 Fetch: TypeAlias = Callable[[str], bytes]
 """Gets what is at a URL; raises OSError where that cannot be. Called in the thread that reads."""
@@ -97,7 +97,7 @@ class Site:
 
     def __init__(self, url: str, fetch: Fetch) -> None:
         self.key = url
-        self._origin = _origin(url)
+        self._origin = origin_of(url)
         self._fetch = fetch
 
     def joined(self, key: str, reference: str) -> str:
@@ -106,7 +106,7 @@ class Site:
 
     def read(self, key: str) -> bytes:
         """What the same host has there."""
-        if _origin(key) != self._origin:
+        if origin_of(key) != self._origin:
             raise BadReference("leads to another host than that of the document")
         return self._fetch(key)
 
@@ -120,11 +120,6 @@ def read_file(file: Path) -> bytes:
     if len(data) > MAX_BYTES:
         raise OSError(f"it is larger than {MAX_BYTES // 1024**2} MiB")
     return data
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme.lower(), parts.netloc.lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +155,7 @@ class Document:
         self.version = text_of(str(info.get("version", "")), _MAX_TITLE)
         self._files: dict[str, Any] = {self.place.key: self.root}
         self._failures: dict[str, str] = {}
+        self._parts: list[str] = []
         self._bytes_left = MAX_BYTES
         self._own = (self.place.key, text_of(self.root.get("$self"), _SHOWN).partition("#")[0])
 
@@ -179,8 +175,8 @@ class Document:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The keys of the other files that were read."""
-        return tuple(x for x in self._files if x != self.place.key)
+        """The keys of the other files that it refers to and may, those that were not read too."""
+        return tuple(self._parts)
 
     def file(self, key: str) -> Any:
         """What a file says, its references made such that they hold in the document itself.
@@ -203,7 +199,12 @@ class Document:
     def _read(self, key: str) -> Any:
         if len(self._files) > _MAX_FILES or len(self._failures) > _MAX_FILES:
             raise BadReference(f"is one of more than {_MAX_FILES:,} files")
-        data = self.place.read(key)
+        self._parts.append(key)
+        try:
+            data = self.place.read(key)
+        except BadReference:
+            self._parts.remove(key)  # it is none of its own
+            raise
         self._bytes_left -= len(data)
         if self._bytes_left < 0:
             raise BadReference(f"makes it more than {MAX_BYTES // 1024**2} MiB in all")

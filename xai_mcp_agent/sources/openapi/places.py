@@ -5,8 +5,11 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from ...core.errors import SourceFailed
-from ...core.places import INTERNET, LINK_LOCAL, place_of, place_of_host
+from ...core.places import INTERNET, place_of, place_of_host
 from ...settings.openapi import OpenApiSettings
+from .values import origin_of
+
+_NOWHERE = "nowhere"  # of a host that nobody knows: it may be anywhere a moment later
 
 
 class ServerPlaces:
@@ -23,29 +26,24 @@ class ServerPlaces:
             SourceFailed: the document came from elsewhere, and it is another host that credentials
                 would go to, or one in a network that the document has no business in.
         """
-        settings, origin = self._settings, _origin(base_url)
+        settings, origin = self._settings, origin_of(base_url)
         if settings.base_url or not settings.is_remote or origin in self._known:
             return
-        if origin != _origin(settings.spec):
+        if origin != origin_of(settings.spec):
             if settings.auth or settings.headers:
                 raise self._refused(origin, "credentials go there only if a person says so")
-            if not await _places_of(base_url) <= {INTERNET, *await _places_of(settings.spec)}:
+            known = {INTERNET, *await _places_of(settings.spec)} - {_NOWHERE}
+            if not await _places_of(base_url) <= known:
                 raise self._refused(origin, "which is not on the internet, as the document is")
         self._known.add(origin)
 
     def _refused(self, origin: tuple[str, str], why: str) -> SourceFailed:
-        server = f"{origin[0]}://{origin[1]}"
+        server, host = f"{origin[0]}://{origin[1]}", origin_of(self._settings.spec)[1]
         return SourceFailed(
             self._settings.name,
-            f"its document is at {_origin(self._settings.spec)[1]} and names the server {server}: "
-            f"{why}.",
+            f"its document is at {host} and names the server {server}: {why}.",
             f'If that is right, add "baseUrl" with the address of the service, such as {server}.',
         )
-
-
-def _origin(url: str) -> tuple[str, str]:
-    parts = urlsplit(url)
-    return parts.scheme.lower(), parts.netloc.rpartition("@")[2].lower()
 
 
 async def _places_of(url: str) -> set[str]:
@@ -60,4 +58,4 @@ async def _places_of(url: str) -> set[str]:
     try:
         return {place_of(x) for x in await addresses_of(httpx2.URL(url))}
     except (OSError, httpx2.InvalidURL, ValueError):
-        return {LINK_LOCAL}
+        return {_NOWHERE}

@@ -6,25 +6,26 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import anyio
 
-from ...core.errors import SourceError, SourceFailed
+from ...core.errors import SourceClosed, SourceError, SourceFailed
 from ...settings.openapi import OpenApiSettings
 from ..threads import Threads, TooManyLeft
-from .client import Answer, ServiceClient
-from .document import Document, Folder, Place, Site, read_file
+from .client import Answer, ServiceClient, TooLarge
+from .document import BadReference, Document, Folder, Place, Site, read_file
 from .operations import Operation, Problem, convert
 from .parsing import MAX_BYTES, BadDocument
+from .values import origin_of
 
 T = TypeVar("T")
 
 _VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
+_NO_VALIDATORS: Mapping[str, str] = {}
 _NOT_MODIFIED = 304
 _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 
@@ -33,14 +34,13 @@ _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 class Offer:
     """What a document offers, and by what to know whether it is still the same.
 
-    `validators` are headers for the next request; `parts` are the files that it refers to.
+    `parts` are the keys of the files that it refers to, and `digest` is over all of them.
     """
 
     title: str
     operations: Mapping[str, Operation]
     problems: tuple[Problem, ...]
     digest: bytes
-    validators: Mapping[str, str] = field(default_factory=dict[str, str])
     parts: tuple[str, ...] = ()
 
 
@@ -51,8 +51,11 @@ class DocumentReader:
         self._settings = settings
         self._name = settings.name
         self._threads = Threads(f"openapi {settings.name}")
-        self._client = ServiceClient(settings.name, mask, url=settings.spec, max_bytes=MAX_BYTES)
-        self._parts: tuple[str, ...] = ()
+        self._client = ServiceClient(
+            settings.name, mask, url=settings.spec, max_bytes=MAX_BYTES, key="spec"
+        )
+        self._validators: Mapping[str, str] = {}  # headers that ask whether it has changed
+        self._parts: tuple[str, ...] = ()  # files
         self._stamp_of_parts: object = ()
         self._changes = 0  # of parts
 
@@ -92,10 +95,14 @@ class DocumentReader:
             raise self._failed(
                 problem, "Raise `startTimeout`, or keep a copy in a file."
             ) from cause
-        if not self._settings.is_remote and found.parts != self._parts:
-            self._parts = found.parts
-            self._stamp_of_parts = await self._in_thread(lambda: tuple(map(_stamp_of, found.parts)))
+        if not self._settings.is_remote:
+            self._watch(found.parts)
         return found
+
+    def _watch(self, parts: tuple[str, ...]) -> None:
+        # New ones are read once more, as one may have changed before it was watched.
+        folder = os.path.dirname(self._settings.spec)
+        self._parts = tuple(os.path.join(folder, x) for x in parts)
 
     async def _opened(self, before: Offer | None) -> Offer:
         file = Path(self._settings.spec)
@@ -104,18 +111,21 @@ class DocumentReader:
         except OSError as cause:
             problem = f"{file} cannot be read: {cause.strerror or cause}."
             raise self._failed(problem, "Correct `spec` in the settings.") from cause
-        return await self._converted(data, partial(Folder, file), before, {})
+        return await self._converted(data, partial(Folder, file), before)
 
     async def _fetched(self, before: Offer | None) -> Offer:
         url = self._settings.spec
-        answer = await self._answer(url, before.validators if before else {})
+        # That the document is the same does not say that its parts are.
+        is_whole = before is not None and not before.parts
+        answer = await self._answer(url, self._validators if is_whole else _NO_VALIDATORS)
         if answer.status == _NOT_MODIFIED and before is not None:
             return before
-        validators = {
+        site = partial(Site, url, self._fetch_from_thread(asyncio.get_running_loop()))
+        found = await self._converted(answer.body, site, before)
+        self._validators = {
             header: answer.headers[x] for x, header in _VALIDATORS.items() if x in answer.headers
         }
-        site = partial(Site, url, self._fetch_from_thread(asyncio.get_running_loop()))
-        return await self._converted(answer.body, site, before, validators)
+        return found
 
     async def _answer(self, url: str, validators: Mapping[str, str]) -> Answer:
         import httpx2  # here, because it takes a while and a document may be a file
@@ -123,7 +133,16 @@ class DocumentReader:
         headers = {"Accept": _MEDIA_TYPES, **validators}
         if self._is_at_service:
             headers |= self._settings.headers
-        answer = await self._client.send(httpx2.Request("GET", url, headers=headers))
+        try:
+            answer = await self._client.send(httpx2.Request("GET", url, headers=headers))
+        except TooLarge as cause:
+            problem = f"its document is larger than {MAX_BYTES // 1024**2} MiB."
+            raise self._failed(
+                problem, "Give a document of the operations that you use."
+            ) from cause
+        except SourceClosed as cause:
+            problem = f"its document was not read: {cause.problem}"
+            raise self._failed(problem, "Look whether its server is well.") from cause
         if answer.status != _NOT_MODIFIED and not 200 <= answer.status < 300:
             problem = f"its document is not at {answer.url}: HTTP {answer.status} {answer.reason}."
             raise self._failed(problem, "Correct `spec`, or `headers` if it wants credentials.")
@@ -133,11 +152,11 @@ class DocumentReader:
     def _is_at_service(self) -> bool:
         """Whether headers for the service may go to where the document is."""
         base = self._settings.base_url
-        return not base or urlsplit(base)[:2] == urlsplit(self._settings.spec)[:2]
+        return not base or origin_of(base) == origin_of(self._settings.spec)
 
     def _fetch_from_thread(self, loop: asyncio.AbstractEventLoop) -> Callable[[str], bytes]:
         def fetch(url: str) -> bytes:
-            asked = asyncio.run_coroutine_threadsafe(self._answer(url, {}), loop)
+            asked = asyncio.run_coroutine_threadsafe(self._answer(url, _NO_VALIDATORS), loop)
             try:
                 return asked.result(self._settings.start_timeout_seconds).body
             except SourceError as cause:
@@ -150,10 +169,9 @@ class DocumentReader:
         data: bytes,
         place: Callable[[], Place],
         before: Offer | None,
-        validators: Mapping[str, str],
     ) -> Offer:
         settings = self._settings
-        convert = partial(_offer, settings, data, place, before, validators)
+        convert = partial(_offer, settings, data, place, before)
         try:
             return await self._in_thread(convert)
         except BadDocument as cause:
@@ -175,24 +193,51 @@ class DocumentReader:
         return SourceFailed(self._name, problem, next_step)
 
 
+class _Once:
+    """A place of which each file is read once: for its digest, then for what it says."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._known: dict[str, bytes | OSError] = {}
+        self.key = place.key
+        self.joined = place.joined
+
+    def read(self, key: str) -> bytes:
+        """See `Place.read`."""
+        if key not in self._known:
+            try:
+                self._known[key] = self._place.read(key)
+            except OSError as cause:
+                self._known[key] = cause
+        found = self._known[key]
+        if isinstance(found, OSError):
+            raise found
+        return found
+
+    def digest(self, data: bytes, parts: tuple[str, ...]) -> bytes:
+        """Of the document and all its parts; one that is not there counts, too."""
+        digest = hashlib.sha256(data)
+        for key in parts:
+            try:
+                digest.update(hashlib.sha256(self.read(key)).digest())
+            except (OSError, BadReference):
+                digest.update(key.encode())
+        return digest.digest()
+
+
 def _offer(
-    settings: OpenApiSettings,
-    data: bytes,
-    place: Callable[[], Place],
-    before: Offer | None,
-    validators: Mapping[str, str],
+    settings: OpenApiSettings, data: bytes, place: Callable[[], Place], before: Offer | None
 ) -> Offer:
     """What a document offers, with all the files that it refers to."""
-    digest = hashlib.sha256(data).digest()
-    if before is not None and before.digest == digest and not before.parts:
-        return replace(before, validators=validators) if before.validators else before
-    document = Document.of(data, place(), settings.spec)
+    files = _Once(place())
+    if before is not None and before.digest == files.digest(data, before.parts):
+        return before
+    document = Document.of(data, files, settings.spec)
     converted = convert(document, settings.name, settings.base_url.rstrip("/") or None)
     operations = {x.name: x for x in converted.operations}
     title = f"{document.title} {document.version}".strip()
-    folder = "" if settings.is_remote else os.path.dirname(settings.spec)
-    parts = tuple(os.path.join(folder, x) for x in document.parts)
-    return Offer(title, operations, converted.problems, digest, validators, parts)
+    parts = document.parts
+    return Offer(title, operations, converted.problems, files.digest(data, parts), parts)
 
 
 def _stamp_of(file: str) -> object:

@@ -83,15 +83,14 @@ class OpenApiSource(ReadSource[Offer]):
 
     def _inventory_of(self, value: Offer) -> Inventory:
         chosen = {n: x for n, x in value.operations.items() if self._is_wanted(n)}
-        off = tuple(x for x in self._settings.disabled_tools if x in chosen)
+        off = tuple(x for x in chosen if _fits_any(x, self._settings.disabled_tools))
         tools = tuple(x.tool for n, x in chosen.items() if n not in off)
         notes = (*_problems(value), *self._unknown(value.operations))
         return Inventory(self.name, tools, notes=notes, disabled=off)
 
     def _is_wanted(self, name: str) -> bool:
         include, exclude = self._settings.include, self._settings.exclude
-        is_in = not include or any(fnmatchcase(name, x) for x in include)
-        return is_in and not any(fnmatchcase(name, x) for x in exclude)
+        return (not include or _fits_any(name, include)) and not _fits_any(name, exclude)
 
     def _unknown(self, operations: Mapping[str, Operation]) -> list[str]:
         """What the settings name and the document does not have."""
@@ -107,6 +106,10 @@ class OpenApiSource(ReadSource[Offer]):
             for x in names
             if not any(fnmatchcase(name, x) for name in operations)
         ]
+
+
+def _fits_any(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, x) for x in patterns)
 
 
 def _access(settings: OpenApiSettings) -> ServiceAccess:

@@ -1,0 +1,128 @@
+"""The example service with OpenAPI: in its own process, and used through a bridge."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import names_of, status_of
+from tests.support.processes import wait_until
+from xai_mcp_agent import Bridge, InvalidArguments
+from xai_mcp_agent.bridge.engine import Engine
+
+BAKERY = Path(__file__).parents[2] / "examples" / "services" / "bakery.py"
+KEY = "sesame-open-it"
+END_SECONDS = 10
+
+
+@contextmanager
+def baking(*options: str) -> Generator[str]:
+    """The URL of a bakery that has just been started."""
+    command = [sys.executable, str(BAKERY), "--port", "0", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.terminate()
+            process.wait(END_SECONDS)
+
+
+@contextmanager
+def using(url: str, **entry: Any) -> Generator[Bridge]:
+    with Bridge(
+        {"openapiServices": {"bakery": {"spec": f"{url}/openapi.json", **entry}}}
+    ) as bridge:
+        yield bridge
+
+
+@pytest.fixture(scope="module")
+def url() -> Generator[str]:
+    with baking("--key", KEY) as running:
+        yield running
+
+
+@pytest.fixture
+def bridge(url: str) -> Generator[Bridge]:
+    with using(url, auth={"apiKey": KEY}) as opened:
+        yield opened
+
+
+def ordered(bridge: Bridge) -> str:
+    order = {"customer": "Ada", "items": {"rye": 2, "roll": 1}}
+    result = bridge.call_tool("bakery", "place_order", order)
+    assert result.structured["total"] == 9.0
+    return result.structured["order_id"]
+
+
+def test_it_describes_all_that_it_does(bridge: Bridge) -> None:
+    assert names_of(bridge.list_tools("bakery")) == [
+        "list_products", "list_orders", "place_order", "get_order", "cancel_order", "bake_order",
+        "get_baked_order",
+    ]  # fmt: skip
+    assert status_of(bridge, "bakery").notes == ()
+
+
+def test_orders_are_placed_looked_at_and_cancelled(bridge: Bridge) -> None:
+    vegan = bridge.call_tool("bakery", "list_products", {"vegan": True}).structured["products"]
+    assert [x["id"] for x in vegan] == ["rye", "roll"]
+    order_id = ordered(bridge)
+    found = bridge.call_tool("bakery", "get_order", {"order_id": order_id}).structured
+    assert (found["customer"], found["status"]) == ("Ada", "placed")
+    assert not bridge.call_tool("bakery", "cancel_order", {"order_id": order_id}).is_error
+    gone = bridge.call_tool("bakery", "get_order", {"order_id": order_id})
+    assert (gone.is_error, "No order" in gone.text) == (True, True)
+
+
+def test_baking_is_waited_for_and_told(bridge: Bridge) -> None:
+    told: list[str] = []
+    order_id = ordered(bridge)
+    result = bridge.call_tool(
+        "bakery", "bake_order", {"order_id": order_id},
+        on_progress=lambda done, total, words: told.append(words),
+    )  # fmt: skip
+    assert result.structured["status"] == "ready"
+    assert told[-1] == "ready"
+    refused = bridge.call_tool("bakery", "cancel_order", {"order_id": order_id})
+    assert "409" in refused.text
+
+
+def test_baking_that_nobody_waits_for_any_more_ends_the_call(bridge: Bridge) -> None:
+    order_id = ordered(bridge)
+
+    async def bake(engine: Engine) -> Any:
+        return await engine.call_tool("bakery", "bake_order", {"order_id": order_id})
+
+    def status() -> str:
+        return bridge.call_tool("bakery", "get_order", {"order_id": order_id}).structured["status"]
+
+    call = bridge.submit(bake)
+    wait_until(lambda: status() != "placed", "it is in the oven")
+    call.cancel()
+    wait_until(call.done, "the call has ended")
+    assert status() in ("baking", "ready")
+
+
+def test_what_is_no_order_is_told_before_or_by_the_bakery(bridge: Bridge) -> None:
+    with pytest.raises(InvalidArguments, match="items"):
+        bridge.call_tool("bakery", "place_order", {"customer": "Ada"})
+    with pytest.raises(InvalidArguments, match="leads elsewhere"):
+        bridge.call_tool("bakery", "get_order", {"order_id": "../products"})
+    wrong = {"customer": "Ada", "items": {"cake": 1}}
+    result = bridge.call_tool("bakery", "place_order", wrong)
+    assert (result.is_error, "422" in result.text, "croissant" in result.text) == (True,) * 3
+
+
+def test_without_the_key_nothing_is_sold(url: str) -> None:
+    with using(url) as bridge:
+        result = bridge.call_tool("bakery", "list_orders")
+    assert (result.is_error, "X-Bakery-Key" in result.text) == (True, True)
+    with using(url, auth={"apiKey": "wrong-key-1234"}) as bridge:
+        result = bridge.call_tool("bakery", "list_orders")
+    assert (result.is_error, "wrong-key-1234" in result.text) == (True, False)

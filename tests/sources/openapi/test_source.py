@@ -1,0 +1,551 @@
+"""An OpenAPI service as a source of a bridge: read, read again, called, and kept within bounds."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.bridges import names_of, status_of
+from tests.support.census import nothing_is_left
+from tests.support.histories import events_of
+from tests.support.http_service import Got, HttpService, Reply, Said, as_json, http_service
+from tests.support.processes import free_port, wait_until
+from xai_mcp_agent import (
+    Bridge,
+    CircuitOpen,
+    SourceFailed,
+    ToolTimeout,
+    UnknownTool,
+)
+from xai_mcp_agent.core.errors import XaiMcpError
+from xai_mcp_agent.settings.load import settings_from
+from xai_mcp_agent.settings.openapi import OpenApiSettings
+from xai_mcp_agent.sources.openapi import reader
+from xai_mcp_agent.sources.openapi.places import ServerPlaces
+
+KEY = "sesame-open-9876"
+IN_HEADER: dict[str, Any] = {"components": {"securitySchemes": {
+    "key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
+    "security": [{"key": []}]}  # fmt: skip
+
+
+def document(*names: str, server: str = "", **more: Any) -> dict[str, Any]:
+    """One that offers these operations, each at a path of its name."""
+    found = {"openapi": "3.1.0", "info": {"title": "Things", "version": "1"}, **more}
+    found["paths"] = {f"/{x}": operation(x) for x in names} | more.get("paths", {})
+    return found | ({"servers": [{"url": server}]} if server else {})
+
+
+def operation(name: str, **more: Any) -> dict[str, Any]:
+    responses = {"200": {"description": "It."}}
+    return {"get": {"operationId": name, "tags": [f"{name}s"], "responses": responses, **more}}
+
+
+@pytest.fixture
+def service() -> Generator[HttpService]:
+    with http_service() as running:
+        offer(running, "one", "two")
+        running.replies["/one"] = lambda _: as_json({"n": 1})
+        yield running
+
+
+def offer(service: HttpService, *names: str, headers: Any = None, **more: Any) -> None:
+    said = json.dumps(document(*names, **more)).encode()
+    service.replies["/openapi.json"] = lambda _: Said(200, said, headers or {})
+
+
+@contextmanager
+def using(spec: str | Path, store: str | Path = "memory", **entry: Any) -> Generator[Bridge]:
+    """A bridge whose `it` is the service that this describes."""
+    settings = {"openapiServices": {"it": {"spec": str(spec), **entry}}}
+    with Bridge(settings, store=store) as bridge:
+        yield bridge
+
+
+def at(service: HttpService) -> str:
+    return f"{service.url}/openapi.json"
+
+
+def asked_for(service: HttpService, path: str) -> list[Got]:
+    return [x for x in service.got if x.path == path]
+
+
+def failure_of(spec: str | Path, **entry: Any) -> SourceFailed:
+    with using(spec, **entry) as bridge, pytest.raises(SourceFailed) as caught:
+        bridge.list_tools("it")
+    return caught.value
+
+
+@pytest.fixture
+def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The titles of the documents that were converted, one each time."""
+    found: list[str] = []
+    convert = reader.convert
+
+    def noted(document: Any, *args: Any) -> Any:
+        found.append(document.title)
+        return convert(document, *args)
+
+    monkeypatch.setattr(reader, "convert", noted)
+    return found
+
+
+def change(file: Path, text: str) -> None:
+    """Write the file anew, so that it shows even on a disk with a coarse clock."""
+    before = file.stat().st_mtime_ns if file.exists() else 0
+    file.write_text(text, encoding="utf-8")
+    os.utime(file, ns=(before + 10**9, before + 10**9))
+
+
+# What is offered
+
+
+def test_operations_are_tools_with_tags_and_what_they_request(service: HttpService) -> None:
+    with using(at(service)) as bridge:
+        one, two = bridge.list_tools("it")
+        status = status_of(bridge, "it")
+        assert bridge.call_tool("it", "one").structured == {"n": 1}
+    assert (one.name, one.tags, two.name) == ("one", ("ones",), "two")
+    assert one.operation is not None
+    assert (one.operation.method, one.operation.path) == ("GET", "/one")
+    assert (status.kind, status.state, status.server) == ("openapi", "ready", "Things 1")
+    assert (status.tool_count, status.error, status.notes) == (2, "", ())
+
+
+def test_operations_are_chosen_by_names_with_stars_and_unknown_ones_are_told(
+    service: HttpService,
+) -> None:
+    offer(service, "get_one", "get_two", "get_off", "put_one", "get_secret")
+    lists: dict[str, Any] = {
+        "include": ["get_*", "got_one"],
+        "exclude": ["*_secret"],
+        "disabledTools": ["*_off"],
+    }
+    with using(at(service), **lists, operations={"get_thr": {}}) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["get_one", "get_two"]
+        with pytest.raises(UnknownTool, match="left out by `disabledTools`"):
+            bridge.call_tool("it", "get_off")
+        with pytest.raises(UnknownTool):
+            bridge.call_tool("it", "get_secret")
+        notes = status_of(bridge, "it").notes
+    assert notes[0].startswith("`include` names 'got_one', which the document does not have.")
+    assert "get_one" in notes[0]
+    assert notes[1].startswith("`operations` names 'get_thr'")
+
+
+def test_of_many_operations_that_are_no_tools_twenty_are_told(service: HttpService) -> None:
+    bad = {f"/bad{n}": {"get": {"parameters": [{"$ref": "#/nowhere"}]}} for n in range(25)}
+    offer(service, "one", paths={"/one": operation("one"), **bad})
+    with using(at(service)) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["one"]
+        notes = status_of(bridge, "it").notes
+    assert len(notes) == 21
+    assert notes[0].startswith("no tool: GET /bad0: ")
+    assert notes[-1] == "and 5 more operations are no tools."
+
+
+def test_a_group_takes_operations_by_tag_method_and_path(service: HttpService) -> None:
+    offer(service, "apple", "tomato")
+    entry = {"spec": at(service)}
+    by = [{"source": "it", "tags": ["apples"]}, {"method": "GET", "path": "/t*"}]
+    groups = {"by_tag": {"selectors": by[:1]}, "by_path": {"selectors": by[1:]}}
+    with Bridge({"openapiServices": {"it": entry}, "groups": groups}) as bridge:
+        bridge.list_tools("it")
+        found = {x: [y.tool.name for y in bridge.search_tools("apple tomato", x)] for x in groups}
+    assert found == {"by_tag": ["apple"], "by_path": ["tomato"]}
+
+
+# Read again
+
+
+VALIDATORS = [
+    ({"ETag": '"v1"'}, "if-none-match", '"v1"'),
+    ({"Last-Modified": "Mon, 06 Jul 2026 10:00:00 GMT"}, "if-modified-since", None),
+]
+
+
+@pytest.mark.parametrize(("headers", "question", "value"), VALIDATORS)
+def test_a_document_that_has_not_changed_is_not_sent_and_not_converted_again(
+    service: HttpService, conversions: list[str], headers: Any, question: str, value: str | None
+) -> None:
+    said = json.dumps(document("one")).encode()
+    wanted = value or next(iter(headers.values()))
+    service.replies["/openapi.json"] = lambda got: (
+        Said(304) if got.headers.get(question) == wanted else Said(200, said, headers)
+    )
+    with using(at(service)) as bridge:
+        before = bridge.list_tools("it")
+        count = len(events_of(bridge))
+        assert bridge.refresh("it") == before
+        news = events_of(bridge)[count:]
+    assert [x.headers.get(question) for x in service.got] == [None, wanted]
+    assert conversions == ["Things"]
+    assert all(x.links.reinforces for x in news)
+
+
+def test_without_validators_the_content_tells_whether_it_changed(
+    service: HttpService, conversions: list[str]
+) -> None:
+    with using(at(service)) as bridge:
+        before = bridge.list_tools("it")
+        count = len(events_of(bridge))
+        assert bridge.refresh("it") == before
+        assert all(x.links.reinforces for x in events_of(bridge)[count:])
+        assert conversions == ["Things"]
+        offer(service, "one")
+        assert names_of(bridge.refresh("it")) == ["one"]
+    assert len(conversions) == 2
+
+
+def test_a_server_that_sends_the_same_with_a_new_tag_costs_no_conversion(
+    service: HttpService, conversions: list[str]
+) -> None:
+    tags = iter(["a", "b", "c"])
+    said = json.dumps(document("one")).encode()
+    service.replies["/openapi.json"] = lambda _: Said(200, said, {"ETag": next(tags)})
+    with using(at(service)) as bridge:
+        bridge.list_tools("it")
+        bridge.refresh("it")
+        bridge.refresh("it")
+    assert [x.headers.get("if-none-match") for x in service.got] == [None, "a", "b"]
+    assert conversions == ["Things"]
+
+
+def test_a_part_that_changed_is_noticed_though_the_document_has_not(
+    service: HttpService, conversions: list[str]
+) -> None:
+    said = json.dumps(document(paths={"/one": {"$ref": "part.json"}})).encode()
+    service.replies["/openapi.json"] = lambda got: (
+        Said(304) if "if-none-match" in got.headers else Said(200, said, {"ETag": '"1"'})
+    )
+    service.replies["/part.json"] = lambda _: as_json(operation("one"))
+    with using(at(service)) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["one"]
+        bridge.refresh("it")
+        assert conversions == ["Things"]
+        service.replies["/part.json"] = lambda _: as_json(operation("uno"))
+        assert names_of(bridge.refresh("it")) == ["uno"]
+
+
+def test_an_operation_that_vanished_is_unavailable_until_it_is_back(service: HttpService) -> None:
+    with using(at(service)) as bridge:
+        bridge.list_tools("it")
+        offer(service, "one")
+        bridge.refresh("it")
+        with pytest.raises(UnknownTool):
+            bridge.call_tool("it", "two")
+        assert not bridge.tool_record("it", "two").is_available
+        offer(service, "one", "two")
+        assert names_of(bridge.refresh("it")) == ["one", "two"]
+        assert bridge.tool_record("it", "two").is_available
+        told = [x.change for x in bridge.history("it") if "two" in x.context_id]
+    assert "unavailable" in told
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (Said(500, b"oops"), "HTTP 500"),
+        (Said(404), "HTTP 404"),
+        (Said(200, b"{"), "cannot be read"),
+        (Said(200, b'{"a": 1}'), "neither `openapi` nor `swagger`"),
+        (Said(200, headers={"content-length": "50"}, pieces=iter([b"{"])), "was not read: the"),
+        (Said(302, b"", {"location": "ftp://x/y"}), "redirects"),
+    ],
+)
+def test_a_refresh_that_fails_keeps_what_was_there_usable(
+    service: HttpService, said: Said, words: str
+) -> None:
+    with using(at(service)) as bridge:
+        before = bridge.list_tools("it")
+        service.replies["/openapi.json"] = lambda _: said
+        with pytest.raises(SourceFailed, match=words):
+            bridge.refresh("it")
+        status = status_of(bridge, "it")
+        assert words in status.error
+        assert status.next_step
+        assert "report" not in status.next_step
+        assert (status.state, status.tool_count) == ("ready", 2)
+        assert bridge.list_tools("it") == before
+        assert bridge.call_tool("it", "one").structured == {"n": 1}
+        offer(service, "one", "two", "three")
+        assert len(bridge.refresh("it")) == 3
+        assert status_of(bridge, "it").error == ""
+
+
+def test_a_service_that_comes_up_later_is_used_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("xai_mcp_agent.sources.reading._FIRST_PAUSE_SECONDS", 0.0)
+    port = free_port()
+    with using(f"http://127.0.0.1:{port}/openapi.json") as bridge:
+        with pytest.raises(SourceFailed, match="cannot be reached") as caught:
+            bridge.list_tools("it")
+        assert "spec" in caught.value.next_step or "running" in caught.value.next_step
+        with http_service(port) as later:
+            offer(later, "one")
+            assert names_of(bridge.list_tools("it")) == ["one"]
+
+
+def test_a_document_that_never_ends_is_waited_for_as_long_as_the_settings_say(
+    service: HttpService,
+) -> None:
+    gate = threading.Event()
+
+    def hanging() -> Iterator[bytes]:
+        yield b"{"
+        gate.wait(20)
+
+    service.replies["/openapi.json"] = lambda _: Said(pieces=hanging())
+    try:
+        error = failure_of(at(service), startTimeout=0.3)
+    finally:
+        gate.set()
+    assert "0.3 s" in error.problem
+    assert "`startTimeout`" in error.next_step
+
+
+def test_a_document_that_is_too_large_is_said_to_be(
+    service: HttpService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MAX_BYTES", 1000)
+    service.replies["/openapi.json"] = lambda _: Said(200, b"{" * 2000)
+    error = failure_of(at(service))
+    assert "its document is larger" in error.problem
+
+
+# In files
+
+
+def test_a_file_that_changed_is_noticed_at_the_next_use(
+    tmp_path: Path, service: HttpService, conversions: list[str]
+) -> None:
+    file = tmp_path / "things.json"
+    change(file, json.dumps(document("one", server=service.url)))
+    with using(file) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["one"]
+        bridge.list_tools("it")
+        assert bridge.call_tool("it", "one").structured == {"n": 1}
+        assert len(conversions) == 1
+        change(file, json.dumps(document("one", "two", server=service.url)))
+        assert names_of(bridge.list_tools("it")) == ["one", "two"]
+        change(file, "{ broken")
+        assert names_of(bridge.list_tools("it")) == ["one", "two"]
+        assert "cannot be read" in status_of(bridge, "it").error
+        assert bridge.call_tool("it", "one").structured == {"n": 1}
+        change(file, json.dumps(document("two", server=service.url)))
+        assert names_of(bridge.list_tools("it")) == ["two"]
+        assert status_of(bridge, "it").error == ""
+
+
+def test_parts_beside_it_are_watched_also_those_that_are_not_there_yet(
+    tmp_path: Path, conversions: list[str]
+) -> None:
+    file, part, later = (tmp_path / x for x in ("things.yaml", "parts/one.json", "later.json"))
+    part.parent.mkdir()
+    paths = {"/one": {"$ref": "parts/one.json"}, "/later": {"$ref": "later.json"}}
+    change(file, json.dumps(document(paths=paths)))
+    change(part, json.dumps(operation("one")))
+    with using(file) as bridge:
+        assert names_of(bridge.list_tools("it")) == ["one"]
+        assert "later.json" in status_of(bridge, "it").notes[0]
+        bridge.list_tools("it")
+        bridge.list_tools("it")
+        assert len(conversions) == 1
+        change(later, json.dumps(operation("later")))
+        assert names_of(bridge.list_tools("it")) == ["one", "later"]
+        change(part, json.dumps(operation("uno")))
+        assert names_of(bridge.list_tools("it")) == ["uno", "later"]
+        part.unlink()
+        assert names_of(bridge.list_tools("it")) == ["later"]
+
+
+def test_a_file_that_is_not_there_is_told_with_what_to_do(tmp_path: Path) -> None:
+    error = failure_of(tmp_path / "no.json")
+    assert "no.json cannot be read" in error.problem
+    assert "`spec`" in error.next_step
+
+
+# Credentials
+
+
+def test_credentials_go_to_no_other_server_than_that_of_the_document(
+    service: HttpService,
+) -> None:
+    with http_service() as other:
+        other.replies["/one"] = lambda _: as_json({"n": 2})
+        offer(service, "one", server=other.url, **IN_HEADER)
+        auth: dict[str, Any] = {"auth": {"apiKey": KEY}}
+        mine: dict[str, Any] = {"headers": {"X-Mine": KEY}}
+        for entry in (auth, mine):
+            with using(at(service), **entry) as bridge:
+                with pytest.raises(SourceFailed) as caught:
+                    bridge.call_tool("it", "one")
+                assert "baseUrl" in caught.value.next_step
+                assert other.url in caught.value.next_step
+        assert other.got == []
+        with using(at(service), baseUrl=other.url, **auth) as bridge:
+            assert bridge.call_tool("it", "one").structured == {"n": 2}
+        assert other.last.headers["x-key"] == KEY
+    assert not any("x-key" in x.headers for x in service.got)
+
+
+def test_headers_go_with_the_document_at_the_origin_of_the_service_only(
+    service: HttpService,
+) -> None:
+    with http_service() as other:
+        with using(at(service), baseUrl=other.url, headers={"X-Mine": KEY}) as bridge:
+            bridge.list_tools("it")
+            assert "x-mine" not in service.last.headers
+        with using(at(service), baseUrl=f"{service.url}/v1", headers={"X-Mine": KEY}) as bridge:
+            bridge.list_tools("it")
+            assert service.last.headers["x-mine"] == KEY
+
+
+def test_no_secret_is_in_errors_statuses_or_the_history(
+    service: HttpService, tmp_path: Path
+) -> None:
+    store = tmp_path / "history.db"
+    offer(service, "one", "two", **IN_HEADER)
+    service.replies["/one"] = lambda got: as_json({"headers": dict(got.headers)})
+    service.replies["/two"] = lambda got: Said(400, json.dumps(dict(got.headers)).encode())
+    seen: list[str] = []
+    entry: dict[str, Any] = {"auth": {"apiKey": KEY}, "headers": {"X-Token": f"{KEY}-2"}}
+    with using(at(service), store, **entry) as bridge:
+        seen += [bridge.call_tool("it", x).text for x in ("one", "two")]
+        service.replies["/openapi.json"] = lambda got: Said(
+            500, b"", {"location": f"/{KEY}", "x": got.headers["x-token"]}
+        )
+        with pytest.raises(SourceFailed) as caught:
+            bridge.refresh("it")
+        seen += [str(caught.value), repr(status_of(bridge, "it")), repr(bridge.list_tools("it"))]
+    assert service.got[1].headers["x-key"] == KEY
+    assert not [x for x in seen if KEY in x]
+    assert not [x for x in tmp_path.iterdir() if KEY.encode() in x.read_bytes()]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("server", "is_fine"),
+    [
+        ("https://api.example.org/v1", True),
+        ("https://docs.example.org:443/v1", True),
+        ("https://inside.example.org/", False),
+        ("http://127.0.0.1:8000/", False),
+        ("http://169.254.169.254/latest", False),
+        ("http://localhost/", False),
+        ("http://[::1]/", False),
+        ("https://unknown.example.org/", False),
+    ],
+)
+async def test_a_document_from_the_internet_names_no_server_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, server: str, is_fine: bool
+) -> None:
+    known = {"docs.example.org": "93.184.215.14", "api.example.org": "8.8.8.8",
+             "inside.example.org": "10.0.0.8"}  # fmt: skip
+
+    async def addresses(url: Any) -> list[str]:
+        if url.host not in known:
+            raise OSError("unknown")
+        return [known[url.host]]
+
+    monkeypatch.setattr("xai_mcp_agent.sources.web.addresses.addresses_of", addresses)
+    checks = ServerPlaces(settings_of("https://docs.example.org/openapi.json"))
+    with nullcontext() if is_fine else pytest.raises(SourceFailed, match="not on the internet"):
+        await checks.check(server)
+    await ServerPlaces(settings_of("https://docs.example.org/x", baseUrl=server)).check(server)
+    await ServerPlaces(settings_of("things.json")).check(server)
+
+
+def settings_of(spec: str, **entry: Any) -> OpenApiSettings:
+    found = settings_from({"openapiServices": {"it": {"spec": spec, **entry}}}).source("it")
+    assert isinstance(found, OpenApiSettings)
+    return found
+
+
+# Trouble
+
+
+@pytest.mark.parametrize("status", [500, 503, 429])
+def test_a_service_in_trouble_is_left_alone_for_a_while(service: HttpService, status: int) -> None:
+    service.replies["/one"] = lambda _: Said(status, b"busy")
+    with using(at(service), breaker={"failures": 3, "seconds": 60}) as bridge:
+        for _ in range(3):
+            result = bridge.call_tool("it", "one")
+            assert (result.is_error, result.is_outage) == (True, True)
+        with pytest.raises(CircuitOpen, match=f"HTTP {status}"):
+            bridge.call_tool("it", "one")
+        assert len(asked_for(service, "/one")) == 3
+        service.replies["/one"] = lambda _: as_json({"n": 1})
+        assert bridge.reset_breaker("it")
+        assert not bridge.call_tool("it", "one").is_error
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 409, 422])
+def test_what_a_service_refuses_is_no_trouble_of_its_own(service: HttpService, status: int) -> None:
+    service.replies["/one"] = lambda _: Said(status, b"no")
+    with using(at(service), breaker={"failures": 2, "seconds": 60}) as bridge:
+        for _ in range(4):
+            result = bridge.call_tool("it", "one")
+            assert (result.is_error, result.is_outage) == (True, False)
+
+
+def test_a_slow_answer_ends_with_the_limit_of_the_settings(service: HttpService) -> None:
+    gate = threading.Event()
+    service.replies["/one"] = lambda _: Said(200) if gate.wait(20) else Said(500)
+    try:
+        with using(at(service), timeout=0.3) as bridge, pytest.raises(ToolTimeout):
+            bridge.call_tool("it", "one")
+    finally:
+        gate.set()
+
+
+def outcome_of(bridge: Bridge) -> str:
+    """What is said of a call that goes wrong."""
+    try:
+        result = bridge.call_tool("it", "one")
+    except XaiMcpError as error:
+        return str(error)
+    assert result.is_error
+    return result.text
+
+
+def away(_: Got) -> Said:
+    return Said(302, b"", {"location": "http://169.254.169.254/latest"})
+
+
+ODD: list[tuple[Reply, str]] = [
+    (lambda _: Said(200, b"x" * 5000), "larger than 1,000 bytes"),
+    (lambda _: Said(200, b"", {"content-length": "50"}, iter([b"x"])), "connection was lost"),
+    (away, "may not send us into that network"),
+    (lambda _: Said(302, b"", {"location": "/one"}), "again and again"),
+    (lambda _: Said(200, b"no gzip", {"content-encoding": "gzip"}), "unpacked"),
+]
+
+
+@pytest.mark.parametrize(("reply", "words"), ODD)
+def test_odd_answers_are_told_in_words(service: HttpService, reply: Reply, words: str) -> None:
+    service.replies["/one"] = reply
+    with using(at(service), maxResponseBytes=1000) as bridge:
+        assert words in outcome_of(bridge)
+
+
+def test_closing_the_bridge_ends_calls_in_flight_and_leaves_nothing(service: HttpService) -> None:
+    gate = threading.Event()
+    service.replies["/one"] = lambda _: Said(200) if gate.wait(30) else Said(500)
+    with nothing_is_left():
+        with using(at(service)) as bridge:
+            bridge.list_tools("it")
+            call = bridge.submit(_call)
+            wait_until(lambda: bool(asked_for(service, "/one")), "it is called")
+        assert call.done()
+        gate.set()
+
+
+async def _call(engine: Any) -> Any:
+    return await engine.call_tool("it", "one", {})
