@@ -220,7 +220,7 @@ def test_whatever_a_function_gives_back_becomes_a_text(file: Path, value: str, t
 
 def test_a_function_that_hangs_is_left_and_the_others_go_on(file: Path, gate: None) -> None:
     text = f"def hang():\n    {HANGING}def ok(): return 'fine'\n"
-    with offering(file, text, timeout=0.2) as bridge:
+    with offering(file, text, timeout=0.2, breaker=False) as bridge:
         for _ in range(8):
             with pytest.raises(ToolTimeout, match="goes on in the background"):
                 bridge.call_tool("it", "hang")
@@ -350,6 +350,42 @@ def test_no_key_of_the_environment_is_in_what_a_file_says(
     assert "401 for ***" in error.problem
     with offering(file, f"{key}def f(): raise RuntimeError('401 for ' + KEY)\n") as bridge:
         assert "401 for ***" in bridge.call_tool("it", "f").text
+
+
+def test_what_a_check_of_a_person_says_of_arguments_has_no_key_in_it(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_SERVICE_API_KEY", "verysecretvalue12345")
+    code = """
+import os
+from typing import Annotated
+from pydantic import AfterValidator
+def check(x: int) -> int: raise ValueError("401 for " + os.environ["SOME_SERVICE_API_KEY"])
+def f(x: Annotated[int, AfterValidator(check)]): ...
+"""
+    expected = pytest.raises(InvalidArguments, match=r"x: .*401 for \*\*\*\. Expected: x: int")
+    with offering(file, code) as bridge, expected:
+        bridge.call_tool("it", "f", {"x": 1})
+
+
+def test_an_error_that_quotes_a_whole_document_holds_up_nobody(file: Path) -> None:
+    """Whatever is said is looked through for secrets, and that on the loop that all share."""
+    code = """
+from xai_mcp_agent import ToolResult
+LONG = "word " * 8_000_000
+def raising(): raise ValueError(LONG)
+def giving(): return ToolResult.of_text(LONG, is_error=True)
+"""
+    with offering(file, code) as bridge:
+        for name in ("raising", "giving"):
+            result = bridge.call_tool("it", name)
+            assert result.is_error
+            assert "word word" in result.text
+            assert len(result.text) < 50_000
+            assert result.text.endswith("(the rest is left out)")
+    problem = failure_of("raise ValueError('word ' * 8_000_000)\n", file).problem
+    assert "ValueError: word word" in problem
+    assert len(problem) < 50_000
 
 
 def test_a_failing_import_leaves_nothing_behind(file: Path) -> None:

@@ -201,7 +201,7 @@ async def f(context: ToolContext):
 
 def test_coroutines_that_were_cancelled_leave_room_for_others(file: Path) -> None:
     text = f"{HEAD}async def f(): await asyncio.sleep(3600)\ndef ok(): return 'fine'\n"
-    with offering(file, text, timeout=0.1) as bridge:
+    with offering(file, text, timeout=0.1, breaker=False) as bridge:
         for _ in range(12):
             with pytest.raises(ToolTimeout):
                 bridge.call_tool("it", "f")
@@ -223,7 +223,7 @@ async def f():
             test.SEEN.append("refused")
 def ok(): return 'fine'
 """
-    with offering(file, text, timeout=0.1) as bridge:
+    with offering(file, text, timeout=0.1, breaker=False) as bridge:
         for _ in range(8):
             with pytest.raises(ToolTimeout):
                 bridge.call_tool("it", "f")

@@ -27,6 +27,7 @@ from ..core.events import (
 from ..core.invocation import PROGRAM, Caller, ToolInvocation
 from ..core.kinds import SourceKind
 from ..core.results import ToolResult
+from ..secrets.redactor import redact_beginning
 from ..settings.entry import SourceSettings
 
 logger = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ T = TypeVar("T")
 _CLOSED = "it was closed."
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
+# Of what went wrong: it may quote a whole document, and looking for secrets in it takes time.
+_MAX_PROBLEM_CHARS = 10_000
 
 
 class _Reading:
@@ -280,7 +283,8 @@ class ReadSource(ABC, Generic[T]):
         self._notice(InventoryChanged(self.name, inventory))
 
     def _failed(self, error: SourceFailed) -> None:
-        self._error = SourceFailed(self.name, self._mask(error.problem), error.next_step)
+        problem = redact_beginning(error.problem, self._mask, _MAX_PROBLEM_CHARS)
+        self._error = SourceFailed(self.name, problem, error.next_step)
         self._failures, self._failed_at = self._failures + 1, anyio.current_time()
         if self._last is None:
             self._state = "failed"

@@ -11,10 +11,12 @@ from functools import partial
 
 import anyio
 
-from ...core.errors import SourceFailed, ToolTimeout, UnknownTool
+from ...core.errors import InvalidArguments, SourceFailed, ToolTimeout, UnknownTool
 from ...core.invocation import ToolInvocation
 from ...core.limits import left_of
 from ...core.results import ToolResult
+from ...core.schemas import signature
+from ...secrets.redactor import redact_beginning
 from ...settings.entry import SourceSettings
 from ..progress import ProgressListener
 from ..threads import Threads, TooManyLeft
@@ -22,6 +24,8 @@ from .context import RunningCall
 from .function import Function
 
 _PAUSE_SECONDS = 0.05  # between two tellings of progress: nobody reads faster
+# Of what a function raised: no model reads more of it, and looking for secrets takes time.
+_MAX_ERROR_CHARS = 10_000
 
 
 class FunctionCalls:
@@ -73,12 +77,22 @@ class FunctionCalls:
             raise self._too_slow(function, limit) from cause
         except TooManyLeft as cause:
             raise self.too_many() from cause
+        except InvalidArguments as wrong:
+            problems = [self._told(x) for x in wrong.problems]
+            expected = signature(function.tool.input_schema)
+            raise InvalidArguments(function.tool.name, problems, expected) from None
         finally:
             running.call.end()
         # What it raised may quote the environment; what it gave back is for the model.
         if result.is_error:
-            result = ToolResult.of_text(self._mask(result.text), is_error=True)
+            result = ToolResult.of_text(self._told(result.text), is_error=True)
         return replace(result, notes=(*result.notes, *notes)) if notes else result
+
+    def _told(self, text: str) -> str:
+        """What a person's code says, without secrets, and not too long."""
+        shown = redact_beginning(text, self._mask, _MAX_ERROR_CHARS)
+        is_cut = len(text) > _MAX_ERROR_CHARS + len(shown)
+        return f"{shown}... (the rest is left out)" if is_cut else shown
 
     def too_many(self) -> SourceFailed:
         """That nothing more is begun, and why."""

@@ -23,6 +23,10 @@ from ..canvas import result_of
 from .context import RunningCall, ToolContext
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
+# Of a message: it may quote a whole document. More than is told of it, so that no secret at the end
+# of that is cut before it is looked for.
+_MAX_CHARS = 100_000
+_MAX_PROBLEMS = 20  # of a list, every item of which may be wrong
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -81,7 +85,8 @@ class Function:
             # As JSON: that is what a model wrote, and dates and enumerations are texts in it.
             given = self.model.model_validate_json(json.dumps(arguments))
         except ValidationError as cause:
-            problems = [f"{_place(x['loc'])}: {x['msg']}" for x in cause.errors()]
+            wrong = cause.errors(include_input=False)[:_MAX_PROBLEMS]
+            problems = [f"{_place(x['loc'])}: {x['msg'][:_MAX_CHARS]}" for x in wrong]
             expected = signature(self.tool.input_schema)
             raise InvalidArguments(self.tool.name, problems, expected) from None
         except BaseException as cause:  # noqa: BLE001 - of a person's validator
@@ -118,7 +123,7 @@ class Function:
 def words_of(cause: BaseException, file: str) -> str:
     """The kind of an error, what it says, and the line of the file that it came through last."""
     try:
-        said = str(cause)
+        said = str(cause)[:_MAX_CHARS]
     except BaseException:  # noqa: BLE001 - it is a person's class
         said = ""
     lines: list[int] = []
