@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent import Operation, Tool, ToolKey, settings_from
+from xai_mcp_agent import Operation, SettingsError, Tool, ToolKey, settings_from
 from xai_mcp_agent.catalog.groups import EVERYTHING, ToolChoice, ToolFilter, ToolGroup
 
 KINDS = {"shop": "openapi", "shop_test": "openapi", "files": "mcp"}
@@ -50,6 +50,8 @@ def group(**written: Any) -> ToolGroup:
         ({"selectors": [{"name": "*"}], "exclude": ["shop/*", "write_file"]}, (TEST, READ)),
         ({"include": ["files/read_file", "shop/get_order"]}, (GET, READ)),
         ({"include": ["files/read_file"], "exclude": ["files"]}, ()),
+        ({"selectors": [{"name": "*"}], "exclude": [r"regex:shop(_test)?/.*"]}, (READ, WRITE)),
+        ({"selectors": [{"source": "shop"}], "exclude": ["regex:delete_.+"]}, (LIST, GET)),
         ({"selectors": [{"source": "shop", "kind": "mcp"}]}, ()),
         ({"selectors": [{"tags": "*"}]}, (LIST, GET, DROP, TEST, READ)),
         ({"selectors": [{"name": "Read_file"}]}, ()),
@@ -84,6 +86,17 @@ def test_names_that_are_not_there_are_told_with_the_nearest():
     assert "'files/raed_file'" in missing
     assert "read_file" in missing
     assert nothing == "The group 'g' has no tools: nothing fits it."
+
+
+def test_a_name_that_is_left_out_and_not_there_is_told_for_it_may_be_misspelled():
+    one = group(selectors=[{"name": "*"}], exclude=["write_fiel", "files/remove_*", "shop"])
+    assert one.missing(ALL) == ("The group 'g' leaves out 'write_fiel', which is not there.",)
+
+
+def test_a_wrong_regular_expression_of_what_is_left_out_makes_its_group_unusable():
+    written = {"selectors": [{"name": "*"}], "exclude": ["regex:(delete"]}
+    with pytest.raises(SettingsError, match="exclude: has a regular expression"):
+        settings_from({"groups": {"g": written}}).group("g")
 
 
 @pytest.mark.parametrize(

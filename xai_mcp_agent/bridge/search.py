@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import anyio.to_thread
 
@@ -104,7 +104,13 @@ async def listed_tools(
     for name in (x for x in names if x not in failed):
         try:
             listed = await marked_tools(engine, name)
-            entries |= {x.key: x for x in listed if choice is None or choice.has(x.require())}
+            # In a thread: dozens of patterns for thousands of tools take a while.
+            taken = await anyio.to_thread.run_sync(_taken, choice, listed) if choice else listed
+            entries |= {x.key: x for x in taken}
         except XaiMcpError as reason:
             failed[name] = str(reason)
     return entries, failed
+
+
+def _taken(choice: ToolChoice, listed: Sequence[CatalogEntry]) -> list[CatalogEntry]:
+    return [x for x in listed if choice.has(x.require())]

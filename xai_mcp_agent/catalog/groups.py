@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from ..core.names import did_you_mean
-from ..core.patterns import Fits, Patterns, fits, idle, names_of
+from ..core.patterns import REGEX, Fits, Patterns, fits, idle, names_of
 from ..core.tools import Tool
 from ..settings.groups import GroupSettings
 
@@ -27,7 +27,7 @@ class ToolGroup:
         self._kinds = kinds
         self._selectors = tuple(map(_Selector, settings.selectors))
         self._include = frozenset(settings.include)
-        self._exclude = Patterns.of(settings.exclude)
+        self._exclude = {pattern: fits(pattern) for pattern in settings.exclude}
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ class ToolGroup:
         is_in = (key.source, key.name) in self._include or any(
             x.fits(tool) for x in self._selectors
         )
-        return is_in and not self._exclude.name(key)
+        return is_in and not any(_names(fit, tool) for fit in self._exclude.values())
 
     def unknown(self) -> tuple[str, ...]:
         """A line for each source that it names and that is not there, with the nearest."""
@@ -53,7 +53,7 @@ class ToolGroup:
             x
             for selector in self._settings.selectors
             for x in selector.get("source", ())
-            if "*" not in x and not x.startswith("regex:")
+            if not _is_wild(x)
         )
         named = dict.fromkeys((*plain, *(x for x, _ in self._settings.include)))
         known = tuple(self._kinds)
@@ -65,13 +65,22 @@ class ToolGroup:
         )
 
     def missing(self, tools: Sequence[Tool]) -> tuple[str, ...]:
-        """The same for tools, once these are all that its sources have; also where it is empty."""
+        """The same for tools, once these are all that its sources have; also where it is empty.
+
+        Also those that it leaves out by their names: one that is misspelled would be in it.
+        """
         keys = {(x.source, x.name) for x in tools}
         lines = [
             f"The group {self.name!r} names the tool {f'{source}/{name}'!r}, which is not there. "
             f"{did_you_mean(name, _some(x.name for x in tools if x.source == source))}".rstrip()
             for source, name in self._settings.include
             if source in self._kinds and (source, name) not in keys
+        ]
+        lines += [
+            f"The group {self.name!r} leaves out {pattern!r}, which is not there."
+            for pattern, fit in self._exclude.items()
+            # Others may be meant for what is yet to come.
+            if not _is_wild(pattern) and not any(_names(fit, x) for x in tools)
         ]
         if not any(map(self.has, tools)):
             lines.append(f"The group {self.name!r} has no tools: nothing fits it.")
@@ -100,6 +109,14 @@ class _Selector:
         if not self.is_of(tool.key.source, tool.key.kind):
             return False
         return all(_any_fits(patterns, texts(tool)) for texts, patterns in self._others)
+
+
+def _is_wild(pattern: str) -> bool:
+    return "*" in pattern or pattern.startswith(REGEX)
+
+
+def _names(fit: Fits, tool: Tool) -> bool:
+    return any(map(fit, names_of(tool.key)))
 
 
 def _any_fits(patterns: tuple[Fits, ...], texts: tuple[str, ...]) -> bool:

@@ -141,7 +141,8 @@ async def _of_group(
 ) -> tuple[dict[str, list[CatalogEntry]], dict[str, str]]:
     choice = engine.choice([name])
     entries, failed = await tools_of(engine, choice)
-    for line in choice.told([x.require() for x in entries.values()]):
+    offered = [tool for source in choice.all_sources for tool in engine.catalog.tools(source)]
+    for line in choice.told(offered):
         say(f"note: {line}", to_stderr=True)
     found = groupby(entries.values(), key=lambda x: x.key.source)
     return {source: list(tools) for source, tools in found}, failed

@@ -31,7 +31,7 @@ class GroupSettings:
     """One group. A tool is in it that fits a selector, or is in `include`, and not in `exclude`.
 
     A selector has patterns (see `core.patterns.fits`) by fields; one of each field must fit.
-    `include` are sources and names of tools, `exclude` patterns as everywhere.
+    `include` are sources and names of tools, `exclude` patterns for tools and sources.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _group(
             for i, x in enumerate(_list(given.get("selectors"), below, _SHAPE))
         ),
         tuple(_tool(x, place.at("include")) for x in _texts_at(given, "include", place, variables)),
-        _texts_at(given, "exclude", place, variables),
+        _usable(_texts_at(given, "exclude", place, variables), place.at("exclude")),
     )
     if not group.selectors and not group.include:
         raise place.error("no tool can be in it.", f"{_SHAPE} Or name tools under `include`.")
@@ -121,14 +121,18 @@ def _patterns(value: Any, place: Place, variables: Variables, field_name: str) -
         raise place.error("is empty, so nothing would fit.", _TEXTS)
     if field_name == "method":  # in any case in a document
         found = tuple(x if x.startswith("regex:") else x.upper() for x in found)
-    for pattern in found:
+    return _usable(found, place)
+
+
+def _usable(patterns: tuple[str, ...], place: Place) -> tuple[str, ...]:
+    for pattern in patterns:
         try:
             fits(pattern)
         except ValueError as cause:
             raise place.error(
                 f"has a regular expression that cannot be used: {cause}.", _TEXTS
             ) from None
-    return found
+    return patterns
 
 
 def _texts_at(
