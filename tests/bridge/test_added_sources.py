@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +15,9 @@ from xai_mcp_agent import Bridge, SettingsError
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.toolbelts import CHOICES, add_source, make_toolbelt
+from xai_mcp_agent.settings.builtin import BuiltinSettings
 from xai_mcp_agent.settings.functions import FunctionSettings
+from xai_mcp_agent.settings.models import Settings
 
 FUNCTIONS = next(x for x in CHOICES if x.node == "AgentUseFunctions")
 
@@ -96,3 +100,38 @@ def test_a_wrong_entry_of_a_node_is_told_with_the_node_and_the_key() -> None:
     entry = {"file": "x.py", "timeout": -1}
     with pytest.raises(SettingsError, match=r"AgentUseFunctions, at timeout: must be more than 0"):
         add_source({}, FUNCTIONS, FunctionSettings, "it", entry, None)
+
+
+@pytest.mark.usefixtures("settings_file")
+def test_two_nodes_of_a_run_may_set_up_the_same_in_two_ways(tmp_path: Path) -> None:
+    """What one agent may do must not become what another one may."""
+    file_with(tmp_path, "one")
+    ctx: dict[str, object] = {}
+    shut = {"file": str(tmp_path / "tools.py"), "exclude": ["one"]}
+    open_to_all = {"file": str(tmp_path / "tools.py")}
+    for entry, name in ((shut, "it"), (open_to_all, "it_2"), (shut, "it"), (open_to_all, "it_2")):
+        assert add_source(ctx, FUNCTIONS, FunctionSettings, "it", entry, name) == name
+    assert bridge_of(ctx).list_tools("it") == []
+    assert names_of(bridge_of(ctx).list_tools("it_2")) == ["one"]
+    later: dict[str, object] = {}
+    assert add_source(later, FUNCTIONS, FunctionSettings, "it", open_to_all, "b") == "it"
+
+
+def test_sources_may_be_added_while_another_thread_looks_at_them() -> None:
+    """Two runs in two threads share a bridge, and its settings."""
+    settings, stopped = Settings("x"), threading.Event()
+
+    def add() -> None:
+        for number in itertools.count():
+            settings.add(BuiltinSettings(name=f"b{number}", tools=("calculate",)))
+            if stopped.is_set():
+                return
+
+    adding = threading.Thread(target=add)
+    adding.start()
+    try:
+        for _ in range(500):
+            assert list(settings.servers) == list(settings.of_file) == []
+    finally:
+        stopped.set()
+        adding.join()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -147,14 +147,14 @@ class Engine:
         ]
         return [*found, *broken]
 
-    async def add_source(self, source: SourceSettings) -> str:
+    async def add_source(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
         """Take in a source that no settings file has, and say under which name; see `Settings.add`.
 
         It is started when it is asked for, as those of the file are. One that it takes the place of
         is closed, unless it is the same.
         """
         before = dict(self.settings.sources)
-        name = self.settings.add(source)
+        name = self.settings.add(source, kept)
         if name in before and before[name] != self.settings.sources[name]:
             self.breakers.reset(name)
             await self.pool.stop(name)

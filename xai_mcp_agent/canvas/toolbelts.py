@@ -28,6 +28,7 @@ _DEFINE, _MAKE, _TOOLS = "AgentDefineTool", "AgentMakeToolbelt", "AgentUseTools"
 GROUPS, FILTERS = "tool_groups", "tool_filters"
 """Of a toolbelt's spec; with the toolbelt's name, of `ctx`. An agent has the latter too."""
 ENABLED_GROUPS = "enabled_groups"
+_ADDED = "added_sources"  # in `ctx`: the names of those that this run brought along
 _WIRE_FILTER = 'Wire the toolbelt_spec of AgentMakeToolbelt, or {"only": [...], "except": [...]}.'
 
 
@@ -260,7 +261,9 @@ def add_source(
     variables = Variables(os.environ, folder, bridge.settings.secrets)
     given = {key: value for key, value in entry.items() if value not in (None, "")}
     source = cls.read(name, given, Place(choice.node), variables)
-    name = bridge.run(Engine.add_source, source)
+    # Another node of this run may have the same with other arguments, for another agent.
+    name = bridge.run(Engine.add_source, source, tuple(ctx.get(_ADDED, ())))
+    _listed(ctx, _ADDED, name)
     _declare(ctx, choice, name, belt, chosen)
     return name
 

@@ -6,6 +6,7 @@ Made by `load`. Nothing here shows a secret when it is printed.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection, ItemsView
 from dataclasses import dataclass, field, replace
 
 from ..core.errors import SettingsError, UnknownServer
@@ -62,43 +63,49 @@ class Settings:
     added: set[str] = field(default_factory=set[str])
     groups: GroupsSettings = field(default_factory=GroupsSettings)
 
-    def add(self, source: SourceSettings) -> str:
+    def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
         """Take in a source that the file does not have, and say under which name.
 
-        It takes the place of one that was added before and has the same name and origin. Where
-        another source has its name, it is given a number.
+        It takes the place of one that was added before and has the same name and origin, but not
+        that of another one in `kept`. Where another source has its name, it is given a number.
         """
         names = (f"{source.name}_{x}" if x > 1 else source.name for x in itertools.count(1))
-        name = next(x for x in names if self._is_free(x, source))
+        name = next(x for x in names if self._is_free(x, source, kept))
         self.sources[name] = replace(source, name=name)
         self.added.add(name)
         return name
 
-    def _is_free(self, name: str, source: SourceSettings) -> bool:
+    def _is_free(self, name: str, source: SourceSettings, kept: Collection[str]) -> bool:
         before = self.sources.get(name)
         if before is None:
             return name not in {*self.problems, *self.group_names}
+        if name in kept and before != replace(source, name=name):
+            return False
         return name in self.added and before.origin == source.origin
 
     @property
     def of_file(self) -> dict[str, SourceSettings]:
         """Those of the sources that were not added."""
-        return {n: x for n, x in self.sources.items() if n not in self.added}
+        return {n: x for n, x in self._all() if n not in self.added}
 
     @property
     def servers(self) -> dict[str, ServerSettings]:
         """Those of the sources that are MCP servers."""
-        return {n: x for n, x in self.sources.items() if isinstance(x, ServerSettings)}
+        return {n: x for n, x in self._all() if isinstance(x, ServerSettings)}
 
     @property
     def usable(self) -> tuple[str, ...]:
         """The names of the sources that are neither switched off nor wrong."""
-        return tuple(name for name, source in [*self.sources.items()] if not source.disabled)
+        return tuple(name for name, source in self._all() if not source.disabled)
 
     @property
     def names(self) -> list[str]:
         """The names of all sources in the file, the usable ones first."""
         return list(dict.fromkeys((*self.sources, *self.problems)))
+
+    def _all(self) -> ItemsView[str, SourceSettings]:
+        """The sources, copied in one step: a run in another thread may be adding one."""
+        return self.sources.copy().items()
 
     def group(self, name: str) -> GroupSettings | None:
         """The group with this name; None where there is none, or a source has that name.
