@@ -188,3 +188,19 @@ def test_what_a_function_of_it_prints_stays_out_of_stdout(
         bridge.call_tool("it", "f")
     out, err = capfd.readouterr()
     assert (out, "in call" in err) == ("", True)
+
+
+def test_several_sources_of_one_module_are_read_anew_at_the_same_time(
+    tmp_path: Path, package: str
+) -> None:
+    """Such as one with what only reads and one with what writes; the import takes a moment."""
+    slow = "import time\ntime.sleep(0.05)\n"
+    file = write(tmp_path, package, "tools", f"{slow}def a(): ...\n")
+    entry = {"module": f"{package}.tools", "folder": str(tmp_path)}
+    names = ["one", "two", "three"]
+    with Bridge({"functions": dict.fromkeys(names, entry)}, store="memory") as bridge:
+        for number in range(3):
+            bridge.connect(*names, wait=True)
+            assert [status_of(bridge, x).error for x in names] == [""] * 3
+            change(file, f"{slow}def a{number}(): ...\n")
+        assert [names_of(bridge.list_tools(x)) for x in names] == [["a2"]] * 3

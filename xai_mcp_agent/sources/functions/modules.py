@@ -6,6 +6,7 @@ import importlib
 import itertools
 import os
 import sys
+import threading
 from contextlib import suppress
 from functools import partial
 from importlib.util import cache_from_source, find_spec
@@ -27,6 +28,8 @@ _numbers = itertools.count(1)
 # The stamp of each module when this process imported it for us, or found it imported. Over all
 # bridges: what is in `sys.modules` is, too.
 _stamps: dict[str, object] = {}
+# By module: while one thread takes it out of `sys.modules` to import it anew, no other may.
+_turns: dict[str, threading.Lock] = {}
 
 
 def stamp_of(settings: FunctionSettings) -> object:
@@ -44,7 +47,10 @@ def imported(settings: FunctionSettings) -> ModuleType:
     Raises:
         SourceFailed: it cannot be read or imported; names the line and what to do.
     """
-    return _file(settings.file, settings.name) if settings.file else _module(settings)
+    if settings.file:
+        return _file(settings.file, settings.name)
+    with _turns.setdefault(settings.module, threading.Lock()):
+        return _module(settings)
 
 
 def _file(file: str, name: str) -> ModuleType:
