@@ -15,7 +15,7 @@ from tests.support.fault_server import entry
 from tests.support.http_faults import event
 from tests.support.stalls import watching
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.sources.mcp.wire.large_json import TooMuch, read_large, takes_long
+from xai_mcp_agent.sources.web.large_json import TooMuch, read_large, takes_long
 
 MEGABYTE = 1_000_000
 PLAIN = {

@@ -17,6 +17,7 @@ from tests.support.census import nothing_is_left
 from tests.support.histories import events_of
 from tests.support.http_service import Got, HttpService, Reply, Said, as_json, http_service
 from tests.support.processes import free_port, wait_until
+from tests.support.stalls import watching
 from xai_mcp_agent import (
     Bridge,
     CircuitOpen,
@@ -28,6 +29,7 @@ from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.settings.openapi import OpenApiSettings
 from xai_mcp_agent.sources.openapi import reader
+from xai_mcp_agent.sources.openapi.parsing import parsed
 from xai_mcp_agent.sources.openapi.places import ServerPlaces
 
 KEY = "sesame-open-9876"
@@ -549,3 +551,42 @@ def test_closing_the_bridge_ends_calls_in_flight_and_leaves_nothing(service: Htt
 
 async def _call(engine: Any) -> Any:
     return await engine.call_tool("it", "one", {})
+
+
+def test_a_large_answer_holds_up_nobody_else(service: HttpService) -> None:
+    """Python's own reader would hold the interpreter for half a second."""
+    rows = [{"id": n, "name": f"thing {n}", "tags": ["a", "b"]} for n in range(100_000)]
+    said = json.dumps(rows).encode()
+    service.replies["/one"] = lambda _: Said(200, said, {"content-type": "application/json"})
+    with using(at(service)) as bridge:
+        bridge.list_tools("it")
+        with watching(bridge) as stalls:
+            result = bridge.call_tool("it", "one")
+    assert result.structured == rows
+    assert stalls.longest_step_seconds < 0.1
+    assert stalls.longest_hold_seconds < 0.25  # a busy machine; at once it is far above
+
+
+def test_json_with_too_many_parts_is_a_text(service: HttpService) -> None:
+    said = json.dumps([{"a": 1}] * 600_000).encode()
+    service.replies["/one"] = lambda _: Said(200, said, {"content-type": "application/json"})
+    with using(at(service)) as bridge:
+        result = bridge.call_tool("it", "one")
+    assert (result.structured, result.text) == (None, said.decode())
+    assert "more than 500,000 objects" in result.notes[0]
+
+
+def test_a_large_document_holds_up_nobody_else(service: HttpService) -> None:
+    schemas = {f"S{n}": {"type": "object", "maximum": 1.5, "enum": [n]} for n in range(60_000)}
+    offer(service, "one", components={"schemas": schemas, "x": {"odd": float("inf")}})
+    with using(at(service)) as bridge:
+        bridge.servers()
+        with watching(bridge) as stalls:
+            assert names_of(bridge.list_tools("it")) == ["one"]
+    assert stalls.longest_step_seconds < 0.1
+    assert stalls.longest_hold_seconds < 0.25
+
+
+def test_a_large_document_has_no_numbers_that_json_does_not_have() -> None:
+    odd = json.dumps({"pad": "x" * 1_000_000, "a": [float("nan"), {"b": float("inf")}, 1.5]})
+    assert parsed(odd)["a"] == [None, {"b": None}, 1.5]

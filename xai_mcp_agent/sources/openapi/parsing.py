@@ -13,12 +13,15 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from ...core.errors import XaiMcpError
+from ..web.large_json import read_in_steps
 from .values import list_of, object_of
 
 # The largest that are published have about 40.
 MAX_BYTES = 64 * 1024 * 1024
 # With aliases written out. So many take some hundreds of megabytes.
 _MAX_PARTS = 5_000_000
+# From here on Python's reader would hold all threads for longer than they should wait.
+_LARGE_CHARS = 1_000_000
 _MAX_DEPTH = 200  # the deepest real ones have about 40
 _SHOWN = 200  # characters of what is wrong
 
@@ -55,7 +58,7 @@ def parsed(data: bytes | str) -> Any:
     if text.lstrip()[:1] not in ("{", "["):
         return _yaml(text)
     try:
-        return json.loads(text, parse_constant=_nothing, parse_float=_number)
+        return _json(text)
     except RecursionError:
         raise NotReadable("it is nested too deeply") from None
     except ValueError as cause:
@@ -63,6 +66,26 @@ def parsed(data: bytes | str) -> Any:
             return _yaml(text)  # it may begin with a bracket, too
         except NotReadable:
             raise NotReadable(f"it is not JSON: {str(cause)[:_SHOWN]}") from None
+
+
+def _json(text: str) -> Any:
+    if len(text) < _LARGE_CHARS:
+        return json.loads(text, parse_constant=_nothing, parse_float=_number)
+    found = read_in_steps(text, _MAX_PARTS)
+    _drop_infinities(found)
+    return found
+
+
+def _drop_infinities(value: Any) -> None:
+    """Put nothing in place of numbers that JSON does not have."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        for key, x in list(object_of(part).items()) or list(enumerate(list_of(part))):
+            if isinstance(x, float) and not math.isfinite(x):
+                part[key] = None
+            elif isinstance(x, dict | list):
+                waiting.append(x)
 
 
 def _decoded(data: bytes) -> str:

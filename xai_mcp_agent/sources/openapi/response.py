@@ -21,6 +21,7 @@ from ...core.results import (
     is_outage,
 )
 from ...secrets.secrets import Mask
+from ..web.large_json import SHORT_BYTES, TooMuch, read_large
 from .client import Answer
 
 _MAX_REFUSAL_CHARS = 4_000  # about 1,000 tokens: what is wrong stands at the beginning
@@ -68,12 +69,21 @@ def text_in(answer: Answer) -> str:
 def _json(answer: Answer, mask: Mask) -> ToolResult:
     text = mask(text_in(answer))
     try:
-        value = json.loads(text)
+        value = _read(text)
+    except TooMuch as cause:
+        return ToolResult((TextPart(text),), notes=(f"it is not read as JSON, because {cause}",))
     except (ValueError, RecursionError):
         notes = ("it says that it is JSON, and is not",) if answer.media_type else ()
         is_text = answer.media_type or b"\0" not in answer.body
         return ToolResult((TextPart(text) if is_text else _binary(answer),), notes=notes)
     return ToolResult((TextPart(text),), structured=value)
+
+
+def _read(text: str) -> Any:
+    """The value of a JSON text; large ones in steps, in a thread, so that others go on."""
+    if len(text) <= SHORT_BYTES:
+        return json.loads(text)
+    return read_large(text.encode())
 
 
 def _binary(answer: Answer) -> ResultPart:

@@ -17,7 +17,7 @@ from ...core.results import OnProgress
 from ...core.tools import JsonObject
 from ..mcp.stdio.process import CutLine, ServerProcess, UnfinishedLine, start_process
 from ..mcp.stdio.stderr import StderrLog
-from ..mcp.wire.large_json import TooMuch, read_large, takes_long
+from ..web.large_json import TooMuch, read_large, takes_long
 from .child import BOOTSTRAP
 
 # What a workflow has opened is closed after its answer: an agent's servers take some seconds.

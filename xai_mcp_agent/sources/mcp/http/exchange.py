@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 from pydantic_core import from_json
 
-from ..wire.large_json import SHORT_BYTES, read_large
+from ...web.large_json import SHORT_BYTES, read_large
 from ..wire.streams import (
     PARSE_ERROR,
     Wrapped,

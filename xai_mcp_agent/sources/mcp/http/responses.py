@@ -13,9 +13,9 @@ from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from ....secrets.secrets import masked_and_cut
+from ...web.large_json import SHORT_BYTES
 from ...web.network_errors import by_which_way, has_too_many_files
 from ..auth.errors import AuthFailure
-from ..wire.large_json import SHORT_BYTES
 from ..wire.streams import INTERNAL_ERROR, METHOD_NOT_FOUND
 from ..wire.watch import NEXT_STEP, TROUBLE, Trouble
 from .body_problems import what_came_instead, words_of

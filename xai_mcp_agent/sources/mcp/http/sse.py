@@ -20,8 +20,8 @@ import anyio.lowlevel
 import anyio.to_thread
 from pydantic_core import from_json
 
+from ...web.large_json import SHORT_BYTES, TooMuch, read_large, takes_long
 from ..backoff import Backoff
-from ..wire.large_json import SHORT_BYTES, TooMuch, read_large, takes_long
 from ..wire.streams import INTERNAL_ERROR
 from ..wire.watch import TROUBLE
 from .facts import HttpFacts, RequestContext, current_request

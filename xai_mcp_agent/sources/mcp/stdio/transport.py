@@ -18,7 +18,7 @@ import anyio.to_thread
 from pydantic_core import from_json
 
 from ....settings.server import ServerSettings
-from ..wire.large_json import SHORT_BYTES, TooMuch, is_too_deep, read_large, takes_long
+from ...web.large_json import SHORT_BYTES, TooMuch, is_too_deep, read_large, takes_long
 from ..wire.lenient_json import lenient_messages
 from ..wire.streams import message_reader, unreadable_answer
 from .process import CutLine, ServerProcess, StdioFacts, UnfinishedLine, start_process

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, cast
 
-TOO_DEEP = "xai-mcp-agent: nested too deeply"
-"""Stands for a part of a message that is nested more deeply than can be read."""
+from ...web.large_json import TOO_DEEP
 
 # Every reader and writer of JSON has a limit, some of a few hundred.
 _MAX_DEPTH = 450

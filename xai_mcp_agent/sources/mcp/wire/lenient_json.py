@@ -10,7 +10,7 @@ import re
 from typing import Any, cast
 
 from ....core.tools import JsonObject
-from .large_json import integer
+from ...web.large_json import integer
 from .streams import INTERNAL_ERROR
 
 # Inside a text of valid JSON its quotes would have backslashes, so this is never part of one.

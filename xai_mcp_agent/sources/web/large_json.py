@@ -18,7 +18,8 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from .inspection import TOO_DEEP
+TOO_DEEP = "xai-mcp-agent: nested too deeply"
+"""Stands for a part that is nested more deeply than can be read."""
 
 SHORT_BYTES = 128 * 1024
 """Up to here nothing takes long, whatever it is made of."""
@@ -105,15 +106,16 @@ def _count(data: bytes, sign: bytes) -> int:
     return data.count(sign)
 
 
-def read_in_steps(text: str) -> Any:
+def read_in_steps(text: str, most_containers: int | None = None) -> Any:
     """The value that the text holds, whatever it is made of.
 
     Raises:
         ValueError: it is not JSON.
         TooMuch: it is made of too many objects and lists.
     """
-    if sum(text.count(mark) for mark in _MARKS) > MAX_CONTAINERS:
-        raise TooMuch(f"it is made of more than {MAX_CONTAINERS:,} objects and lists")
+    most = most_containers or MAX_CONTAINERS
+    if sum(text.count(mark) for mark in _MARKS) > most:
+        raise TooMuch(f"it is made of more than {most:,} objects and lists")
     value, end = _value(text, _after_blank(text, 0), _MAX_DEPTH)
     if _after_blank(text, end) != len(text):
         raise ValueError("something follows the value")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.sources.mcp.wire import large_json
-from xai_mcp_agent.sources.mcp.wire.large_json import TooMuch, read_in_steps
+from xai_mcp_agent.sources.web import large_json
+from xai_mcp_agent.sources.web.large_json import TooMuch, read_in_steps
 
 TEXTS = st.text(st.sampled_from('ab"\\/\n\t{}[],: \u20ac\U0001f600'), max_size=60)
 VALUES = st.recursive(
