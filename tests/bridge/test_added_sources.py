@@ -102,6 +102,17 @@ def test_a_wrong_entry_of_a_node_is_told_with_the_node_and_the_key() -> None:
         add_source({}, FUNCTIONS, FunctionSettings, "it", entry, None)
 
 
+def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: Path) -> None:
+    """Else an agent with a group could do what a node gave to another agent."""
+    file = file_with(tmp_path / "own", "own").file
+    groups = {"all": {"selectors": [{"name": "*"}]}}
+    settings = {"functions": {"own": {"file": file}}, "groups": groups}
+    with Bridge(settings, store="memory") as bridge:
+        assert bridge.run(Engine.add_source, file_with(tmp_path, "one")) == "it"
+        assert names_of(bridge.list_tools("it")) == ["one"]
+        assert bridge.aio.engine.choice(["all"]).all_sources == ("own",)
+
+
 @pytest.mark.usefixtures("settings_file")
 def test_two_nodes_of_a_run_may_set_up_the_same_in_two_ways(tmp_path: Path) -> None:
     """What one agent may do must not become what another one may."""

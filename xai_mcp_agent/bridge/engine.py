@@ -165,12 +165,16 @@ class Engine:
     ) -> ToolChoice:
         """The tools of these sources and groups, as far as the filters of each take them.
 
+        Groups have nothing of sources that a run brought along: those are for the toolbelt that
+        they were added to.
+
         Raises:
             SettingsError: something is wrong in a group that is named.
         """
         given = list(dict.fromkeys(names))
         found = {name: self.settings.group(name) for name in given}
-        kinds = {x: self.settings.sources[x].kind.name for x in self.settings.usable}
+        of_file = self.settings.of_file.items()
+        kinds = {name: x.kind.name for name, x in of_file if not x.disabled}
         groups = [ToolGroup(x, kinds) for x in found.values() if x is not None]
         sources = tuple(name for name, group in found.items() if group is None)
         return ToolChoice(sources, tuple(groups), filters or {})
