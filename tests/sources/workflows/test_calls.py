@@ -275,3 +275,11 @@ async def test_progress_tells_the_node_and_what_it_prints(tmp_path: Path) -> Non
 
         await bridge.aio.call_tool("it", "job", {"value": 1}, on_progress=tell)
     assert told[-1] == (2, "Do: at work")
+
+
+def test_a_large_result_is_written_as_text_beside_the_loop(tmp_path: Path) -> None:
+    """No step of the loop that all share takes long: each test looks for that."""
+    code = "result = [{'id': x, 'name': f'row {x}'} for x in range(150_000)]"
+    with offering(draw(tmp_path, code)) as bridge:
+        result = bridge.call_tool("it", "job", {"value": 1})
+        assert result.structured[-1] == {"id": 149_999, "name": "row 149999"}

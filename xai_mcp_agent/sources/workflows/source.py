@@ -64,7 +64,7 @@ class WorkflowSource(ReadSource[Workflow]):
             at = f" It was at the node {output.node}." if output.node else ""
             problem = f"the workflow did not end within {limit:g} s, and was ended.{at}"
             raise ToolTimeout(self.name, problem, _MORE_TIME, output.tail()) from cause
-        return self._result(workflow, answer, output)
+        return await self._result(workflow, answer, output)
 
     async def _run(self, workflow: Workflow, invocation: ToolInvocation, output: Output) -> Answer:
         request = workflow.run_request(self._settings, invocation.arguments)
@@ -76,11 +76,12 @@ class WorkflowSource(ReadSource[Workflow]):
             tasks.cancel_scope.cancel()
         return answers[0]
 
-    def _result(self, workflow: Workflow, answer: Answer, output: Output) -> ToolResult:
+    async def _result(self, workflow: Workflow, answer: Answer, output: Output) -> ToolResult:
         value = answer.value or {"failed": {"text": f"its process {answer.ending}"}}
         if "failed" not in value:
-            # What it gave back is for the model, as it is.
-            return workflow.result(value["outputs"], output.lines)
+            # What it gave back is for the model, as it is. In a thread: it may be megabytes of JSON.
+            given = value["outputs"]
+            return await anyio.to_thread.run_sync(workflow.result, given, output.lines)
         failed = value["failed"]
         node = failed.get("node") or ("" if answer.value else output.node)
         at = f" at the node {node}" if node else ""
