@@ -15,6 +15,7 @@ import anyio
 
 from ...core.errors import SourceClosed, SourceError, SourceFailed
 from ...settings.openapi import OpenApiSettings
+from ..reading import file_stamp
 from ..threads import Threads, TooManyLeft
 from .client import Answer, ServiceClient, TooLarge
 from .document import BadReference, Document, Folder, Place, Site, read_file
@@ -74,11 +75,11 @@ class DocumentReader:
         return await self._in_thread(self._stamp_now)
 
     def _stamp_now(self) -> object:
-        stamp_of_parts = tuple(map(_stamp_of, self._parts))
+        stamp_of_parts = tuple(map(file_stamp, self._parts))
         if stamp_of_parts != self._stamp_of_parts:
             self._stamp_of_parts = stamp_of_parts
             self._changes += 1
-        return _stamp_of(self._settings.spec), self._changes
+        return file_stamp(self._settings.spec), self._changes
 
     async def read(self, before: Offer | None) -> Offer:
         """What it offers now; `before` itself, if the document says the same as then.
@@ -238,12 +239,3 @@ def _offer(
     title = f"{document.title} {document.version}".strip()
     parts = document.parts
     return Offer(title, operations, converted.problems, files.digest(data, parts), parts)
-
-
-def _stamp_of(file: str) -> object:
-    """When it was changed last, and how large it is; nothing for one that is not there."""
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
