@@ -14,10 +14,10 @@ from pathlib import Path
 
 from xai_mcp_agent.core.schemas import SchemaCheck
 from xai_mcp_agent.sources.openapi import BadDocument
-from xai_mcp_agent.sources.openapi.document import Document, Folder
-from xai_mcp_agent.sources.openapi.operations import Conversion, convert
-from xai_mcp_agent.sources.openapi.parsing import NotReadable, parsed
-from xai_mcp_agent.sources.openapi.values import object_of
+from xai_mcp_agent.sources.openapi.conversion.operations import Conversion, convert
+from xai_mcp_agent.sources.openapi.document.document import Document, Folder
+from xai_mcp_agent.sources.openapi.document.parsing import NotReadable, parsed
+from xai_mcp_agent.sources.openapi.document.values import object_of
 
 _KINDS = (".json", ".yaml", ".yml")
 

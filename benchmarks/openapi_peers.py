@@ -101,7 +101,7 @@ def _files(folder: Path, only: list[str]) -> list[Path]:
 
 def _as_json(file: Path) -> Path:
     """The document as JSON, its keys texts: not all libraries read YAML alike."""
-    from xai_mcp_agent.sources.openapi.parsing import parsed
+    from xai_mcp_agent.sources.openapi.document.parsing import parsed
 
     place = Path(".cache") / "openapi" / f"{file.stem}.json"
     place.parent.mkdir(parents=True, exist_ok=True)

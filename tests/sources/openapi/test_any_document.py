@@ -19,8 +19,8 @@ from tests.sources.openapi.documents import OK, body, document, query
 from xai_mcp_agent.core.schemas import SchemaCheck
 from xai_mcp_agent.core.tools import JsonObject
 from xai_mcp_agent.sources.openapi import BadDocument, Service, load_service
-from xai_mcp_agent.sources.openapi.document import Document
-from xai_mcp_agent.sources.openapi.parsing import NotReadable, parsed
+from xai_mcp_agent.sources.openapi.document.document import Document
+from xai_mcp_agent.sources.openapi.document.parsing import NotReadable, parsed
 
 DATA = Path(__file__).parents[2] / "data" / "openapi"
 FILES = sorted(DATA.glob("*"))
@@ -198,7 +198,7 @@ def test_choices_in_choices_without_number_do_not_take_long():
 
 def test_what_holds_itself_as_no_file_can_is_cut(monkeypatch: pytest.MonkeyPatch):
     """A program may give such a value."""
-    monkeypatch.setattr("xai_mcp_agent.sources.openapi.schemas._MAX_SCHEMAS", 5_000)
+    monkeypatch.setattr("xai_mcp_agent.sources.openapi.conversion.schemas._MAX_SCHEMAS", 5_000)
     item: dict[str, Any] = {"type": "object"}
     item["properties"] = dict.fromkeys("abcdefgh", item)
     found = load_service(document({"/a": {"post": body(item)}, "/b": {"get": {}}}))

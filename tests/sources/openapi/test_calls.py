@@ -26,8 +26,8 @@ from xai_mcp_agent.settings.entry import Reading
 from xai_mcp_agent.settings.interpolation import Variables
 from xai_mcp_agent.settings.openapi_auth import CredentialSettings
 from xai_mcp_agent.settings.openapi_operation import AsyncSettings, OperationSettings
-from xai_mcp_agent.sources.openapi.calls import ServiceAccess, ServiceCalls
-from xai_mcp_agent.sources.openapi.client import ServiceClient
+from xai_mcp_agent.sources.openapi.calls.calls import ServiceAccess, ServiceCalls
+from xai_mcp_agent.sources.openapi.calls.client import ServiceClient
 from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan, SecurityNeed
 
 pytestmark = pytest.mark.anyio

@@ -12,9 +12,9 @@ import pytest
 
 from tests.sources.openapi.documents import OK, body, document, query, service, write
 from xai_mcp_agent.sources.openapi import BadDocument, load_service
-from xai_mcp_agent.sources.openapi.document import BadReference, Document, Folder, Site
-from xai_mcp_agent.sources.openapi.operations import convert
-from xai_mcp_agent.sources.openapi.parsing import NotReadable, parsed
+from xai_mcp_agent.sources.openapi.conversion.operations import convert
+from xai_mcp_agent.sources.openapi.document.document import BadReference, Document, Folder, Site
+from xai_mcp_agent.sources.openapi.document.parsing import NotReadable, parsed
 
 USUAL = """
 openapi: 3.0.3
@@ -285,7 +285,7 @@ def test_a_document_may_name_itself():
 def test_more_files_than_anybody_needs_are_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("xai_mcp_agent.sources.openapi.document._MAX_FILES", 3)
+    monkeypatch.setattr("xai_mcp_agent.sources.openapi.document.document._MAX_FILES", 3)
     files = {
         f"s{n}": {"type": "object", "properties": {"x": {"$ref": f"s{n + 1}.json"}}}
         for n in range(9)

@@ -13,7 +13,7 @@ from starlette.requests import Request as Read
 
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
 from xai_mcp_agent.sources.openapi.plan import Body, Part, Placement, RequestPlan
-from xai_mcp_agent.sources.openapi.request import Access, build_request
+from xai_mcp_agent.sources.openapi.requests.request import Access, build_request
 
 pytestmark = pytest.mark.anyio
 BASE = "https://api.example.com/v1"

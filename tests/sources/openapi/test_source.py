@@ -29,7 +29,7 @@ from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.settings.openapi import OpenApiSettings
 from xai_mcp_agent.sources.openapi import reader
-from xai_mcp_agent.sources.openapi.parsing import parsed
+from xai_mcp_agent.sources.openapi.document.parsing import parsed
 from xai_mcp_agent.sources.openapi.places import ServerPlaces
 
 KEY = "sesame-open-9876"

@@ -112,8 +112,8 @@ def test_where_it_is_called_is_put_together(more: dict[str, Any], url: str):
 
 
 def test_a_document_of_a_host_is_called_there():
-    from xai_mcp_agent.sources.openapi.document import Document, Site
-    from xai_mcp_agent.sources.openapi.operations import convert
+    from xai_mcp_agent.sources.openapi.conversion.operations import convert
+    from xai_mcp_agent.sources.openapi.document.document import Document, Site
 
     root = {"swagger": "2.0", "basePath": "/v1", "paths": {"/a": {"get": {}}}}
     site = Site("https://a.b/spec/swagger.json", lambda _: b"")

@@ -9,10 +9,10 @@ import pytest
 
 from xai_mcp_agent.core.errors import BadSetting, InvalidArguments
 from xai_mcp_agent.settings.openapi_operation import OperationSettings
-from xai_mcp_agent.sources.openapi.overrides import check_templates, overridden
 from xai_mcp_agent.sources.openapi.plan import Body, Placement, RequestPlan
-from xai_mcp_agent.sources.openapi.request import RequestParts, request_parts
-from xai_mcp_agent.sources.openapi.templates import templates_of
+from xai_mcp_agent.sources.openapi.requests.overrides import check_templates, overridden
+from xai_mcp_agent.sources.openapi.requests.request import RequestParts, request_parts
+from xai_mcp_agent.sources.openapi.requests.templates import templates_of
 
 BASE = "https://api.example.com/v1"
 PLAN = RequestPlan(

@@ -12,7 +12,7 @@ from ...core.errors import BadSetting
 from ...settings.entry import Reading, known_keys
 from ...settings.interpolation import Variables
 from ...settings.openapi_auth import CredentialsByScheme, CredentialSettings
-from .auth import Credentials
+from .calls.auth import Credentials
 
 Auth: TypeAlias = Mapping[str, Any] | str
 """As `auth` in the settings. A text is the key or the token of whatever wants one; so is one that

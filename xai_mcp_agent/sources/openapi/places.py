@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from ...core.errors import SourceFailed
 from ...core.places import INTERNET, place_of, place_of_host
 from ...settings.openapi import OpenApiSettings
-from .values import origin_of
+from .document.values import origin_of
 
 _NOWHERE = "nowhere"  # of a host that nobody knows: it may be anywhere a moment later
 

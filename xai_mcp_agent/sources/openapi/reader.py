@@ -17,11 +17,11 @@ from ...core.errors import SourceClosed, SourceError, SourceFailed
 from ...settings.openapi import OpenApiSettings
 from ..reading import file_stamp
 from ..threads import Threads, TooManyLeft
-from .client import Answer, ServiceClient, TooLarge
-from .document import BadReference, Document, Folder, Place, Site, read_file
-from .operations import Operation, Problem, convert
-from .parsing import MAX_BYTES, BadDocument
-from .values import origin_of
+from .calls.client import Answer, ServiceClient, TooLarge
+from .conversion.operations import Operation, Problem, convert
+from .document.document import BadReference, Document, Folder, Place, Site, read_file
+from .document.parsing import MAX_BYTES, BadDocument
+from .document.values import origin_of
 
 T = TypeVar("T")
 

@@ -15,18 +15,18 @@ from ...core.fingerprint import definition_of
 from ...core.names import did_you_mean
 from ...core.schemas import ArgumentChecks, signature
 from ...core.tools import JsonObject
-from .document import Document, Folder, Place, Site, read_file
-from .operations import Operation, Problem, convert
-from .parsing import BadDocument
+from .conversion.operations import Operation, Problem, convert
+from .document.document import Document, Folder, Place, Site, read_file
+from .document.parsing import BadDocument
+from .document.servers import is_usable
 from .plan import RequestPlan
-from .servers import is_usable
 
 if TYPE_CHECKING:
     import httpx2
 
-    from .auth import Credentials
+    from .calls.auth import Credentials
     from .credentials import Auth
-    from .request import Access
+    from .requests.request import Access
 
 _TOKEN = "TOKEN"  # where one would be got first: nothing is sent here
 
@@ -84,7 +84,7 @@ class Service:
             CredentialsMissing: credentials were given, and none that the operation takes.
         """
         # Here, because most look at the tools only.
-        from .request import build_request
+        from .requests.request import build_request
 
         tool = self.tool(tool_name)
         given = dict(arguments)
@@ -94,8 +94,8 @@ class Service:
 
     def _access(self, plan: RequestPlan) -> Access:
         """What credentials add. Without any given, nothing: a request is only looked at here."""
-        from .auth import access_of, grants_for
-        from .request import NO_ACCESS
+        from .calls.auth import access_of, grants_for
+        from .requests.request import NO_ACCESS
 
         if not self._credentials:
             return NO_ACCESS
@@ -166,7 +166,7 @@ def _read(name: str) -> tuple[bytes, Place]:
 
 def _fetched(url: str) -> tuple[bytes, Place]:
     # Here, because of a library that takes a while to import.
-    from .fetching import fetch
+    from .document.fetching import fetch
 
     try:
         return fetch(url), Site(url, fetch)

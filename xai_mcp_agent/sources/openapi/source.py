@@ -16,9 +16,9 @@ from ...core.names import did_you_mean
 from ...core.results import ToolResult
 from ...settings.openapi import OpenApiSettings
 from ..reading import ReadSource
-from .calls import ServiceAccess, ServiceCalls
-from .client import ServiceClient
-from .operations import Operation
+from .calls.calls import ServiceAccess, ServiceCalls
+from .calls.client import ServiceClient
+from .conversion.operations import Operation
 from .places import ServerPlaces
 from .reader import DocumentReader, Offer
 

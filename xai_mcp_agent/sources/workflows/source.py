@@ -79,7 +79,7 @@ class WorkflowSource(ReadSource[Workflow]):
     async def _result(self, workflow: Workflow, answer: Answer, output: Output) -> ToolResult:
         value = answer.value or {"failed": {"text": f"its process {answer.ending}"}}
         if "failed" not in value:
-            # What it gave back is for the model, as it is. In a thread: it may be megabytes of JSON.
+            # It is for the model as it is. In a thread: it may be megabytes of JSON.
             given = value["outputs"]
             return await anyio.to_thread.run_sync(workflow.result, given, output.lines)
         failed = value["failed"]

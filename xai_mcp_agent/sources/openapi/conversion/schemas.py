@@ -14,12 +14,12 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeAlias, cast
 
-from ...core.schemas import SchemaCheck
-from ...core.tools import JsonObject
+from ....core.schemas import SchemaCheck
+from ....core.tools import JsonObject
+from ..document.document import BadOperation, BadReference, Dialect
+from ..document.references import EndlessReference, References
+from ..document.values import is_whole, list_of, object_of, text_of, texts_of
 from .definitions import PREFIX, Definition, Notes, break_cycle, used_in
-from .document import BadOperation, BadReference, Dialect
-from .references import EndlessReference, References
-from .values import is_whole, list_of, object_of, text_of, texts_of
 
 Direction: TypeAlias = Literal["request", "response"]
 """Which way a value goes: what is `readOnly` is not in a request, `writeOnly` in no response."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 from urllib.parse import quote, unquote, urlencode
 
-from .plan import Placement, Style
+from ..plan import Placement, Style
 
 Pairs: TypeAlias = list[tuple[str, str]]
 Encode: TypeAlias = Callable[[str], str]

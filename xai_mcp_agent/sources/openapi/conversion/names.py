@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 _MAX_NAME = 128  # shown names are cut further; nobody reads a longer one

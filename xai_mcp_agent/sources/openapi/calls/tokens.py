@@ -11,9 +11,9 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import anyio
 
-from ...core.errors import SourceFailed
-from ...core.places import THIS_MACHINE, place_of_host
-from ...secrets.secrets import Secrets, masked_and_cut
+from ....core.errors import SourceFailed
+from ....core.places import THIS_MACHINE, place_of_host
+from ....secrets.secrets import Secrets, masked_and_cut
 from .auth import Grant
 
 if TYPE_CHECKING:

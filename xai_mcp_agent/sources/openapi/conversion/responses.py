@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Iterator
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
+from ..document.document import BadOperation, BadReference
+from ..document.references import References
+from ..document.values import object_of
 from .definitions import Notes
-from .document import BadOperation, BadReference
-from .references import References
 from .schemas import Schemas
-from .values import object_of
 
 # Nobody is helped by more: a model sees the result itself. It would also be compared and kept in
 # the history for each tool, and those of large services are megabytes together. Characters.

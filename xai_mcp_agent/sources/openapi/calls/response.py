@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...core.results import (
+from ....core.results import (
     AudioPart,
     ImagePart,
     ResourcePart,
@@ -20,8 +20,8 @@ from ...core.results import (
     ToolResult,
     is_outage,
 )
-from ...secrets.secrets import Mask
-from ..web.large_json import SHORT_BYTES, TooMuch, read_large
+from ....secrets.secrets import Mask
+from ...web.large_json import SHORT_BYTES, TooMuch, read_large
 from .client import Answer
 
 _MAX_REFUSAL_CHARS = 4_000  # about 1,000 tokens: what is wrong stands at the beginning

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ...core.schema_cost import inside
-from ...core.tools import JsonObject
-from .values import list_of, object_of
+from ....core.schema_cost import inside
+from ....core.tools import JsonObject
+from ..document.values import list_of, object_of
 
 PREFIX = "#/$defs/"
 _MAX_NOTES = 3  # more say the same of other places

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, cast
 from urllib.parse import unquote
 
-from ...core.schema_cost import inside
-from ...core.tools import JsonObject
+from ....core.schema_cost import inside
+from ....core.tools import JsonObject
 from .document import BadReference, Document
 from .values import list_of, object_of
 

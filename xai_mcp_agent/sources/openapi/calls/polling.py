@@ -19,10 +19,10 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import anyio
 
-from ...core.errors import SourceFailed
-from ...core.results import OnProgress, TextPart, ToolResult
-from ...secrets.secrets import Mask, masked_and_cut
-from ...settings.openapi_operation import AsyncSettings, OperationSettings
+from ....core.errors import SourceFailed
+from ....core.results import OnProgress, TextPart, ToolResult
+from ....secrets.secrets import Mask, masked_and_cut
+from ....settings.openapi_operation import AsyncSettings, OperationSettings
 from .client import Answer
 from .response import result_of
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 from urllib.parse import urljoin
 
-from ...core.tools import JsonObject
-from . import swagger
-from .document import BadReference, Document
-from .plan import SecurityNeed
-from .references import References
-from .values import list_of, object_of, text_of, texts_of
+from ....core.tools import JsonObject
+from ..document import swagger
+from ..document.document import BadReference, Document
+from ..document.references import References
+from ..document.values import list_of, object_of, text_of, texts_of
+from ..plan import SecurityNeed
 
 _KINDS = ("apiKey", "http", "oauth2", "openIdConnect", "mutualTLS")
 _PLACES = ("header", "query", "cookie")

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote, urlsplit
 
-from ...core.errors import XaiMcpError
-from ...settings.openapi_auth import ANY_SCHEME, CredentialSettings
-from .plan import SecurityNeed
-from .request import Access
-from .serialize import Unwritable, one_line
+from ....core.errors import XaiMcpError
+from ....settings.openapi_auth import ANY_SCHEME, CredentialSettings
+from ..plan import SecurityNeed
+from ..requests.request import Access
+from ..requests.serialize import Unwritable, one_line
 
 Credentials: TypeAlias = Mapping[str, CredentialSettings]
 """By the names of schemes, as `settings/openapi_auth.py` reads them."""

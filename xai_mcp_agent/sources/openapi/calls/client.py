@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.to_thread
 
-from ...core.errors import SourceClosed, SourceError, SourceFailed
-from ...core.places import INTERNET, LINK_LOCAL, place_of, place_of_host
-from ...secrets.secrets import Mask, masked_and_cut
-from ..web.certificates import trusted_certificates
-from ..web.network_errors import by_which_way, is_this_machine, reaching_help
+from ....core.errors import SourceClosed, SourceError, SourceFailed
+from ....core.places import INTERNET, LINK_LOCAL, place_of, place_of_host
+from ....secrets.secrets import Mask, masked_and_cut
+from ...web.certificates import trusted_certificates
+from ...web.network_errors import by_which_way, is_this_machine, reaching_help
 
 if TYPE_CHECKING:
     import httpx2
@@ -188,7 +188,7 @@ class ServiceClient:
         """To another host, but not into a network where the first is not."""
         import httpx2
 
-        from ..web.addresses import addresses_of, sent_to
+        from ...web.addresses import addresses_of, sent_to
 
         try:
             known = await _places_of(sent_from.url)
@@ -326,7 +326,7 @@ def _without_host(request: httpx2.Request) -> dict[str, str]:
 
 async def _places_of(url: httpx2.URL) -> set[str]:
     """Where a service may send us: to the internet, and to where it is itself."""
-    from ..web.addresses import addresses_of
+    from ...web.addresses import addresses_of
 
     place = place_of_host(url.host)
     own = {place} if place else {place_of(x) for x in await addresses_of(url)}

@@ -10,17 +10,17 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.to_thread
 
-from ...core.errors import ToolTimeout
-from ...core.results import OnProgress, ToolResult
-from ...secrets.secrets import Mask, Secrets
-from ...settings.entry import CALL_TIMEOUT_SECONDS
-from ...settings.openapi_operation import AsyncSettings, OperationSettings
+from ....core.errors import ToolTimeout
+from ....core.results import OnProgress, ToolResult
+from ....secrets.secrets import Mask, Secrets
+from ....settings.entry import CALL_TIMEOUT_SECONDS
+from ....settings.openapi_operation import AsyncSettings, OperationSettings
+from ..plan import RequestPlan
+from ..requests.overrides import overridden
+from ..requests.request import NO_ACCESS, RequestParts, put_together, request_parts
 from .auth import Credentials, Grant, access_of, grants_for
 from .client import Answer, ServiceClient, TooLarge
-from .overrides import overridden
-from .plan import RequestPlan
 from .polling import JobWatch, job_of
-from .request import NO_ACCESS, RequestParts, put_together, request_parts
 from .response import result_of
 from .tokens import ClientTokens
 

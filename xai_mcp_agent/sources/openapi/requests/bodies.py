@@ -9,8 +9,8 @@ import secrets
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
+from ..plan import Body, Part
 from .files import file_of
-from .plan import Body, Part
 from .serialize import (
     PLAIN_WRITING,
     QUERY_RESERVED,

@@ -13,8 +13,8 @@ from posixpath import dirname, join, normpath
 from typing import Any, Protocol, TypeAlias, cast
 from urllib.parse import unquote, urljoin
 
-from ...core.schema_cost import inside
-from ...core.tools import JsonObject
+from ....core.schema_cost import inside
+from ....core.tools import JsonObject
 from .parsing import MAX_BYTES, BadDocument, NotReadable, parsed
 from .values import object_of, origin_of, text_of
 

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, cast
 
-from ...core.errors import XaiMcpError
-from ..web.large_json import read_in_steps
+from ....core.errors import XaiMcpError
+from ...web.large_json import read_in_steps
 from .values import list_of, object_of
 
 # The largest that are published have about 40.

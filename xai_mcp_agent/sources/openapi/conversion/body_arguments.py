@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
+from ..document.references import References
+from ..document.values import list_of, object_of, text_of, texts_of
+from ..plan import Body, Part, Style
 from .definitions import Notes
 from .parameters import Argument, with_words
-from .plan import Body, Part, Style
-from .references import References
 from .schemas import Schemas
-from .values import list_of, object_of, text_of, texts_of
 
 _JSON, _FORM, _MULTIPART = (
     "application/json",

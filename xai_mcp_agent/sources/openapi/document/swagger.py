@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
 from .values import list_of, object_of, texts_of
 
 _FORM, _MULTIPART, _JSON = (

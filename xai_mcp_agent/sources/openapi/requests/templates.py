@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from ..plan import Body, Placement, RequestPlan
 from .overrides import context_of
-from .plan import Body, Placement, RequestPlan
 
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _IN_TEMPLATE = "%/:@!$&'()*+,;=~?"

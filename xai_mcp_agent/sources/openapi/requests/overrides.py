@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 from xml.sax.saxutils import escape
 
-from ...core.errors import BadSetting, InvalidArguments
-from ...settings.openapi_operation import OperationSettings
+from ....core.errors import BadSetting, InvalidArguments
+from ....settings.openapi_operation import OperationSettings
+from ..plan import Placement
 from .bodies import is_json
-from .plan import Placement
 from .request import RequestParts
 from .serialize import (
     Unwritable,

@@ -8,22 +8,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...core.kinds import OPENAPI
-from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
-from ...core.tools import Operation as Endpoint
-from . import swagger
+from ....core.kinds import OPENAPI
+from ....core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
+from ....core.tools import Operation as Endpoint
+from ..document import swagger
+from ..document.document import BadOperation, BadReference, Document
+from ..document.references import References
+from ..document.servers import NoServer, base_url, servers_in
+from ..document.values import object_of, text_of, texts_of
+from ..plan import Body, Placement, RequestPlan
 from .body_arguments import BodyArguments, body_arguments
 from .definitions import Notes
-from .document import BadOperation, BadReference, Document
 from .names import Found, tool_names
 from .parameters import Argument, arguments_of, merged, named
-from .plan import Body, Placement, RequestPlan
-from .references import References
 from .responses import Responses
 from .schemas import Schemas
 from .security import SecuritySchemes
-from .servers import NoServer, base_url, servers_in
-from .values import object_of, text_of, texts_of
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
-from ...core.errors import BadSetting, InvalidArguments
+from ....core.errors import BadSetting, InvalidArguments
+from ..plan import Body, Placement, RequestPlan
 from .bodies import Encoded, encode_body
-from .plan import Body, Placement, RequestPlan
 from .serialize import (
     Pairs,
     Unwritable,

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
+from ..document.document import BadOperation, BadReference
+from ..document.references import References
+from ..document.values import list_of, object_of, text_of
+from ..plan import Location, Placement, Style
 from .definitions import Notes
-from .document import BadOperation, BadReference
-from .plan import Location, Placement, Style
-from .references import References
 from .schemas import Schemas
-from .values import list_of, object_of, text_of
 
 # Those that a location takes, the usual one first.
 _STYLES: dict[str, tuple[Style, ...]] = {

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from ...core.tools import JsonObject
+from ....core.tools import JsonObject
 from .values import list_of, object_of, texts_of
 
 _VARIABLE = re.compile(r"\{([^{}]*)\}")

@@ -1,0 +1,1 @@
+"""Sending requests to a service, within limits, and what its answers become."""

@@ -1,0 +1,1 @@
+"""From the operations of a document to tools and their request plans."""

@@ -1,0 +1,1 @@
+"""A document of a service, and the files that it refers to."""

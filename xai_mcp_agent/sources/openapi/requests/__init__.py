@@ -1,0 +1,1 @@
+"""From a plan and arguments to the request that is sent."""
