@@ -162,6 +162,9 @@ class ReadSource(ABC, Generic[T]):
     def stop(self) -> None:
         """Ask the owner task to end."""
         self._stopping.set()
+        if not self._owned.is_set():  # it may never run; nobody must wait for it
+            self._state = "closed"
+            self._owned.set()
 
     async def ready(self, caller: Caller = PROGRAM) -> Inventory:
         """What it offers now; see `Source.ready`.

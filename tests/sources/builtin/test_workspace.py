@@ -69,6 +69,15 @@ def test_a_workspace_is_made_when_something_is_written(tmp_path: Path) -> None:
     assert files.read_file("a.txt") == "x"
 
 
+@pytest.mark.parametrize("path", ["mcp_settings.json", "notes/MCP_Settings.json"])
+def test_settings_which_name_programs_to_start_are_not_written(
+    files: Workspace, inside: Path, path: str
+) -> None:
+    with pytest.raises(WorkspaceError, match="says which programs are started"):
+        files.write_file(path, "{}")
+    assert list(inside.rglob("*.json")) == []
+
+
 def test_a_file_is_replaced_as_a_whole_and_stays_as_open_as_it_was(
     files: Workspace, inside: Path
 ) -> None:

@@ -17,6 +17,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ...settings.load import FILE_NAME
+
 _MAX_BYTES = 1_000_000  # of a file: more no model reads, and none writes
 _MAX_LISTED = 1_000  # files
 _MAX_DEPTH, _MAX_NAME_BYTES = 32, 200  # of a path; file systems take 255 bytes for a name
@@ -104,6 +106,8 @@ class Workspace:
         if len(data) > _MAX_BYTES:
             raise WorkspaceError(f"the text has more than {_MAX_BYTES:,} bytes.")
         *folders, name = _parts(path)
+        if name.casefold() == FILE_NAME:
+            raise WorkspaceError(f"{name} says which programs are started: no tool writes it.")
         with _told(path):
             os.makedirs(self._folder, exist_ok=True)
             with self._opened(folders, make=True) as folder:
