@@ -590,3 +590,37 @@ def test_a_large_document_holds_up_nobody_else(service: HttpService) -> None:
 def test_a_large_document_has_no_numbers_that_json_does_not_have() -> None:
     odd = json.dumps({"pad": "x" * 1_000_000, "a": [float("nan"), {"b": float("inf")}, 1.5]})
     assert parsed(odd)["a"] == [None, {"b": None}, 1.5]
+
+
+# Bytes
+
+
+def test_bytes_are_kept_as_a_file_of_this_user_for_a_week(
+    service: HttpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    told = {"content-type": "application/pdf"}
+    service.replies["/one"] = lambda _: Said(200, b"%PDF\0", told)
+    folder = tmp_path / "xai-mcp-agent" / "answers" / "it"
+    folder.mkdir(parents=True)
+    (folder / "old.bin").write_bytes(b"x")
+    os.utime(folder / "old.bin", (0, 0))
+    with using(at(service)) as bridge:
+        result = bridge.call_tool("it", "one")
+    (file,) = folder.iterdir()
+    assert file.suffix == ".pdf"
+    assert (file.read_bytes(), file.stat().st_mode & 0o077) == (b"%PDF\0", 0)
+    assert result.notes == (f"its 5 bytes are kept for 7 days as the file {file}",)
+
+
+def test_bytes_that_cannot_be_kept_cost_no_result(
+    service: HttpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    told = {"content-type": "application/zip"}
+    service.replies["/one"] = lambda _: Said(200, b"PK\0", told)
+    with using(at(service)) as bridge:
+        result = bridge.call_tool("it", "one")
+    assert not result.is_error
+    assert "could not be kept as a file" in result.notes[0]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
 import anyio
+import anyio.to_thread
 
 from ...core.errors import UnknownTool
 from ...core.events import Inventory, Observer
@@ -13,11 +14,12 @@ from ...core.invocation import ToolInvocation
 from ...core.kinds import OPENAPI
 from ...core.limits import left_of
 from ...core.names import did_you_mean
-from ...core.results import ToolResult
+from ...core.results import ResourcePart, ToolResult
 from ...settings.openapi import OpenApiSettings
 from ..reading import ReadSource
 from .calls.calls import ServiceAccess, ServiceCalls
 from .calls.client import ServiceClient
+from .calls.kept import with_files
 from .conversion.operations import Operation
 from .places import ServerPlaces
 from .reader import DocumentReader, Offer
@@ -63,7 +65,7 @@ class OpenApiSource(ReadSource[Offer]):
         if operation is None:
             raise UnknownTool(f"{self.name} has no operation {name!r} any more.")
         await self._places.check(operation.plan.base_url)
-        return await self._calls.call(
+        result = await self._calls.call(
             operation.plan,
             invocation.arguments,
             self._settings.operations.get(name),
@@ -71,6 +73,9 @@ class OpenApiSource(ReadSource[Offer]):
             on_progress=invocation.on_progress,
             check=invocation.check,
         )
+        if not any(isinstance(x, ResourcePart) for x in result.parts):
+            return result
+        return await anyio.to_thread.run_sync(with_files, result, self.name, abandon_on_cancel=True)
 
     async def _stamp(self) -> object:
         return await self._reader.stamp()
