@@ -592,6 +592,16 @@ def test_a_large_document_has_no_numbers_that_json_does_not_have() -> None:
     assert parsed(odd)["a"] == [None, {"b": None}, 1.5]
 
 
+def test_a_template_that_cannot_be_used_is_told_when_the_document_is_read(
+    service: HttpService,
+) -> None:
+    wrong = {"one": {"url": "{% for x in range(9) %}{% endfor %}"}}
+    with using(at(service), operations=wrong) as bridge:
+        assert [x.name for x in bridge.list_tools("it")] == ["one", "two"]
+        (note,) = status_of(bridge, "it").notes
+    assert note.startswith("`operations`, at one: `url` of an operation is no usable template")
+
+
 # Bytes
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 import anyio
 import anyio.to_thread
 
-from ...core.errors import UnknownTool
+from ...core.errors import BadSetting, UnknownTool
 from ...core.events import Inventory, Observer
 from ...core.invocation import ToolInvocation
 from ...core.kinds import OPENAPI
@@ -23,6 +23,7 @@ from .calls.kept import with_files
 from .conversion.operations import Operation
 from .places import ServerPlaces
 from .reader import DocumentReader, Offer
+from .requests.overrides import check_templates
 
 _MOST_PROBLEMS = 20  # in the status; a document that is wrong everywhere is said to be
 
@@ -90,8 +91,16 @@ class OpenApiSource(ReadSource[Offer]):
         chosen = {n: x for n, x in value.operations.items() if self._is_wanted(n)}
         off = tuple(x for x in chosen if _fits_any(x, self._settings.disabled_tools))
         tools = tuple(x.tool for n, x in chosen.items() if n not in off)
-        notes = (*_problems(value), *self._unknown(value.operations))
+        notes = (*_problems(value), *self._unknown(value.operations), *self._unusable_templates())
         return Inventory(self.name, tools, notes=notes, disabled=off)
+
+    def _unusable_templates(self) -> Iterator[str]:
+        """What is wrong in templates of the settings; calls of those operations are refused."""
+        for name, operation in self._settings.operations.items():
+            try:
+                check_templates(operation)
+            except BadSetting as wrong:
+                yield f"`operations`, at {name}: {wrong}"
 
     def _is_wanted(self, name: str) -> bool:
         include, exclude = self._settings.include, self._settings.exclude
