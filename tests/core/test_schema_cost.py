@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.watchdog import done_within
 from xai_mcp_agent.core.provider_schema import function_parameters
 from xai_mcp_agent.core.schema_cost import SchemaCost, TooCostly, compiling_cost
 from xai_mcp_agent.core.schemas import ArgumentChecks, SchemaCheck, signature
@@ -183,10 +184,8 @@ def test_a_tool_with_very_many_references_is_offered_within_bounds():
         "properties": {"a": many, "b": {"anyOf": [{"$ref": "#/properties/a"}] * 1_000}},
         "required": ["a"],
     }
-    began = time.process_time()
-    parameters = function_parameters(schema)
+    parameters = done_within(QUICK_SECONDS, lambda: function_parameters(schema))
     assert parameters["required"] == ["a"]
-    assert time.process_time() - began < QUICK_SECONDS
 
 
 def test_very_many_choices_at_the_top_are_put_together_in_no_time():
@@ -194,7 +193,5 @@ def test_very_many_choices_at_the_top_are_put_together_in_no_time():
         {"properties": {f"p{n}_{m}": {} for m in range(2)}, "required": [f"p{n}_0"]}
         for n in range(1_000)
     ]
-    began = time.process_time()
-    parameters = function_parameters({"anyOf": choices})
+    parameters = done_within(QUICK_SECONDS, lambda: function_parameters({"anyOf": choices}))
     assert len(parameters["properties"]) == 2_000
-    assert time.process_time() - began < QUICK_SECONDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from xai_mcp_agent.sources.openapi import reader
 from xai_mcp_agent.sources.openapi.document.parsing import parsed
 from xai_mcp_agent.sources.openapi.places import ServerPlaces
 
+MOST_HELD_SECONDS = 0.25  # read at once it would be about half a second
 KEY = "sesame-open-9876"
 IN_HEADER: dict[str, Any] = {"components": {"securitySchemes": {
     "key": {"type": "apiKey", "in": "header", "name": "X-Key"}}},
@@ -97,6 +98,14 @@ def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(reader, "convert", noted)
     return found
+
+
+def least_of_three(held: Callable[[], float]) -> float:
+    """A busy machine holds things up, too, but not three times."""
+    least = held()
+    for _ in range(2):
+        least = least if least < MOST_HELD_SECONDS else min(least, held())
+    return least
 
 
 def change(file: Path, text: str) -> None:
@@ -558,13 +567,17 @@ def test_a_large_answer_holds_up_nobody_else(service: HttpService) -> None:
     rows = [{"id": n, "name": f"thing {n}", "tags": ["a", "b"]} for n in range(100_000)]
     said = json.dumps(rows).encode()
     service.replies["/one"] = lambda _: Said(200, said, {"content-type": "application/json"})
-    with using(at(service)) as bridge:
-        bridge.list_tools("it")
-        with watching(bridge) as stalls:
-            result = bridge.call_tool("it", "one")
-    assert result.structured == rows
-    assert stalls.longest_step_seconds < 0.1
-    assert stalls.longest_hold_seconds < 0.25  # a busy machine; at once it is far above
+
+    def held() -> float:
+        with using(at(service)) as bridge:
+            bridge.list_tools("it")
+            with watching(bridge) as stalls:
+                result = bridge.call_tool("it", "one")
+        assert result.structured == rows
+        assert stalls.longest_step_seconds < 0.1
+        return stalls.longest_hold_seconds
+
+    assert least_of_three(held) < MOST_HELD_SECONDS
 
 
 def test_json_with_too_many_parts_is_a_text(service: HttpService) -> None:
@@ -579,12 +592,16 @@ def test_json_with_too_many_parts_is_a_text(service: HttpService) -> None:
 def test_a_large_document_holds_up_nobody_else(service: HttpService) -> None:
     schemas = {f"S{n}": {"type": "object", "maximum": 1.5, "enum": [n]} for n in range(60_000)}
     offer(service, "one", components={"schemas": schemas, "x": {"odd": float("inf")}})
-    with using(at(service)) as bridge:
-        bridge.servers()
-        with watching(bridge) as stalls:
-            assert names_of(bridge.list_tools("it")) == ["one"]
-    assert stalls.longest_step_seconds < 0.1
-    assert stalls.longest_hold_seconds < 0.25
+
+    def held() -> float:
+        with using(at(service)) as bridge:
+            bridge.servers()
+            with watching(bridge) as stalls:
+                assert names_of(bridge.list_tools("it")) == ["one"]
+        assert stalls.longest_step_seconds < 0.1
+        return stalls.longest_hold_seconds
+
+    assert least_of_three(held) < MOST_HELD_SECONDS
 
 
 def test_a_large_document_has_no_numbers_that_json_does_not_have() -> None:
