@@ -230,7 +230,8 @@ def test_one_that_never_ends_is_ended_with_all_that_it_started(tmp_path: Path) -
 def test_what_it_leaves_behind_is_ended_when_it_has_answered(tmp_path: Path) -> None:
     with offering(draw(tmp_path, f"{SPAWN}result = 1")) as bridge:
         assert bridge.call_tool("it", "job", {"value": 1}).structured == 1
-        assert not is_running(pid_in(tmp_path / "pid"))
+        # It is killed by then; that takes a moment where the machine is busy.
+        wait_until(lambda: not is_running(pid_in(tmp_path / "pid")), "its child is ended")
 
 
 async def test_a_call_that_is_cancelled_ends_it_at_once(tmp_path: Path) -> None:
