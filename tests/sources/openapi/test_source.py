@@ -103,7 +103,7 @@ def conversions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def _no_garbage() -> Iterator[None]:
-    """Looking for it among all that the tests of a run have made holds things up for much longer."""
+    """Looking for it among all that other tests have made holds things up for much longer."""
     gc.collect()
     gc.disable()
     yield
