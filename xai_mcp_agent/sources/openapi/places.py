@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 from ...core.errors import SourceFailed
-from ...core.places import INTERNET, place_of, place_of_host
+from ...core.places import INTERNET
 from ...settings.openapi import OpenApiSettings
 from .document.values import origin_of
 
@@ -50,12 +48,9 @@ async def _places_of(url: str) -> set[str]:
     """Where its host is; nowhere that anybody may be sent, if nobody knows."""
     import httpx2  # here, as everywhere: it takes a while
 
-    from ..web.addresses import addresses_of
+    from ..web.addresses import places_of
 
-    host = urlsplit(url).hostname or ""
-    if (place := place_of_host(host)) is not None:
-        return {place}
     try:
-        return {place_of(x) for x in await addresses_of(httpx2.URL(url))}
+        return await places_of(httpx2.URL(url))
     except (OSError, httpx2.InvalidURL, ValueError):
         return {_NOWHERE}

@@ -7,7 +7,7 @@ import socket
 import anyio
 import httpx2
 
-from ...core.places import INTERNET, place_of
+from ...core.places import INTERNET, place_of, place_of_host
 
 
 async def addresses_of(url: httpx2.URL) -> list[str]:
@@ -20,6 +20,16 @@ async def addresses_of(url: httpx2.URL) -> list[str]:
     host = url.raw_host.decode("ascii")
     told = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(x[4][0]) for x in told))
+
+
+async def places_of(url: httpx2.URL) -> set[str]:
+    """Where its host is, looked up only where its name does not tell.
+
+    Raises:
+        OSError: the name is not known here.
+    """
+    place = place_of_host(url.host)
+    return {place} if place else {place_of(x) for x in await addresses_of(url)}
 
 
 def sent_to(address: str, request: httpx2.Request) -> httpx2.Request:

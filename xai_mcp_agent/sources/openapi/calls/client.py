@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from ....core.errors import SourceClosed, SourceError, SourceFailed
-from ....core.places import INTERNET, LINK_LOCAL, place_of, place_of_host
+from ....core.places import INTERNET, LINK_LOCAL, place_of
 from ....secrets.secrets import Mask, masked_and_cut
 from ...web.certificates import trusted_certificates
 from ...web.network_errors import by_which_way, is_this_machine, reaching_help
@@ -326,9 +326,7 @@ def _without_host(request: httpx2.Request) -> dict[str, str]:
 
 async def _places_of(url: httpx2.URL) -> set[str]:
     """Where a service may send us: to the internet, and to where it is itself."""
-    from ...web.addresses import addresses_of
+    from ...web.addresses import places_of
 
-    place = place_of_host(url.host)
-    own = {place} if place else {place_of(x) for x in await addresses_of(url)}
-    # Machines of clouds tell their secrets there: never by a redirect.
-    return {INTERNET, *own} - {LINK_LOCAL}
+    # Machines of clouds tell their secrets at link-local addresses: never by a redirect.
+    return {INTERNET, *await places_of(url)} - {LINK_LOCAL}
