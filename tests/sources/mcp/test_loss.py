@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from tests.support.bridges import bridge_with, status_of, wait_for_loss, wait_for_state
-from tests.support.fault_http import FaultHttp, Hang, drop, fault_http
+from tests.support.fault_http import FaultHttp, Hang, drop, fault_http, first
 from tests.support.fault_server import entry
 from tests.support.mcp_servers import gallery_entry, gallery_process
 from tests.support.processes import free_port, is_running, wait_until
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import Bridge, SourceClosed, SourceFailed
+from xai_mcp_agent import Bridge, SourceClosed, SourceFailed, ToolResult
 from xai_mcp_agent.bridge.engine import Engine
 
 NOTICED_SECONDS = 10.0
@@ -224,6 +224,126 @@ def test_a_connection_that_is_cut_costs_one_call_and_is_not_repeated_blindly():
         assert not other.done(), "others on the connection go on"
         del peer.faults["tools/call"]
         assert bridge.call_tool("it", "echo", {"text": "fine"}).text == "fine"
+
+
+class CutsOff:
+    """Loses the first call, and then whatever comes over the connections that were open before."""
+
+    def __init__(self) -> None:
+        self._before: set[Any] = set()
+        self._is_dying = False
+
+    def __call__(self, handler: Any, message: dict[str, Any]) -> None:
+        if not self._is_dying:
+            self._before.add(handler)
+        if message.get("method") == "tools/call" and message["params"]["name"] == "die":
+            self._is_dying = True
+        if self._is_dying and handler in self._before:
+            drop(handler, message)
+        else:
+            handler.answer_well(message)
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_the_call_after_a_lost_one_does_not_go_over_another_connection_that_dies(era: str):
+    """A server that is killed closes one connection after the other."""
+    tools = [{"name": x, "inputSchema": {"type": "object"}} for x in ("echo", "die", "meet")]
+    with (
+        fault_http(era=era, sessions=era == "legacy", tools=tools) as peer,
+        bridge_with(it=peer.entry()) as bridge,
+    ):
+        peer.faults["*"] = CutsOff()
+        bridge.list_tools("it")
+        together = [bridge.submit(Engine.call_tool, "it", "echo", {"text": "x"}) for _ in range(4)]
+        assert [x.result(30).text for x in together] == ["x"] * 4
+        assert call_after_a_loss(bridge, "die").text == "back"
+
+
+def test_the_call_after_a_lost_one_waits_for_whether_its_session_is_still_known():
+    """The old session is given a second to answer what it has already, which may not be enough."""
+    with fault_http(sessions=True) as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        restarted = Restarted()
+        peer.faults["tools/call"] = restarted
+        assert call_after_a_loss(bridge, "echo").text == "back"
+        assert not restarted.old_sessions
+
+
+class Restarted:
+    """Loses the first call and all sessions, and is in no hurry to refuse calls in old ones."""
+
+    def __init__(self) -> None:
+        self.old_sessions = 0
+        self._is_new = False
+
+    def __call__(self, handler: Any, message: dict[str, Any]) -> None:
+        session = handler.headers["mcp-session-id"]
+        if not self._is_new:
+            self._is_new = True
+            handler.owner.forget_sessions()
+            drop(handler, message)
+        elif session in handler.owner.sessions:
+            handler.answer_well(message)
+        else:
+            self.old_sessions += 1
+            Hang()(handler, message)
+
+
+def call_after_a_loss(bridge: Bridge, tool: str, mend: Callable[[], None] = bool) -> ToolResult:
+    """What comes of a call that is made as soon as another one is lost."""
+
+    async def lose_one(engine: Engine) -> ToolResult:
+        try:
+            await engine.call_tool("it", tool, {"text": "x"})
+        except SourceClosed:
+            mend()
+            return await engine.call_tool("it", "echo", {"text": "back"})
+        raise AssertionError("the call was not lost")
+
+    return bridge.run(lose_one)
+
+
+@pytest.mark.parametrize("era", ["modern", "legacy"])
+def test_a_call_made_as_soon_as_one_is_lost_reaches_the_process_that_is_started_anew(era: str):
+    with bridge_with(it=entry(era=era)) as bridge:
+        for _ in range(3):
+            assert call_after_a_loss(bridge, "die").text == "back"
+
+
+def test_a_call_made_as_soon_as_one_is_lost_reaches_the_server_that_is_back(
+    reached: tuple[FaultHttp, Bridge],
+):
+    peer, bridge = reached
+    for _ in range(3):
+        peer.faults["tools/call"] = lambda handler, _: handler.owner.stop()
+
+        def mend() -> None:
+            peer.faults.clear()
+            peer.start()
+
+        assert call_after_a_loss(bridge, "echo", mend).text == "back"
+
+
+def test_a_server_that_loses_many_calls_is_asked_about_each_loss_without_a_pause():
+    """The pause between two probes grows up to a minute; nobody who calls waits for it."""
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        with ends_within(20):
+            for _ in range(8):
+                peer.faults["tools/call"] = first(1, drop)
+                assert call_after_a_loss(bridge, "echo").text == "back"
+
+
+def test_who_calls_after_a_loss_waits_no_longer_than_their_own_limit():
+    """Whether the server is still there takes up to five seconds to find out."""
+    with fault_http(era="modern") as peer, bridge_with(it=peer.entry()) as bridge:
+        bridge.list_tools("it")
+        peer.faults["tools/call"] = drop
+        peer.faults["tools/list"] = Hang()
+        with pytest.raises(SourceClosed):
+            bridge.call_tool("it", "echo", {"text": "x"})
+        with pytest.raises(SourceFailed, match=r"it was not ready within 0\.3 s"):
+            bridge.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.3)
 
 
 def test_disconnecting_ends_calls_under_way_and_the_next_use_connects_again():

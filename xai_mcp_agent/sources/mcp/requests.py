@@ -33,6 +33,8 @@ _PROBE_SECONDS = 5.0
 # A stream that a proxy closes now and then is no reason to ask all the time.
 _PROBE_PAUSE_SECONDS = 1.0
 _LONGEST_PROBE_PAUSE_SECONDS = 60.0
+# A probe takes half of it, unless its clock stands still while a person is asked.
+_LONGEST_SUSPICION_SECONDS = 2 * _PROBE_SECONDS
 
 T = TypeVar("T")
 
@@ -130,7 +132,7 @@ class Requests:
                 self.health.end()
                 await self._link.last_words()
             case "broken":
-                self.health.doubt()
+                self.health.suspect()
             case "late":
                 self.health.note_silence(started)
             case _:
@@ -168,7 +170,8 @@ async def all_pages(ask: Callable[..., Awaitable[Any]], name: str) -> Pages:
 class Health:
     """Whether one connection still works, judged by what comes of its requests.
 
-    `over` is set once it is of no more use; `on_over` is told then.
+    `over` is set once it is of no more use; `on_over` is told then. It is suspect from a lost
+    request on until the server has answered a probe: whoever waits for that has it made at once.
     """
 
     def __init__(self, link: Connection, pending: Pending, on_over: Callable[[], None]) -> None:
@@ -177,6 +180,9 @@ class Health:
         self._pending = pending
         self._on_over = on_over
         self._doubted = anyio.Event()
+        self._is_awaited = anyio.Event()
+        self._settled = anyio.Event()
+        self._settled.set()
         # Since when nothing came, if a request was in vain; None as long as it answers.
         self._silent_since: float | None = None
         link.http.on_doubt = self.doubt
@@ -194,6 +200,7 @@ class Health:
             self.over.set()
             self._link.watch.ended.set()
             self._on_over()
+            self._settled.set()
 
     async def end_with_the_stream(self) -> None:
         """Wait for the end of its stream, which ends it."""
@@ -203,6 +210,24 @@ class Health:
     def doubt(self) -> None:
         """A failed request or a broken stream may be an accident, or the end of the server."""
         self._doubted.set()
+
+    def suspect(self) -> None:
+        """A request was lost on its way: the next one might be lost with the same server."""
+        self.doubt()
+        if self._settled.is_set() and not self.over.is_set():
+            self._settled = anyio.Event()
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether a request was lost, and it is not known yet whether the server is still there."""
+        return not self._settled.is_set()
+
+    async def settled(self) -> None:
+        """Wait until that is known, though not for ever."""
+        if self.is_suspect:
+            self._is_awaited.set()
+            with anyio.move_on_after(_LONGEST_SUSPICION_SECONDS):
+                await self._settled.wait()
 
     async def probe_when_in_doubt(self, ask: Callable[[], Awaitable[Any]]) -> None:
         """After each doubt `ask` the server something; one that does not answer is over."""
@@ -214,7 +239,11 @@ class Health:
                 pause = _PROBE_PAUSE_SECONDS
                 continue
             await self._probe(ask)
-            await anyio.sleep(pause)
+            if not self._doubted.is_set():  # nothing was lost meanwhile
+                self._settled.set()
+                self._is_awaited = anyio.Event()
+            with anyio.move_on_after(pause):
+                await self._is_awaited.wait()
             pause = min(pause * 2, _LONGEST_PROBE_PAUSE_SECONDS)
 
     async def _probe(self, ask: Callable[[], Awaitable[Any]]) -> None:

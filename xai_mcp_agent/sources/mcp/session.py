@@ -133,6 +133,15 @@ class McpSession:
                 tasks.cancel_scope.cancel()
                 limit.deadline = anyio.current_time() + _LEAVE_SECONDS
 
+    @property
+    def is_suspect(self) -> bool:
+        """Whether a request was lost, and the session may be over because of that."""
+        return self._health.is_suspect
+
+    async def settled(self) -> None:
+        """Wait until that is known; see `Health`."""
+        await self._health.settled()
+
     def close(self) -> None:
         """Ask the serving task to leave; a session that is not ready yet is given up."""
         self.link.closed_on_purpose = True

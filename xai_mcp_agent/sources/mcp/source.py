@@ -151,16 +151,12 @@ class McpSource:
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         """Call one tool; see `Source.call`."""
         started, given = anyio.current_time(), invocation.timeout_seconds
-        limit = given or self._settings.call_timeout_seconds
-        if (session := self.usable) is not None:
-            try:
-                return await session.call(invocation, limit)
-            except NotSent as cause:
-                logger.info("Asking again over a new connection: %s", cause.problem)
-        session = await self._usable_within(given, started, invocation.caller)
-        if given:
-            limit = left_of(limit, anyio.current_time() - started)
-        return await session.call(invocation, limit)
+
+        async def make(session: McpSession) -> ToolResult:
+            left = left_of(given, anyio.current_time() - started)
+            return await session.call(invocation, left or self._settings.call_timeout_seconds)
+
+        return await self.over_a_session(make, invocation.caller, given)
 
     def features(self, caller: Caller) -> McpFeatures:
         """What the server offers beside its tools."""
@@ -172,14 +168,22 @@ class McpSource:
         return self._session if self._state == "ready" else None
 
     async def over_a_session(
-        self, do: Callable[[McpSession], Awaitable[T]], caller: Caller = PROGRAM
+        self,
+        do: Callable[[McpSession], Awaitable[T]],
+        caller: Caller = PROGRAM,
+        seconds: float | None = None,
     ) -> T:
-        """Do something with the session; once more where the server cannot have seen it."""
+        """Do something with the session; once more where the server cannot have seen it.
+
+        Raises:
+            SourceFailed: there is no session within so many seconds, or none at all.
+        """
+        started = anyio.current_time()
         try:
-            return await do(await self._usable(caller))
+            return await do(await self._usable_within(seconds, started, caller))
         except NotSent as cause:
             logger.info("Asking again over a new connection: %s", cause.problem)
-        return await do(await self._usable(caller))
+        return await do(await self._usable_within(seconds, started, caller))
 
     async def _usable(self, caller: Caller) -> McpSession:
         """The session, once there is one.
@@ -189,6 +193,8 @@ class McpSource:
         """
         if self._state == "closed":
             raise self._closed()
+        if self.usable is not None:
+            await self.usable.settled()
         if self.usable is not None:
             return self.usable
         asked = anyio.current_time()
@@ -205,6 +211,8 @@ class McpSource:
         self, seconds: float | None, started: float, caller: Caller
     ) -> McpSession:
         """The session, if there is one within so long after `started`."""
+        if self.usable is not None and not self.usable.is_suspect:
+            return self.usable
         left = seconds and seconds - (anyio.current_time() - started)
         try:
             with anyio.fail_after(left):
