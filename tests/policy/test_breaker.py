@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from xai_mcp_agent.core.errors import CircuitOpen
 from xai_mcp_agent.core.results import ToolResult
 from xai_mcp_agent.policy.breaker import BreakerNews, CircuitBreakers
 from xai_mcp_agent.settings.entry import BreakerSettings
+from xai_mcp_agent.settings.models import Settings
 
 FINE = ToolResult.of_text("fine")
 CALLS = 32
@@ -40,8 +42,8 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **breaker: Any) -> None:
         self.now = 1000.0
         monkeypatch.setattr(anyio, "current_time", lambda: self.now)
-        settings = {"mcpServers": {"it": {"command": "x", "breaker": breaker or True}}}
-        self.breakers = CircuitBreakers(settings_from(settings).sources, lambda text: text)
+        self.settings = settings_with(breaker)
+        self.breakers = CircuitBreakers(self.settings.sources, lambda text: text)
 
     async def call(self, answer: ToolResult | Exception, limit: float | None = None) -> Any:
         """One call; what came of it."""
@@ -65,6 +67,10 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
+
+
+def settings_with(breaker: dict[str, Any]) -> Settings:
+    return settings_from({"mcpServers": {"it": {"command": "x", "breaker": breaker or True}}})
 
 
 def lost() -> SourceClosed:
@@ -234,6 +240,21 @@ async def test_a_reader_is_told_once_that_it_opened_and_once_that_it_closed(cloc
     assert news.of("it") == "it: calls go through again."
     assert BreakerNews(clock.breakers).of("it") == ""
     assert news.of("unknown") == ""
+
+
+@pytest.mark.anyio
+async def test_a_source_that_takes_the_place_of_another_goes_by_its_own_settings(clock: Clock):
+    await clock.fail(5)
+    news = BreakerNews(clock.breakers)
+    assert "in 30 s" in news.of("it")
+    other = replace(settings_with({"failures": 2, "seconds": 7}).sources["it"], command="y")
+    clock.settings.sources["it"] = other
+    assert clock.breakers.state("it") == ""
+    assert news.of("it") == "it: calls go through again."
+    await clock.fail(2)
+    assert "in 7 s" in clock.breakers.state("it")
+    clock.settings.sources["it"] = replace(other, breaker=None)
+    assert await clock.call(FINE) is FINE
 
 
 @pytest.mark.parametrize(

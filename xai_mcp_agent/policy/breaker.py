@@ -105,6 +105,12 @@ class CircuitBreaker:
             self._tell("calls go through again.")
         return was_open
 
+    def go_by(self, settings: BreakerSettings) -> None:
+        """Take these settings from now on; where they are others, as if nothing had failed."""
+        if settings != self._settings:
+            self._settings = settings
+            self.reset()
+
     def state(self) -> str:
         """Why calls are refused and until when, for a person; empty while they are not."""
         return f"{self._why()} {self._when()}" if self.is_open else ""
@@ -179,7 +185,7 @@ class CircuitBreaker:
 
 
 class CircuitBreakers:
-    """Those of the sources of the settings, of which there may be more as time goes on.
+    """Those of the sources of the settings, of which there may be more or others as time goes on.
 
     Kinds without a source of their own have none.
     """
@@ -196,6 +202,7 @@ class CircuitBreakers:
             return None
         if known is None:
             known = self._breakers[source] = CircuitBreaker(source, entry.breaker, self._mask)
+        known.go_by(entry.breaker)  # another source may have taken its place
         return known
 
     def state(self, source: str) -> str:
