@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -14,6 +16,37 @@ from xai_mcp_agent import (
     SourceClosed,
     XaiMcpError,
 )
+from xai_mcp_agent.core.errors import let_go_of_frames
+
+
+class Held:
+    """Something that a frame holds."""
+
+
+def passed_on(held: Held) -> None:
+    """Raise an error in place of another one that its own frame holds."""
+    kept: list[BaseException] = []
+    try:
+        raise ValueError(held)
+    except ValueError as cause:
+        kept.append(cause)
+        cause.args = ()
+        raise KeyError("in its place") from cause
+
+
+def test_what_an_error_came_through_is_gone_with_the_error():
+    gc.disable()
+    try:
+        held = Held()
+        left = weakref.ref(held)
+        try:
+            passed_on(held)
+        except KeyError as error:
+            let_go_of_frames(error)
+        del held
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 class AgentOfThisTest:

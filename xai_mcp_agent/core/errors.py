@@ -279,6 +279,23 @@ class ModelUnreachable(ModelError):
     """The service cannot be reached, or answered with something that is not a model's reply."""
 
 
+def let_go_of_frames(cause: BaseException) -> None:
+    """Forget the frames that an exception, and all beneath it, came through.
+
+    They hold what was asked and with which key. Where one of them holds the exception too, all stay
+    until the garbage collector comes; in Python 3.12 and 3.13 a block of `contextlib` that raises
+    another exception in its place does that.
+    """
+    known = set[int]()
+    left: list[BaseException | None] = [cause]
+    while left:
+        error = left.pop()
+        if error is not None and id(error) not in known:
+            known.add(id(error))
+            error.__traceback__ = None
+            left += [error.__cause__, error.__context__]
+
+
 def _node_in(traceback: TracebackType | None) -> str | None:
     """The class of the node that a traceback leads to, the innermost one; None without any."""
     node = None

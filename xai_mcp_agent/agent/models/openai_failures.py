@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from ...core.errors import ModelError, ModelUnreachable
+from ...core.errors import ModelError, ModelUnreachable, let_go_of_frames
 from . import openai_errors as errors
 from .fields import mapping
 
@@ -33,7 +33,17 @@ class Failure:
 
 
 def failure(cause: BaseException, service: errors.Service) -> Failure:
-    """What an error of the client library, or of the HTTP library under it, comes to."""
+    """What an error of the client library, or of the HTTP library under it, comes to.
+
+    The error must not be raised again: it has no frames any more.
+    """
+    try:
+        return _read(cause, service)
+    finally:
+        let_go_of_frames(cause)
+
+
+def _read(cause: BaseException, service: errors.Service) -> Failure:
     # Here, because they are heavy; they are loaded when this is called.
     import httpx2
     import openai
