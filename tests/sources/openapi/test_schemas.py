@@ -262,3 +262,23 @@ def test_a_dangling_reference_costs_the_operations_that_need_it():
     found = service(paths)
     assert [x.path for x in found.tools] == ["/b"]
     assert "#/nothing leads to nothing" in found.problems[0].reason
+
+
+@pytest.mark.parametrize("word", ["nullable", "x-nullable"])
+@pytest.mark.parametrize("version", ["3.0.3", "3.1.0"])
+def test_null_is_taken_where_a_document_says_so_in_the_words_of_another_version(
+    word: str, version: str
+):
+    """`nullable` is gone since 3.1, and many still write it; Swagger 2.0 never had it."""
+    assert schema_of({"type": "string", word: True}, version) == {"type": ["string", "null"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("/^[a-z]+$/", "^[a-z]+$"), ("/^a/u", "^a"), ("/^a$/i", None), ("/a/", "/a/"), ("^a$", "^a$")],
+)
+def test_a_pattern_as_javascript_writes_it_is_the_one_between_the_slashes(
+    given: str, kept: str | None
+):
+    """With them nothing would ever fit: there is something before the beginning."""
+    assert schema_of({"pattern": given}).get("pattern") == kept

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from ....core.schema_cost import inside
 from ....core.tools import JsonObject
+from ..document.references import Scopes
 from ..document.values import list_of, object_of
 
 PREFIX = "#/$defs/"
@@ -40,6 +41,7 @@ class Definition:
 
     name: str
     target: Any
+    scopes: Scopes = ()
     is_translated: bool = False
     is_checked: bool = False
     schema: JsonObject | bool = field(default_factory=dict[str, Any])

@@ -7,6 +7,7 @@ from a URL, to the same host. A file never leads to the network, nor the other w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from posixpath import dirname, join, normpath
@@ -24,6 +25,7 @@ Fetch: TypeAlias = Callable[[str], bytes]
 # One that is split into a file for each operation and schema has about 3,000.
 _MAX_FILES = 5_000
 _MAX_TITLE = 200
+_MAX_VERSION = 10**12  # a date and a time; of larger numbers Python writes no text
 _SHOWN = 300  # characters of a reference
 _IS_ELSEWHERE = "leads out of the folder of the document"
 
@@ -45,7 +47,7 @@ class Place(Protocol):
         ...
 
     def joined(self, key: str, reference: str) -> str:
-        """The key of what a file refers to."""
+        """The key of what a file refers to; raises BadReference where that is no address."""
         ...
 
     def read(self, key: str) -> bytes:
@@ -102,7 +104,10 @@ class Site:
 
     def joined(self, key: str, reference: str) -> str:
         """The whole URL."""
-        return urljoin(key, reference)
+        try:
+            return urljoin(key, reference)
+        except ValueError as cause:
+            raise BadReference(f"{reference[:_SHOWN]!r} is no address: {cause}") from None
 
     def read(self, key: str) -> bytes:
         """What the same host has there."""
@@ -152,12 +157,12 @@ class Document:
         self.dialect = Dialect(_version(self.root, name))
         info = object_of(self.root.get("info"))
         self.title = text_of(info.get("title"), _MAX_TITLE)
-        self.version = text_of(str(info.get("version", "")), _MAX_TITLE)
+        self.version = text_of(_word(info.get("version")), _MAX_TITLE)
         self._files: dict[str, Any] = {self.place.key: self.root}
         self._failures: dict[str, str] = {}
         self._parts: list[str] = []
         self._bytes_left = MAX_BYTES
-        self._own = (self.place.key, text_of(self.root.get("$self"), _SHOWN).partition("#")[0])
+        self._own = (self.place.key, *self._own_names())
 
     @classmethod
     def of(
@@ -172,6 +177,16 @@ class Document:
             return cls(parsed(data), place, name)
         except NotReadable as cause:
             raise BadDocument(f"{name} cannot be read: {cause}. Give JSON or YAML.") from None
+
+    def _own_names(self) -> tuple[str, ...]:
+        """What it calls itself, as it says that, and seen from where it is."""
+        name = text_of(self.root.get("$self"), _SHOWN).partition("#")[0]
+        if not name:
+            return ()
+        try:
+            return name, self.place.joined(self.place.key, name)
+        except BadReference:
+            return (name,)
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -225,11 +240,13 @@ class Document:
                 waiting += inside(part)
 
     def _make_reference_absolute(self, part: JsonObject, key: str) -> None:
-        reference = part.get("$ref")
-        if isinstance(reference, str):
-            file, mark, fragment = reference.partition("#")
-            whole = self.place.joined(key, file) if file else key
-            part["$ref"] = f"{whole}{mark}{fragment}"
+        for word in ("$ref", "$dynamicRef"):
+            reference = part.get(word)
+            if isinstance(reference, str):
+                file, mark, fragment = reference.partition("#")
+                with suppress(BadReference):  # told where it is followed
+                    whole = self.place.joined(key, file) if file else key
+                    part[word] = f"{whole}{mark}{fragment}"
 
 
 def _reason(cause: Exception) -> str:
@@ -240,9 +257,14 @@ def _reason(cause: Exception) -> str:
     return f"leads to what cannot be read ({cause})"
 
 
+def _word(value: Any) -> str:
+    """What somebody wrote as a version, with or without quotes."""
+    is_number = isinstance(value, int | float) and abs(value) < _MAX_VERSION
+    return str(value) if isinstance(value, str) or is_number else ""
+
+
 def _version(root: Mapping[str, Any], name: str) -> str:
-    said = root.get("openapi", root.get("swagger"))
-    version = str(said) if isinstance(said, str | float | int) else ""
+    version = _word(root.get("openapi", root.get("swagger")))
     is_known = version.startswith("3") if "openapi" in root else version in ("2", "2.0")
     if is_known:
         return version

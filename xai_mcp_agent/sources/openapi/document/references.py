@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
-from urllib.parse import unquote
+from typing import Any, TypeAlias, cast
+from urllib.parse import unquote, urljoin
 
 from ....core.schema_cost import inside
 from ....core.tools import JsonObject
@@ -11,12 +11,23 @@ from .document import BadReference, Document
 from .values import list_of, object_of
 
 _MAX_CHAIN = 50  # real ones lead to another reference once or twice
+_MAX_CHARACTERS = 4_000  # real ones are shorter than a line of a screen or two
 _SHOWN = 300  # characters of a reference
 _OPENS_ANCHORS = ("$anchor", "$dynamicAnchor")
+_OPENS_SCOPES = ("$defs", "definitions", "$id")
+_NOTHING = object()
+
+Scopes: TypeAlias = tuple[JsonObject, ...]
+"""Schemas around a place that have definitions or an identifier of their own, the nearest last."""
 
 
 class EndlessReference(BadReference):
     """References that lead to each other, and to nothing else."""
+
+
+def opens_scope(schema: JsonObject) -> bool:
+    """Whether references inside may be meant from here."""
+    return any(word in schema for word in _OPENS_SCOPES)
 
 
 class References:
@@ -25,19 +36,23 @@ class References:
     def __init__(self, document: Document) -> None:
         self._document = document
         self._targets: dict[str, Any] = {}
-        self._names: dict[str, dict[str, Any]] = {}
+        self._names: dict[int, tuple[Any, dict[str, Any]]] = {}
 
     def followed(self, value: Any) -> JsonObject:
-        """The object, or the one that it refers to, with what stands beside the reference.
+        """The object, or the one that it refers to, with what stands beside the references.
 
         Raises:
-            BadReference: it leads nowhere, or where it may not.
+            BadReference: it leads nowhere, where it may not, or to what is no object.
         """
-        found = object_of(value)
-        if not isinstance(found.get("$ref"), str):
-            return found
-        _, target = self.end_of(found["$ref"])
-        return {**object_of(target), **{word: x for word, x in found.items() if word != "$ref"}}
+        found, seen = object_of(value), list[str]()
+        while isinstance(reference := found.get("$ref"), str):
+            _check_end(reference, seen)
+            target = self.target(reference)
+            if not isinstance(target, dict):
+                raise BadReference(f"{reference[:_SHOWN]} leads to what is no object")
+            beside = {word: x for word, x in found.items() if word != "$ref"}
+            found = {**object_of(target), **beside}
+        return found
 
     def end_of(self, reference: str) -> tuple[str, Any]:
         """What a reference leads to in the end, and the last reference to it.
@@ -48,9 +63,7 @@ class References:
         seen = [reference]
         target = self.target(reference)
         while (following := _only_reference(target)) is not None:
-            if following in seen or len(seen) > _MAX_CHAIN:
-                raise EndlessReference(f"{reference[:_SHOWN]} leads to itself")
-            seen.append(following)
+            _check_end(following, seen)
             target = self.target(following)
         return seen[-1], target
 
@@ -60,33 +73,81 @@ class References:
         Raises:
             BadReference: it leads nowhere, or where it may not.
         """
+        if len(reference) > _MAX_CHARACTERS:
+            raise BadReference(f"a reference is longer than {_MAX_CHARACTERS:,} characters")
         if reference not in self._targets:
             self._targets[reference] = self._found(reference)
         return self._targets[reference]
 
+    def around(self, reference: str) -> Scopes:
+        """The schemas on the way to what a reference leads to, and that itself."""
+        key, _, fragment = reference.partition("#")
+        found = self._whole(key)
+        steps = [found] if not fragment or fragment.startswith("/") else [self.target(reference)]
+        for name in fragment.split("/")[1:]:
+            found = _at(found, f"/{unquote(name)}")
+            steps.append(found)
+        return tuple(x for x in map(object_of, steps[1:] or steps) if opens_scope(x))
+
+    def found_around(self, reference: str, scopes: Scopes) -> tuple[Any, Scopes] | None:
+        """What a reference leads to from the nearest of these schemas, and the schemas around that.
+
+        JSON Schema 2020-12, 8.2: one with an `$id` is a document by itself. Generators also write
+        `#/$defs/...` where they put a whole schema with its definitions into a document.
+        """
+        key, _, fragment = reference.partition("#")
+        for number, scope in reversed(list(enumerate(scopes, 1))):
+            own: Any = scope
+            if key:
+                own = self._named(self._document.root).get(_joined(scope.get("$id"), key), _NOTHING)
+            if (found := self._in(own, fragment)) is not _NOTHING:
+                return found, scopes[:number] if own is scope else (own,)
+        return None
+
     def _found(self, reference: str) -> Any:
         key, _, fragment = reference.partition("#")
-        document = self._document
-        if key:
-            if (named := self._named("").get(key)) is not None and not fragment:
-                return named
-            key = document.place.joined(document.place.key, key)
-        found = document.file(key) if key else document.root
-        fragment = unquote(fragment)
-        if fragment and not fragment.startswith("/"):
-            found = self._named(key).get(f"#{fragment}")
-        else:
-            found = _at(found, fragment)
-        if found is None:
+        found = self._in(self._whole(key), fragment)
+        if found is _NOTHING:
             raise BadReference(f"{reference[:_SHOWN]} leads to nothing")
         return found
 
-    def _named(self, key: str) -> dict[str, Any]:
-        """The schemas of a file that have a name of their own, by `#name` or the URI they give."""
-        if key not in self._names:
-            root = self._document.file(key) if key else self._document.root
-            self._names[key] = _names_in(root)
-        return self._names[key]
+    def _whole(self, key: str) -> Any:
+        """A file, or a schema that calls itself so; without a key the document itself."""
+        if not key:
+            return self._document.root
+        if key in (named := self._named(self._document.root)):
+            return named[key]
+        place = self._document.place
+        return self._document.file(place.joined(place.key, key))
+
+    def _in(self, root: Any, fragment: str) -> Any:
+        """What a fragment names in a file or a schema."""
+        if root is _NOTHING:
+            return _NOTHING
+        if fragment and not fragment.startswith("/"):
+            return self._named(root).get(f"#{unquote(fragment)}", _NOTHING)
+        found = _at(root, unquote(fragment))
+        # Some names have a percent sign in them, and are not encoded.
+        return _at(root, fragment) if found is _NOTHING else found
+
+    def _named(self, root: Any) -> dict[str, Any]:
+        """The schemas in it that have a name of their own, by `#name` or the URI they give."""
+        if id(root) not in self._names:
+            self._names[id(root)] = root, _names_in(root)
+        return self._names[id(root)][1]
+
+
+def _check_end(reference: str, seen: list[str]) -> None:
+    """Go on with one more reference.
+
+    Raises:
+        EndlessReference: there is no end of them.
+    """
+    if reference in seen:
+        raise EndlessReference(f"{reference[:_SHOWN]} leads to itself")
+    if len(seen) > _MAX_CHAIN:
+        raise EndlessReference(f"{seen[0][:_SHOWN]} leads to more than {_MAX_CHAIN} others")
+    seen.append(reference)
 
 
 def _only_reference(target: Any) -> str | None:
@@ -101,29 +162,44 @@ def _at(found: Any, pointer: str) -> Any:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(found, list):
             items = list_of(found)
-            found = items[int(name)] if name.isdecimal() and int(name) < len(items) else None
+            found = items[int(name)] if _is_place(name, len(items)) else _NOTHING
         else:
-            found = object_of(found).get(name)
+            found = object_of(found).get(name, _NOTHING)
     return found
+
+
+def _is_place(name: str, count: int) -> bool:
+    return name.isdecimal() and len(name) < 10 and int(name) < count
 
 
 def _names_in(root: Any) -> dict[str, Any]:
     names: dict[str, Any] = {}
-    waiting, seen = [root], set[int]()
+    seen = set[int]()
+    waiting: list[tuple[Any, str]] = [(root, "")]
     while waiting:
-        part = waiting.pop()
+        part, base = waiting.pop()
         if id(part) in seen:
             continue
         if isinstance(part, dict):
-            for name in _names_of(object_of(part)):
+            for name in _names_of(object_of(part), base):
                 names.setdefault(name, part)
+            base = _joined(base, object_of(part).get("$id"))
         if isinstance(part, dict | list):
             seen.add(id(cast(object, part)))
-            waiting += inside(part)
+            waiting += ((x, base) for x in inside(part))
     return names
 
 
-def _names_of(schema: JsonObject) -> list[str]:
-    found = [(schema.get(word), "#") for word in _OPENS_ANCHORS]
-    found.append((schema.get("$id"), ""))
-    return [f"{mark}{name}" for name, mark in found if isinstance(name, str)]
+def _names_of(schema: JsonObject, base: str) -> list[str]:
+    found = [f"#{x}" for word in _OPENS_ANCHORS if isinstance(x := schema.get(word), str)]
+    name = schema.get("$id")
+    return [*found, name, _joined(base, name)] if isinstance(name, str) else found
+
+
+def _joined(base: Any, name: Any) -> str:
+    """A URI by what it says, seen from another; the other where it says nothing."""
+    base = base if isinstance(base, str) else ""
+    try:
+        return urljoin(base, name) if isinstance(name, str) else base
+    except ValueError:
+        return base
