@@ -17,6 +17,7 @@ from ...core.schemas import ArgumentChecks, signature
 from ...core.tools import JsonObject
 from .conversion.operations import Operation, Problem, convert
 from .document.document import Document, Folder, Place, Site, read_file
+from .document.given import as_json_has_it
 from .document.parsing import BadDocument
 from .document.servers import is_usable
 from .plan import RequestPlan
@@ -123,9 +124,10 @@ def load_service(
             f"`base_url` is {base_url!r}. Give an absolute URL, such as https://host/v1."
         )
     if isinstance(where, Mapping):
-        return Service(Document(dict(where)), base_url, auth)
+        return Service(Document(as_json_has_it(where)), base_url, auth)
     name = os.fspath(where)
-    data, place = _fetched(name) if name.startswith(("http://", "https://")) else _read(name)
+    is_url = name[:8].lower().startswith(("http://", "https://"))
+    data, place = _fetched(name) if is_url else _read(name)
     return Service(Document.of(data, place, name), base_url, auth)
 
 

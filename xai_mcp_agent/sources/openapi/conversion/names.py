@@ -7,12 +7,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Any
 
 from ....core.tools import JsonObject
 
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 _MAX_NAME = 128  # shown names are cut further; nobody reads a longer one
+_MAX_READ = 2_000  # of what a document has
 _DIGEST = 8
 
 
@@ -55,7 +57,9 @@ def _precedence(found: Found) -> tuple[bool, str, str]:
 
 
 def _own_name(given: Any) -> str:
-    return _cut(_NOT_ALLOWED.sub("_", given).strip("_")) if isinstance(given, str) else ""
+    if not isinstance(given, str):
+        return ""
+    return _cut(_NOT_ALLOWED.sub("_", given[:_MAX_READ]).strip("_"))
 
 
 def _made_name(found: Found) -> str:
@@ -64,8 +68,11 @@ def _made_name(found: Found) -> str:
 
 
 def _other_name(wish: str, found: Found, taken: set[str]) -> str:
-    tries = [f"{wish}_{found.method.lower()}", f"{wish}_{_made_name(found)}"]
-    tries += [f"{wish}_{_digest(f'{found.method} {found.path} {x}')}" for x in range(3)]
+    said = f"{found.method} {found.path}"
+    tries = chain(
+        (f"{wish}_{found.method.lower()}", f"{wish}_{_made_name(found)}"),
+        (f"{wish}_{_digest(f'{said} {x}')}" for x in count()),
+    )
     return next(x for name in tries if (x := _cut(name)) not in taken)
 
 

@@ -15,7 +15,7 @@ from ..document import swagger
 from ..document.document import BadOperation, BadReference, Document
 from ..document.references import References
 from ..document.servers import NoServer, base_url, servers_in
-from ..document.values import object_of, text_of, texts_of
+from ..document.values import list_of, object_of, text_of, texts_of
 from ..plan import Body, Placement, RequestPlan
 from .body_arguments import BodyArguments, body_arguments
 from .definitions import Notes
@@ -148,20 +148,23 @@ class _Converter:
 
     def _on(self, path: str, item: Any) -> Iterator[Found]:
         try:
-            followed = self._references.followed(item)
-        except BadReference as cause:
+            followed = self._followed(item)
+            _path(path)
+        except BadOperation as cause:
             self._problems.append(Problem(_shown(path), _sentence(cause)))
             return
-        if not isinstance(item, dict):
-            self._problems.append(Problem(_shown(path), "It is no object."))
         for method, raw in _methods(followed):
             try:
-                operation = self._references.followed(raw)
-                if not isinstance(raw, dict):
-                    raise BadOperation("it is no object.")
-                yield Found(path, method, operation, followed)
+                if not _METHOD.fullmatch(method):
+                    raise BadOperation("no request can have this method")
+                yield Found(path, method, self._followed(raw), followed)
             except BadOperation as cause:
-                self._problems.append(Problem(_shown(path), _sentence(cause), method))
+                self._problems.append(Problem(_shown(path), _sentence(cause), _shown(method)))
+
+    def _followed(self, given: Any) -> JsonObject:
+        if not isinstance(given, dict):
+            raise BadOperation("it is no object")
+        return self._references.followed(given)
 
     def _tried(self, found: Found, name: str) -> Operation | None:
         try:
@@ -286,13 +289,16 @@ class _Converter:
 
 
 def _methods(item: JsonObject) -> Iterator[tuple[str, Any]]:
-    """The operations of a path, by method in capitals; those of 3.2 too."""
+    """The operations of a path, by method in capitals, as some write it; those of 3.2 too."""
+    named = {x.lower(): x for x in (*item, *_METHODS) if x in item and x.lower() in _METHODS}
     for method in _METHODS:
-        if method in item:
-            yield method.upper(), item[method]
-    for method, raw in object_of(item.get("additionalOperations")).items():
-        is_known = method.lower() in _METHODS and method.lower() in item
-        if _METHOD.fullmatch(method) and method.upper() not in _NO_TOOLS and not is_known:
+        if method in named:
+            yield method.upper(), item[named[method]]
+    more = item.get("additionalOperations", {})
+    if not isinstance(more, dict):
+        yield "", more
+    for method, raw in object_of(more).items():
+        if method.upper() not in _NO_TOOLS and method.lower() not in named:
             yield method, raw
 
 
@@ -302,9 +308,11 @@ def _path(path: str) -> str:
     Raises:
         BadOperation: nothing can be sent there.
     """
-    plain = path.partition("#")[0]
-    if len(plain) > _MAX_PATH or text_of(plain, _MAX_PATH) != plain:
-        raise BadOperation("its path is too long, or has characters in it that nobody sees.")
+    plain = path.partition("#")[0].strip()
+    if len(plain) > _MAX_PATH:
+        raise BadOperation(f"its path is longer than {_MAX_PATH:,} characters")
+    if text_of(plain, _MAX_PATH) != plain:
+        raise BadOperation("its path has characters in it that nobody sees")
     return plain if plain.startswith("/") else f"/{plain}"
 
 
@@ -336,7 +344,7 @@ def _description(raw: JsonObject, item: JsonObject, method: str, path: str) -> s
 
 
 def _tags(raw: JsonObject) -> tuple[str, ...]:
-    found = (text_of(x, _MAX_TAG) for x in texts_of(raw.get("tags"))[:_MAX_TAGS])
+    found = (text_of(x, _MAX_TAG) for x in texts_of(list_of(raw.get("tags"))[:_MAX_TAGS]))
     return tuple(x for x in found if x)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,10 +28,12 @@ _ORDER = tuple(_STYLES)
 # OpenAPI wants these ignored: they come from the body, the responses and the security.
 _NOT_OURS = ("accept", "content-type", "authorization")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_IN_PATH = re.compile(r"(?<!\{)\{([A-Za-z0-9_.$~-]+)\}(?!\})")
+# Some write what fits into it (`{id:[0-9]+}`); what is in two braces is a template of somebody.
+_IN_PATH = re.compile(r"(?<!\{)\{([^{}/?#%\x00-\x1f]+)\}(?!\})")
 _LEAST = {"string": "minLength", "array": "minItems", "object": "minProperties"}
 _MAX_DESCRIPTION = 1_000
 _MAX_NAME = 200
+_MAX_PARAMETERS = 2_000  # the most of a real operation are about 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +62,25 @@ def merged(references: References, *levels: Any) -> list[JsonObject]:
 
     Raises:
         BadReference: one leads nowhere, or where it may not.
+        BadOperation: they are no list, or too many.
     """
     found: dict[tuple[str, str], JsonObject] = {}
     for level in levels:
+        if level is not None and not isinstance(level, list):
+            raise BadOperation("its `parameters` are no list")
+        if len(list_of(level)) > _MAX_PARAMETERS:
+            raise BadOperation(f"it has more than {_MAX_PARAMETERS:,} parameters")
         for given in list_of(level):
-            parameter = references.followed(given)
-            found[str(parameter.get("in")), str(parameter.get("name"))] = parameter
+            parameter = _with_text(references.followed(given))
+            found[str(parameter.get("in"))[:_MAX_NAME], str(parameter.get("name"))] = parameter
     return list(found.values())
+
+
+def _with_text(parameter: JsonObject) -> JsonObject:
+    """YAML reads a name such as `1` as a number."""
+    name = parameter.get("name")
+    is_number = isinstance(name, int | float) and not isinstance(name, bool)
+    return {**parameter, "name": json.dumps(name)} if is_number else parameter
 
 
 def arguments_of(

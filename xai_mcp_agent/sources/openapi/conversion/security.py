@@ -58,7 +58,7 @@ class SecuritySchemes:
             cast(Literal["header"], place) if place in _PLACES and kind == "apiKey" else "",
             text_of(scheme.get("name"), _MAX_NAME),
             text_of(scheme.get("scheme"), _MAX_NAME).lower(),
-            tuple(texts_of(scopes)[:_MAX_SCOPES]),
+            tuple(texts_of(list_of(scopes)[:_MAX_SCOPES])),
             self._token_url(scheme),
         )
 
@@ -72,4 +72,7 @@ class SecuritySchemes:
     def _token_url(self, scheme: JsonObject) -> str:
         flow = object_of(object_of(scheme.get("flows")).get("clientCredentials"))
         url = text_of(flow.get("tokenUrl"), _MAX_URL)
-        return urljoin(self._url, url) if url and "://" in self._url else url
+        try:
+            return urljoin(self._url, url) if url and "://" in self._url else url
+        except ValueError:
+            return ""  # it is none; the settings can name one

@@ -24,6 +24,7 @@ _MAX_PARTS = 5_000_000
 _LARGE_CHARS = 1_000_000
 _MAX_DEPTH = 200  # the deepest real ones have about 40
 _SHOWN = 200  # characters of what is wrong
+_MAX_DIGITS = 1_000  # with more of them Python may not write the number any more
 
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -234,7 +235,7 @@ def _resolved(text: str) -> Any:
         return text
     try:
         if found["hex"] or found["octal"]:
-            return int(text, 0)
+            return int(text, 0) if len(text) < _MAX_DIGITS else text
         return int(text) if found["whole"] else _number(text)
     except ValueError:  # more digits than Python wants to read
         return text

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from ipaddress import ip_address
+from socket import inet_aton, inet_ntoa
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from ....core.places import LINK_LOCAL, place_of_host
 from ....core.tools import JsonObject
 from .values import list_of, object_of, texts_of
 
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 _MAX_URL = 2_000
+_MAX_PORT = 65_536  # what a number in an address is
+# A name with what no name has is one with a variable that nobody filled in, or made to be misread.
+_IS_HOST = re.compile(r"[^\s{}<>%\\^`|\"]+")
 # They answer whoever asks from this machine, with its credentials.
 _OF_THE_MACHINE = ("metadata.google.internal", "metadata.goog", "fd00:ec2::254", "instance-data")
 
@@ -30,18 +34,27 @@ def base_url(servers: Iterable[Any], document_url: str) -> str:
         NoServer: it is where the credentials of the machine are given out.
     """
     for server in servers:
-        url = urljoin(document_url, _filled(object_of(server)))[:_MAX_URL]
-        if is_usable(url):
+        url = _absolute(document_url, _filled(object_of(server)))
+        if is_usable(url) and not _VARIABLE.search(url):
             _check_host(url)
             return url.partition("?")[0].partition("#")[0].rstrip("/")
     return ""
+
+
+def _absolute(document_url: str, url: str) -> str:
+    """Empty where it is no URL."""
+    try:
+        return urljoin(document_url, url.strip())[:_MAX_URL]
+    except ValueError:
+        return ""
 
 
 def is_usable(url: str) -> bool:
     """Whether requests can be sent to it."""
     try:
         parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_named = bool(parts.hostname) and _IS_HOST.fullmatch(parts.hostname) is not None
+        return parts.scheme in ("http", "https") and is_named and parts.port != 0
     except ValueError:
         return False
 
@@ -51,24 +64,30 @@ def servers_in(*levels: JsonObject) -> list[Any]:
     return next((found for x in levels if (found := list_of(x.get("servers")))), [{"url": "/"}])
 
 
+def _as_the_system_reads(host: str) -> str:
+    """Systems take `2852039166` and `0xa9fea9fe` for addresses, too."""
+    try:
+        return inet_ntoa(inet_aton(host))
+    except (OSError, ValueError):
+        return host
+
+
 def _filled(server: JsonObject) -> str:
     url, variables = server.get("url"), object_of(server.get("variables"))
 
     def value(found: re.Match[str]) -> str:
         variable = object_of(variables.get(found[1]))
         default, choices = variable.get("default"), texts_of(variable.get("enum"))
-        return str(default) if default is not None else choices[0] if choices else found[0]
+        if isinstance(default, int) and abs(default) < _MAX_PORT:
+            return str(default)
+        return default if isinstance(default, str) else choices[0] if choices else found[0]
 
-    return _VARIABLE.sub(value, url) if isinstance(url, str) else ""
+    return _VARIABLE.sub(value, url[:_MAX_URL]) if isinstance(url, str) else ""
 
 
 def _check_host(url: str) -> None:
     host = (urlsplit(url).hostname or "").rstrip(".").lower()
-    try:
-        is_of_machine = ip_address(host).is_link_local
-    except ValueError:
-        is_of_machine = False
-    if is_of_machine or host in _OF_THE_MACHINE:
+    if host in _OF_THE_MACHINE or place_of_host(_as_the_system_reads(host)) == LINK_LOCAL:
         raise NoServer(
             f"the server that the document names, {host}, may give out credentials of this "
             "machine, and is not called unless the settings name it"

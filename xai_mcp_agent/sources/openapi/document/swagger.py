@@ -45,9 +45,10 @@ def body_of(parameters: list[JsonObject], consumes: Any) -> JsonObject | None:
     fields = [x for x in parameters if x.get("in") == "formData"]
     kinds = texts_of(consumes)
     if whole:
-        content = {kind: {"schema": whole[0].get("schema", {})} for kind in kinds or [_JSON]}
-        found: JsonObject = {"content": content, "required": whole[0].get("required") is True}
-        return {**found, "description": whole[0].get("description")}
+        nearest = whole[-1]  # that of the operation, where its path has one, too
+        content = {kind: {"schema": nearest.get("schema", {})} for kind in kinds or [_JSON]}
+        found: JsonObject = {"content": content, "required": nearest.get("required") is True}
+        return {**found, "description": nearest.get("description")}
     return _form_of(fields, kinds) if fields else None
 
 
