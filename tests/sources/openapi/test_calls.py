@@ -94,6 +94,21 @@ async def test_text_is_read_in_its_encoding(service: HttpService):
     assert (await called(service)).text == "é"
 
 
+@pytest.mark.parametrize("name", ["idna", "undefined", "punycode", "rot13", "no-such", "utf-8"])
+async def test_an_encoding_that_cannot_be_used_does_no_harm(service: HttpService, name: str):
+    """Python knows more than texts are sent in; punycode would take a minute for this one."""
+    words = b"a-" + b"zzzzb9" * 150_000
+    kind = {"content-type": f"text/plain; charset={name}"}
+    service.replies["/things"] = lambda _: Said(200, words, kind)
+    assert (await called(service)).text == words.decode()
+
+
+async def test_json_may_begin_with_a_mark(service: HttpService):
+    kind = {"content-type": "application/json; charset=utf-8"}
+    service.replies["/things"] = lambda _: Said(200, b'\xef\xbb\xbf{"a": 1}', kind)
+    assert (await called(service)).structured == {"a": 1}
+
+
 async def test_nothing_is_said_to_be_nothing(service: HttpService):
     service.replies["/things"] = lambda _: Said(204)
     assert (await called(service)).text == "Done: HTTP 204 No Content, without any content."

@@ -6,6 +6,7 @@ Secrets are masked in all that is text: a service may send back what it was sent
 from __future__ import annotations
 
 import base64
+import codecs
 import json
 import re
 from collections.abc import Mapping
@@ -31,6 +32,9 @@ _TEXT = re.compile(
     r"x-www-form-urlencoded|[\w.-]+\+(xml|yaml))"
 )
 _CHARSET = re.compile(r"charset=\"?([\w.:-]+)", re.IGNORECASE)
+# Python's own, and no text is sent in them: for names of hosts, which takes time as the square of
+# the length, and one that fails always.
+_NO_CHARSETS = ("punycode", "idna", "undefined")
 _STREAM = "text/event-stream"
 _HELP = {
     401: "The credentials were not accepted: `auth` of the service in the settings.",
@@ -59,11 +63,21 @@ def result_of(answer: Answer, mask: Mask) -> ToolResult:
 
 def text_in(answer: Answer) -> str:
     """The body as text, in the encoding that it says, or UTF-8."""
-    found = _CHARSET.search(answer.headers.get("content-type", ""))
     try:
-        return answer.body.decode(found[1] if found else "utf-8-sig", "replace")
-    except LookupError:
+        return answer.body.decode(_encoding(answer), "replace")
+    except (LookupError, UnicodeError):
         return answer.body.decode("utf-8-sig", "replace")
+
+
+def _encoding(answer: Answer) -> str:
+    """What Python calls it. UTF-8 may begin with a mark that is no part of the text.
+
+    Raises:
+        LookupError: nobody knows it.
+    """
+    found = _CHARSET.search(answer.headers.get("content-type", ""))
+    name = codecs.lookup(found[1]).name if found else "utf-8"
+    return "utf-8-sig" if name in ("utf-8", *_NO_CHARSETS) else name
 
 
 def _json(answer: Answer, mask: Mask) -> ToolResult:
