@@ -11,6 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, PlainValidator, Validation
 from .entry import Reading, as_dict, mistake, read_text
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# They follow from what is sent; another value would make the server read other requests than ours.
+_OF_THE_BODY = ("content-length", "transfer-encoding")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _URL_TEXT = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
@@ -25,10 +27,13 @@ def _header_text(value: Any, info: ValidationInfo) -> str:
     return text
 
 
-def _headers(found: dict[str, str]) -> dict[str, str]:
+def header_names(found: dict[str, str]) -> dict[str, str]:
+    """What has headers by their names, as it is; it must be possible to send them."""
     if not all(_HEADER_NAME.fullmatch(x) for x in found):
         fix = "Use letters, digits and hyphens, without the colon."
         raise mistake("this is not the name of a header.", fix)
+    if told := next((x for x in found if x.lower() in _OF_THE_BODY), ""):
+        raise mistake(f"{told} follows from what is sent.", "Remove it.")
     return found
 
 
@@ -60,5 +65,5 @@ HeaderText = Annotated[str, PlainValidator(_header_text)]
 Headers = Annotated[
     dict[str, HeaderText],
     BeforeValidator(as_dict),
-    AfterValidator(_headers),
+    AfterValidator(header_names),
 ]

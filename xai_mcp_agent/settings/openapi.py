@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Self, cast
 
-from pydantic import PlainValidator, ValidationInfo
+from pydantic import AfterValidator, PlainValidator, ValidationInfo
 
 from ..core.kinds import OPENAPI
 from ..secrets.redactor import redact_url, secrets_in_headers, secrets_in_text
@@ -46,6 +46,14 @@ def _spec(value: Any, info: ValidationInfo) -> str:
     return text
 
 
+def _base_url(url: str) -> str:
+    """One that paths can be added to."""
+    if "?" in url or "#" in url:
+        problem = "it has a query or a fragment, and paths are added to its end."
+        raise mistake(problem, "Write it without; `headers` go along with every request.")
+    return url
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class OpenApiSettings(SourceSettings):
     """One service. With `include` only these operations are tools, and never those in `exclude`.
@@ -61,7 +69,7 @@ class OpenApiSettings(SourceSettings):
 
     transport: Annotated[str, OURS] = "http"
     spec: Annotated[str, PlainValidator(_spec)]
-    base_url: Annotated[Address, spelled("baseUrl", "base_url")] = ""
+    base_url: Annotated[Address, AfterValidator(_base_url), spelled("baseUrl", "base_url")] = ""
     auth: CredentialsByScheme = field(default_factory=dict[str, Any])
     headers: Headers = field(default_factory=dict[str, str])
     include: Texts = ()

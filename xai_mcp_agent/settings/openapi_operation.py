@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticKnownError
 
 from .entry import Seconds, Text, Texts, mistake, spelled
+from .http import header_names
 
 Mode: TypeAlias = Literal["auto", "sync_http", "async_poll"]
 """sync_http: its answer is the result. async_poll: it starts a job, whose status is asked for until
@@ -88,8 +89,8 @@ class OperationSettings:
     mode: Mode = "auto"
     job: Annotated[AsyncSettings | None, spelled("async")] = None
     url: Text = ""
-    headers: Annotated[dict[str, Text], BeforeValidator(_object)] = field(
-        default_factory=dict[str, str], hash=False
+    headers: Annotated[dict[str, Text], BeforeValidator(_object), AfterValidator(header_names)] = (
+        field(default_factory=dict[str, str], hash=False)
     )
     body: Text = ""
     call_timeout_seconds: Annotated[Seconds | None, spelled("timeout")] = None

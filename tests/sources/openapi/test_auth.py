@@ -40,6 +40,10 @@ TLS = SecurityNeed("tls", "mutualTLS")
 DIGEST = SecurityNeed("digest", "http", method="digest")
 
 
+def named(header: str) -> SecurityNeed:
+    return SecurityNeed("odd", "apiKey", "header", header)
+
+
 def read(value: Any, **environ: str) -> Credentials:
     context = Reading(Variables(environ, "/", Secrets()), False)
     adapter: TypeAdapter[Credentials] = TypeAdapter(CredentialsByScheme)
@@ -103,6 +107,9 @@ def test_a_document_that_says_nothing_gets_what_is_for_all():
         ([(BASIC,)], {"bearer": "t"}, r"basic \(http Basic\).*`username` and `password`"),
         ([(KEY, BEARER), (OAUTH,)], {"apiKey": "k"}, r"key \(apiKey\) and bearer .* or oauth"),
         ([(TLS,)], {"apiKey": "k"}, "not possible here"),
+        ([(named("X-Key: 1\r\nX"),)], {"apiKey": "k"}, "not possible here"),
+        ([(named("Schl\u00fcssel"),)], {"apiKey": "k"}, "not possible here"),
+        ([(named("Content-Length"),)], {"apiKey": "k"}, "not possible here"),
         ([(DIGEST,)], {"username": "u"}, "not possible here"),
         ([(OPENID,)], {"clientId": "i", "clientSecret": "s"}, "tokenUrl"),
     ],

@@ -98,6 +98,22 @@ def test_a_document_cannot_lead_out_of_the_base_url(path: str):
         build_request(plan(path=path), {})
 
 
+def test_a_url_that_nobody_takes_is_told():
+    there = plan(Placement("q", "query", "q", "form", True))
+    with pytest.raises(InvalidArguments, match="the URL: it would be longer than 65,536"):
+        build_request(there, {"q": "x" * 70_000})
+    with pytest.raises(BadSetting, match=r"base URL.*`baseUrl`"):
+        build_request(plan(), {}, base_url="http://a:b")
+
+
+def test_a_deep_object_has_an_end():
+    value: Any = {}
+    for _ in range(2_000):
+        value = {"a": value or 1}
+    with pytest.raises(InvalidArguments, match="q: it is nested too deeply"):
+        build_request(plan(Placement("q", "query", "q", "deepObject", True)), {"q": value})
+
+
 def test_a_base_url_is_needed():
     with pytest.raises(BadSetting, match="baseUrl"):
         build_request(RequestPlan("GET", "/a", ""), {})

@@ -22,6 +22,7 @@ from tests.support.stalls import watching
 from xai_mcp_agent import (
     Bridge,
     CircuitOpen,
+    InvalidArguments,
     SourceFailed,
     ToolTimeout,
     UnknownTool,
@@ -585,6 +586,24 @@ def test_a_large_answer_holds_up_nobody_else(service: HttpService) -> None:
             with watching(bridge) as stalls:
                 result = bridge.call_tool("it", "one")
         assert result.structured == rows
+        assert stalls.longest_step_seconds < 0.1
+        return stalls.longest_hold_seconds
+
+    assert least_of_three(held) < MOST_HELD_SECONDS
+
+
+@pytest.mark.usefixtures("_no_garbage")
+def test_large_arguments_hold_up_nobody_else(service: HttpService) -> None:
+    """Written on the loop, these would stop it for a fifth of a second."""
+    parameter = {"name": "q", "in": "query", "schema": {"type": "array"}}
+    offer(service, paths={"/many": operation("many", parameters=[parameter])})
+
+    def held() -> float:
+        with using(at(service)) as bridge:
+            bridge.list_tools("it")
+            told = pytest.raises(InvalidArguments, match="longer than 65,536")
+            with watching(bridge) as stalls, told:
+                bridge.call_tool("it", "many", {"q": ["x"] * 150_000})
         assert stalls.longest_step_seconds < 0.1
         return stalls.longest_hold_seconds
 

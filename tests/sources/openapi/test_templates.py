@@ -111,6 +111,12 @@ def test_the_url_stays_at_the_service(url: str):
     assert over({}, url="//evil.example.com/x").url == f"{BASE}/evil.example.com/x"
 
 
+def test_a_url_may_begin_with_the_base_url_and_has_no_fragment():
+    """What credentials add to the query would become a part of that, and is never sent."""
+    made = over({"h": "a b"}, url="{{ base_url }}/x/{{ args.h }}?n=1#here")
+    assert made.url == f"{BASE}/x/a%20b?n=1"
+
+
 def test_values_in_a_json_body_cannot_become_more_than_values():
     evil = '", "admin": true, "x": "\n'
     template = '{"name": "hi {{ args.name__body }}", "n": {{ args.name__body | tojson }}}'

@@ -119,9 +119,10 @@ def load_service(
         BadDocument: there is none, or it is none.
         BadSetting: `base_url` is no absolute URL.
     """
-    if base_url is not None and not is_usable(base_url):
+    if base_url is not None and not (is_usable(base_url) and {*"?#"}.isdisjoint(base_url)):
         raise BadSetting(
-            f"`base_url` is {base_url!r}. Give an absolute URL, such as https://host/v1."
+            f"`base_url` is {base_url!r}. Give an absolute URL without a query, such as "
+            "https://host/v1."
         )
     if isinstance(where, Mapping):
         return Service(Document(as_json_has_it(where)), base_url, auth)

@@ -14,7 +14,7 @@ from urllib.parse import quote, urlsplit
 from ....core.errors import XaiMcpError
 from ....settings.openapi_auth import ANY_SCHEME, CredentialSettings
 from ..plan import SecurityNeed
-from ..requests.request import Access
+from ..requests.request import Access, can_be_header
 from ..requests.serialize import Unwritable, one_line
 
 Credentials: TypeAlias = Mapping[str, CredentialSettings]
@@ -144,14 +144,21 @@ def _grant(need: SecurityNeed, credentials: Credentials) -> Grant | None:
 
 def _satisfies(credential: CredentialSettings, need: SecurityNeed) -> bool:
     family = _family(need)
+    if not _is_possible(need):
+        return False
     if family == "apiKey":
-        return bool(credential.api_key and need.place and need.name)
+        return bool(credential.api_key)
     if family == "basic":
         return bool(credential.username)
-    if family not in _KEYS:
-        return False
     token_url = credential.token_url or need.token_url
     return bool(credential.bearer or (credential.is_client and token_url))
+
+
+def _is_possible(need: SecurityNeed) -> bool:
+    """Whether there are credentials that would satisfy it."""
+    if _family(need) != "apiKey":
+        return _family(need) in _KEYS
+    return bool(need.place and need.name) and (need.place != "header" or can_be_header(need.name))
 
 
 def _family(need: SecurityNeed) -> str:
@@ -176,7 +183,7 @@ def _is_at_host_of(token_url: str, base_url: str) -> bool:
 
 def _missing(alternatives: tuple[tuple[SecurityNeed, ...], ...]) -> CredentialsMissing:
     ways = [" and ".join(map(_described, needs)) for needs in alternatives]
-    wanted = [need for needs in alternatives for need in needs if _family(need) in _KEYS]
+    wanted = [need for needs in alternatives for need in needs if _is_possible(need)]
     if not wanted:
         return CredentialsMissing(
             f"The operation wants {' or '.join(ways)}, which is not possible here.",

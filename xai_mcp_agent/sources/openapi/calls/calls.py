@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import anyio
@@ -26,6 +26,8 @@ from .tokens import ClientTokens
 
 # Above this it is worth a thread: others on the loop go on.
 _LARGE_BYTES = 128 * 1024
+# The same of arguments: characters, of which a value within others stands for so many.
+_LARGE_ARGUMENTS, _EACH_VALUE = 32 * 1024, 32
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +110,8 @@ class ServiceCalls:
             return overridden(made, operation, arguments, base)
 
         has_files = plan.body is not None and "json" not in plan.body.media_type
-        made = await anyio.to_thread.run_sync(parts) if has_files else parts()
+        takes_long = has_files or _is_large(arguments)
+        made = await anyio.to_thread.run_sync(parts) if takes_long else parts()
         if check is not None:
             check()
         return base, await self._sent(made, grants), grants
@@ -143,3 +146,17 @@ class ServiceCalls:
 
         settings = operation.job or AsyncSettings()
         return JobWatch(self._client.name, settings, base, ask, self._mask)
+
+
+def _is_large(arguments: Mapping[str, Any]) -> bool:
+    """Whether writing them takes long enough for others to notice. Looks no further than needed."""
+    left, values = _LARGE_ARGUMENTS, list[Any](arguments.values())
+    while values and left > 0:
+        value = values.pop()
+        left -= len(value) if isinstance(value, str) else _EACH_VALUE
+        if isinstance(value, dict | list):
+            inner = cast(Sequence[Any], value.values() if isinstance(value, dict) else value)
+            left -= _EACH_VALUE * len(inner)
+            if left > 0:
+                values.extend(inner)
+    return left <= 0

@@ -131,7 +131,8 @@ def _check_json(text: str) -> None:
 
 def _checked_url(url: str, base_url: str) -> str:
     """The address, whole. It must be the service's: its credentials go along."""
-    url = url.strip().replace("?&", "?").rstrip("?")
+    # A fragment is never sent, and would take along what credentials add to the query.
+    url = url.strip().partition("#")[0].replace("?&", "?").rstrip("?")
     if "://" not in url.partition("?")[0]:
         url = base_url.rstrip("/") + "/" + url.lstrip("/")
     if urlsplit(url)[:2] != urlsplit(base_url)[:2]:
@@ -152,7 +153,7 @@ def _rendered(template: str, context: Context, where: str, values: Mapping[str, 
     made: list[str] = []
     left = _MAX_CHARS
     try:
-        for piece in _compiled(template, context, where).generate(**values):
+        for piece in _compiled(template, context, where).generate(**_known(values, context)):
             left -= len(piece)
             if left < 0:
                 raise Unwritable(f"it gives more than {_MAX_CHARS:,} characters")
@@ -161,6 +162,12 @@ def _rendered(template: str, context: Context, where: str, values: Mapping[str, 
         problem = f"the template {where} of the operation: {cause}"
         raise InvalidArguments("the request", [problem], "what the template uses") from None
     return "".join(made)
+
+
+def _known(values: Mapping[str, Any], context: Context) -> Mapping[str, Any]:
+    """What a template can name. In a URL the base URL is one already."""
+    is_url = context == "url"
+    return {**values, "base_url": _Encoded(values["base_url"])} if is_url else values
 
 
 @lru_cache(maxsize=256)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_MOST_URL_CHARS = 65_536  # the HTTP library sends no longer ones, and hardly a service takes them
 # The connection decides them; another value would make the server read other requests than these.
 _OF_THE_CONNECTION = frozenset((
     "connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer",
@@ -109,6 +110,11 @@ def request_parts(
     return RequestParts(plan.method, url, headers, tuple(filling.cookies()), body)
 
 
+def can_be_header(name: str) -> bool:
+    """Whether a document or an argument may have this header sent."""
+    return bool(_HEADER_NAME.fullmatch(name)) and name.lower() not in _OF_THE_CONNECTION
+
+
 def put_together(
     parts: RequestParts,
     *,
@@ -118,7 +124,8 @@ def put_together(
     """The request of these parts.
 
     Raises:
-        InvalidArguments: a header has a line break.
+        InvalidArguments: a header has a line break, or the URL is too long.
+        BadSetting: the URL is none.
     """
     import httpx2  # here, because it takes a while and most runs send nothing
 
@@ -128,9 +135,17 @@ def put_together(
         before = [text for name, text in headers.items() if name.lower() == "cookie"]
         headers = _overlaid(headers, {"Cookie": "; ".join([*before, *cookies])})
     url = _with_query(parts.url, [f"{name}={text}" for name, text in access.query])
+    if len(url) > _MOST_URL_CHARS:
+        problem = f"the URL: it would be longer than {_MOST_URL_CHARS:,} characters"
+        raise InvalidArguments("the request", [problem], "less in the path and the query")
     content = parts.body[1] if parts.body is not None else None
     encoded = [(name.encode("ascii"), text.encode()) for name, text in headers.items()]
-    return httpx2.Request(parts.method, url, headers=encoded, content=content)
+    try:
+        return httpx2.Request(parts.method, url, headers=encoded, content=content)
+    except httpx2.InvalidURL as cause:
+        raise BadSetting(
+            f"The service cannot be called at its base URL: {cause}. Give another as `baseUrl`."
+        ) from None
 
 
 class _Filling:

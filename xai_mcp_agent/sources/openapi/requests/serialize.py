@@ -26,6 +26,7 @@ _IN_PATH = ":@!$&'()*+,;="
 _TRIPLET = re.compile(r"(%[0-9A-Fa-f]{2})")
 _MOST_DECODED = 20  # times; nobody encodes more than twice
 _DOTS = (".", "..")
+_MOST_DEEP = 50  # levels of a deep object: no service goes down so far
 # Line breaks end a header, servers refuse the others, and halves of characters cannot be sent.
 _NO_HEADER = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
 # RFC 6265, and what servers read in spite of it: commas, quotes, and spaces in the middle.
@@ -251,6 +252,8 @@ def _members(value: dict[str, Any]) -> Pairs:
 
 def _deep(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
     """Every value within, with the keys that lead to it; items of a list by their number."""
+    if len(keys) > _MOST_DEEP:
+        raise Unwritable("it is nested too deeply")
     if isinstance(value, dict):
         members = cast(dict[str, Any], value).items()
     elif isinstance(value, list):
