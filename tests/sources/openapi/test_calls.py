@@ -575,6 +575,71 @@ async def test_a_job_is_not_deleted_unless_an_operator_says_so(service: HttpServ
     assert jobs.cancelled == []
 
 
+async def test_no_secret_comes_back_from_a_job(service: HttpService):
+    Jobs(service, as_json({"status": "done", "result": {"sent": [KEY]}}))
+    result = await followed(service, settings(result_pointer="/result"))
+    assert (result.structured, result.text) == ({"sent": ["***"]}, '{"sent": ["***"]}')
+    Jobs(service, as_json({"status": f"as {KEY} {'x' * 100_000}"}))
+    told: list[str] = []
+
+    async def on_progress(_done: float, _total: float | None, words: str) -> None:
+        told.append(words)
+
+    result = await followed(service, settings(running=("busy",)), on_progress=on_progress)
+    first, _, _ = result.text.partition("\n")
+    assert "'as *** xxx" in first
+    assert len(first) < 500
+    assert KEY not in result.text
+    assert [x[:6] for x in told] == ["as ***"]
+    assert len(told[0]) < 500
+
+
+@pytest.mark.parametrize("location", ["http://[::1", "http://[", "/x" + "y" * 70_000])
+async def test_an_address_that_is_none_is_no_job(service: HttpService, location: str):
+    Jobs(service, DONE, start=as_json({"id": 1}, 202, location=location))
+    assert (await followed(service)).structured == {"id": 1}
+
+
+async def test_the_host_of_a_job_may_be_written_in_capitals(service: HttpService):
+    base = service.url.replace("127.0.0.1", "localhost")
+    Jobs(
+        service,
+        DONE,
+        start=as_json({}, 202, location=base.replace("localhost", "LocalHost") + "/jobs/j%201"),
+    )
+    async with calls_of(base, credentials=BY_KEY) as calls:
+        result = await calls.call(START, {})
+    assert result.structured["result"] == {"rows": 3}
+    assert service.last.headers["x-key"] == KEY
+
+
+@pytest.mark.parametrize("trouble", ["lost", "large", "elsewhere"])
+async def test_trouble_with_cancelling_a_job_changes_nothing(service: HttpService, trouble: str):
+    """Whoever waited too long is told that, and whoever cancelled has cancelled."""
+
+    def lost(_: Got) -> Said:
+        raise OSError
+
+    Jobs(service, RUNNING)
+    service.replies["/cancel"] = lost if trouble == "lost" else lambda _: Said(200, b"x" * 2**21)
+    url = "http://192.0.2.1/" if trouble == "elsewhere" else "/cancel"
+    operation = settings(cancel_url=url)
+    with pytest.raises(ToolTimeout):
+        await followed(service, operation, timeout_seconds=0.2)
+    with anyio.move_on_after(0.2) as scope:
+        await followed(service, operation)
+    assert scope.cancelled_caught
+    assert ("/cancel" in [x.path for x in service.got]) is (trouble != "elsewhere")
+
+
+async def test_a_pause_longer_than_the_call_is_no_reason_to_ask_never(service: HttpService):
+    """Some write milliseconds there."""
+    start = as_json({}, 202, location="/jobs/j%201", retry_after="30000")
+    Jobs(service, DONE, start=start)
+    result = await followed(service, timeout_seconds=1.0)
+    assert result.structured["result"] == {"rows": 3}
+
+
 async def test_pauses_grow_and_the_services_own_count(service: HttpService):
     waiting = as_json({"status": "running"}, retry_after="0")
     Jobs(service, *[waiting] * 20, DONE)

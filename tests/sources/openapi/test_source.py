@@ -574,11 +574,17 @@ async def _call(engine: Any) -> Any:
 
 
 @pytest.mark.usefixtures("_no_garbage")
-def test_a_large_answer_holds_up_nobody_else(service: HttpService) -> None:
+@pytest.mark.parametrize(
+    "start",
+    [(307, b"", {"location": "/rows"}), (202, b"", {"location": "/rows", "retry-after": "0"})],
+    ids=["answer", "job"],
+)
+def test_a_large_answer_holds_up_nobody_else(service: HttpService, start: Any) -> None:
     """Python's own reader would hold the interpreter for half a second."""
     rows = [{"id": n, "name": f"thing {n}", "tags": ["a", "b"]} for n in range(100_000)]
     said = json.dumps(rows).encode()
-    service.replies["/one"] = lambda _: Said(200, said, {"content-type": "application/json"})
+    service.replies["/rows"] = lambda _: Said(200, said, {"content-type": "application/json"})
+    service.replies["/one"] = lambda _: Said(*start)
 
     def held() -> float:
         with using(at(service)) as bridge:

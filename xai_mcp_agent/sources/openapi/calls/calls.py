@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -15,18 +14,17 @@ from ....core.results import OnProgress, ToolResult
 from ....secrets.secrets import Mask, Secrets
 from ....settings.entry import CALL_TIMEOUT_SECONDS
 from ....settings.openapi_operation import AsyncSettings, OperationSettings
+from ..document.values import origin_of
 from ..plan import RequestPlan
 from ..requests.overrides import overridden
 from ..requests.request import NO_ACCESS, RequestParts, put_together, request_parts
 from .auth import Credentials, Grant, access_of, grants_for
 from .client import Answer, ServiceClient, TooLarge
 from .polling import JobWatch, job_of
-from .response import result_of
+from .response import result_within
 from .tokens import ClientTokens
 
-# Above this it is worth a thread: others on the loop go on.
-_LARGE_BYTES = 128 * 1024
-# The same of arguments: characters, of which a value within others stands for so many.
+# Characters above which writing them is worth a thread; each value within others stands for some.
 _LARGE_ARGUMENTS, _EACH_VALUE = 32 * 1024, 32
 
 
@@ -81,7 +79,7 @@ class ServiceCalls:
                 base, answer, grants = await self._started(plan, arguments, operation, check)
                 job = job_of(answer, operation, base)
                 if job is None:
-                    return await self._result(answer)
+                    return await result_within(answer, self._mask)
                 scope.deadline = began + job_limit
                 watch = self._watch(operation, base, grants)
                 return await watch.result(job, on_progress)
@@ -132,15 +130,10 @@ class ServiceCalls:
         request = put_together(parts, access=access, extra_headers=self._access.headers)
         return await self._client.send(request)
 
-    async def _result(self, answer: Answer) -> ToolResult:
-        if len(answer.body) < _LARGE_BYTES:
-            return result_of(answer, self._mask)
-        return await anyio.to_thread.run_sync(result_of, answer, self._mask)
-
     def _watch(self, operation: OperationSettings, base: str, grants: Sequence[Grant]) -> JobWatch:
         async def ask(method: str, url: str) -> Answer:
             parts = RequestParts(method, url, {"Accept": "application/json, */*"})
-            if urlsplit(url)[:2] == urlsplit(base)[:2]:
+            if origin_of(url) == origin_of(base):
                 return await self._sent(parts, grants)
             return await self._client.send(put_together(parts, access=NO_ACCESS))
 

@@ -19,12 +19,13 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import anyio
 
-from ....core.errors import SourceFailed
+from ....core.errors import SourceFailed, XaiMcpError
 from ....core.results import OnProgress, TextPart, ToolResult
 from ....secrets.secrets import Mask, masked_and_cut
 from ....settings.openapi_operation import AsyncSettings, OperationSettings
+from ..document.values import origin_of
 from .client import Answer
-from .response import result_of
+from .response import masked_json, result_within
 
 Ask: TypeAlias = Callable[[str, str], Awaitable[Answer]]
 """Sends a request without a body: method and URL. It knows which credentials belong there."""
@@ -36,9 +37,11 @@ _TROUBLE = (408, 425, 429, 500, 502, 503, 504)  # that pass by themselves
 _MOST_TROUBLE = 5  # in a row
 _CANCEL_SECONDS = 5.0  # whoever cancels waits for it
 _MIN_PAUSE_SECONDS = 0.05  # `Retry-After: 0` must not become a storm
+_IN_TIME = 0.9  # of what is left of the call: a longer pause could only end without a result
 _HOLE = re.compile(r"\{(job|url|result)\}")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,8}")
 _MAX_STATUS_BYTES = 512 * 1024
+_MOST_URL_CHARS = 16_384  # no server takes longer ones
 _MISSING = object()
 
 logger = logging.getLogger(__name__)
@@ -64,11 +67,14 @@ def job_of(answer: Answer, operation: OperationSettings, base_url: str) -> Job |
     if not told:
         return None
     is_address = "/" in told or told.startswith("?")
-    job_id = unquote(urlsplit(told).path.rstrip("/").rpartition("/")[2]) if is_address else told
-    address = urljoin(answer.url, told) if is_address else ""
+    try:
+        job_id = unquote(urlsplit(told).path.rstrip("/").rpartition("/")[2]) if is_address else told
+        address = urljoin(answer.url, told) if is_address else ""
+    except ValueError:
+        return None  # no address at all: what was answered is all there is
     if settings.poll_url:
         address = _filled(settings.poll_url, base_url, job=job_id, url=address)
-    return Job(job_id, address, answer) if address else None
+    return Job(job_id, address, answer) if 0 < len(address) <= _MOST_URL_CHARS else None
 
 
 class JobWatch:
@@ -104,7 +110,7 @@ class JobWatch:
         pause, trouble, answer = self._settings.interval_seconds, 0, job.first
         was_accepted = False
         while True:
-            await anyio.sleep(_pause(answer, pause))
+            await anyio.sleep(min(_pause(answer, pause), _longest_pause()))
             pause = min(pause * self._settings.growth, self._settings.max_interval_seconds)
             answer = await self._ask("GET", job.url)
             if answer.status in _TROUBLE and trouble < _MOST_TROUBLE:
@@ -112,12 +118,12 @@ class JobWatch:
                 continue
             trouble = 0
             if answer.status >= 300:
-                return result_of(answer, self._mask)
+                return await result_within(answer, self._mask)
             status = self._status(answer)
             if on_progress is not None:
                 await self._tell(answer, status, on_progress)
             if not self._goes_on(answer, status, was_accepted):
-                return self._failed(answer, status) or answer
+                return await self._failed(answer, status) or answer
             was_accepted = answer.status == _ACCEPTED
 
     def _status(self, answer: Answer) -> str:
@@ -138,16 +144,18 @@ class JobWatch:
         # A word of its own, such as `ready`: who answered 202 until now means it is done.
         return answer.status == _ACCEPTED or not was_accepted
 
-    def _failed(self, answer: Answer, status: str) -> ToolResult | None:
+    async def _failed(self, answer: Answer, status: str) -> ToolResult | None:
         settings = self._settings
         if _is_one_of(status, settings.success) or (not status and not settings.status_pointer):
             return None
-        text = result_of(answer, self._mask).text
-        if _is_one_of(status, settings.failure):
-            return ToolResult.of_text(f"The job ended as {status}.\n{text}", is_error=True)
-        if status and not settings.running:
+        is_failure = _is_one_of(status, settings.failure)
+        if status and not is_failure and not settings.running:
             return None  # done, in a word of its own
-        what = f"a status that is not expected, {status!r}" if status else "no status"
+        text = (await result_within(answer, self._mask)).text
+        if is_failure:
+            return ToolResult.of_text(f"The job ended as {status}.\n{text}", is_error=True)
+        shown = masked_and_cut(status, self._mask)
+        what = f"a status that is not expected, {shown!r}" if status else "no status"
         return ToolResult.of_text(f"The job has {what}.\n{text}", is_error=True)
 
     async def _tell(self, answer: Answer, status: str, on_progress: OnProgress) -> None:
@@ -156,7 +164,7 @@ class JobWatch:
             done = 0
         # A share, or a percentage.
         total = (1.0 if done <= 1 else 100.0) if done else None
-        await on_progress(float(done), total, self._mask(status))
+        await on_progress(float(done), total, masked_and_cut(status, self._mask))
 
     async def _read(self, job: Job, answer: Answer) -> ToolResult:
         """The result: a part of the last answer, or what is at another address."""
@@ -166,14 +174,15 @@ class JobWatch:
             holes = {"job": job.id, "url": job.url, "result": _word(value)}
             url = _filled(settings.result_url, self._base_url, **holes)
             self._check_host(url)
-            return result_of(await self._ask("GET", url), self._mask)
+            return await result_within(await self._ask("GET", url), self._mask)
+        whole = await result_within(answer, self._mask)
         if not settings.result_pointer:
-            return result_of(answer, self._mask)
+            return whole
         if value is _MISSING:
             text = f"The job is done, and has nothing at {settings.result_pointer}."
-            return ToolResult.of_text(f"{text}\n{result_of(answer, self._mask).text}")
-        text = self._mask(value if isinstance(value, str) else json.dumps(value))
-        return ToolResult((TextPart(text),), structured=value)
+            return ToolResult.of_text(f"{text}\n{whole.text}")
+        text, shown = masked_json(value, self._mask)
+        return ToolResult((TextPart(text),), structured=shown)
 
     async def _cancel(self, job: Job) -> None:
         """Only where an operator says how: deleting a job may delete what it has made."""
@@ -185,7 +194,7 @@ class JobWatch:
             try:
                 self._check_host(url)
                 await self._ask(settings.cancel_method, url)
-            except SourceFailed as cause:
+            except XaiMcpError as cause:  # whoever cancelled or waited too long is told of that
                 logger.warning("%s: its job could not be cancelled: %s", self._name, cause)
 
     def _check_host(self, url: str) -> None:
@@ -195,7 +204,7 @@ class JobWatch:
             SourceFailed: it is at another host, and not one that an operator allows.
         """
         parts, base = urlsplit(url), urlsplit(self._base_url)
-        if (parts.scheme, parts.netloc) == (base.scheme, base.netloc):
+        if not parts.username and origin_of(url) == origin_of(self._base_url):
             return
         is_safe = parts.scheme == "https" or parts.scheme == base.scheme
         if is_safe and {parts.hostname, parts.netloc} & set(self._settings.hosts):
@@ -252,6 +261,12 @@ def _pause(answer: Answer, usual: float) -> float:
     except (ValueError, TypeError):
         return usual
     return max(seconds, _MIN_PAUSE_SECONDS) if math.isfinite(seconds) else usual
+
+
+def _longest_pause() -> float:
+    return max(
+        _IN_TIME * (anyio.current_effective_deadline() - anyio.current_time()), _MIN_PAUSE_SECONDS
+    )
 
 
 def _seconds_until(date: str) -> float:

@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import anyio.to_thread
+
 from ....core.results import (
     AudioPart,
     ImagePart,
@@ -61,6 +63,13 @@ def result_of(answer: Answer, mask: Mask) -> ToolResult:
     return ToolResult((_binary(answer),), notes=notes)
 
 
+async def result_within(answer: Answer, mask: Mask) -> ToolResult:
+    """The same; of a large answer in a thread, so that others on the loop go on."""
+    if len(answer.body) < SHORT_BYTES:
+        return result_of(answer, mask)
+    return await anyio.to_thread.run_sync(result_of, answer, mask)
+
+
 def text_in(answer: Answer) -> str:
     """The body as text, in the encoding that it says, or UTF-8."""
     try:
@@ -78,6 +87,17 @@ def _encoding(answer: Answer) -> str:
     found = _CHARSET.search(answer.headers.get("content-type", ""))
     name = codecs.lookup(found[1]).name if found else "utf-8"
     return "utf-8-sig" if name in ("utf-8", *_NO_CHARSETS) else name
+
+
+def masked_json(value: Any, mask: Mask) -> tuple[str, Any]:
+    """A value as text and as it is, both without secrets; None where a mask leaves no value."""
+    if isinstance(value, str):
+        return mask(value), mask(value)
+    text = mask(json.dumps(value))
+    try:
+        return text, json.loads(text)
+    except ValueError:
+        return text, None
 
 
 def _json(answer: Answer, mask: Mask) -> ToolResult:
