@@ -10,8 +10,9 @@ import time
 import zlib
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, quote, quote_plus
 
 import anyio
 import pytest
@@ -411,10 +412,13 @@ async def test_a_client_that_is_not_known_the_usual_way_posts_its_secret(service
     ("said", "says"),
     [
         (as_json({"error": "invalid_scope", "x": "client-s3cret"}, 400), "HTTP 400.*invalid_scope"),
-        (Said(302, b"", {"location": "/elsewhere"}), "HTTP 302"),
+        (Said(307, b"", {"location": "/things"}), "redirects.*HTTP 307.*(?s:.*)`tokenUrl`"),
         (as_json({"token_type": "Bearer"}), "without a bearer token"),
         (as_json({"access_token": "t", "token_type": "mac"}), "without a bearer token"),
         (Said(200, b"<html>"), "without a bearer token"),
+        (as_json({"access_token": "t\r\nX: 1"}), "without a bearer token"),
+        (as_json({"access_token": "t\ud800"}), "without a bearer token"),
+        (as_json({"access_token": "t" * 100_000}), "without a bearer token"),
     ],
 )
 async def test_why_no_token_can_be_got_is_told(service: HttpService, said: Said, says: str):
@@ -423,6 +427,22 @@ async def test_why_no_token_can_be_got_is_told(service: HttpService, said: Said,
         await called(service, plan("GET", "/things", OAUTH), credentials=client_of(service))
     assert "client-s3cret" not in str(caught.value)
     assert "/things" not in [x.path for x in service.got]
+
+
+@pytest.mark.parametrize("secret", ["client-s3cret", "s3cret/with+odd chars & \u00e9"])
+async def test_a_secret_that_is_sent_back_in_a_refusal_is_masked(service: HttpService, secret: str):
+    """RFC 6749, 2.3.1: what is in base64 is encoded for URLs before."""
+    service.replies["/token"] = lambda got: as_json([got.headers, got.body.decode()], 500)
+    client = CredentialSettings(
+        client_id="me", client_secret=Secret(secret), token_url=f"{service.url}/token"
+    )
+    for how in ("client_secret_basic", "client_secret_post"):
+        credentials = {"o": replace(client, client_authentication=how)}
+        with pytest.raises(SourceFailed, match="HTTP 500") as caught:
+            await called(service, plan("GET", "/things", OAUTH), credentials=credentials)
+        in_base64 = service.last.headers.get("authorization", "none-at-all-is-sent")[12:-4]
+        for form in (secret, quote(secret, safe=""), quote_plus(secret), in_base64):
+            assert form not in str(caught.value)
 
 
 async def test_a_clients_secret_is_not_sent_in_the_clear():

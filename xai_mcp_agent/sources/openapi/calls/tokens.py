@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 from urllib.parse import quote, urlencode, urlsplit
 
 import anyio
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _SECONDS = 30.0  # such services answer at once; one that does not must not hold up calls
 _EARLY_SECONDS = 30.0  # a token that expires on its way is refused
 _UNKNOWN_SECONDS = 300.0  # where it is not said how long one is good for
+_MOST_CHARS = 64 * 1024  # servers take headers of 8 to 64 KB
+_TOKEN = re.compile(r"[\x21-\x7e]+")  # RFC 6750, 2.1, and some more
 _Key: TypeAlias = tuple[str, str, tuple[str, ...]]
 
 
@@ -73,6 +76,11 @@ class ClientTokens:
         if how is None and _is_unknown_client(answer):
             # Every service should take the usual way; quite some take only the other.
             answer = await self._ask(grant, "client_secret_post")
+        if 300 <= answer.status < 400:
+            raise self._failed(
+                grant, f"redirects (HTTP {answer.status}), and secrets are not taken along",
+                "Write the address of it as `tokenUrl` under `auth`, where it is now.",
+            )  # fmt: skip
         if answer.status != 200:
             said = masked_and_cut(answer.words, self._secrets.redact)
             raise self._failed(
@@ -83,6 +91,8 @@ class ClientTokens:
         return answer.json_object()
 
     async def _ask(self, grant: Grant, how: str) -> Answer:
+        # As it is sent, before base64; the service may repeat it in its refusal.
+        self._secrets.add(quote(_secret_of(grant), safe=""))
         try:
             with anyio.fail_after(_SECONDS):
                 return await self._client.send_once(_request(grant, how))
@@ -93,7 +103,7 @@ class ClientTokens:
 
     def _read(self, found: Mapping[str, Any], grant: Grant) -> tuple[str, float]:
         token, kind = found.get("access_token"), found.get("token_type", "bearer")
-        if not isinstance(token, str) or not token or str(kind).lower() != "bearer":
+        if not _is_token(token) or str(kind).lower() != "bearer":
             raise self._failed(
                 grant, "answered without a bearer token", "Check `tokenUrl` under `auth`."
             )
@@ -114,9 +124,7 @@ class ClientTokens:
 def _request(grant: Grant, how: str) -> httpx2.Request:
     import httpx2  # here, as everywhere: it takes a while
 
-    credential = grant.credential
-    client_id = credential.client_id
-    secret = credential.client_secret.reveal() if credential.client_secret else ""
+    client_id, secret = grant.credential.client_id, _secret_of(grant)
     form = {"grant_type": "client_credentials"}
     if grant.scopes:
         form["scope"] = " ".join(grant.scopes)
@@ -130,6 +138,16 @@ def _request(grant: Grant, how: str) -> httpx2.Request:
     if how == "client_secret_post":
         form["client_secret"] = secret
     return httpx2.Request("POST", grant.token_url, headers=headers, content=urlencode(form))
+
+
+def _secret_of(grant: Grant) -> str:
+    secret = grant.credential.client_secret
+    return secret.reveal() if secret else ""
+
+
+def _is_token(found: Any) -> TypeGuard[str]:
+    """Whether it is one that a header can hold."""
+    return isinstance(found, str) and len(found) <= _MOST_CHARS and bool(_TOKEN.fullmatch(found))
 
 
 def _is_safe(url: str) -> bool:
