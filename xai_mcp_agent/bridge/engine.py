@@ -41,6 +41,7 @@ from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.preferences import Preferences
 from ..search.usage import UsageMemory
+from ..secrets.logs import masked_logs
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings
 from ..sources.base import Completed, OnUpdate, Source, SourceFeatures
@@ -108,7 +109,8 @@ class Engine:
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
         """Say `ready`, keep the sources until `stop` is set, then close them all."""
         try:
-            await self.pool.serve(ready, stop)
+            with masked_logs(self.recorder.mask):
+                await self.pool.serve(ready, stop)
         finally:
             for tell in tuple(self.at_end.values()):
                 tell()

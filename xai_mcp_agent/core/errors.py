@@ -162,6 +162,10 @@ class SourceFailed(SourceError):
     """The source could not be started or reached."""
 
 
+class Misdirected(SourceFailed):
+    """The source answered, and its answer leads where it may not send us."""
+
+
 class CircuitOpen(SourceFailed):
     """It failed again and again, so it is left alone for a while. Nothing was sent.
 

@@ -17,6 +17,7 @@ import anyio
 
 from ..core.errors import (
     CircuitOpen,
+    Misdirected,
     ServerError,
     SourceClosed,
     SourceError,
@@ -127,6 +128,8 @@ class CircuitBreaker:
         match error:
             case CircuitOpen():
                 pass
+            case Misdirected():
+                self._worked()  # it has answered; other operations of it are no worse for that
             case SourceFailed() if limit is not None and isinstance(error.__cause__, TimeoutError):
                 pass  # it was not ready as soon as the caller wanted
             case SourceFailed() | SourceClosed():

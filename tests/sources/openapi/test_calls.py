@@ -311,6 +311,8 @@ async def test_what_is_sent_is_not_taken_elsewhere_and_not_lost(service: HttpSer
     [
         ("/things", "again and again"),
         ("file:///etc/passwd", "no address of the web"),
+        ("http://127.0.0.1:99999/x", "no address of the web"),
+        ("http://[::1", "no valid address"),
         ("http://u:p@127.0.0.1/x", "credentials of its own"),
         ("http://169.254.169.254/latest", "into that network"),
         ("http://10.0.0.1/x", "into that network"),

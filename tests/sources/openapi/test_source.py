@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -616,6 +617,23 @@ def test_large_arguments_hold_up_nobody_else(service: HttpService) -> None:
     assert least_of_three(held) < MOST_HELD_SECONDS
 
 
+def test_no_log_of_the_http_library_has_a_key(
+    service: HttpService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It tells the URL of each request to whoever listens, on stderr as a rule."""
+    scheme = {"type": "apiKey", "in": "query", "name": "key"}
+    keyed = {"components": {"securitySchemes": {"key": scheme}}, "security": [{"key": []}]}
+    offer(service, "one", **keyed)
+    with caplog.at_level(logging.INFO, "httpx2"):
+        with using(f"{at(service)}?token={KEY}", auth={"apiKey": f"{KEY}&é"}) as bridge:
+            bridge.call_tool("it", "one")
+        assert service.last.query == f"key={KEY}%26%C3%A9"
+        assert caplog.text.count("HTTP Request: GET") == 2
+        assert f"{service.url}/one?key=***" in caplog.text
+        assert KEY not in caplog.text
+    assert logging.getLogger("httpx2").filters == []
+
+
 def test_json_with_too_many_parts_is_a_text(service: HttpService) -> None:
     said = json.dumps([{"a": 1}] * 600_000).encode()
     service.replies["/one"] = lambda _: Said(200, said, {"content-type": "application/json"})
@@ -654,6 +672,18 @@ def test_a_template_that_cannot_be_used_is_told_when_the_document_is_read(
         assert [x.name for x in bridge.list_tools("it")] == ["one", "two"]
         (note,) = status_of(bridge, "it").notes
     assert note.startswith("`operations`, at one: `url` of an operation is no usable template")
+
+
+def test_an_operation_that_leads_elsewhere_costs_no_other_its_calls(service: HttpService) -> None:
+    """The service has answered: its circuit breaker does not count that."""
+    for status, location in ((302, "http://10.0.0.1/"), (202, "http://nobody.invalid/job")):
+        told = {"location": location}
+        service.replies["/two"] = lambda _, status=status, told=told: Said(status, b"", told)
+        with using(at(service)) as bridge:
+            for _ in range(6):
+                with pytest.raises(SourceFailed, match=r"into that network|at another host"):
+                    bridge.call_tool("it", "two")
+            assert bridge.call_tool("it", "one").structured == {"n": 1}
 
 
 # Bytes

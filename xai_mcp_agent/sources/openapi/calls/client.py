@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 import anyio.to_thread
 
-from ....core.errors import SourceClosed, SourceError, SourceFailed
+from ....core.errors import Misdirected, SourceClosed, SourceError, SourceFailed
 from ....core.places import INTERNET, LINK_LOCAL, place_of
 from ....secrets.secrets import Mask, masked_and_cut
 from ...web.certificates import trusted_certificates
@@ -32,6 +32,7 @@ _CONNECT_SECONDS = 10.0  # what accepts no connection within this is as good as 
 _IDLE_SECONDS = 4.0
 _CLOSE_SECONDS = 1.0
 _MOST_REDIRECTS = 5  # a slash at the end, a path that moved: two are many
+_HIGHEST_PORT = 65_535
 _REDIRECTS = (301, 302, 303, 307, 308)
 _READING = ("GET", "HEAD")
 _MAX_REFUSAL_BYTES = 256 * 1024  # only the head of an error page is of use to a reader
@@ -127,8 +128,8 @@ class ServiceClient:
         Cancelling it ends the request. Nothing else limits its time.
 
         Raises:
-            SourceFailed: it cannot be reached, or it redirects against the rules, or the
-                certificates of this machine cannot be read.
+            SourceFailed: it cannot be reached, or the certificates of this machine cannot be read.
+            Misdirected: it redirects against the rules.
             SourceClosed: the connection was lost before the answer was complete.
             TooLarge: it is larger than the limit.
         """
@@ -217,7 +218,7 @@ class ServiceClient:
         """The request that a redirect asks for.
 
         Raises:
-            SourceFailed: it is against the rules.
+            Misdirected: it is against the rules.
         """
         import httpx2
 
@@ -226,7 +227,7 @@ class ServiceClient:
         except httpx2.InvalidURL:
             raise self._not_followed(request, "to no valid address") from None
         following = httpx2.Request(request.method, place)
-        if place.scheme not in ("http", "https") or not place.host:
+        if place.scheme not in ("http", "https") or not place.host or not _can_be(place.port):
             raise self._not_followed(following, "which is no address of the web")
         if (request.url.scheme, place.scheme) == ("https", "http"):
             raise self._not_followed(following, "where everything would travel unprotected")
@@ -270,9 +271,9 @@ class ServiceClient:
             "Ask for less, such as a page or fewer fields, or raise `maxResponseBytes`.",
         )  # fmt: skip
 
-    def _not_followed(self, request: httpx2.Request, why: str) -> SourceFailed:
+    def _not_followed(self, request: httpx2.Request, why: str) -> Misdirected:
         place = self._shown(str(request.url.copy_with(userinfo=b"", query=None, fragment=None)))
-        return SourceFailed(
+        return Misdirected(
             self.name, f"it redirects to {place}, {why}." if why[:2] != "it" else f"{why}.",
             f"Correct `{self._key}`, if the service has moved.",
         )  # fmt: skip
@@ -301,6 +302,10 @@ def _end_of_stream() -> float:
 def _no_auth(request: httpx2.Request) -> httpx2.Request:
     """In place of what the library would add: from the URL, or from a file of this machine."""
     return request
+
+
+def _can_be(port: int | None) -> bool:
+    return port is None or 0 < port <= _HIGHEST_PORT
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 import anyio
 
-from ....core.errors import SourceFailed, XaiMcpError
+from ....core.errors import Misdirected, XaiMcpError
 from ....core.results import OnProgress, TextPart, ToolResult
 from ....secrets.secrets import Mask, masked_and_cut
 from ....settings.openapi_operation import AsyncSettings, OperationSettings
@@ -93,7 +93,8 @@ class JobWatch:
         """Wait for its result. Cancelled meanwhile, the service is told to end it.
 
         Raises:
-            SourceFailed: the job is at another host, or cannot be asked for.
+            Misdirected: the job is at another host.
+            SourceFailed: it cannot be asked for.
         """
         self._check_host(job.url)
         try:
@@ -201,7 +202,7 @@ class JobWatch:
         """Refuse an address that the service has no business to send us to.
 
         Raises:
-            SourceFailed: it is at another host, and not one that an operator allows.
+            Misdirected: it is at another host, and not one that an operator allows.
         """
         parts, base = urlsplit(url), urlsplit(self._base_url)
         if not parts.username and origin_of(url) == origin_of(self._base_url):
@@ -210,7 +211,7 @@ class JobWatch:
         if is_safe and {parts.hostname, parts.netloc} & set(self._settings.hosts):
             return
         shown = masked_and_cut(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", self._mask)
-        raise SourceFailed(
+        raise Misdirected(
             self._name, f"its job is at another host, {shown}, which is not asked.",
             f"If that is right, add {parts.hostname!r} to `hosts` under `async` of the operation.",
         )  # fmt: skip
