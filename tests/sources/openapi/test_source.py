@@ -148,7 +148,7 @@ def test_operations_are_chosen_by_names_with_stars_and_unknown_ones_are_told(
     offer(service, "get_one", "get_two", "get_off", "put_one", "get_secret")
     lists: dict[str, Any] = {
         "include": ["get_*", "got_one"],
-        "exclude": ["*_secret"],
+        "exclude": ["*_secret", "get_on?"],
         "disabledTools": ["*_off"],
     }
     with using(at(service), **lists, operations={"get_thr": {}}) as bridge:
@@ -160,7 +160,8 @@ def test_operations_are_chosen_by_names_with_stars_and_unknown_ones_are_told(
         notes = status_of(bridge, "it").notes
     assert notes[0].startswith("`include` names 'got_one', which the document does not have.")
     assert "get_one" in notes[0]
-    assert notes[1].startswith("`operations` names 'get_thr'")
+    assert notes[1].startswith("`exclude` names 'get_on?', which the document does not have.")
+    assert notes[2].startswith("`operations` names 'get_thr'")
 
 
 def test_of_many_operations_that_are_no_tools_twenty_are_told(service: HttpService) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from fnmatch import fnmatchcase
 
 import anyio
 import anyio.to_thread
@@ -14,6 +13,7 @@ from ...core.invocation import ToolInvocation
 from ...core.kinds import OPENAPI
 from ...core.limits import left_of
 from ...core.names import did_you_mean
+from ...core.patterns import Patterns, idle
 from ...core.results import ResourcePart, ToolResult
 from ...settings.openapi import OpenApiSettings
 from ..reading import ReadSource
@@ -43,6 +43,11 @@ class OpenApiSource(ReadSource[Offer]):
         )
         self._calls = ServiceCalls(self._client, _access(settings))
         self._places = ServerPlaces(settings)
+        self._included, self._excluded = (
+            Patterns.of(settings.include),
+            Patterns.of(settings.exclude),
+        )
+        self._disabled = Patterns.of(settings.disabled_tools)
 
     async def own(self, observer: Observer) -> None:
         """Read the document, and stay until stopped. Run by exactly one task."""
@@ -89,7 +94,7 @@ class OpenApiSource(ReadSource[Offer]):
 
     def _inventory_of(self, value: Offer) -> Inventory:
         chosen = {n: x for n, x in value.operations.items() if self._is_wanted(n)}
-        off = tuple(x for x in chosen if _fits_any(x, self._settings.disabled_tools))
+        off = tuple(x for x in chosen if self._disabled.fit_any((x,)))
         tools = tuple(x.tool for n, x in chosen.items() if n not in off)
         notes = (*_problems(value), *self._unknown(value.operations), *self._unusable_templates())
         return Inventory(self.name, tools, notes=notes, disabled=off)
@@ -103,8 +108,8 @@ class OpenApiSource(ReadSource[Offer]):
                 yield f"`operations`, at {name}: {wrong}"
 
     def _is_wanted(self, name: str) -> bool:
-        include, exclude = self._settings.include, self._settings.exclude
-        return (not include or _fits_any(name, include)) and not _fits_any(name, exclude)
+        is_included = not self._settings.include or self._included.fit_any((name,))
+        return is_included and not self._excluded.fit_any((name,))
 
     def _unknown(self, operations: Mapping[str, Operation]) -> list[str]:
         """What the settings name and the document does not have."""
@@ -117,13 +122,8 @@ class OpenApiSource(ReadSource[Offer]):
             f"`{key}` names {x!r}, which the document does not have. "
             f"{did_you_mean(x, list(operations))}".rstrip()
             for key, names in lists.items()
-            for x in names
-            if not any(fnmatchcase(name, x) for name in operations)
+            for x in idle(names, operations.keys())
         ]
-
-
-def _fits_any(name: str, patterns: tuple[str, ...]) -> bool:
-    return any(fnmatchcase(name, x) for x in patterns)
 
 
 def _access(settings: OpenApiSettings) -> ServiceAccess:
