@@ -32,6 +32,7 @@ class Said:
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     pieces: Iterator[bytes] | None = None
+    reason: str | None = None
 
 
 Reply: TypeAlias = Callable[[Got], Said]
@@ -105,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length") or 0))
         headers = {name.lower(): text for name, text in self.headers.items()}
         said = self.server.owner.reply(Got(self.command, path, query, headers, body))
-        self.send_response(said.status)
+        self.send_response(said.status, said.reason)
         for name, text in said.headers.items():
             self.send_header(name, text)
         if said.pieces is not None:

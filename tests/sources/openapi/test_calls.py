@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gc
 import gzip
 import json
 import re
@@ -11,6 +12,7 @@ import zlib
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from http.cookiejar import CookieJar
 from typing import Any
 from urllib.parse import parse_qs, quote, quote_plus
 
@@ -51,7 +53,7 @@ async def calls_of(
     for credential in (credentials or {}).values():
         secrets.update(credential.secret_texts())
     access = ServiceAccess(base_url=url, credentials=credentials or {}, secrets=secrets, **more)
-    client = ServiceClient("things", secrets.redact, url=url, max_bytes=max_bytes)
+    client = ServiceClient("things", secrets.redact, max_bytes=max_bytes)
     try:
         with anyio.fail_after(WAIT_SECONDS):
             yield ServiceCalls(client, access)
@@ -261,6 +263,24 @@ async def test_what_a_service_sends_back_of_a_secret_is_masked(service: HttpServ
         assert KEY not in repr(result)
 
 
+async def test_a_secret_is_masked_wherever_a_service_puts_it(service: HttpService):
+    """In the words of its status, in headers that are shown, and in where it sends us."""
+    needs = plan("GET", "/things", IN_HEADER)
+    told = {"retry-after": KEY, "content-type": f"application/{KEY}"}
+    service.replies["/things"] = lambda _: Said(400, b"x", told, reason=f"Not {KEY}")
+    refused = await called(service, needs, credentials=BY_KEY)
+    assert refused.text.startswith("HTTP 400 Not ***: (application/***, 1 bytes)")
+    service.replies["/things"] = lambda _: Said(302, b"", {"location": f"/of/{KEY}"})
+    service.replies[f"/of/{KEY}"] = lambda _: Said(200, b"\0", {"content-type": f"a/{KEY}"})
+    assert KEY not in repr(await called(service, needs, credentials=BY_KEY))
+    service.replies["/things"] = lambda _: Said(
+        302, b"", {"location": f"http://{KEY}.localhost:{free_port()}/"}
+    )
+    with pytest.raises(SourceFailed, match=r"\*\*\*\.localhost") as caught:
+        await called(service, needs, credentials=BY_KEY)
+    assert KEY not in str(caught.value)
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_a_redirect_within_the_service_keeps_its_credentials(
     service: HttpService, status: int
@@ -325,6 +345,18 @@ async def test_a_redirect_against_the_rules_is_not_followed(
     with pytest.raises(SourceFailed, match=says) as caught:
         await called(service)
     assert "u:p" not in str(caught.value)
+
+
+async def test_cookies_of_an_answer_are_not_kept(service: HttpService):
+    """One call is nothing to the next, and a service could send new ones for ever."""
+    service.replies["/things"] = lambda _: Said(200, b"x", {"set-cookie": "a=b; Path=/"})
+    async with calls_of(service.url) as calls:
+        for _ in range(2):
+            await calls.call(plan(), {})
+        jars = [x for x in gc.get_objects() if isinstance(x, CookieJar)]
+    assert "cookie" not in service.last.headers
+    assert jars
+    assert sum(map(len, jars)) == 0
 
 
 # Tokens.

@@ -687,6 +687,21 @@ def test_an_operation_that_leads_elsewhere_costs_no_other_its_calls(service: Htt
             assert bridge.call_tool("it", "one").structured == {"n": 1}
 
 
+def test_no_proxy_is_asked_for_a_service_on_this_machine(
+    service: HttpService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It could not reach that one, and would see the key: whoever says where the service is."""
+    file = tmp_path / "things.json"
+    file.write_text(json.dumps(document("one", server=service.url, **IN_HEADER)), encoding="utf-8")
+    with http_service() as proxy:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, proxy.url)
+        for spec in (file, at(service)):
+            with using(spec, auth={"apiKey": KEY}) as bridge:
+                assert bridge.call_tool("it", "one").structured == {"n": 1}
+        assert proxy.got == []
+
+
 # Bytes
 
 

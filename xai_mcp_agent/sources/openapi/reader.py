@@ -52,9 +52,7 @@ class DocumentReader:
         self._settings = settings
         self._name = settings.name
         self._threads = Threads(f"openapi {settings.name}")
-        self._client = ServiceClient(
-            settings.name, mask, url=settings.spec, max_bytes=MAX_BYTES, key="spec"
-        )
+        self._client = ServiceClient(settings.name, mask, max_bytes=MAX_BYTES, key="spec")
         self._validators: Mapping[str, str] = {}  # headers that ask whether it has changed
         self._parts: tuple[str, ...] = ()  # files
         self._stamp_of_parts: object = ()

@@ -38,9 +38,7 @@ class OpenApiSource(ReadSource[Offer]):
         self._settings = settings
         self.is_remote = settings.is_remote
         self._reader = DocumentReader(settings, mask)
-        self._client = ServiceClient(
-            settings.name, mask, url=settings.base_url, max_bytes=settings.max_answer_bytes
-        )
+        self._client = ServiceClient(settings.name, mask, max_bytes=settings.max_answer_bytes)
         self._calls = ServiceCalls(self._client, _access(settings))
         self._places = ServerPlaces(settings)
         self._included, self._excluded = (

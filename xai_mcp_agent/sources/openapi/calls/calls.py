@@ -88,7 +88,7 @@ class ServiceCalls:
         except TimeoutError as cause:
             raise ToolTimeout(
                 self._client.name,
-                f"no result within {anyio.current_time() - began:.0f} s.",
+                f"no result within {round(anyio.current_time() - began, 1):g} s.",
                 "Give it more time with `timeout`, or ask for less.",
             ) from cause
 

@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
@@ -88,39 +89,40 @@ class ServiceClient:
         name: str,
         mask: Mask,
         *,
-        url: str = "",
         max_bytes: int = MAX_BYTES,
         key: str = "baseUrl",
     ) -> None:
         self.name = name
         self._key = key
-        self._url = url
         self._mask = mask
         self._max_bytes = max_bytes
-        self._http: httpx2.AsyncClient | None = None
+        self._http: dict[bool, httpx2.AsyncClient] = {}  # for services here, and for all others
         self._opening = anyio.Lock()
 
     async def close(self) -> None:
         """Close its connections, within a moment also where the other side does not answer."""
-        opened, self._http = self._http, None
-        if opened is not None:
-            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-                await opened.aclose()
+        opened, self._http = self._http, {}
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            for http in opened.values():
+                await http.aclose()
 
-    async def _opened(self) -> httpx2.AsyncClient:
+    async def _opened(self, url: httpx2.URL) -> httpx2.AsyncClient:
         import httpx2
 
+        is_here = is_this_machine(str(url))
         async with self._opening:
-            if self._http is None:
-                self._http = httpx2.AsyncClient(
+            if is_here not in self._http:
+                self._http[is_here] = httpx2.AsyncClient(
                     verify=await self._trusted(),
                     timeout=httpx2.Timeout(_CONNECT_SECONDS, read=None, write=None),
                     limits=httpx2.Limits(keepalive_expiry=_IDLE_SECONDS),
                     # A proxy named in the environment is not asked for a service on this machine.
-                    trust_env=not is_this_machine(self._url),
+                    trust_env=not is_here,
                     follow_redirects=False,
+                    # Nothing of one call goes along with another; and they would become many.
+                    cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
                 )
-            return self._http
+            return self._http[is_here]
 
     async def send(self, request: httpx2.Request) -> Answer:
         """The answer to a request, wherever redirects within the rules lead.
@@ -157,7 +159,7 @@ class ServiceClient:
         """One request. With `sent_from` a redirect led here from there, to another origin."""
         import httpx2
 
-        http = await self._opened()
+        http = await self._opened(request.url)
         request.extensions = {**request.extensions, "timeout": http.timeout.as_dict()}
         try:
             for is_last in (request.method not in _READING, True):
@@ -253,7 +255,7 @@ class ServiceClient:
         if isinstance(cause, httpx2.ConnectTimeout):
             words = f"no connection within {_CONNECT_SECONDS:g} s"
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
-            problem = f"{_where(request.url)} cannot be reached{way}: {words}."
+            problem = f"{self._shown(_where(request.url))} cannot be reached{way}: {words}."
             return SourceFailed(self.name, problem, reaching_help(str(cause), self._key))
         if isinstance(cause, httpx2.DecodingError):
             return SourceFailed(

@@ -23,7 +23,7 @@ from ....core.results import (
     ToolResult,
     is_outage,
 )
-from ....secrets.secrets import Mask
+from ....secrets.secrets import Mask, masked_and_cut
 from ...web.large_json import SHORT_BYTES, TooMuch, read_large
 from .client import Answer
 
@@ -51,7 +51,7 @@ def result_of(answer: Answer, mask: Mask) -> ToolResult:
     if answer.status >= 300:
         return _refusal(answer, mask)
     if not answer.body:
-        return ToolResult.of_text(f"Done: HTTP {_status(answer)}, without any content.")
+        return ToolResult.of_text(f"Done: HTTP {_status(answer, mask)}, without any content.")
     kind = answer.media_type
     notes = ("the answer was cut at the limit",) if answer.is_cut else ()
     if kind == _STREAM:
@@ -60,7 +60,7 @@ def result_of(answer: Answer, mask: Mask) -> ToolResult:
         return _json(answer, mask)
     if _TEXT.fullmatch(kind):
         return ToolResult((TextPart(mask(text_in(answer))),), notes=notes)
-    return ToolResult((_binary(answer),), notes=notes)
+    return ToolResult((_binary(answer, mask),), notes=notes)
 
 
 async def result_within(answer: Answer, mask: Mask) -> ToolResult:
@@ -109,7 +109,7 @@ def _json(answer: Answer, mask: Mask) -> ToolResult:
     except (ValueError, RecursionError):
         notes = ("it says that it is JSON, and is not",) if answer.media_type else ()
         is_text = answer.media_type or b"\0" not in answer.body
-        return ToolResult((TextPart(text) if is_text else _binary(answer),), notes=notes)
+        return ToolResult((TextPart(text) if is_text else _binary(answer, mask),), notes=notes)
     return ToolResult((TextPart(text),), structured=value)
 
 
@@ -120,14 +120,14 @@ def _read(text: str) -> Any:
     return read_large(text.encode())
 
 
-def _binary(answer: Answer) -> ResultPart:
+def _binary(answer: Answer, mask: Mask) -> ResultPart:
     data = base64.b64encode(answer.body).decode()
-    kind = answer.media_type or "application/octet-stream"
+    kind = masked_and_cut(answer.media_type, mask) or "application/octet-stream"
     if kind.startswith("image/"):
         return ImagePart(data, kind)
     if kind.startswith("audio/"):
         return AudioPart(data, kind)
-    return ResourcePart(answer.url, data=data, mime_type=kind)
+    return ResourcePart(mask(answer.url), data=data, mime_type=kind)
 
 
 def _events(stream: str) -> str:
@@ -141,9 +141,9 @@ def _refusal(answer: Answer, mask: Mask) -> ToolResult:
     """An error with the status and what the service says about it."""
     said = mask(_said(answer))
     cut = f"{said[:_MAX_REFUSAL_CHARS]} [...]" if len(said) > _MAX_REFUSAL_CHARS else said
-    lines = [f"HTTP {_status(answer)}{':' if cut else '.'} {cut}".rstrip()]
+    lines = [f"HTTP {_status(answer, mask)}{':' if cut else '.'} {cut}".rstrip()]
     if wait := answer.headers.get("retry-after"):
-        lines.append(f"It asks to wait: Retry-After {wait[:40]}.")
+        lines.append(f"It asks to wait: Retry-After {masked_and_cut(wait, mask, 40)}.")
     if 300 <= answer.status < 400:
         lines.append("It redirects without saying where.")
     if help_ := _HELP.get(answer.status):
@@ -157,7 +157,7 @@ def _said(answer: Answer) -> str:
     if kind == "application/problem+json" and (problem := _problem(answer.json_object())):
         return problem
     is_text = not kind or _JSON.fullmatch(kind) or _TEXT.fullmatch(kind)
-    return text_in(answer).strip() if is_text else f"({kind}, {len(answer.body)} bytes)"
+    return text_in(answer).strip() if is_text else f"({kind[:80]}, {len(answer.body)} bytes)"
 
 
 def _problem(found: Mapping[str, Any]) -> str:
@@ -169,5 +169,5 @@ def _problem(found: Mapping[str, Any]) -> str:
     return "\n".join([". ".join(x.rstrip(".") for x in words), *told]).strip() if words else ""
 
 
-def _status(answer: Answer) -> str:
-    return f"{answer.status} {answer.reason}".strip()
+def _status(answer: Answer, mask: Mask) -> str:
+    return f"{answer.status} {masked_and_cut(answer.reason, mask)}".strip()
