@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..core.kinds import STATIC
-from ..core.results import ToolResult
+from ..core.results import TextPart, ToolResult
 from ..core.tools import JsonObject, Tool, ToolKey
+from .plain_json import plain, written
 
 CANVAS = ""
 """The name of the canvas as a source: drawn tools are shown under their own names alone."""
@@ -73,8 +74,8 @@ def result_of(value: Any) -> ToolResult:
     if isinstance(value, str):
         return ToolResult.of_text(value)
     if isinstance(value, dict | list | tuple | int | float | bool):
-        text = json.dumps(value, ensure_ascii=False, default=str)
-        return ToolResult(ToolResult.of_text(text).parts, structured=json.loads(text))
+        known = plain(value)
+        return ToolResult((TextPart(written(known)),), structured=known)
     return ToolResult.of_text(str(value))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import inspect
 import json
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.fields import FieldInfo
@@ -16,17 +18,22 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 from pydantic_core import to_jsonable_python
 
 from ...core.errors import InvalidArguments
-from ...core.results import ToolResult
+from ...core.results import ResultPart, ToolResult
 from ...core.schemas import signature
 from ...core.tools import JsonObject, Tool, ToolAnnotations, ToolKey
 from ..canvas import result_of
-from .context import RunningCall, ToolContext
+from ..plain_json import MAX_CHARS, Plain, TooLarge, plain
+from .context import CallCancelled, RunningCall, ToolContext
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY
 # Of a message: it may quote a whole document. More than is told of it, so that no secret at the end
 # of that is cut before it is looked for.
 _MAX_CHARS = 100_000
 _MAX_PROBLEMS = 20  # of a list, every item of which may be wrong
+# What is not a call alone can be stopped in the middle.
+_STOPPED = (
+    inspect.iscoroutinefunction, inspect.isasyncgenfunction, inspect.isgeneratorfunction,
+)  # fmt: skip
 _MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -72,8 +79,9 @@ class Function:
             _output_schema(signed.return_annotation),
             annotations=annotations or ToolAnnotations(),
         )
-        is_async = inspect.iscoroutinefunction(inspect.unwrap(run))
-        return cls(tool, file, run, model, parameters, contexts, bool(contexts) or is_async)
+        inner = inspect.unwrap(run)
+        can_stop = bool(contexts) or any(is_one(inner) for is_one in _STOPPED)
+        return cls(tool, file, run, model, parameters, contexts, can_stop)
 
     def call(self, arguments: JsonObject, running: RunningCall) -> ToolResult:
         """Check the arguments, and call the function. What it raises is a result, whatever it is.
@@ -93,6 +101,8 @@ class Function:
             return self._failure(cause)
         try:
             return _result(self._outcome(given, running))
+        except TooLarge as cause:
+            return ToolResult.of_text(f"{self.tool.name} failed: {cause}", is_error=True)
         except BaseException as cause:  # noqa: BLE001 - sys.exit in a function ends the call alone
             return self._failure(cause)
 
@@ -111,7 +121,11 @@ class Function:
                 args.append(getattr(given, field))
             elif field in given.model_fields_set or isinstance(parameter.default, FieldInfo):
                 kwargs[parameter.name] = getattr(given, field)
-        value = self.run(*args, **kwargs)
+        value: Any = self.run(*args, **kwargs)
+        if inspect.isgenerator(value):
+            return _while_awaited(cast(Generator[Any], value), running)
+        if inspect.isasyncgen(value):
+            value = _all_of(cast(AsyncGenerator[Any], value))
         # On a loop of this thread: what a coroutine blocks must not be the loop that all share.
         return asyncio.run(_awaited(value, running)) if inspect.isawaitable(value) else value
 
@@ -145,6 +159,14 @@ class _Schema(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
+    def default_schema(self, schema: Any) -> JsonObject:
+        """Of a default that JSON has no number for, nothing is said."""
+        found = super().default_schema(schema)
+        default = found.get("default")
+        if isinstance(default, float) and not math.isfinite(default):
+            del found["default"]
+        return found
+
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
     is_said = parameter.annotation is not inspect.Parameter.empty
@@ -166,9 +188,34 @@ def _output_schema(returned: Any) -> JsonObject | None:
 
 
 def _result(value: Any) -> ToolResult:
-    if value is None or isinstance(value, ToolResult | str):
-        return result_of(value)
-    return result_of(to_jsonable_python(value, fallback=str, inf_nan_mode="strings"))
+    if isinstance(value, ToolResult):
+        return _checked(value)
+    if isinstance(value, str) and len(value) > MAX_CHARS:
+        raise TooLarge
+    return result_of(value if value is None or isinstance(value, str) else plain(value, _leaf))
+
+
+def _checked(result: ToolResult) -> ToolResult:
+    """A result that a person made; with something else in it, it would fail where nobody tells."""
+    parts = cast(tuple[Any, ...], result.parts)
+    wrong = [x for x in parts if not isinstance(x, ResultPart)]
+    if wrong:
+        raise TypeError(f"`parts` of its ToolResult hold {type(wrong[0]).__name__}, which is none")
+    return result
+
+
+def _leaf(value: Any) -> Any:
+    """What stands for what JSON does not know, such as a model or a date."""
+    if isinstance(value, bytes | bytearray):
+        return _text_of(bytes(value))
+    return to_jsonable_python(value, fallback=str, inf_nan_mode="strings")
+
+
+def _text_of(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(data).decode()
 
 
 def _place(keys: tuple[int | str, ...]) -> str:
@@ -178,6 +225,25 @@ def _place(keys: tuple[int | str, ...]) -> str:
 def _is_context(annotation: Any) -> bool:
     """Whether it is the context's, perhaps `| None` or in `Annotated`."""
     return annotation is ToolContext or any(map(_is_context, get_args(annotation)))
+
+
+def _while_awaited(values: Generator[Any], running: RunningCall) -> Generator[Any]:
+    """What a generator gives; it is closed once nobody waits for the call any more."""
+    for value in values:
+        if running.is_over:
+            values.close()
+            raise CallCancelled("nobody waits for this call any more")
+        yield value
+
+
+async def _all_of(values: AsyncGenerator[Any]) -> list[Any]:
+    """What an asynchronous generator gives; one without an end is stopped before it is too large.
+
+    Raises:
+        TooLarge: it was.
+    """
+    counted = Plain(_leaf)
+    return [counted.of(x) async for x in values]
 
 
 async def _awaited(value: Awaitable[Any], running: RunningCall) -> Any:

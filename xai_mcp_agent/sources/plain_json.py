@@ -1,0 +1,157 @@
+"""What a person's code gave back as JSON: made and written in small steps, and never too large.
+
+Python's own writer, and pydantic's, hold the interpreter for the whole value, in whatever thread
+they run: for fifteen megabytes that would stop everything else for most of a second.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, cast
+
+MAX_CHARS = 16 * 1024**2
+"""Of a result. More is a file that somebody forgot to save: nobody can read it."""
+
+_MAX_DEPTH = 200
+# In one step, of about five milliseconds: values, and for each this many characters one more.
+_STEP_VALUES, _VALUE_CHARS = 20_000, 64
+_SHORT = frozenset((int, bool, type(None)))
+_SHORTEST = 2  # characters of a value, with what parts it from the next
+_LISTS = (list, tuple, set, frozenset, deque, Generator)
+
+
+class TooLarge(ValueError):
+    """A result that nobody can use; says what to do."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "its result has more than 16 MB. Save it to a file and give back the file's name."
+        )
+
+
+def plain(value: Any, leaf: Callable[[Any], Any] = str) -> Any:
+    """The value made of what JSON knows; `leaf` says what stands for anything else.
+
+    Numbers that are none, and infinite ones, become texts. A generator is gone through.
+
+    Raises:
+        TooLarge: it has more than `MAX_CHARS`, or no end.
+        ValueError: it holds itself, or is nested too deeply.
+    """
+    return Plain(leaf).of(value)
+
+
+def written(value: Any) -> str:
+    """Plain JSON as text."""
+    return "".join(_pieces(value))
+
+
+class Plain:
+    """Values made plain, which come to `MAX_CHARS` together at most; see `plain`."""
+
+    def __init__(self, leaf: Callable[[Any], Any]) -> None:
+        self._leaf = leaf
+        self._left = MAX_CHARS
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        """One value, at this depth in the whole."""
+        kind = cast(type[Any], type(value))
+        if kind in _SHORT:
+            return self._counted(value, _SHORTEST)
+        if kind is str:
+            return self._counted(value, len(value) + _SHORTEST)
+        if kind is float:
+            found = value if math.isfinite(value) else _NOT_FINITE[str(value)]
+            return self._counted(found, _SHORTEST)
+        if depth > _MAX_DEPTH:
+            raise ValueError(f"its result holds itself, or is nested more than {_MAX_DEPTH} deep")
+        if isinstance(value, dict):
+            known = cast(dict[Any, Any], value)
+            return {self._key(x, depth): self.of(known[x], depth + 1) for x in known}
+        if isinstance(value, _LISTS):
+            return self._list(cast(Iterable[Any], value), depth)
+        return self._other(value, depth)
+
+    def _counted(self, value: Any, chars: int) -> Any:
+        self._left -= chars
+        if self._left < 0:
+            raise TooLarge
+        return value
+
+    def _list(self, values: Iterable[Any], depth: int) -> list[Any]:
+        self._counted(None, _SHORTEST)
+        if isinstance(values, list) and all(type(x) in _SHORT for x in values):
+            return list(self._counted(values, _SHORTEST * len(values)))
+        return [self.of(x, depth + 1) for x in values]
+
+    def _key(self, key: Any, depth: int) -> str:
+        found = self.of(key, depth + 1)
+        return found if isinstance(found, str) else written(found)
+
+    def _other(self, value: Any, depth: int) -> Any:
+        found = self._leaf(value)
+        for kind in (int, float, str):  # of a class of its own, such as those of numpy
+            if isinstance(found, kind) and type(found) is not bool:
+                return self.of(kind(found), depth)
+        return self.of(found if found is not value else str(value), depth + 1)
+
+
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    if not isinstance(value, dict | list) or _is_small(value):
+        yield _dumped(value)
+    elif isinstance(value, dict):
+        yield "{"
+        items = list(cast(dict[str, Any], value).items())
+        for number, part in enumerate(_parts(items)):
+            yield ", " if number else ""
+            yield from _members(dict(part))
+        yield "}"
+    else:
+        yield "["
+        for number, part in enumerate(_parts(cast(list[Any], value))):
+            yield ", " if number else ""
+            yield from _members(part)
+        yield "]"
+
+
+def _members(part: dict[str, Any] | list[Any]) -> Iterator[str]:
+    """Without the brackets."""
+    if _is_small(part):
+        yield _dumped(part)[1:-1]
+        return
+    named = isinstance(part, dict)
+    for number, member in enumerate(part):
+        yield ", " if number else ""
+        yield f"{_dumped(member)}: " if named else ""
+        yield from _pieces(part[member] if named else member)
+
+
+def _parts(values: list[Any]) -> Iterator[list[Any]]:
+    step = _STEP_VALUES // 20
+    return (values[at : at + step] for at in range(0, len(values), step))
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _is_small(value: Any) -> bool:
+    """Whether it can be written in one step."""
+    left, waiting = _STEP_VALUES, [value]
+    while waiting and left >= 0:
+        one = waiting.pop()
+        left -= 1
+        if isinstance(one, dict | list):
+            known = cast(dict[str, Any] | list[Any], one)
+            left -= len(known)
+            if left >= 0:
+                waiting += known.values() if isinstance(known, dict) else known
+        elif isinstance(one, str):
+            left -= len(one) // _VALUE_CHARS
+    return left >= 0
