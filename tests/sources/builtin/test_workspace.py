@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -10,6 +11,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -297,6 +299,38 @@ def test_of_very_many_files_the_first_are_listed(files: Workspace, inside: Path)
     found = files.list_files()
     assert (len(found.files), found.is_complete) == (1_000, False)
     assert found.files[-1].path == "0999.txt"
+
+
+@pytest.mark.parametrize(("depth", "is_complete"), [(31, True), (32, False), (40, False)])
+def test_a_listing_that_stops_at_a_depth_says_that_it_is_not_complete(
+    files: Workspace, inside: Path, depth: int, is_complete: bool
+) -> None:
+    deepest = inside.joinpath(*["a"] * depth)
+    deepest.mkdir(parents=True)
+    (deepest / "b.txt").touch()
+    for folder in ("", "a/a"):
+        found = files.list_files(folder)
+        assert found.is_complete == is_complete
+        assert all(files.read_file(x.path) == "" for x in found.files)
+        assert len(found.files) == is_complete
+
+
+def test_a_listing_that_cannot_enter_a_folder_says_that_it_is_not_complete(
+    files: Workspace, inside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (inside / "closed").mkdir()
+    (inside / "a.txt").touch()
+    real = os.open
+
+    def refuse(path: Any, *args: Any, **more: Any) -> int:
+        if path == "closed":
+            raise PermissionError(errno.EACCES, "no", path)
+        return real(path, *args, **more)
+
+    monkeypatch.setattr(os, "supports_dir_fd", {*os.supports_dir_fd, refuse})
+    monkeypatch.setattr(os, "open", refuse)
+    found = files.list_files()
+    assert ([x.path for x in found.files], found.is_complete) == (["a.txt"], False)
 
 
 def test_names_that_are_no_text_are_listed_so_that_they_can_be_shown(

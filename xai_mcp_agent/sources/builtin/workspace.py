@@ -67,18 +67,19 @@ class Workspace:
     ) -> Listing:
         """List the files of the workspace, or of one folder in it, with those in folders below."""
         files: list[ListedFile] = []
+        passed_over: list[str] = []
         parts = _parts(folder) if folder.strip("./ ") else []
         with _told(folder or "the workspace"):
             try:
                 with self._opened(parts) as opened:
-                    for file in _files_below(opened, "/".join(parts)):
+                    for file in _files_below(opened, parts, passed_over):
                         if len(files) == _MAX_LISTED:
                             return Listing(files, is_complete=False)
                         files.append(file)
             except FileNotFoundError:
                 if parts:
                     raise  # else nothing was written yet
-        return Listing(files, is_complete=True)
+        return Listing(files, is_complete=not passed_over)
 
     def read_file(self, path: _Path) -> str:
         """Read a text file of the workspace."""
@@ -190,10 +191,18 @@ def _check_file(found: os.stat_result, path: str) -> None:
         raise WorkspaceError(f"{path!r} is no file, but a pipe or a device.")
 
 
-def _files_below(folder: int, prefix: str) -> Iterator[ListedFile]:
-    for place, folders, names, opened in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+def _files_below(folder: int, parts: list[str], passed_over: list[str]) -> Iterator[ListedFile]:
+    """The files in it; the folders that nobody may enter, or by any path of ours, are noted."""
+    prefix = "/".join(parts)
+
+    def note(cause: OSError) -> None:
+        passed_over.append(str(cause.filename))
+
+    walk = os.fwalk(".", onerror=note, dir_fd=folder, follow_symlinks=False)
+    for place, folders, names, opened in walk:
         folders.sort()
-        if place.count("/") >= _MAX_DEPTH:
+        if len(parts) + place.count("/") + 1 >= _MAX_DEPTH:  # with a name it is as deep as may be
+            passed_over += folders
             folders.clear()
         for name in sorted(x for x in names if not x.startswith(_TEMPORARY)):
             with suppress(FileNotFoundError):
