@@ -124,7 +124,26 @@ def test_two_nodes_of_a_run_may_set_up_the_same_in_two_ways(tmp_path: Path) -> N
         assert add_source(ctx, FUNCTIONS, FunctionSettings, "it", entry, name) == name
     assert bridge_of(ctx).list_tools("it") == []
     assert names_of(bridge_of(ctx).list_tools("it_2")) == ["one"]
+
+
+@pytest.mark.usefixtures("settings_file")
+def test_two_runs_at_the_same_time_may_set_up_the_same_in_two_ways(tmp_path: Path) -> None:
+    """A run must not go on with the arguments, or the credentials, of another one."""
+    file_with(tmp_path, "one")
+    shut = {"file": str(tmp_path / "tools.py"), "exclude": ["one"]}
+    open_to_all = {"file": str(tmp_path / "tools.py")}
+    first: dict[str, object] = {}
+    assert add_source(first, FUNCTIONS, FunctionSettings, "it", shut, "b") == "it"
+    second: dict[str, object] = {}
+    assert add_source(second, FUNCTIONS, FunctionSettings, "it", open_to_all, "b") == "it_2"
+    assert bridge_of(first).list_tools("it") == []
+    assert names_of(bridge_of(second).list_tools("it_2")) == ["one"]
+    third: dict[str, object] = {}
+    assert add_source(third, FUNCTIONS, FunctionSettings, "it", shut, "b") == "it"
+    first.clear()
+    third.clear()
     later: dict[str, object] = {}
+    # As a node is now that was changed, once nobody uses the one of before.
     assert add_source(later, FUNCTIONS, FunctionSettings, "it", open_to_all, "b") == "it"
 
 

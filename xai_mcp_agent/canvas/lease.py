@@ -24,6 +24,7 @@ from ..bridge.engine import Engine
 from ..bridge.toolbox import Failure
 from ..console.screen import warn_beside_runs
 from ..core.tools import Tool
+from ..settings.entry import SourceSettings
 from ..settings.load import find_settings, load_settings
 from ..settings.models import Settings
 from .drawn_tools import drawn_in
@@ -33,6 +34,7 @@ _KEY = "mcp_bridge"
 _SPARE_RUNS = 5  # more between two uses of a workflow is no alternation, or it failed
 # Reentrant: garbage collection may end a run in the middle of starting another.
 _lock = threading.RLock()
+_adding = threading.Lock()
 _bridges: dict[str, Bridge] = {}
 _environs: weakref.WeakKeyDictionary[Bridge, dict[str, str]] = weakref.WeakKeyDictionary()
 _holds: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
@@ -45,6 +47,7 @@ class BridgeLease:
     `used` tells which of two was used later. One that `came_back` after it was taken may be left
     unused by some later runs before it is taken again, as `spare` counts down.
     `failed` has the servers that an agent of the run could not use when it waited for them last.
+    `added` are the names of sources that its nodes brought along.
     """
 
     def __init__(self, name: str, bridge: Bridge, *, came_back: bool) -> None:
@@ -56,6 +59,7 @@ class BridgeLease:
         self.spare = 0
         self.used = began = next(_uses)
         self.failed: dict[str, Failure] = {}
+        self.added: set[str] = set()
         self._finalizer = weakref.finalize(self, _release, name, bridge, self.thread, began)
 
     @property
@@ -96,6 +100,20 @@ def busy(ctx: Any) -> Generator[BridgeLease]:
         hold.busy -= 1
 
 
+def add_to_run(ctx: Any, source: SourceSettings) -> str:
+    """Take in a source that the settings do not have; see `Engine.add_source`.
+
+    It takes the place of nothing that this run or another one that uses the bridge brought along.
+    """
+    hold = _hold_of(ctx)
+    with _adding:
+        with _lock:
+            kept = {x for y in _holds if y.bridge is hold.bridge and y.is_held for x in y.added}
+        name = hold.bridge.run(Engine.add_source, source, kept)
+        hold.added.add(name)
+    return name
+
+
 def _hold_of(ctx: Any) -> BridgeLease:
     hold = ctx.get(_KEY)
     # One that was taken away may still have an open bridge, but nobody keeps it open for this run.
@@ -104,7 +122,10 @@ def _hold_of(ctx: Any) -> BridgeLease:
         if not came_back:
             _tell_of_stale_components()
             _end_outdated()
+        before = hold
         hold = ctx[_KEY] = _take_hold(came_back=came_back)
+        if isinstance(before, BridgeLease):
+            hold.added |= before.added
         # Before any server is started: what is drawn is there from the start.
         if drawn := drawn_in(ctx):
             hold.bridge.run(_record_drawn, drawn)
@@ -187,8 +208,8 @@ def _end_abandoned(thread: int, began: int) -> None:
 
 def _begin_anew() -> None:
     """In a child that was just forked: the parent's bridges are not ours, its lock may be held."""
-    global _lock
-    _lock = threading.RLock()
+    global _lock, _adding
+    _lock, _adding = threading.RLock(), threading.Lock()
     _bridges.clear()
 
 

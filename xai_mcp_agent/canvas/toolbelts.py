@@ -20,7 +20,7 @@ from ..settings.entry import SourceSettings
 from ..settings.interpolation import Variables
 from ..settings.models import Settings
 from ..sources.canvas import DRAWN_TIMEOUT_SECONDS, DrawnTool
-from .lease import bridge_of
+from .lease import add_to_run, bridge_of
 from .ports import mapping, names, optional, positive, required, toolbelt_on
 from .preferences import preferences_for
 
@@ -28,7 +28,6 @@ _DEFINE, _MAKE, _TOOLS = "AgentDefineTool", "AgentMakeToolbelt", "AgentUseTools"
 GROUPS, FILTERS = "tool_groups", "tool_filters"
 """Of a toolbelt's spec; with the toolbelt's name, of `ctx`. An agent has the latter too."""
 ENABLED_GROUPS = "enabled_groups"
-_ADDED = "added_sources"  # in `ctx`: the names of those that this run brought along
 _WIRE_FILTER = 'Wire the toolbelt_spec of AgentMakeToolbelt, or {"only": [...], "except": [...]}.'
 
 
@@ -261,9 +260,8 @@ def add_source(
     variables = Variables(os.environ, folder, bridge.settings.secrets)
     given = {key: value for key, value in entry.items() if value not in (None, "")}
     source = cls.read(name, given, Place(choice.node), variables)
-    # Another node of this run may have the same with other arguments, for another agent.
-    name = bridge.run(Engine.add_source, source, tuple(ctx.get(_ADDED, ())))
-    _listed(ctx, _ADDED, name)
+    # Another node, or another run at the same time, may have the same with other arguments.
+    name = add_to_run(ctx, source)
     _declare(ctx, choice, name, belt, chosen)
     return name
 
