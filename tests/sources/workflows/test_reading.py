@@ -10,6 +10,7 @@ import pytest
 
 from tests.sources.workflows.drawn import components, draw, edit, offering
 from tests.support.bridges import names_of, status_of
+from tests.support.scripts import compile_workflow
 from tools.workflows import Argument, Workflow
 from xai_mcp_agent import Bridge, SettingsError, SourceFailed, settings_from
 from xai_mcp_agent.sources.workflows.nesting import CHAIN_VARIABLE, DEPTH_VARIABLE
@@ -175,6 +176,24 @@ def test_a_file_that_is_no_workflow_is_told(tmp_path: Path, text: str, said: str
 
 
 @pytest.mark.parametrize(
+    ("part", "value"),
+    [("name", 4), ("name", None), ("extras", {"type": ["x"]}), ("ports", 4), ("id", {}),
+     ("extras", {"type": "comment", "commentInput": {}})],
+)  # fmt: skip
+def test_a_drawing_that_holds_something_odd_says_what_to_do(
+    tmp_path: Path, part: str, value: Any
+) -> None:
+    file = draw(tmp_path, "result = 1")
+    document = json.loads(file.read_text(encoding="utf-8"))
+    for node in document["layers"][1]["models"].values():
+        node[part] = value
+    file.write_text(json.dumps(document), encoding="utf-8")
+    failure = failure_of(file)
+    assert "report" not in str(failure)
+    assert failure.next_step
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [("def f(", "is no Python"), ("print(1)", "no compiled workflow"), ("(" * 9999, "no Python")],
 )
@@ -204,6 +223,20 @@ def test_a_secret_is_never_asked_of_a_model(tmp_path: Path) -> None:
     failure = failure_of(draw(tmp_path, ECHO, value=Argument("api_key", "secret")))
     assert "'api_key' is a secret" in failure.problem
     assert '"api_key": "${API_KEY}"' in failure.next_step
+
+
+def test_what_is_called_like_a_secret_in_a_script_is_never_asked_of_a_model(tmp_path: Path) -> None:
+    """A compiled script does not tell: there, a secret is a text like any other."""
+    file = draw(
+        tmp_path, ECHO, value=Argument("api_key", "secret"), more=Argument("max_tokens", "any")
+    )
+    script = compile_workflow(file)
+    failure = failure_of(script)
+    assert "'api_key' is called like a secret" in failure.problem
+    assert "name the .xircuits file" in failure.next_step
+    with offering(script, arguments={"api_key": "sk-1234567"}) as bridge:
+        (tool,) = bridge.list_tools("it")
+        assert list(tool.input_schema["properties"]) == ["max_tokens"]
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ JsonObject = dict[str, Any]
 
 _SUFFIX = ".xircuits"
 _COMPILER = "xircuits"
+_MAX_CHARS = 300  # of an error of which we know nothing
 
 
 @dataclass
@@ -38,6 +39,10 @@ def read(request: JsonObject) -> JsonObject:
         return {"unusable": [str(reason), reason.fix]}
     except (OSError, UnicodeDecodeError) as cause:
         return {"unusable": [f"{file} cannot be read: {cause}.", "Look at the file."]}
+    except Exception as cause:  # noqa: BLE001 - it may hold anything, at any place
+        said = f"{type(cause).__name__}: {cause}"[:_MAX_CHARS]
+        problem = f"{file.name} holds what no workflow of Xircuits does ({said})."
+        return {"unusable": [problem, "Open it in Xircuits and save it anew, or take a copy."]}
 
 
 def _read(file: Path, module: str, scratch: Path) -> JsonObject:

@@ -141,7 +141,8 @@ class WorkflowSource(ReadSource[Workflow]):
             raise SourceFailed(self.name, problem, fix, output.tail()) from cause
         if answer.value is None or "failed" in answer.value:
             problem = f"it could not be read: the process for that {answer.ending}."
-            raise SourceFailed(self.name, problem, "Please report this.", output.tail())
+            fix = "Look at its last words, and whether there is memory and disk left here."
+            raise SourceFailed(self.name, problem, fix, output.tail())
         return answer.value
 
     async def _ask(self, request: JsonObject, output: Output) -> Answer:

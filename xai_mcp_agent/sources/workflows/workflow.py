@@ -12,6 +12,7 @@ from ...core.kinds import WORKFLOW
 from ...core.names import did_you_mean
 from ...core.results import ToolResult
 from ...core.tools import JsonObject, Tool, ToolKey
+from ...secrets.redactor import looks_secret
 from ...settings.workflows import WorkflowSettings
 from ..canvas import result_of
 
@@ -39,7 +40,7 @@ class Workflow:
             SourceFailed: it needs a secret that nobody has given.
         """
         asked = [x for x in found["parameters"] if x["name"] not in settings.arguments]
-        _refuse_secrets(settings, asked)
+        _refuse_secrets(settings, asked, is_drawn=bool(found["drawn"]))
         names = tuple(x["name"] for x in found["outputs"])
         said = settings.description or found["description"]
         tool = Tool(
@@ -80,11 +81,16 @@ def module_name(file: str) -> str:
     return f"workflow_{tool_name(file)}"
 
 
-def _refuse_secrets(settings: WorkflowSettings, asked: list[JsonObject]) -> None:
-    for secret in (x["name"] for x in asked if x["type"] == "secret"):
-        problem = f"its Argument node {secret!r} is a secret, which no model is asked for."
-        fix = f'Give it under `arguments`, such as "{secret}": "${{{secret.upper()}}}".'
-        raise SourceFailed(settings.name, problem, fix)
+def _refuse_secrets(settings: WorkflowSettings, asked: list[JsonObject], is_drawn: bool) -> None:
+    for name, kind in ((x["name"], x["type"]) for x in asked):
+        give = f'Give it under `arguments`, such as "{name}": "${{{name.upper()}}}"'
+        if kind == "secret":
+            problem = f"its Argument node {name!r} is a secret, which no model is asked for."
+            raise SourceFailed(settings.name, problem, f"{give}.")
+        if not is_drawn and kind == "str" and looks_secret(name):
+            problem = f"its argument {name!r} is called like a secret, and a script does not tell."
+            fix = f"{give}, or name the .xircuits file, which tells whether it is one."
+            raise SourceFailed(settings.name, problem, fix)
 
 
 def _input_schema(asked: list[JsonObject]) -> JsonObject:
