@@ -27,6 +27,8 @@ _NOT_OURS = (
     "reading 'split'",
 )  # fmt: skip
 
+_LOOK_MILLISECONDS = 50  # between two looks at the page; each makes it lay out what it shows
+
 _MODEL = "window.jupyterapp.shell.currentWidget.content.xircuitsApp.getDiagramEngine().getModel()"
 _GEOMETRY = f"""() => {_MODEL}.getNodes().map(node => ({{
   id: node.getID(), name: node.getOptions().name, x: node.getX(), y: node.getY(),
@@ -108,17 +110,21 @@ class Canvas:
         script = "([id, args]) => window.jupyterapp.commands.execute(id, args).then(() => null)"
         self.page.evaluate(script, [name, arguments])
 
+    def wait_for(self, script: str, arg: Any = None) -> None:
+        """Wait until this function of the page returns something true."""
+        self.page.wait_for_function(script, arg=arg, polling=_LOOK_MILLISECONDS)
+
     def open_workflow(self, path: str) -> None:
         """Open a workflow and wait until its nodes are drawn."""
         self.command("docmanager:open", path=path)
-        self.page.wait_for_function(_IS_DRAWN, arg=path)
+        self.wait_for(_IS_DRAWN, arg=path)
 
     def new_workflow(self) -> None:
         """Press the launcher's card for an empty workflow, and wait until it is drawn."""
         self.page.locator(_LAUNCHER_TAB).first.click()
         # The lab may have opened one itself, beside the one of `close_all`.
         self.page.locator(".jp-LauncherCard:visible", has_text="New Xircuits File").click()
-        self.page.wait_for_function(_IS_DRAWN, arg="")
+        self.wait_for(_IS_DRAWN, arg="")
 
     def rename(self, name: str) -> None:
         """Give the workflow in front another name, by the File menu."""
@@ -126,7 +132,7 @@ class Canvas:
         self.page.locator(".lm-Menu-item", has_text="Rename Xircuits").click()
         self.page.locator(f"{_DIALOG} input").fill(name)
         self.page.click(f"{_DIALOG} .jp-mod-accept")
-        self.page.wait_for_function(
+        self.wait_for(
             "name => window.jupyterapp.shell.currentWidget.context.path === name", arg=name
         )
 
@@ -191,9 +197,7 @@ class Canvas:
     def save(self) -> None:
         """Press Save and wait until nothing is unsaved."""
         self._press("save")
-        self.page.wait_for_function(
-            "() => !window.jupyterapp.shell.currentWidget.context.model.dirty"
-        )
+        self.wait_for("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
 
     def reload_all(self, name: str) -> None:
         """Press Reload All Nodes and wait until it is done; there is one node of that `name`."""
@@ -241,7 +245,7 @@ class Canvas:
     def wait_for_output(self, text: str) -> str:
         """Wait until this text, the run's end or an error is in the panel; all that is there."""
         self.page.locator(f"{_OUTPUT}[data-old]").first.wait_for(state="detached")
-        self.page.wait_for_function(_ENDED, arg=[text, _ERROR_OUTPUT])
+        self.wait_for(_ENDED, arg=[text, _ERROR_OUTPUT])
         self.page.locator(_OUTPUT).last.evaluate("end => end.scrollIntoView({block: 'end'})")
         # The browser has spaces there that do not break.
         return self.page.locator(_PANEL).inner_text().replace("\xa0", " ")
@@ -282,13 +286,13 @@ class Canvas:
 
     def _choose_kernel(self) -> None:
         """Answer the question that the first run in a window asks; wait for the first output."""
-        self.page.wait_for_function(_BEGUN)
+        self.wait_for(_BEGUN)
         if self.page.locator(_KERNEL_CHOICE).count():
-            self.page.wait_for_function(
+            self.wait_for(
                 f"() => document.querySelector('{_KERNEL_CHOICE}')?.value.includes('python3')"
             )
             self.accept("Select Kernel")
-            self.page.wait_for_function(_BEGUN)
+            self.wait_for(_BEGUN)
 
     def _ids(self, name: str) -> list[str]:
         return [x.id for x in self.drawn() if x.name == name]

@@ -85,7 +85,7 @@ class Mouse:
         """Type into the box and press Submit; the box is gone, or comes back empty."""
         wait_until(lambda: self._type(text), f"{text!r} is in the box")
         self._page.click(".jp-Dialog .jp-mod-accept")
-        self._page.wait_for_function(f"() => !document.querySelector('{_BOX}')?.value")
+        self._canvas.wait_for(f"() => !document.querySelector('{_BOX}')?.value")
 
     def write(self, node: str, port: str, text: str, dx: float, dy: float) -> None:
         """Give a port a text: pull a line, type, submit."""
@@ -116,7 +116,7 @@ class Mouse:
         self._page.mouse.move(*start)
         self._page.mouse.down()
         self._page.mouse.move(*end, steps=_STEPS)
-        self._page.wait_for_function(_FOLLOWS_LINES)
+        self._canvas.wait_for(_FOLLOWS_LINES)
         self._page.mouse.up()
 
 

@@ -34,6 +34,7 @@ class Palette:
     """The component library of a window, opened, with our nodes unfolded."""
 
     def __init__(self, canvas: Canvas) -> None:
+        self._canvas = canvas
         self.page = canvas.page
         self.page.evaluate("id => window.jupyterapp.shell.activateById(id)", _SIDEBAR)
         if not self.entry("AgentRun").is_visible():
@@ -52,11 +53,11 @@ class Palette:
 
     def explain(self, name: str) -> Tip:
         """Rest the mouse on an entry until its tip is shown."""
-        entry = self.entry(name)
+        entry = self.entry(name).element_handle()  # looked for once: the page has hundreds
         # In the middle, as a person would who sees half of a tip.
         entry.evaluate("item => item.scrollIntoView({block: 'center'})")
         entry.hover()
-        self.page.wait_for_function(_TIP_SHOWN, arg=entry.get_attribute("data-tip"))
+        self._canvas.wait_for(_TIP_SHOWN, entry.get_attribute("data-tip"))
         return tip_of(self.page.locator(_TIP))
 
 
