@@ -66,14 +66,14 @@ def layer_of(module: str) -> str:
 def violations(package: Path) -> list[str]:
     """Return every import that goes against the house, as sentences."""
     modules = modules_of(package)
-    found = [line for entry in imports_of(package) for line in _judge(entry, package.name, modules)]
+    imports = imports_of(package)
+    found = [line for entry in imports for line in _judge(entry, package.name, modules)]
     strangers = {layer_of(name) for name in modules} - set(ARROWS) - {TOP}
     found += [f"{name} is a part that design.md does not name" for name in sorted(strangers)]
-    if path := cycle_in(imports_of(package), modules):
+    if path := cycle_in(imports, modules):
         found.append(f"a cycle: {' -> '.join(path)}")
     found += [
-        f"a cycle of folders: {' -> '.join(path)}"
-        for path in folder_cycles(imports_of(package), modules)
+        f"a cycle of folders: {' -> '.join(path)}" for path in folder_cycles(imports, modules)
     ]
     return found
 

@@ -43,8 +43,9 @@ def imports_of(package: Path) -> list[Import]:
 def _imports(importer: str, file: Path, modules: dict[str, Path]) -> Iterator[Import]:
     tree = ast.parse(file.read_bytes(), str(file))
     base = importer if file.name == "__init__.py" else importer.rpartition(".")[0]
+    top = {id(node) for node in tree.body}
     for node in ast.walk(tree):
-        at_top = node in tree.body
+        at_top = id(node) in top
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield Import(importer, alias.name, node.lineno, 0, at_top)
