@@ -5,7 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 import hypothesis
@@ -118,9 +121,26 @@ def pytest_configure(config: pytest.Config) -> None:
     _listen_to_signals()
     # Some machines forbid it: then each of a thousand processes would compile the package anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     warm = kept_warm()
     warm.__enter__()
     config.add_cleanup(lambda: warm.__exit__(None, None, None))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Of a parallel run of everything, each process compiles other files first.
+
+    All collect the same at the same time: the others' files are ready when their turn comes.
+    """
+    told = getattr(session.config, "workerinput", None)
+    if told is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+        return
+    number, count = int(told["workerid"].removeprefix("gw")), told["workercount"]
+    root = Path(__file__).parents[1]
+    for file in sorted(root.glob("tests/**/test_*.py"))[number::count]:
+        with suppress(Exception, pytest.skip.Exception):  # collecting it tells more
+            import_module(".".join(file.relative_to(root).with_suffix("").parts))
 
 
 def _listen_to_signals() -> None:
