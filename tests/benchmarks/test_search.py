@@ -22,6 +22,7 @@ from benchmarks.search.sets import read_sets, score
 from benchmarks.search.speed import Speed
 from benchmarks.search.tokens import Bundles
 from tests.support.many_tools import many_tools
+from tests.support.warm_python import warm_python
 
 # Says how many lines it was given, and the share of them whose first is what is needed.
 SCORER = """
@@ -177,8 +178,9 @@ def test_tasks_are_queries_that_want_one_tool_and_always_the_same(with_tasks: Pa
 
 
 def test_tasks_are_done_by_real_agents_and_it_is_counted_what_they_call(
-    with_tasks: Path, tmp_path: Path
+    with_tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(sys, "executable", warm_python())  # for its servers
     work = tasks.choose(read_sets(with_tasks), tasks=2)
     found = tasks.measure(work, tmp_path, tasks.WAYS[:1])
     assert [x.late for x in found] == [False, False, True, True]

@@ -12,6 +12,7 @@ import pytest
 from tests.support.asking_server import BOOKING, asking_entry, form, page
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.terminals import terminal
+from tests.support.warm_python import warm_python
 from tests.support.watchdog import ends_within
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
@@ -50,7 +51,7 @@ def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
 def test_a_terminal_that_nobody_attends_is_asked_nothing(folder: Path) -> None:
     """Services that run checks give a terminal, too, and set `CI`: a wait there is in vain."""
     script = asking_script(folder, "unattended", form("Who?", BOOKING))
-    with terminal(sys.executable, script.name, folder=folder, CI="true") as screen:
+    with terminal(warm_python(), script.name, folder=folder, CI="true") as screen:
         assert screen.end() == 0
     assert "(the environment variable CI is set)" in " ".join(screen.text.split())
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pytest
 
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import JsonObject, ToolResult, UnknownTool
 from xai_mcp_agent.agent.events import TextArrived, ToolFinished
 from xai_mcp_agent.canvas import servers
@@ -222,7 +222,9 @@ for number in range(100):
 
 def test_lines_of_several_processes_do_not_mix(file: Path) -> None:
     """A whole workshop may write to one file."""
-    command = [sys.executable, "-c", WRITER, str(file)]
+    script = file.with_name("writer.py")
+    script.write_text(WRITER, encoding="utf-8")
+    command = [warm_python(), str(script), str(file)]
     environment = child_environment(file.parent)
     children = [subprocess.Popen([*command, name], env=environment) for name in "abc"]
     assert [child.wait(_THREAD_SECONDS) for child in children] == [0, 0, 0]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import fault_server
-from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import InvalidArguments, Tool, ToolKey
 from xai_mcp_agent.cli.main import run
@@ -163,18 +162,23 @@ def test_no_settings_file_says_where_it_looked_and_what_to_do(
 
 
 @pytest.mark.parametrize(("option", "shown"), [("--json", "\\u65e5\\u672c"), ("", "??")])
-def test_what_the_terminal_cannot_show_ends_nothing(tmp_path: Path, option: str, shown: str):
+def test_what_the_terminal_cannot_show_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, shown: str
+):
     """Windows' terminals know a few hundred letters."""
     server = {"command": sys.executable, "args": ["-S", str(FAULT_SERVER)]}
     (tmp_path / "mcp_settings.json").write_text(json.dumps({"mcpServers": {"it": server}}))
     words = ["call", "it", "echo", "text=\u65e5\u672c", *option.split()]
-    code = "import sys; from xai_mcp_agent.cli.main import run; run(sys.argv[1:])"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *words], cwd=tmp_path, capture_output=True, timeout=60,
-        env=child_environment(tmp_path, PYTHONIOENCODING="cp1252", PYTHONUTF8="0"),
-    )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert shown in done.stdout.decode("cp1252")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+    screens = [TextIOWrapper(BytesIO(), "cp1252", write_through=True) for _ in range(2)]
+    monkeypatch.setattr(sys, "stdout", screens[0])
+    monkeypatch.setattr(sys, "stderr", screens[1])
+    with pytest.raises(SystemExit) as ended:
+        run(words)
+    out, err = (x.buffer.getvalue().decode("cp1252") for x in screens)
+    assert (ended.value.code or 0, err) == (0, "")
+    assert shown in out
 
 
 def test_wrong_usage_has_exit_status_2(capsys: Any):

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
 
+from tests.support.warm_python import warm_python
 from tools.walk import BEGIN, END, PAGE, Walk, page_with, table
 
 ROOT = PAGE.parents[1]
-SECONDS = 100  # imports twice over, and six starts of a server
+SECONDS = 100  # six starts of a server, on a busy machine
 
 
 @cache
 def walked() -> str:
     """What the command prints."""
-    command = [sys.executable, "-m", "tools.walk", "--verbose"]
+    command = [warm_python(), "-m", "tools.walk", "--verbose"]
     return subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=True
     ).stdout

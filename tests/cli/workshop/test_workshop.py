@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.processes import wait_until
 from tests.support.scripts import child_environment
+from tests.support.warm_python import warm_python
 from tools.build_lessons import start_of
 from tools.canvas_file import Document, links_of, nodes_of
 from tools.workflows import Shown, Workflow
@@ -130,7 +131,9 @@ def test_a_workflow_in_a_circle_is_stopped_and_the_circle_named(folder: Path) ->
 
 def run_program(folder: Path, text: str, seconds: float = 60.0) -> Checked:
     (folder / "sitecustomize.py").write_text(textwrap.dedent(text), encoding="utf-8")
-    save(folder, calling())
+    flow = Workflow(FIRST.name)  # without a server, which would be one more process
+    flow.main(flow.node("Print", msg="Hello!"))
+    save(folder, flow)
     return check_lesson(folder, FIRST, seconds=seconds)
 
 
@@ -296,6 +299,7 @@ def test_check_lessons_shows_goals_and_the_next_steps_in_eighty_columns(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "executable", warm_python())
     save(folder, calling(arguments=Shown({"value": 26.2, "from_unit": "mile", "to_unit": "km"})))
     assert exit_status("check-lessons", ".", "1") == 0
     lines = capsys.readouterr().out.splitlines()
