@@ -67,6 +67,7 @@ from xai_mcp_agent.cli.component_files import find_clashes
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 from xai_mcp_agent.core.provider_schema import FunctionSpec
+from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
 from xai_mcp_agent.sources import agents
 
 _CHILD_SECONDS = 30
@@ -143,6 +144,9 @@ def settings(folder: Path) -> Iterator[str]:
     yield _said_by(lambda: load_settings(environ=named))
     file.write_text('{"mcpServers": {"library": {"command": "x" "args": []}}}', encoding="utf-8")
     yield _said_by(lambda: load_settings(file))
+    file.write_text('{"mcpServers": {"library": {"command": "x"}}}', encoding="utf-8")
+    distrusted = TrustStore(folder / "trusted.json", environ={})
+    yield _said_by(lambda: without_untrusted(load_settings(file), distrusted).server("library"))
     known = _settings_of({"library": {"command": "x"}, "units": {"command": "x"}})
     yield _said_by(lambda: known.server("libary"))
     yield from map(_entry_problem, _WRONG_ENTRIES)

@@ -208,6 +208,7 @@ COMMANDS = [
     Known(r"xircuits compile my_agent\.xircuits my_agent\.py", compile_the_drawn_one),
     Known(r"python my_agent\.py", warmly, "library_search_books"),
     Known(r"xai-mcp-agent log(in|out) notes", help_only, "Usage"),
+    Known(r"xai-mcp-agent trust", as_it_stands, "your agreement"),
     Known(r"xai-mcp-agent servers", as_it_stands, "library: ready"),
     Known(r"xai-mcp-agent tools( library)?( --all)?", warmly, "search_books"),
     Known(r"xai-mcp-agent explain units convert_units", warmly, "convert_units("),

@@ -22,6 +22,7 @@ from ..search.embeddings import Embed
 from ..secrets.redactor import Redactor
 from ..settings.load import load_settings, settings_from, user_token_folder
 from ..settings.models import Settings
+from ..settings.trust import without_untrusted
 from ..sources.base import LISTS
 from ..sources.mcp.auth.token_store import Access, TokenStore
 from .aio import AioBridge, listen
@@ -57,7 +58,8 @@ class Bridge:
     block, by `close`, or at the latest when Python exits.
 
     `settings` is what a settings file holds, such as `{"mcpServers": {...}}`;
-    without it the file is looked for (see README.md). `answer` is given the questions that servers
+    without it the file is looked for (see README.md), and what it starts or reaches is used once
+    you have agreed to it (see docs/settings.md). `answer` is given the questions that servers
     ask during a call, in a thread of its own; without it they are declined. `sign_in` gets somebody
     to sign in where a server wants that; tokens are kept in `token_folder` (see
     docs/authorization.md). `store` is where the history is kept: a file, the URL of a database,
@@ -83,7 +85,7 @@ class Bridge:
         warn: Callable[[str], None] = logger.warning,
     ) -> None:
         if loaded is None:
-            loaded = load_settings() if settings is None else settings_from(settings)
+            loaded = _found() if settings is None else settings_from(settings)
         self.settings = loaded
         folder = Path(token_folder) if token_folder else user_token_folder()
         place, mask = find_place(loaded, store), Redactor([loaded.secrets])
@@ -108,7 +110,7 @@ class Bridge:
         Raises:
             SettingsError: the file does not exist or cannot be read.
         """
-        loaded = load_settings(path)
+        loaded = _found() if path is None else load_settings(path)
         return cls(
             answer=answer,
             sign_in=sign_in,
@@ -204,6 +206,11 @@ class Bridge:
                 portal.call(end)
 
         return Subscription(news, leave)
+
+
+def _found() -> Settings:
+    """The settings that are found; unlike a file that the program names, it may be anybody's."""
+    return without_untrusted(load_settings())
 
 
 def _opened(make: Callable[[], Engine]) -> AioBridge:

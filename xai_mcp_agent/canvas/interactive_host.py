@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
@@ -29,6 +30,21 @@ _OTHERWISE = (
     'Answer it in a terminal or the lab, or set "elicitation": "defaults" for this server in the '
     "settings"
 )
+
+
+def ask_here(question: Question, console: Console) -> Answer:
+    """Ask the person in front of this thread, which waits; at once no where nobody is there."""
+    in_lab = kernel() is not None
+    if why_not := why_not_in_lab() if in_lab else why_not_here():
+        return Answer.declined(f"nobody can be asked: {why_not}")
+    if not in_lab:
+        return _at_the_terminal(question, console, threading.Event())
+    with serving(question) as page:
+        _invite(question, page.url, console)
+        try:
+            return page.answer.result(question.limit_seconds)
+        except TimeoutError:
+            return too_late(question)
 
 
 class Sampler(Protocol):
@@ -76,7 +92,8 @@ class InteractiveHost:
                 return await self._on_a_page(question)
             over = threading.Event()
             try:
-                return await self._stage.run(lambda: self._at_the_terminal(question, over))
+                asked = partial(_at_the_terminal, question, self._console, over)
+                return await self._stage.run(asked)
             finally:
                 over.set()  # its call has ended: nobody needs an answer any more
 
@@ -86,17 +103,9 @@ class InteractiveHost:
             raise SamplingRefused(NO_MODEL)
         return await self.sampler.sample(request)
 
-    def _at_the_terminal(self, question: Question, over: threading.Event) -> Answer:
-        deadline = time.monotonic() + question.limit_seconds
-
-        def read(prompt: str) -> str:
-            return self._console.ask(prompt, lambda: read_line(deadline, over))
-
-        return ask_in_terminal(question, self._console.tell, read)
-
     async def _on_a_page(self, question: Question) -> Answer:
         with serving(question) as page:
-            self._post(lambda: self._invite(question, page.url))
+            self._post(lambda: _invite(question, page.url, self._console))
             try:
                 with anyio.fail_after(question.limit_seconds):
                     answer = await asyncio.wrap_future(page.answer)
@@ -109,19 +118,29 @@ class InteractiveHost:
         self._post(lambda: self._console.tell("??", f"{question.server}: {done}"))
         return answer
 
-    def _invite(self, question: Question, url: str) -> None:
-        console, server = self._console, question.server
-        if question.is_sign_in:
-            console.tell("??", f"{server} wants you to sign in at {host_of(question.url)}.")
-            console.link(f"Sign in to {server} here", url)
-            console.person_awaited(server, f"you to sign in to {server}")
-        else:
-            console.tell("??", f"{server} asks: {question.message}")
-            console.link(f"Answer {server} here", url)
-            console.person_awaited(server, f"your answer to {server}")
-
     def _post(self, do: Any) -> None:
         self._stage.post(do)
+
+
+def _at_the_terminal(question: Question, console: Console, over: threading.Event) -> Answer:
+    deadline = time.monotonic() + question.limit_seconds
+
+    def read(prompt: str) -> str:
+        return console.ask(prompt, lambda: read_line(deadline, over))
+
+    return ask_in_terminal(question, console.tell, read)
+
+
+def _invite(question: Question, url: str, console: Console) -> None:
+    server = question.server
+    if question.is_sign_in:
+        console.tell("??", f"{server} wants you to sign in at {host_of(question.url)}.")
+        console.link(f"Sign in to {server} here", url)
+        console.person_awaited(server, f"you to sign in to {server}")
+    else:
+        console.tell("??", f"{server} asks: {question.message}")
+        console.link(f"Answer {server} here", url)
+        console.person_awaited(server, f"your answer to {server}")
 
 
 def kernel() -> Any:

@@ -27,8 +27,10 @@ from ..core.tools import Tool
 from ..settings.entry import SourceSettings
 from ..settings.load import find_settings, load_settings
 from ..settings.models import Settings
+from ..settings.trust import without_untrusted
 from .drawn_tools import drawn_in
 from .installation import warn_if_stale
+from .trust import agreed_settings
 
 _KEY = "mcp_bridge"
 _SPARE_RUNS = 5  # more between two uses of a workflow is no alternation, or it failed
@@ -140,10 +142,13 @@ async def _record_drawn(engine: Engine, tools: Iterable[Tool]) -> None:
 def _take_hold(*, came_back: bool) -> BridgeLease:
     file = find_settings()
     name = _name(file)
+    # Outside of the lock: a person may be asked, and other runs go on meanwhile.
+    settings = None if _open_bridge(name) else agreed_settings(load_settings(file))
     with _lock:
-        bridge = _bridges.get(name)
-        if bridge is None or not bridge.is_open:
-            bridge = _bridges[name] = _new_bridge(file)
+        bridge = _open_bridge(name)
+        if bridge is None:
+            loaded = settings or without_untrusted(load_settings(file))
+            bridge = _bridges[name] = Bridge(loaded=loaded, warn=warn_beside_runs)
             _environs[bridge] = dict(os.environ)
         hold = BridgeLease(name, bridge, came_back=came_back)
         _holds.add(hold)
@@ -158,7 +163,7 @@ def _end_outdated() -> None:
         mine = [x for x in _holds if x.thread == here and x.name == _name(file)]
     for hold in [x for x in mine if x.is_held and not x.busy]:
         if _environs.get(hold.bridge) != os.environ or _facts(hold.bridge.settings) != _facts(
-            load_settings(file)
+            without_untrusted(load_settings(file))
         ):
             hold.release()
 
@@ -181,8 +186,9 @@ def _tell_of_stale_components() -> None:
                 print(line, file=sys.stderr)
 
 
-def _new_bridge(file: Path | None) -> Bridge:
-    return Bridge(loaded=load_settings(file), warn=warn_beside_runs)
+def _open_bridge(name: str) -> Bridge | None:
+    bridge = _bridges.get(name)
+    return bridge if bridge is not None and bridge.is_open else None
 
 
 def _release(name: str, bridge: Bridge, thread: int, began: int) -> None:

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.bridge import Bridge
 from ..bridge.search import explain_tool
 from ..views.found import explained_json, explained_text
+from .bridges import open_bridge
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
 from .servers import require_settings
 
@@ -21,7 +21,7 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Show all there is to know of one tool, with an example call and since when it is known."""
-    with Bridge.open(settings, store=store) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         bridge.settings.source(server)
         explained = bridge.run(explain_tool, server, tool)

@@ -18,6 +18,7 @@ from ..console.text import as_it_is, count
 from ..core.errors import StoreFailed, XaiMcpError
 from ..history.place import Place, find_place
 from ..settings.load import load_settings
+from ..settings.trust import without_untrusted
 from ..views.history import (
     change_json,
     changes_text,
@@ -187,7 +188,7 @@ def _found(place: Place, *, is_named: bool) -> Store | None:
 
 
 def _place(store: str | None, settings: Path | None) -> Place:
-    place = find_place(load_settings(settings), store)
+    place = find_place(without_untrusted(load_settings(settings)), store)
     # Whoever names a file wants to see what is in it, whichever project's it is.
     return replace(place, any_project=True) if store and place.file else place
 

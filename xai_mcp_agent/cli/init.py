@@ -14,12 +14,14 @@ from typing import Annotated, Literal
 import typer
 
 from ..canvas.installation import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
-from ..core.errors import XaiMcpError
+from ..core.errors import SettingsError, XaiMcpError
 from ..core.shell import shown_command
+from ..settings.load import load_settings
+from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes
 from .output import echo_json, free_backup_name, say
 
-Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date"]
+Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date", "trusted"]
 
 SETTINGS_FILE = "mcp_settings.json"
 FIRST_EXAMPLE = "examples/quickstart.xircuits"
@@ -224,11 +226,28 @@ def _copy_missing(library: Path, source: Path) -> bool:
 def _provide_starter_files(folder: Path) -> Iterator[Step]:
     starter = starter_folder()
     settings = starter / f"{SETTINGS_FILE}.example"
-    yield _provide_file(settings, folder, SETTINGS_FILE)
+    steps = [_provide_file(settings, folder, SETTINGS_FILE), *_provide_examples(starter, folder)]
+    yield from steps
+    if all(step.action != "kept" for step in steps):
+        yield from _trust_settings(folder)
+
+
+def _provide_examples(starter: Path, folder: Path) -> Iterator[Step]:
     for file in sorted((starter / "examples").rglob("*")):
         path = file.relative_to(starter)
         if _is_starter_file(file, path) and WORKSHOP not in path.parts:
             yield _provide_file(file, folder, path.as_posix())
+
+
+def _trust_settings(folder: Path) -> Iterator[Step]:
+    """What we ship may start what we ship; what else is in the folder may be somebody else's."""
+    store, settings = TrustStore(), load_settings(folder / SETTINGS_FILE)
+    try:
+        if store.not_agreed(settings):
+            store.agree(settings)
+            yield Step("trusted", SETTINGS_FILE, "it may start its servers")
+    except SettingsError as reason:
+        yield Step("kept", SETTINGS_FILE, f"not trusted yet: {reason}")
 
 
 def _provide_lessons(folder: Path) -> Iterator[Step]:

@@ -20,6 +20,7 @@ from .search import search
 from .select import select
 from .servers import call, login, logout, servers
 from .tools import accept, disable, enable, refresh, tools
+from .trust import trust
 from .usage import usage
 from .workshop.commands import check_lessons, lesson_solution, reset_lesson
 
@@ -35,7 +36,7 @@ app = typer.Typer(
 # In the order of the help text.
 for _command in (
     init, servers, tools, openapi, search, explain, select, call, history, diff, graph, usage,
-    refresh, disable, enable, accept, login, logout, adopt, check_lessons, reset_lesson,
+    refresh, trust, disable, enable, accept, login, logout, adopt, check_lessons, reset_lesson,
     lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.bridge import Bridge
 from ..bridge.search import find_tools
 from ..views.found import found_json, found_text
+from .bridges import open_bridge
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
 from .servers import require_settings
 
@@ -26,7 +26,7 @@ def search(
 
     A server that cannot be used is told of, and the others are searched; the exit status is then 1.
     """
-    with Bridge.open(settings, store=store) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         found = bridge.run(find_tools, query, limit)
     if as_json:

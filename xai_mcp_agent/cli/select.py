@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.bridge import Bridge
 from ..bridge.search import select_tools
 from ..views.selection import selection_json, selection_text
+from .bridges import open_bridge
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
 from .servers import require_settings
 
@@ -27,7 +27,7 @@ def select(
 
     A server that cannot be used is told of; the exit status is then 1.
     """
-    with Bridge.open(settings, store=store) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         selection, left_out = bridge.run(select_tools, question, budget)
     if as_json:

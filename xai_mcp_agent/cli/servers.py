@@ -24,6 +24,7 @@ from ..core.schemas import properties, signature, value_from_text
 from ..core.sign_in import SignInRequest
 from ..core.tools import JsonObject, Tool
 from ..views.servers import result_json, status_json, status_text, store_json, store_text
+from .bridges import open_bridge
 from .component_files import clash_lines, find_clashes
 from .output import AsJson, SettingsFile, echo_json, say, say_result
 
@@ -34,7 +35,7 @@ Server = Annotated[str, typer.Argument(help="The server, as the settings name it
 
 def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
     """Start every configured server and tell how it does, or why it cannot be used."""
-    with Bridge.open(settings) as bridge:
+    with open_bridge(settings, as_json=as_json) as bridge:
         require_settings(bridge)
         if not as_json:
             say(f"Servers in {bridge.settings.file}:")
@@ -59,7 +60,7 @@ def call(
 
     Values are read as the parameters want them: count=3 is a number where one is wanted.
     """
-    with Bridge.open(settings) as bridge:
+    with open_bridge(settings, as_json=as_json) as bridge:
         require_settings(bridge)
         listed = bridge.run(Engine.tool, server, tool)
         given = read_arguments(arguments or [], listed)
@@ -178,7 +179,7 @@ def login(
     """Sign in to a server that wants it; every run on this machine then has access."""
     # Asked here, in the main thread, which is the one that may read.
     visit = _Visit(opens=not no_browser, reads=not why_not_here())
-    with Bridge.open(settings) as bridge:
+    with open_bridge(settings) as bridge:
         require_settings(bridge)
         try:
             tools = bridge.sign_in(server, visit.sign_in)
@@ -189,7 +190,7 @@ def login(
 
 def logout(server: Server, settings: SettingsFile = None) -> None:
     """Forget the access to a server that somebody signed in to."""
-    with Bridge.open(settings) as bridge:
+    with open_bridge(settings) as bridge:
         require_settings(bridge)
         had_access = bridge.sign_out(server)
     if had_access:

@@ -30,6 +30,7 @@ from ..views.tools import (
     tool_json,
     tool_text,
 )
+from .bridges import open_bridge
 from .history import opened, say_nothing_yet, shown_at
 from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, text_width
 from .servers import require_settings
@@ -67,7 +68,7 @@ def tools(
     if everything:
         _tell_known_now(server, store, settings, as_json=as_json)
         return
-    with Bridge.open(settings, store=store) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         listed, failed = listed_tools(bridge, server)
     if as_json:
@@ -95,7 +96,7 @@ def refresh(
 
     One that cannot be listed is told of, and the others go on; the exit status is then 1.
     """
-    with Bridge.open(settings, store=store) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         if server:
             bridge.settings.source(server)
@@ -166,7 +167,7 @@ def _tell_known_now(
         UnknownServer: neither the settings nor the history have it.
         Exit: some servers could not be connected; all is told.
     """
-    with Bridge.open(settings, store=store) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
         failed = _connected(bridge, server)
         records = bridge.records()
         place = bridge.store().place
@@ -299,7 +300,7 @@ def _decide(
     *,
     as_json: bool,
 ) -> None:
-    with Bridge.open(settings, store=store) as bridge:
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
         if (place := bridge.store().place) == IN_MEMORY:
             raise StoreFailed(place, "what is decided there is forgotten at once.", _LASTING)
         choices = do(bridge)

@@ -19,8 +19,10 @@ from .groups import SECTION as _GROUPS_KEY
 from .groups import read_groups
 from .interpolation import Variables
 from .models import SECTIONS, Settings
+from .parts import parts_of
 from .recording import recorded_by
 from .server import URL_KEYS, ServerSettings
+from .tool_search import EMBEDDINGS_KEY as _EMBEDDINGS_KEY
 from .tool_search import SECTION as _TOOL_SEARCH_KEY
 from .tool_search import read_tool_search
 
@@ -133,12 +135,14 @@ def _settings(
     document: Any, place: Place, variables: Variables, searched: tuple[str, ...]
 ) -> Settings:
     entries, below = _servers(document, place)
+    sections = [(SECTIONS[_SERVERS_KEY], entries, below)]
     _refuse_misspelled(document, place, _TOOL_SEARCH_KEY)
     read = _Reader(variables, _document_notes(document, place))
-    read.section(SECTIONS[_SERVERS_KEY], entries, below)
     for key in _sections_in(document):
         there = place.at(key)
-        read.section(SECTIONS[key], _object(document[key], there, SECTIONS[key]), there)
+        sections.append((SECTIONS[key], _object(document[key], there, SECTIONS[key]), there))
+    for section in sections:
+        read.section(*section)
     # In a bare map these would be servers.
     beside: Mapping[str, Any] = document if below != place or _sections_in(document) else {}
     store = _store(beside, place.at(_STORE_KEY), variables, read.notes)
@@ -152,10 +156,19 @@ def _settings(
     written = None if below == place and _GROUPS_KEY in entries else document.get(_GROUPS_KEY)
     taken = {*read.sources, *read.problems}
     groups = read_groups(written, place.at(_GROUPS_KEY), variables, taken, read.notes)
+    parts = parts_of([(x, there) for _, x, there in sections], _beside_sources(document, place))
     return Settings(
         place.file, read.sources, read.problems, variables.secrets, searched, tuple(read.notes),
-        store, record, problem_kinds=read.problem_kinds, search=search, groups=groups,
+        store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
     )  # fmt: skip
+
+
+def _beside_sources(document: Mapping[Any, Any], place: Place) -> Iterator[tuple[Any, Place]]:
+    """What else names an address or a file."""
+    yield document.get(_STORE_KEY), place.at(_STORE_KEY)
+    section = document.get(_TOOL_SEARCH_KEY)
+    given = cast(Mapping[Any, Any], section if isinstance(section, Mapping) else {})
+    yield given.get(_EMBEDDINGS_KEY), place.at(_TOOL_SEARCH_KEY, _EMBEDDINGS_KEY)
 
 
 @dataclass

@@ -19,6 +19,7 @@ from .entry import SourceSettings
 from .functions import FunctionSettings
 from .groups import GroupSettings, GroupsSettings
 from .openapi import OpenApiSettings
+from .parts import Part
 from .server import ServerSettings
 from .tool_search import ToolSearchSettings
 from .workflows import WorkflowSettings
@@ -46,7 +47,8 @@ class Settings:
     `store` is where the history is kept, as it is written there; `record` says what it keeps of
     calls, `arguments` and `results`; `search` says which tools a model is shown. `added` names the
     sources that are not of the file: a run brought them along. `groups` are named sets of tools,
-    whose names no source has.
+    whose names no source has. `parts` are what of the file starts or reaches something, as it is
+    written; see `trust`.
     """
 
     file: str
@@ -62,6 +64,7 @@ class Settings:
     search: ToolSearchSettings = field(default_factory=ToolSearchSettings)
     added: set[str] = field(default_factory=set[str])
     groups: GroupsSettings = field(default_factory=GroupsSettings)
+    parts: tuple[Part, ...] = field(default=(), repr=False)
 
     def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
         """Take in a source that the file does not have, and say under which name.

@@ -23,7 +23,8 @@ DEFAULT_BUDGET_TOKENS = 3_800
 """About 22 full definitions of real servers, or 140 lines of a search."""
 
 _SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
-_KEYS = ("tokenBudget", "pin", "blocked", "trusted", "groups", "learn", "embeddings")
+EMBEDDINGS_KEY = "embeddings"
+_KEYS = ("tokenBudget", "pin", "blocked", "trusted", "groups", "learn", EMBEDDINGS_KEY)
 _PATTERNS = 'Write texts such as "library", "files/read_file" or "files/read_*".'
 
 
@@ -68,7 +69,7 @@ def read_tool_search(
         groups,
         _learns(given.get("learn"), place.at("learn"), variables.environ, notes),
         read_embeddings(
-            section.objects(given, "embeddings"), place.at("embeddings"), variables, notes
+            section.objects(given, EMBEDDINGS_KEY), place.at(EMBEDDINGS_KEY), variables, notes
         ),
     )
 

@@ -22,6 +22,7 @@ from ...canvas.transcript import ENVIRONMENT_VARIABLE, read_transcript
 from ...core.shell import shown_command
 from ...core.tools import JsonObject
 from ...secrets.private_files import make_private_folder, replace_private
+from ...settings.trust import TRUST_VARIABLE
 from ..init import SETTINGS_FILE, SOLUTIONS, WORKSHOP, starter_folder
 from .child import NOT_COMPILED
 from .goals import Judged, judge
@@ -298,6 +299,7 @@ def _environment(folder: Path, scratch: Path) -> dict[str, str]:
         "PYTHONUNBUFFERED": "1",
         "PYTHONIOENCODING": "utf-8",
         ENVIRONMENT_VARIABLE: str(scratch / "transcript.jsonl"),
+        TRUST_VARIABLE: "1",  # whoever checks a folder runs its workflows, which may do anything
     }
 
 

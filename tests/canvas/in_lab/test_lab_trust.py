@@ -1,0 +1,52 @@
+"""A settings file of somebody else in the lab: agreed to on a page that the panel leads to."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.asking_server import asking_entry
+from tests.support.lab_canvas import Canvas
+from tests.support.scripts import compile_workflow
+from tools.workflows import Workflow
+
+pytestmark = pytest.mark.browser
+
+# The lab of these tests trusts all; the kernel of this run does not, until its end.
+_DISTRUST = """
+import os
+_kept = {{x: os.environ.get(x) for x in ("XAI_MCP_TRUST", "XDG_CONFIG_HOME", "XAI_MCP_SETTINGS")}}
+os.environ.update({settings!r})
+os.environ.pop("XAI_MCP_TRUST")
+"""
+
+_AS_BEFORE = """
+for _name, _value in _kept.items():
+    os.environ.pop(_name, None) if _value is None else os.environ.update({_name: _value})
+"""
+
+
+def test_a_strangers_servers_wait_for_a_yes_in_the_lab(
+    canvas: Canvas, folder: Path, tmp_path: Path
+) -> None:
+    theirs = folder / "theirs.json"
+    theirs.write_text(json.dumps({"mcpServers": {"theirs": asking_entry()}}), encoding="utf-8")
+    flow = Workflow("distrusted")
+    node = flow.node("MCPListTools", server_name="theirs")
+    flow.main(node, flow.node("Print", msg=node["summary"]))
+    script = compile_workflow(flow.write(folder))
+    settings = {"XAI_MCP_SETTINGS": str(theirs), "XDG_CONFIG_HOME": str(tmp_path)}
+    code = script.read_text("utf-8")
+    script.write_text(_DISTRUST.format(settings=settings) + code + _AS_BEFORE, "utf-8")
+    canvas.start_script(script.name)
+    page = canvas.follow(f"Answer {theirs} here")
+    assert "mcpServers.theirs: " in page.inner_text(".said")
+    page.get_by_role("button", name="Accept").click()
+    page.locator("text=Your answer was sent").wait_for()
+    page.close()
+    shown = canvas.wait_for_output("Finished Executing")
+    assert "ask(" in shown
+    assert os.listdir(tmp_path / "xai-mcp-agent")

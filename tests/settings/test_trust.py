@@ -1,0 +1,207 @@
+"""A settings file starts and reaches nothing before this user agreed to it (design promise 7)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent import Bridge, SettingsError, load_settings
+from xai_mcp_agent.settings.load import user_settings_path
+from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
+
+SERVER = {"command": "python", "args": ["server.py"], "env": {"KEY": "of somebody"}}
+OTHER = {"url": "http://127.0.0.1:9/mcp"}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user who has agreed to nothing yet."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name in ("HOME", "USERPROFILE", "XDG_CONFIG_HOME"):
+        monkeypatch.setenv(name, str(folder))
+    monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
+    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+    return folder
+
+
+def write(folder: Path, **document: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / "mcp_settings.json"
+    file.write_text(json.dumps(document or {"mcpServers": {"one": SERVER, "two": OTHER}}))
+    return file
+
+
+def waiting(file: Path, store: TrustStore | None = None) -> list[str]:
+    return [x.key_path for x in (store or TrustStore()).not_agreed(load_settings(file))]
+
+
+def test_nothing_of_a_file_is_used_before_somebody_agreed(tmp_path: Path) -> None:
+    settings = without_untrusted(load_settings(write(tmp_path)))
+    assert settings.usable == ()
+    with pytest.raises(SettingsError, match=r"mcpServers\.one.*xai-mcp-agent trust"):
+        settings.source("one")
+
+
+def test_what_was_agreed_to_is_used_from_then_on(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    TrustStore().agree(load_settings(file))
+    assert without_untrusted(load_settings(file)).usable == ("one", "two")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"command": "sh"}, {"args": ["other.py"]}, {"env": {"KEY": "x", "LD_PRELOAD": "x.so"}},
+        {"cwd": "/"}, {"pin": True}, {"autoApprove": ["delete"]}, {"roots": ["/"]},
+        {"sampling": "allow"}, {"elicitation": "defaults"}, {"unheard_of": 1},
+    ],
+    ids=lambda x: next(iter(x)),
+)  # fmt: skip
+def test_a_change_is_asked_about_and_concerns_that_entry_only(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    file = write(tmp_path)
+    TrustStore().agree(load_settings(file))
+    write(tmp_path, mcpServers={"one": {**SERVER, **change}, "two": OTHER})
+    assert waiting(file) == ["mcpServers.one"]
+
+
+@pytest.mark.parametrize("harmless", ["timeout", "startTimeout", "listTimeout"])
+def test_limits_of_time_are_changed_without_being_asked(tmp_path: Path, harmless: str) -> None:
+    file = write(tmp_path)
+    TrustStore().agree(load_settings(file))
+    write(tmp_path, mcpServers={"two": OTHER, "one": {**SERVER, harmless: 7}})
+    assert waiting(file) == []
+
+
+def test_every_kind_of_source_waits(tmp_path: Path) -> None:
+    (tmp_path / "code.py").write_text("raise SystemExit")
+    file = write(
+        tmp_path,
+        mcpServers={"one": SERVER},
+        functions={"code": {"file": "code.py"}},
+        builtin={"files": {"tools": ["read_file"], "workspace": "/"}},
+        openapiServices={"service": {"spec": "http://127.0.0.1:9/openapi.json"}},
+        agents={"agent": {"url": "http://127.0.0.1:9"}},
+        workflows={"flow": {"file": "flow.xircuits"}},
+    )
+    settings = without_untrusted(load_settings(file))
+    assert settings.usable == ()
+    assert sorted(settings.problems) == ["agent", "code", "files", "flow", "one", "service"]
+
+
+def test_servers_in_a_bare_map_and_those_of_vscode_wait_too(tmp_path: Path) -> None:
+    assert waiting(write(tmp_path / "bare", one=SERVER)) == ["one"]
+    assert waiting(write(tmp_path / "code", servers={"one": SERVER})) == ["servers.one"]
+
+
+def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path) -> None:
+    """They would be sent what tools are used for."""
+    embeddings = {"provider": "openai", "model": "m", "baseUrl": "http://127.0.0.1:9/v1"}
+    store = "postgresql://user:secret-word@127.0.0.1/history"
+    file = write(tmp_path, mcpServers={}, store=store, toolSearch={"embeddings": embeddings})
+    settings = without_untrusted(load_settings(file))
+    assert (settings.store, settings.search.embeddings) == ("", None)
+    assert len([x for x in settings.notes if "xai-mcp-agent trust" in x]) == 2
+    TrustStore().agree(load_settings(file))
+    assert without_untrusted(load_settings(file)).store == store
+
+
+def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path) -> None:
+    """`server.py` is looked for beside the link: there it may be anything."""
+    file = write(tmp_path / "mine")
+    TrustStore().agree(load_settings(file))
+    link = tmp_path / "theirs" / "mcp_settings.json"
+    link.parent.mkdir()
+    link.symlink_to(file)
+    assert waiting(link) == ["mcpServers.one", "mcpServers.two"]
+
+
+def test_a_folder_is_the_same_by_whatever_way_it_is_reached(tmp_path: Path) -> None:
+    file = write(tmp_path / "mine")
+    TrustStore().agree(load_settings(file))
+    (tmp_path / "way").symlink_to(file.parent)
+    assert waiting(tmp_path / "way" / file.name) == []
+
+
+def test_the_file_in_the_users_own_folder_is_theirs(home: Path) -> None:
+    file = user_settings_path()
+    write(file.parent)
+    assert waiting(file) == []
+
+
+def test_what_a_program_names_or_gives_is_its_own(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    with Bridge.open(file, store="memory") as named, Bridge({"mcpServers": {"x": OTHER}}) as given:
+        assert named.usable_servers() == ("one", "two")
+        assert given.usable_servers() == ("x",)
+
+
+def test_what_a_program_finds_may_be_anybodys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    with Bridge(store="memory") as found, Bridge.open(store="memory") as opened:
+        assert found.usable_servers() == opened.usable_servers() == ()
+        with pytest.raises(SettingsError, match="have not agreed"):
+            found.list_tools("one")
+
+
+@pytest.mark.parametrize("said", ["1", "all", "{file}", "{folder}", "/nowhere{sep}{file}"])
+def test_the_environment_agrees_for_runs_that_nobody_attends(tmp_path: Path, said: str) -> None:
+    file = write(tmp_path / "project")
+    value = said.format(file=file, folder=tmp_path, sep=os.pathsep)
+    assert waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value})) == []
+
+
+@pytest.mark.parametrize("said", ["", "0", "no", "/nowhere", "{folder}/pro", "{file}.old"])
+def test_other_words_of_the_environment_agree_to_nothing(tmp_path: Path, said: str) -> None:
+    file = write(tmp_path / "project")
+    value = said.format(file=file, folder=tmp_path)
+    assert len(waiting(file, TrustStore(environ={"XAI_MCP_TRUST": value}))) == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"", b"{", b"[]", b'{"files": 3}', b'{"files": {"x": 3}}', b"\xff\xfe", b"[" * 100_000],
+)
+def test_where_it_cannot_be_read_what_was_agreed_to_nothing_is(
+    tmp_path: Path, home: Path, damage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write(tmp_path)
+    TrustStore().agree(load_settings(file))
+    kept = user_settings_path().parent / "trusted.json"
+    kept.write_bytes(damage)
+    with caplog.at_level(logging.WARNING):
+        assert len(waiting(file)) == 2
+    TrustStore().agree(load_settings(file))
+    assert waiting(file) == []
+
+
+def test_what_cannot_be_written_down_is_told(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(SettingsError, match="cannot be written"):
+        TrustStore(tmp_path / "taken" / "trusted.json").agree(load_settings(write(tmp_path)))
+
+
+def test_only_its_owner_reads_what_was_agreed_to(tmp_path: Path, home: Path) -> None:
+    TrustStore().agree(load_settings(write(tmp_path)))
+    kept = user_settings_path().parent / "trusted.json"
+    assert kept.stat().st_mode & 0o077 == 0
+    assert "of somebody" not in kept.read_text()
+
+
+def test_it_can_be_withdrawn(tmp_path: Path) -> None:
+    file, store = write(tmp_path), TrustStore()
+    assert not store.withdraw(file)
+    store.agree(load_settings(file))
+    assert store.files() == [str(file)]
+    assert store.withdraw(file)
+    assert len(waiting(file)) == 2

@@ -1,0 +1,84 @@
+"""`xai-mcp-agent trust`: agree to what a settings file starts and reaches, or not any more."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..canvas.trust import parts_text
+from ..console.terminal_questions import Ended, read_line, why_not_here
+from ..core.errors import SettingsError, XaiMcpError
+from ..settings.load import load_settings
+from ..settings.models import Settings
+from ..settings.trust import TrustStore
+from .output import AsJson, echo_json, say
+
+_ANSWER_SECONDS = 300.0
+
+
+def trust(
+    settings: Annotated[
+        Path | None, typer.Argument(help="The settings file. Default: looked for as the nodes do.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask: you have read it.")] = False,
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Trust nothing in the file any more.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--list", help="Print the files you trust.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Agree to what a settings file starts and reaches, after reading it here.
+
+    Until then none of its servers is started: the file may have come with somebody else's folder.
+    What changes in it later is asked about again.
+    """
+    store = TrustStore()
+    if show:
+        _show(store.files(), as_json=as_json)
+        return
+    loaded = load_settings(settings)
+    if not loaded.file:
+        raise XaiMcpError("No mcp_settings.json was found. Name yours.")
+    if withdraw:
+        had = store.withdraw(loaded.file)
+        say(f"{loaded.file}: {'not trusted any more' if had else 'was not trusted'}.")
+        return
+    _agree(store, loaded, is_asked=not yes and not as_json)
+
+
+def _agree(store: TrustStore, loaded: Settings, *, is_asked: bool) -> None:
+    if not (parts := store.not_agreed(loaded)):
+        say(f"{loaded.file}: nothing in it waits for your agreement.")
+        return
+    say(f"{loaded.file} starts or reaches:\n{parts_text(parts, loaded)}")
+    if is_asked and not _says_yes():
+        raise SettingsError(loaded.file, "", "it is not trusted.", "Nothing was changed.")
+    store.agree(loaded)
+    say("Trusted. What changes in it will be asked about.")
+
+
+def _show(files: list[str], *, as_json: bool) -> None:
+    if as_json:
+        echo_json({"files": files})
+    else:
+        say("\n".join(files) or "You trust no settings file yet.")
+
+
+def _says_yes() -> bool:
+    """What the person at the terminal says.
+
+    Raises:
+        XaiMcpError: there is none.
+    """
+    if why_not := why_not_here():
+        raise XaiMcpError(f"Nobody can be asked: {why_not}. Say --yes once you have read the file.")
+    typer.echo("Trust it? (yes or no): ", nl=False)
+    try:
+        typed = read_line(time.monotonic() + _ANSWER_SECONDS, threading.Event())
+    except (Ended, TimeoutError):
+        return False
+    return typed.strip().casefold() in ("yes", "y")
