@@ -86,7 +86,7 @@ def _service_text(service: Service) -> Iterator[str]:
     for operation in service.tools:
         yield from _tool_text(operation)
     if service.problems:
-        yield f"{count(len(service.problems), 'part')} of it that is no tool:"
+        yield f"Left out, {count(len(service.problems), 'part')} of it:"
     for problem in service.problems:
         yield from wrap(str(problem), text_width(), "  ", _INDENT)
 
