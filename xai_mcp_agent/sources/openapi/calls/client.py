@@ -16,6 +16,7 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any, cast
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from ....core.errors import Misdirected, SourceClosed, SourceError, SourceFailed
@@ -39,6 +40,7 @@ _READING = ("GET", "HEAD")
 _MAX_REFUSAL_BYTES = 256 * 1024  # only the head of an error page is of use to a reader
 _STREAM = "text/event-stream"
 _STREAM_SECONDS = 30.0  # many have no end; what there is to know comes first
+_AT_ONCE = 50  # pieces: thousands may be here, of a byte each, and nobody else would have a turn
 _IN_TIME = 0.9  # of what is left of the call
 # What goes along to another origin; any other header may be a credential.
 _HARMLESS = ("accept", "accept-encoding", "accept-language", "user-agent")
@@ -288,6 +290,8 @@ async def _read_into(pieces: list[bytes], response: httpx2.Response, limit: int)
     """Read no more bytes than this; whether there are more. The library unpacks in small pieces."""
     async with aclosing(response), aclosing(response.aiter_bytes()) as body:
         async for piece in body:
+            if len(pieces) % _AT_ONCE == 0:
+                await anyio.lowlevel.checkpoint()
             pieces.append(piece[:limit])
             limit -= len(piece)
             if limit < 0:

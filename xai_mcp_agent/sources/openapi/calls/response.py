@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import codecs
+import io
 import json
 import re
 from collections.abc import Mapping
@@ -132,9 +133,10 @@ def _binary(answer: Answer, mask: Mask) -> ResultPart:
 
 def _events(stream: str) -> str:
     """The data of the events of a stream, one after the other."""
-    lines = stream.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    data = [x.partition(":")[2].removeprefix(" ") for x in lines if x.startswith("data:")]
-    return "\n".join(data)
+    # Line by line: split at once, millions of them would hold up everybody.
+    lines = io.StringIO(stream, newline=None)
+    data = (x.partition(":")[2].removeprefix(" ") for x in lines if x.startswith("data:"))
+    return "\n".join(x.removesuffix("\n") for x in data)
 
 
 def _refusal(answer: Answer, mask: Mask) -> ToolResult:
