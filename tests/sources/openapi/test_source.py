@@ -752,3 +752,22 @@ def test_bytes_that_cannot_be_kept_cost_no_result(
         result = bridge.call_tool("it", "one")
     assert not result.is_error
     assert "could not be kept as a file" in result.notes[0]
+
+
+@pytest.mark.usefixtures("_no_garbage")
+def test_many_names_and_templates_in_the_settings_hold_up_nobody(service: HttpService) -> None:
+    """All of them are looked at where the document is read, and not where everybody waits."""
+    offer(service, *(f"op{n}" for n in range(2_000)))
+    templates = {f"op{n}": {"url": f"/x{n}/{{{{ args.a{n} | tojson }}}}"} for n in range(300)}
+    include = [*(f"op{n}" for n in range(1_500)), *(f"*{n}?" for n in range(100)), "nothing"]
+
+    def held() -> float:
+        with using(at(service), operations=templates, include=include) as bridge:
+            bridge.servers()
+            with watching(bridge) as stalls:
+                assert len(bridge.list_tools("it")) > 1_500
+            (note,) = status_of(bridge, "it").notes
+            assert note.startswith("`include` names 'nothing', which the document does not have.")
+        return stalls.longest_step_seconds
+
+    assert least_of_three(held) < 0.1

@@ -14,11 +14,13 @@ from typing import TypeVar
 import anyio
 
 from ...core.errors import SourceClosed, SourceError, SourceFailed
+from ...core.events import Inventory
 from ...settings.openapi import OpenApiSettings
 from ..reading import file_stamp
 from ..threads import Threads, TooManyLeft
 from .calls.client import Answer, ServiceClient, TooLarge
-from .conversion.operations import Operation, Problem, convert
+from .chosen import inventory_of
+from .conversion.operations import Operation, convert
 from .document.document import BadReference, Document, Folder, Place, Site, read_file
 from .document.parsing import MAX_BYTES, BadDocument
 from .document.values import origin_of
@@ -36,11 +38,12 @@ class Offer:
     """What a document offers, and by what to know whether it is still the same.
 
     `parts` are the keys of the files that it refers to, and `digest` is over all of them.
+    `inventory` is what the settings choose of it.
     """
 
     title: str
     operations: Mapping[str, Operation]
-    problems: tuple[Problem, ...]
+    inventory: Inventory
     digest: bytes
     parts: tuple[str, ...] = ()
 
@@ -236,4 +239,5 @@ def _offer(
     operations = {x.name: x for x in converted.operations}
     title = f"{document.title} {document.version}".strip()
     parts = document.parts
-    return Offer(title, operations, converted.problems, files.digest(data, parts), parts)
+    inventory = inventory_of(settings, operations, converted.problems)
+    return Offer(title, operations, inventory, files.digest(data, parts), parts)

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 
 import anyio
 import anyio.to_thread
 
-from ...core.errors import BadSetting, UnknownTool
+from ...core.errors import UnknownTool
 from ...core.events import Inventory, Observer
 from ...core.invocation import ToolInvocation
 from ...core.kinds import OPENAPI
 from ...core.limits import left_of
-from ...core.names import did_you_mean
-from ...core.patterns import Patterns, idle
 from ...core.results import ResourcePart, ToolResult
 from ...settings.openapi import OpenApiSettings
 from ..reading import ReadSource
 from .calls.calls import ServiceAccess, ServiceCalls
 from .calls.client import ServiceClient
 from .calls.kept import with_files
-from .conversion.operations import Operation
 from .places import ServerPlaces
 from .reader import DocumentReader, Offer
-from .requests.overrides import check_templates
-
-_MOST_PROBLEMS = 20  # in the status; a document that is wrong everywhere is said to be
 
 
 class OpenApiSource(ReadSource[Offer]):
@@ -41,11 +35,6 @@ class OpenApiSource(ReadSource[Offer]):
         self._client = ServiceClient(settings.name, mask, max_bytes=settings.max_answer_bytes)
         self._calls = ServiceCalls(self._client, _access(settings))
         self._places = ServerPlaces(settings)
-        self._included, self._excluded = (
-            Patterns.of(settings.include),
-            Patterns.of(settings.exclude),
-        )
-        self._disabled = Patterns.of(settings.disabled_tools)
 
     async def own(self, observer: Observer) -> None:
         """Read the document, and stay until stopped. Run by exactly one task."""
@@ -91,37 +80,7 @@ class OpenApiSource(ReadSource[Offer]):
         return self._last.value.title if self._last else ""
 
     def _inventory_of(self, value: Offer) -> Inventory:
-        chosen = {n: x for n, x in value.operations.items() if self._is_wanted(n)}
-        off = tuple(x for x in chosen if self._disabled.fit_any((x,)))
-        tools = tuple(x.tool for n, x in chosen.items() if n not in off)
-        notes = (*_problems(value), *self._unknown(value.operations), *self._unusable_templates())
-        return Inventory(self.name, tools, notes=notes, disabled=off)
-
-    def _unusable_templates(self) -> Iterator[str]:
-        """What is wrong in templates of the settings; calls of those operations are refused."""
-        for name, operation in self._settings.operations.items():
-            try:
-                check_templates(operation)
-            except BadSetting as wrong:
-                yield f"`operations`, at {name}: {wrong}"
-
-    def _is_wanted(self, name: str) -> bool:
-        is_included = not self._settings.include or self._included.fit_any((name,))
-        return is_included and not self._excluded.fit_any((name,))
-
-    def _unknown(self, operations: Mapping[str, Operation]) -> list[str]:
-        """What the settings name and the document does not have."""
-        settings = self._settings
-        lists = {
-            "include": settings.include, "exclude": settings.exclude,
-            "disabledTools": settings.disabled_tools, "operations": tuple(settings.operations),
-        }  # fmt: skip
-        return [
-            f"`{key}` names {x!r}, which the document does not have. "
-            f"{did_you_mean(x, list(operations))}".rstrip()
-            for key, names in lists.items()
-            for x in idle(names, operations.keys())
-        ]
+        return value.inventory
 
 
 def _access(settings: OpenApiSettings) -> ServiceAccess:
@@ -132,9 +91,3 @@ def _access(settings: OpenApiSettings) -> ServiceAccess:
         secrets=settings.secrets,
         timeout_seconds=settings.call_timeout_seconds,
     )
-
-
-def _problems(offer: Offer) -> list[str]:
-    shown = [f"no tool: {x}" for x in offer.problems[:_MOST_PROBLEMS]]
-    more = len(offer.problems) - len(shown)
-    return [*shown, f"and {more:,} more operations are no tools."] if more > 0 else shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ from ..document.servers import NoServer, base_url, servers_in
 from ..document.values import list_of, object_of, text_of, texts_of
 from ..plan import Body, Placement, RequestPlan
 from .body_arguments import BodyArguments, body_arguments
-from .definitions import Notes
+from .definitions import Definition, Notes
 from .names import Found, tool_names
 from .parameters import Argument, arguments_of, merged, named
 from .responses import Responses
@@ -36,6 +37,8 @@ _READS = ("GET", "HEAD", "QUERY")
 _REPEATABLE = (*_READS, "PUT", "DELETE")
 _MAX_DESCRIPTION, _MAX_TAG, _MAX_TAGS = 4_000, 100, 20
 _MAX_PATH = 2_000
+# Of a schema with all that it needs. The largest real ones have a quarter of it.
+_MAX_CHARACTERS = 2_000_000
 _MAX_OPERATIONS = 20_000  # the largest that are published have about 12,000
 
 
@@ -244,6 +247,7 @@ class _Converter:
         # What has no place in the request would be dropped without a word.
         schema["additionalProperties"] = False
         definitions = self._requests.closure(schema)
+        _check_size(schema["properties"], definitions)
         if definitions:
             schema["$defs"] = {x.name: x.schema for x in definitions}
         return schema, [x.notes.lines for x in definitions]
@@ -314,6 +318,19 @@ def _path(path: str) -> str:
     if text_of(plain, _MAX_PATH) != plain:
         raise BadOperation("its path has characters in it that nobody sees")
     return plain if plain.startswith("/") else f"/{plain}"
+
+
+def _check_size(arguments: JsonObject, definitions: Iterable[Definition]) -> None:
+    """Refuse what no model reads, and others would wait for when it is written.
+
+    Raises:
+        BadOperation: it is too much.
+    """
+    left = _MAX_CHARACTERS - sum(x.characters for x in definitions)
+    for name, schema in arguments.items():  # one by one: none of them is too much
+        left -= len(name) + len(json.dumps(schema)) if left >= 0 else 0
+    if left < 0:
+        raise BadOperation(f"its arguments take more than {_MAX_CHARACTERS:,} characters to say")
 
 
 def _of(body: BodyArguments | None) -> Iterable[Argument]:

@@ -214,6 +214,7 @@ class Document:
     def _read(self, key: str) -> Any:
         if len(self._files) > _MAX_FILES or len(self._failures) > _MAX_FILES:
             raise BadReference(f"is one of more than {_MAX_FILES:,} files")
+        self._check_bytes()
         self._parts.append(key)
         try:
             data = self.place.read(key)
@@ -221,11 +222,14 @@ class Document:
             self._parts.remove(key)  # it is none of its own
             raise
         self._bytes_left -= len(data)
-        if self._bytes_left < 0:
-            raise BadReference(f"makes it more than {MAX_BYTES // 1024**2} MiB in all")
+        self._check_bytes()
         found = parsed(data)
         self._make_absolute(found, key)
         return found
+
+    def _check_bytes(self) -> None:
+        if self._bytes_left < 0:  # nothing more is even read
+            raise BadReference(f"makes it more than {MAX_BYTES // 1024**2} MiB in all")
 
     def _make_absolute(self, found: Any, key: str) -> None:
         waiting, seen = [found], set[int]()

@@ -24,6 +24,7 @@ _MAX_PARTS = 5_000_000
 _LARGE_CHARS = 1_000_000
 _MAX_DEPTH = 200  # the deepest real ones have about 40
 _SHOWN = 200  # characters of what is wrong
+_BLANK = 10_000  # characters in which a text says what it is; JSON is YAML, too
 _MAX_DIGITS = 1_000  # with more of them Python may not write the number any more
 
 _WORDS = {
@@ -56,7 +57,7 @@ def parsed(data: bytes | str) -> Any:
     if len(data) > MAX_BYTES:
         raise NotReadable(f"it is larger than {MAX_BYTES // 1024**2} MiB")
     text = _decoded(data) if isinstance(data, bytes) else data.removeprefix("\ufeff")
-    if text.lstrip()[:1] not in ("{", "["):
+    if text[:_BLANK].lstrip()[:1] not in ("{", "["):
         return _yaml(text)
     try:
         return _json(text)
@@ -111,12 +112,27 @@ def _yaml(text: str) -> Any:
 
     try:
         parse: Any = cast(Any, yaml).parse
-        return _Builder().built(parse(text, _loader()))
+        return _Builder().built(parse(_Pieces(text), _loader()))
     except yaml.YAMLError as cause:
         said = " ".join(str(cause).split())[:_SHOWN]
         raise NotReadable(f"it is not YAML: {said}") from None
     except RecursionError:
         raise NotReadable("it is nested too deeply") from None
+
+
+class _Pieces:
+    """A text that is read in pieces: its reader in C holds all other threads for each of them."""
+
+    name = "the text"
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def read(self, size: int) -> str:
+        """The next characters; nothing at the end."""
+        begins, self._at = self._at, self._at + size
+        return self._text[begins : self._at]
 
 
 def _loader() -> Any:
