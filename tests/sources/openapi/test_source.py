@@ -31,7 +31,7 @@ from xai_mcp_agent import (
 from xai_mcp_agent.core.errors import XaiMcpError
 from xai_mcp_agent.settings.load import settings_from
 from xai_mcp_agent.settings.openapi import OpenApiSettings
-from xai_mcp_agent.sources.openapi import reader
+from xai_mcp_agent.sources.openapi import BadDocument, load_service, reader
 from xai_mcp_agent.sources.openapi.document.parsing import parsed
 from xai_mcp_agent.sources.openapi.places import ServerPlaces
 
@@ -257,6 +257,81 @@ def test_a_part_that_changed_is_noticed_though_the_document_has_not(
         assert conversions == ["Things"]
         service.replies["/part.json"] = lambda _: as_json(operation("uno"))
         assert names_of(bridge.refresh("it")) == ["uno"]
+
+
+def moved_to(url: str) -> Callable[[Got], Said]:
+    return lambda _: Said(302, b"", {"location": url})
+
+
+def in_parts(service: HttpService, folder: str, part: str = "s.json") -> None:
+    """A document in this folder of the service, with a schema in a file beside it."""
+    content = {"application/json": {"schema": {"$ref": part}}}
+    paths = {"/a": {"post": {"operationId": "add", "requestBody": {"content": content}}}}
+    service.replies[f"{folder}/openapi.json"] = lambda _: as_json(document(paths=paths))
+    schema = {"type": "object", "properties": {"x": {}}}
+    service.replies[f"{folder}/s.json"] = lambda _: as_json(schema)
+
+
+def test_what_a_document_refers_to_is_beside_where_it_was_found(service: HttpService) -> None:
+    """RFC 3986, 5.1.3: after redirects on its host, also those of its parts."""
+    in_parts(service, "/docs/v1", part="moved.json")
+    service.replies["/docs/v1/moved.json"] = moved_to("s.json")
+    service.replies["/openapi.json"] = moved_to("/docs/v1/openapi.json")
+    with using(at(service)) as bridge:
+        (tool,) = bridge.list_tools("it")
+        assert list(tool.input_schema["properties"]) == ["x"]
+        assert status_of(bridge, "it").notes == ()
+    loaded = load_service(at(service))
+    assert list(loaded.tools[0].input_schema["properties"]) == ["x"]
+
+
+@pytest.mark.parametrize("moved", ["/s.json", "/openapi.json"])
+def test_no_redirect_leads_parts_or_programs_to_another_host(
+    service: HttpService, moved: str
+) -> None:
+    """Another port is another host. The document of a bridge may be elsewhere on the internet."""
+    with http_service() as other:
+        in_parts(service, "")
+        in_parts(other, "")
+        service.replies[moved] = moved_to(f"{other.url}{moved}")
+        if moved == "/s.json":
+            with using(at(service)) as bridge:
+                assert bridge.list_tools("it") == []
+                assert "redirected to another host" in status_of(bridge, "it").notes[0]
+            assert "redirected to another host" in load_service(at(service)).problems[0].reason
+        else:
+            with pytest.raises(BadDocument, match="redirected to another host"):
+                load_service(at(service))
+        assert other.got == []
+
+
+def test_a_reading_that_was_given_up_asks_for_nothing_more(service: HttpService) -> None:
+    is_asked, may_answer = threading.Event(), threading.Event()
+    names = [f"s{n}" for n in range(20)]
+    schema = {x: {"name": x, "in": "query", "schema": {"$ref": f"{x}.json"}} for x in names}
+    paths = {f"/{x}": operation(x, parameters=[schema[x]]) for x in names}
+    offer(service, paths=paths)
+
+    def slow(_: Got) -> Said:
+        is_asked.set()
+        may_answer.wait(10)
+        return as_json({"type": "string"})
+
+    service.replies |= {f"/{x}.json": slow for x in names}
+    try:
+        with using(at(service), startTimeout=0.5) as bridge:
+            with pytest.raises(SourceFailed, match=r"within 0\.5 s"):
+                bridge.list_tools("it")
+            assert is_asked.wait(10)
+            may_answer.set()
+            wait_until(lambda: not is_reading(), "the reading has ended")
+    finally:
+        may_answer.set()
+    assert len([x for x in service.got if x.path.startswith("/s")]) == 1
+
+
+def is_reading() -> bool:
+    return any(x.name == "openapi it" for x in threading.enumerate())
 
 
 def test_an_operation_that_vanished_is_unavailable_until_it_is_back(service: HttpService) -> None:

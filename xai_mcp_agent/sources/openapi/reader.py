@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urljoin
 
 import anyio
 
@@ -23,13 +25,17 @@ from .chosen import inventory_of
 from .conversion.operations import Operation, convert
 from .document.document import BadReference, Document, Folder, Place, Site, read_file
 from .document.parsing import MAX_BYTES, BadDocument
-from .document.values import origin_of
+from .document.values import is_same_host, origin_of
+
+if TYPE_CHECKING:
+    import httpx2
 
 T = TypeVar("T")
 
 _VALIDATORS = {"etag": "If-None-Match", "last-modified": "If-Modified-Since"}
 _NO_VALIDATORS: Mapping[str, str] = {}
 _NOT_MODIFIED = 304
+_REDIRECTS, _MOST_REDIRECTS = (301, 302, 303, 307, 308), 5
 _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 
 
@@ -122,21 +128,46 @@ class DocumentReader:
         answer = await self._answer(url, self._validators if is_whole else _NO_VALIDATORS)
         if answer.status == _NOT_MODIFIED and before is not None:
             return before
-        site = partial(Site, url, self._fetch_from_thread(asyncio.get_running_loop()))
-        found = await self._converted(answer.body, site, before)
+        is_over = threading.Event()
+        fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
+        try:
+            site = partial(Site, _found_at(url, answer), fetch)
+            found = await self._converted(answer.body, site, before)
+        finally:
+            is_over.set()
         self._validators = {
             header: answer.headers[x] for x, header in _VALIDATORS.items() if x in answer.headers
         }
         return found
 
+    async def _part(self, url: str) -> bytes:
+        """A file that the document refers to, wherever its own host has it."""
+        for _ in range(_MOST_REDIRECTS + 1):
+            answer = await self._asked(url, _NO_VALIDATORS, self._client.send_once)
+            if answer.status not in _REDIRECTS or "location" not in answer.headers:
+                return self._checked(answer).body
+            following = urljoin(url, answer.headers["location"])
+            if not is_same_host(url, following):
+                raise OSError("it is redirected to another host")
+            url = following
+        raise OSError(f"it is redirected more than {_MOST_REDIRECTS} times")
+
     async def _answer(self, url: str, validators: Mapping[str, str]) -> Answer:
+        return self._checked(await self._asked(url, validators, self._client.send))
+
+    async def _asked(
+        self,
+        url: str,
+        validators: Mapping[str, str],
+        send: Callable[[httpx2.Request], Awaitable[Answer]],
+    ) -> Answer:
         import httpx2  # here, because it takes a while and a document may be a file
 
         headers = {"Accept": _MEDIA_TYPES, **validators}
         if self._is_at_service:
             headers |= self._settings.headers
         try:
-            answer = await self._client.send(httpx2.Request("GET", url, headers=headers))
+            return await send(httpx2.Request("GET", url, headers=headers))
         except TooLarge as cause:
             problem = f"its document is larger than {MAX_BYTES // 1024**2} MiB."
             raise self._failed(
@@ -145,6 +176,8 @@ class DocumentReader:
         except SourceClosed as cause:
             problem = f"its document was not read: {cause.problem}"
             raise self._failed(problem, "Look whether its server is well.") from cause
+
+    def _checked(self, answer: Answer) -> Answer:
         if answer.status != _NOT_MODIFIED and not 200 <= answer.status < 300:
             problem = f"its document is not at {answer.url}: HTTP {answer.status} {answer.reason}."
             raise self._failed(problem, "Correct `spec`, or `headers` if it wants credentials.")
@@ -156,11 +189,15 @@ class DocumentReader:
         base = self._settings.base_url
         return not base or origin_of(base) == origin_of(self._settings.spec)
 
-    def _fetch_from_thread(self, loop: asyncio.AbstractEventLoop) -> Callable[[str], bytes]:
+    def _fetch_from_thread(
+        self, loop: asyncio.AbstractEventLoop, is_over: threading.Event
+    ) -> Callable[[str], bytes]:
         def fetch(url: str) -> bytes:
-            asked = asyncio.run_coroutine_threadsafe(self._answer(url, _NO_VALIDATORS), loop)
+            if is_over.is_set():  # a thread cannot be stopped, but it asks for nothing more
+                raise OSError("nobody waits for it any more")
+            asked = asyncio.run_coroutine_threadsafe(self._part(url), loop)
             try:
-                return asked.result(self._settings.start_timeout_seconds).body
+                return asked.result(self._settings.start_timeout_seconds)
             except SourceError as cause:
                 raise OSError(cause.problem) from None
 
@@ -193,6 +230,23 @@ class DocumentReader:
 
     def _failed(self, problem: str, next_step: str) -> SourceFailed:
         return SourceFailed(self._name, problem, next_step)
+
+
+def _found_at(url: str, answer: Answer) -> str:
+    """Where the document is: what it refers to is beside that (RFC 3986, 5.1.3).
+
+    At another host it stays where the settings name it: that is whose files are read.
+    """
+    is_moved = answer.url.partition("//")[2] != _plain(url).partition("//")[2]
+    is_safer = answer.url.startswith("https:") and not url.startswith("https:")
+    return answer.url if (is_moved or is_safer) and is_same_host(url, answer.url) else url
+
+
+def _plain(url: str) -> str:
+    """As an answer has it."""
+    import httpx2
+
+    return str(httpx2.URL(url).copy_with(userinfo=b"", query=None, fragment=None))
 
 
 class _Once:

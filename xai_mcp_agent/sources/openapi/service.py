@@ -169,10 +169,12 @@ def _read(name: str) -> tuple[bytes, Place]:
 
 def _fetched(url: str) -> tuple[bytes, Place]:
     # Here, because of a library that takes a while to import.
-    from .document.fetching import fetch
+    from .document.fetching import fetch, fetch_from
 
     try:
-        return fetch(url), Site(url, fetch)
+        data, found_at = fetch_from(url)
+        # RFC 3986, 5.1.3: what it refers to is beside where it was found.
+        return data, Site(found_at, fetch)
     except OSError as cause:
         raise BadDocument(
             f"{url} cannot be fetched: {cause}. Give another URL, or a file."

@@ -7,6 +7,7 @@ import time
 import httpx2
 
 from .parsing import MAX_BYTES
+from .values import is_same_host, origin_of
 
 _SECONDS = 60.0  # for one file, all redirects together
 _READ_SECONDS = 20.0  # without a byte
@@ -19,6 +20,15 @@ def fetch(url: str) -> bytes:
     Raises:
         OSError: it cannot be fetched; says why.
     """
+    return fetch_from(url)[0]
+
+
+def fetch_from(url: str) -> tuple[bytes, str]:
+    """What is at a URL, and where that is after all redirects.
+
+    Raises:
+        OSError: it cannot be fetched; says why.
+    """
     ends = time.monotonic() + _SECONDS
     try:
         with httpx2.Client(timeout=_READ_SECONDS, follow_redirects=False) as client:
@@ -26,7 +36,7 @@ def fetch(url: str) -> bytes:
             for _ in range(_MAX_REDIRECTS):
                 found = _answer(client, wanted, ends)
                 if isinstance(found, bytes):
-                    return found
+                    return found, str(wanted)
                 wanted = found
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as cause:
         raise OSError(str(cause) or type(cause).__name__) from None
@@ -38,11 +48,8 @@ def _answer(client: httpx2.Client, url: httpx2.URL, ends: float) -> bytes | http
     with client.stream("GET", url) as response:
         if response.is_redirect:
             elsewhere = url.join(response.headers.get("location", ""))
-            if (elsewhere.host, elsewhere.scheme) not in (
-                (url.host, url.scheme),
-                (url.host, "https"),
-            ):
-                raise OSError(f"it is redirected to another host, {elsewhere.host}")
+            if not is_same_host(str(url), str(elsewhere)):
+                raise OSError(f"it is redirected to another host, {origin_of(str(elsewhere))[1]}")
             return elsewhere
         if not response.is_success:
             raise OSError(f"the answer is {response.status_code} {response.reason_phrase}".strip())

@@ -38,6 +38,12 @@ def text_of(value: Any, at_most: int) -> str:
     return visible_text(value, at_most).strip() if isinstance(value, str) else ""
 
 
+def is_same_host(url: str, elsewhere: str) -> bool:
+    """Whether somebody who was sent there is still at the same host and port, or now safely so."""
+    here, there = origin_of(url), origin_of(elsewhere)
+    return there in (here, ("https", here[1]))
+
+
 def origin_of(url: str) -> tuple[str, str]:
     """The scheme, and the host with the port if it is not the usual one: what credentials are for.
 
