@@ -88,7 +88,7 @@ def break_cycle(
             name = base_of(following, {x: own[x] for x in own if x not in _CHOICES})
             _replace(definition, following.name, {"$ref": f"{PREFIX}{name}"})
             return True
-    _replace(circle[-1], circle[0].name, {})
+    _leave_out(circle[-1], circle[0].name)
     circle[-1].notes.add(f"{circle[0].name} refers to itself without an end: that is left out.")
     return True
 
@@ -148,6 +148,29 @@ def _is_part_of(one: Definition, other: Definition) -> bool:
     """Whether the other is all that this one is, and more."""
     parts = list_of(_own(other).get("allOf"))
     return any(one.name in _named(object_of(x)) for x in parts)
+
+
+def _leave_out(definition: Definition, name: str) -> None:
+    """Let anything fit where the definition names this one.
+
+    Only a demand can be left out by itself. A choice with something that fits anything is no
+    choice, and `oneOf` would refuse what fits another, too; `not` would refuse all there is.
+    """
+    for part in _here(definition.schema):
+        for word in (*_CHOICES, "not", "if"):
+            if word in part and _is_named_in(part[word], name):
+                del part[word]
+        if "if" not in part:
+            part.pop("then", None)
+            part.pop("else", None)
+        if name in _named(part):
+            del part["$ref"]
+    definition.put(definition.schema)
+
+
+def _is_named_in(value: Any, name: str) -> bool:
+    several = list_of(value) or [value]
+    return any(name in _named(part) for x in several for part in _here(x))
 
 
 def _replace(definition: Definition, name: str, by: JsonObject) -> None:
