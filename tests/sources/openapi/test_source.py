@@ -255,6 +255,7 @@ def test_a_part_that_changed_is_noticed_though_the_document_has_not(
         assert names_of(bridge.list_tools("it")) == ["one"]
         bridge.refresh("it")
         assert conversions == ["Things"]
+        assert "if-none-match" in asked_for(service, "/openapi.json")[-1].headers
         service.replies["/part.json"] = lambda _: as_json(operation("uno"))
         assert names_of(bridge.refresh("it")) == ["uno"]
 

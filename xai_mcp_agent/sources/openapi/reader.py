@@ -43,13 +43,15 @@ _MEDIA_TYPES = "application/json, application/yaml, */*;q=0.8"
 class Offer:
     """What a document offers, and by what to know whether it is still the same.
 
-    `parts` are the keys of the files that it refers to, and `digest` is over all of them.
+    `parts` are the keys of the files that it refers to, `digest` is over all of them, and
+    `own_digest` over what the document itself says.
     `inventory` is what the settings choose of it.
     """
 
     title: str
     operations: Mapping[str, Operation]
     inventory: Inventory
+    own_digest: bytes
     digest: bytes
     parts: tuple[str, ...] = ()
 
@@ -123,15 +125,16 @@ class DocumentReader:
 
     async def _fetched(self, before: Offer | None) -> Offer:
         url = self._settings.spec
-        # That the document is the same does not say that its parts are.
-        is_whole = before is not None and not before.parts
-        answer = await self._answer(url, self._validators if is_whole else _NO_VALIDATORS)
-        if answer.status == _NOT_MODIFIED and before is not None:
-            return before
+        answer = await self._answer(url, self._validators if before else _NO_VALIDATORS)
         is_over = threading.Event()
         fetch = self._fetch_from_thread(asyncio.get_running_loop(), is_over)
         try:
             site = partial(Site, _found_at(url, answer), fetch)
+            if answer.status == _NOT_MODIFIED and before is not None:
+                # That the document is the same does not say that its parts are.
+                if await self._in_thread(partial(_is_same, site, before)):
+                    return before
+                answer = await self._answer(url, _NO_VALIDATORS)
             found = await self._converted(answer.body, site, before)
         finally:
             is_over.set()
@@ -270,9 +273,9 @@ class _Once:
             raise found
         return found
 
-    def digest(self, data: bytes, parts: tuple[str, ...]) -> bytes:
-        """Of the document and all its parts; one that is not there counts, too."""
-        digest = hashlib.sha256(data)
+    def digest(self, own: bytes, parts: tuple[str, ...]) -> bytes:
+        """Of a document with this digest and all its parts; one that is not there counts, too."""
+        digest = hashlib.sha256(own)
         for key in parts:
             try:
                 digest.update(hashlib.sha256(self.read(key)).digest())
@@ -285,8 +288,8 @@ def _offer(
     settings: OpenApiSettings, data: bytes, place: Callable[[], Place], before: Offer | None
 ) -> Offer:
     """What a document offers, with all the files that it refers to."""
-    files = _Once(place())
-    if before is not None and before.digest == files.digest(data, before.parts):
+    files, own = _Once(place()), hashlib.sha256(data).digest()
+    if before is not None and before.digest == files.digest(own, before.parts):
         return before
     document = Document.of(data, files, settings.spec)
     converted = convert(document, settings.name, settings.base_url.rstrip("/") or None)
@@ -294,4 +297,9 @@ def _offer(
     title = f"{document.title} {document.version}".strip()
     parts = document.parts
     inventory = inventory_of(settings, operations, converted.problems)
-    return Offer(title, operations, inventory, files.digest(data, parts), parts)
+    return Offer(title, operations, inventory, own, files.digest(own, parts), parts)
+
+
+def _is_same(place: Callable[[], Place], before: Offer) -> bool:
+    """Whether all parts of a document are the same, where it is itself."""
+    return _Once(place()).digest(before.own_digest, before.parts) == before.digest
