@@ -4,7 +4,8 @@
         settings = {"agents": {"it": {"url": service.url, "protocol": "acp"}}}
 
 What an agent does is the first word of the message. `inputs_only`: the service is of the first
-versions, which wanted `inputs`. `service.canceled` names the runs that were canceled.
+versions, which wanted `inputs`. `service.canceled` names the runs that were canceled; `agents` is
+what it lists, `made` the parts of a run that was told `made`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class AcpService:
         self.inputs_only = inputs_only
         self.url = ""
         self.asked: list[dict[str, Any]] = []
+        self.agents: list[Any] = AGENTS
+        self.made: list[Any] = []
         self.canceled: list[str] = []
         self.runs: dict[str, dict[str, Any]] = {}
         self._ids = count(1)
@@ -41,7 +44,7 @@ class AcpService:
         parts = path.partition("?")[0].strip("/").split("/")
         match method, *parts:
             case "GET", "agents":
-                return 200, {"agents": AGENTS}
+                return 200, {"agents": self.agents}
             case "POST", "runs":
                 return self._start(sent)
             case "GET", "runs", run_id if run_id in self.runs:
@@ -83,6 +86,8 @@ class AcpService:
             run |= {"status": "failed", "error": {"code": "server_error", "message": "no soup"}}
         elif run["status"] == "in-progress" and word == "data":
             self._done(run, run["text"], run["given"][1:])
+        elif run["status"] == "in-progress" and word == "made":
+            run |= {"status": "completed", "output": [{"role": "agent", "parts": self.made}]}
         elif run["status"] == "in-progress" and word != "forever":
             self._done(run, run["text"])
         return run

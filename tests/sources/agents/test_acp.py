@@ -96,3 +96,47 @@ def test_it_is_not_spoken_unless_it_is_asked_for(service: AcpService) -> None:
     ):
         bridge.list_tools("it")
     assert service.asked == []
+
+
+# What is odd
+
+
+def test_a_listing_that_is_odd_or_endless_is_cut_with_a_note(
+    service: AcpService, bridge: Bridge
+) -> None:
+    odd = [{"name": "x" * 5_000}, {"name": "echo"}, {"name": ["no"]}, 4, {"name": "echo"}]
+    many = [{"name": f"agent {x}", "description": "\u200bd" * 1_000} for x in range(700)]
+    service.agents = [*odd, *many]
+    assert len(bridge.list_tools("it")) == 496
+    assert [x.split(";")[0] for x in status_of(bridge, "it").notes] == [
+        "Agents without a name that could be used, or with that of another, are left out.",
+        "It has 705 agents",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "length"),
+    [
+        ({"content_type": "text/plain", "content": "x" * 12_000_000}, 12_000_000),
+        ({"content_type": "application/json", "content": "[%s0]" % ("1, " * 3_000_000)}, 9_000_003),
+        ({"content_type": "application/json", "content": "[%s{}]" % ("{}, " * 300_000)}, 1_200_004),
+        ({"content_type": "application/json", "content": "[" * 100_000}, 100_000),
+        ({"content_type": "image/png", "content_encoding": "base64", "content": "AAAA" * 3_000_000},
+         51),
+        ({"content_type": "image/png", "content": None}, 42),
+    ],
+    ids=["text", "numbers", "objects", "no json", "image", "nothing"],
+)  # fmt: skip
+def test_whatever_a_run_made_holds_up_nobody(
+    service: AcpService, bridge: Bridge, part: Any, length: int
+) -> None:
+    """Each test looks for steps of a loop that take long."""
+    service.made = [part]
+    assert len(ask(bridge, "made").text) == length
+
+
+def test_of_very_many_parts_of_a_run_the_first_are_taken(
+    service: AcpService, bridge: Bridge
+) -> None:
+    service.made = [{"content_type": "text/plain", "content": "x"}] * 50_000
+    assert ask(bridge, "made").text == "x" * 300

@@ -5,11 +5,13 @@ Who decided what counts as what: A2A 1.0, and we where it leaves that open.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from tests.support.a2a_server import FACES, AgentServer, agents
@@ -225,7 +227,7 @@ def test_a_task_that_never_ends_is_canceled_when_its_time_is_over(
     with pytest.raises(ToolTimeout, match="It was told to stop"):
         faces.call_tool(face, "echo", {"message": "forever"}, timeout_seconds=0.5)
     assert time.monotonic() - began < 10
-    wait_until(lambda: len(server.seen()["canceled"]) == before + 1, "it was canceled")
+    _wait_until_canceled(server, before + 1)
 
 
 @every_face
@@ -234,21 +236,25 @@ async def test_a_task_is_canceled_when_its_call_is(
     faces: Bridge, face: str, server: AgentServer
 ) -> None:
     before = len(server.seen()["canceled"])
-    began = anyio.Event()
+    began, loop = anyio.Event(), asyncio.get_running_loop()
+
+    def tell(*_: Any) -> None:  # on the bridge's thread
+        loop.call_soon_threadsafe(began.set)
+
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
 
             async def call() -> None:
-                await faces.aio.call_tool(
-                    face, "echo", {"message": "forever"}, on_progress=lambda *_: began.set()
-                )
+                await faces.aio.call_tool(face, "echo", {"message": "forever"}, on_progress=tell)
 
             tasks.start_soon(call)
-            while not began.is_set():
-                await anyio.sleep(0.02)
+            await began.wait()
             tasks.cancel_scope.cancel()
-        while len((await anyio.to_thread.run_sync(server.seen))["canceled"]) == before:
-            await anyio.sleep(0.02)
+        await anyio.to_thread.run_sync(_wait_until_canceled, server, before + 1)
+
+
+def _wait_until_canceled(server: AgentServer, count: int) -> None:
+    wait_until(lambda: len(server.seen()["canceled"]) == count, "it was canceled")
 
 
 def test_many_calls_go_on_at_once(faces: Bridge) -> None:

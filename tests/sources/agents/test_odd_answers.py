@@ -20,6 +20,7 @@ from xai_mcp_agent import (
     SourceFailed,
     ToolResult,
 )
+from xai_mcp_agent.core.results import ImagePart
 
 
 def do(bridge: Bridge, message: str = "x") -> ToolResult:
@@ -92,6 +93,75 @@ def test_what_is_not_needed_is_passed_over(task: dict[str, Any]) -> None:
     with odd_agent() as (agent, bridge):
         agent.answers(task=task)
         assert do(bridge).text == "done"
+
+
+_MEGABYTE = 1_000_000
+_DATA: dict[str, Any] = {"all": list(range(_MEGABYTE))}
+_SIZES: dict[str, tuple[dict[str, Any], int]] = {
+    "text": ({"text": "x" * 15 * _MEGABYTE}, 15 * _MEGABYTE),
+    "text beyond ASCII": ({"text": "\u00e4" * 7 * _MEGABYTE}, 7 * _MEGABYTE),
+    "file": ({"raw": "QUFB" * 3 * _MEGABYTE, "mediaType": "image/png"}, 51),
+    "texts as data": ({"data": ["\u00e4" * 1000] * 7000}, 7_028_000),
+    "numbers as data": ({"data": _DATA}, 7_888_899),
+}
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("size", _SIZES)
+def test_a_large_answer_is_whole_and_holds_up_nobody(size: str, streams: bool) -> None:
+    """The SDK reads and writes all of it several times, on the loop. Each test looks for that."""
+    part, length = _SIZES[size]
+    with odd_agent(streams=streams) as (agent, bridge):
+        agent.answers(task=DONE)
+        do(bridge)
+        task = {**DONE, "artifacts": [{"artifactId": "a", "parts": [part]}]}
+        body = json.dumps(task, ensure_ascii=False).encode()
+
+        def reply(asked: dict[str, Any]) -> Answer:
+            head = json.dumps({"jsonrpc": "2.0", "id": asked["id"]})[:-1].encode()
+            whole = b'%s, "result": {"task": %s}}' % (head, body)
+            return (200, EVENTS, b"data: %s\n\n" % whole) if streams else (200, JSON, whole)
+
+        agent.reply = reply
+        result = do(bridge)
+        assert len(result.text) == length
+        if "data" in part:
+            assert result.structured["data"] == part["data"]
+        if "raw" in part:
+            assert result.parts == (ImagePart(part["raw"], "image/png"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("unknown", {"later": [[{}] * 1000] * 300}),
+        ("long names", {"x" * 100_000: "y" * 5 * _MEGABYTE}),
+        ("artifacts", {"artifacts": [{"artifactId": str(x), "parts": []} for x in range(50_000)]}),
+    ],
+)
+def test_what_nobody_needs_of_a_large_answer_is_passed_over(
+    name: str, more: dict[str, Any]
+) -> None:
+    with odd_agent() as (agent, bridge):
+        agent.answers(task={**more, **DONE, **({"artifacts": more[name]} if name in more else {})})
+        assert not do(bridge).is_error
+
+
+def test_an_answer_with_too_many_parts_of_json_is_told() -> None:
+    with odd_agent() as (agent, bridge):
+        agent.answers(task={**DONE, "history": [{"parts": []}] * 600_000})
+        with pytest.raises(ServerError, match="more than 500,000 objects"):
+            do(bridge)
+
+
+def test_a_text_that_looks_like_a_mark_of_ours_stays_a_text() -> None:
+    mark = "xai-mcp-agent/kept:0123456789abcdef0123456789abcdef"
+    parts = [{"text": "x" * 10_000}, {"text": mark}, {"data": {"xai-mcp-agent/kept": mark}}]
+    with odd_agent() as (agent, bridge):
+        agent.answers(task={**DONE, "artifacts": [{"artifactId": "a", "parts": parts}]})
+        result = do(bridge)
+        assert mark in result.text
+        assert result.structured["data"] == {"xai-mcp-agent/kept": mark}
 
 
 def test_a_task_in_a_state_of_a_later_version_is_asked_for_again() -> None:

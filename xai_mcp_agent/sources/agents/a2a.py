@@ -23,7 +23,7 @@ from ...core.results import AudioPart, ImagePart, LinkPart, ResourcePart, TextPa
 from .answer import Answer, AnswerPart, Asked, DataPart, Tell, text_in
 from .card import BINDINGS, Card
 from .http import AgentHttp
-from .wire import SdkTransport, packed, unpacked
+from .wire import SdkTransport, kept, packed, values_kept
 
 logger = logging.getLogger(__name__)
 
@@ -62,8 +62,9 @@ class A2aAgent:
     async def ask(self, asked: Asked, answer: Answer, tell: Tell) -> None:
         """Send a message, and collect the answer until it is settled."""
         try:
-            await self._send(asked, answer, tell)
-            await self._poll(answer, tell)
+            with values_kept():
+                await self._send(asked, answer, tell)
+                await self._poll(answer, tell)
         except A2AError as cause:
             raise self._refusal(cause) from cause
         except SourceError:
@@ -196,13 +197,15 @@ def _parts(found: Iterable[types.Part]) -> list[AnswerPart]:
 def _part(part: types.Part) -> AnswerPart:
     match part.WhichOneof("content"):
         case "text":
-            return TextPart(part.text)
+            return TextPart(kept(part.text))
         case "data":
-            return DataPart(unpacked(MessageToDict(part.data)))
+            return DataPart(kept(MessageToDict(part.data)))
         case "url":
             return LinkPart(part.url, part.filename or part.url, mime_type=part.media_type or None)
         case _:
-            return _file(base64.b64encode(part.raw).decode(), part.media_type, part.filename)
+            known = kept(part.raw)
+            data = base64.b64encode(known).decode() if isinstance(known, bytes) else known
+            return _file(data, part.media_type, part.filename)
 
 
 def _file(data: str, media_type: str, name: str) -> AnswerPart:

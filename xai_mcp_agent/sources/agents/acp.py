@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, cast
 
 import anyio
+import anyio.to_thread
 
 from ...core.errors import ServerError, SourceClosed, SourceFailed
 from ...core.results import AudioPart, ImagePart, LinkPart, ResourcePart, TextPart
 from ...core.tools import JsonObject
+from ..web.large_json import read_large
 from .answer import Answer, AnswerPart, Asked, DataPart, Tell, text_in
-from .card import Card, Interface, Skill
+from .card import MOST_SKILLS, Card, Clean, Interface, Skill, is_skill_id
 from .http import AgentHttp
 
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 5.0
 _PAUSE_GROWTH = 1.5
 _MOST_MISSES = 3
-_MOST_AGENTS = 500
+_MOST_PARTS = 300  # of one run
 _MAX_TITLE, _MAX_DESCRIPTION = 100, 1_500  # characters
 _STATES = {
     "awaiting": "input_required", "completed": "completed", "failed": "failed",
@@ -40,7 +43,7 @@ class AcpService:
 
     async def ask(self, asked: Asked, answer: Answer, tell: Tell) -> None:
         """Start a run, or answer the question of one, and wait until it has ended or asks."""
-        _take(await self._start(asked), answer)
+        await self._take(await self._start(asked), answer)
         if not answer.task_id:
             raise self._http.failures.unreadable("it has no `run_id` that could be asked for")
         pause, misses = _FIRST_PAUSE_SECONDS, 0
@@ -49,7 +52,7 @@ class AcpService:
             await anyio.sleep(pause)
             pause = min(pause * _PAUSE_GROWTH, _LONGEST_PAUSE_SECONDS)
             try:
-                _take(await self._call("GET", f"runs/{answer.task_id}"), answer)
+                await self._take(await self._call("GET", f"runs/{answer.task_id}"), answer)
                 misses = 0
             except (SourceFailed, SourceClosed) as cause:
                 misses += 1
@@ -59,6 +62,10 @@ class AcpService:
     async def cancel(self, task_id: str) -> None:
         """Ask the service to stop a run."""
         await self._call("POST", f"runs/{task_id}/cancel")
+
+    async def _take(self, run: JsonObject, answer: Answer) -> None:
+        """In a thread: what it made may be megabytes of JSON in a text."""
+        await anyio.to_thread.run_sync(_take, run, answer)
 
     async def _start(self, asked: Asked) -> JsonObject:
         message = {"role": "user", "parts": list(_sent_parts(asked))}
@@ -87,20 +94,30 @@ class AcpService:
 
 async def read_acp_card(http: AgentHttp, url: str) -> Card:
     """The agents of a service, as a card would have them."""
-    failures, clean = http.failures, http.failures.words
-    found = await http.json("GET", f"{url.rstrip('/')}/agents?limit={_MOST_AGENTS}")
+    failures = http.failures
+    found = await http.json("GET", f"{url.rstrip('/')}/agents?limit={MOST_SKILLS}")
     listed = cast(JsonObject, found).get("agents") if isinstance(found, dict) else None
     if not isinstance(listed, list):
         raise failures.unreadable("it has no list of `agents`")
-    agents = [
-        cast(JsonObject, x) for x in cast(list[Any], listed)[:_MOST_AGENTS] if isinstance(x, dict)
-    ]
-    named = {x["name"]: x for x in agents if isinstance(x.get("name"), str) and x["name"]}
+    return await anyio.to_thread.run_sync(_card, cast(list[Any], listed), url, failures.words)
+
+
+def _card(listed: list[Any], url: str, clean: Clean) -> Card:
+    agents = _dicts(listed[:MOST_SKILLS])
+    named = {_text(x.get("name")): x for x in agents if is_skill_id(_text(x.get("name")))}
     skills = tuple(
         Skill(name, clean(name, _MAX_TITLE), clean(_text(x.get("description")), _MAX_DESCRIPTION))
         for name, x in named.items()
     )
-    return Card("", "", skills, Interface(url, "ACP", ""), False, ())
+    notes: list[str] = []
+    if len(named) < len(listed[:MOST_SKILLS]):
+        notes.append(
+            "Agents without a name that could be used, or with that of another, are left out."
+        )
+    if len(listed) > MOST_SKILLS:
+        many = f"It has {len(listed):,} agents"
+        notes.append(f"{many}; those after the first {MOST_SKILLS} are left out.")
+    return Card("", "", skills, Interface(url, "ACP", ""), False, tuple(notes))
 
 
 def _sent_parts(asked: Asked) -> Iterator[JsonObject]:
@@ -112,9 +129,11 @@ def _sent_parts(asked: Asked) -> Iterator[JsonObject]:
 def _take(run: JsonObject, answer: Answer) -> None:
     answer.note_ids(_text(run.get("run_id")), _text(run.get("session_id")))
     status = _text(run.get("status"))
-    messages = _dicts(run.get("output"))
-    for number, message in enumerate(messages):
-        answer.add(str(number), list(_parts(message)), is_more=False)
+    left = _MOST_PARTS
+    for number, message in enumerate(_dicts(run.get("output"))[:_MOST_PARTS]):
+        parts = list(islice(_parts(message), left))
+        answer.add(str(number), parts, is_more=False)
+        left -= len(parts)
     answer.note_state(_STATES.get(status, "working"), list(_words(run, status)))
 
 
@@ -123,7 +142,8 @@ def _words(run: JsonObject, status: str) -> Iterator[AnswerPart]:
     wanted, error = run.get("await_request"), run.get("error")
     if status == "awaiting" and isinstance(wanted, dict):
         message = cast(JsonObject, wanted).get("message")
-        yield from _parts(cast(JsonObject, message)) if isinstance(message, dict) else ()
+        if isinstance(message, dict):
+            yield from islice(_parts(cast(JsonObject, message)), _MOST_PARTS)
     elif status == "failed" and isinstance(error, dict):
         yield TextPart(_text(cast(JsonObject, error).get("message")))
 
@@ -149,7 +169,7 @@ def _parts(message: JsonObject) -> Iterator[AnswerPart]:
 
 def _json(content: str) -> AnswerPart:
     try:
-        return DataPart(json.loads(content))
+        return DataPart(read_large(content.encode()))
     except (ValueError, RecursionError):
         return TextPart(content)
 

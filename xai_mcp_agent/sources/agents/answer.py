@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from typing import Any, TypeAlias
 
 from ...core.results import ResultPart, TextPart, ToolResult
 from ...core.tools import JsonObject
+from ..plain_json import written
 
 Tell: TypeAlias = Callable[[str], Awaitable[None]]
 """Told in the agent's own words how far it is."""
@@ -102,11 +102,13 @@ def text_in(parts: Sequence[AnswerPart]) -> str:
 
 
 def result_of(answer: Answer) -> ToolResult:
-    """What a caller gets. A question of the agent is no error: the model can answer it."""
+    """What a caller gets. A question of the agent is no error: the model can answer it.
+
+    For a thread: much data takes long to be written.
+    """
     parts = list(answer.parts())
     is_error = answer.state not in ("completed", *WAITING)
-    shown = [TextPart(json.dumps(x.value, ensure_ascii=False)) if isinstance(x, DataPart) else x
-             for x in parts]  # fmt: skip
+    shown = [TextPart(written(x.value)) if isinstance(x, DataPart) else x for x in parts]
     if is_error:
         said = _FAILED.get(
             answer.state, f"The agent ended in a state that is unknown here ({answer.state!r})"

@@ -13,8 +13,9 @@ from urllib.parse import urljoin
 
 from ...core.tools import JsonObject
 
-# Of one agent; a model could not choose among more, and no agent has as many.
-_MOST_SKILLS = 500
+MOST_SKILLS = 500
+"""Of one agent; a model could not choose among more, and no agent has as many."""
+
 _MOST_INTERFACES = 20
 _MOST_EXAMPLES = 3
 _MAX_TITLE, _MAX_DESCRIPTION, _MAX_EXAMPLE = 100, 1_500, 200  # characters
@@ -146,9 +147,9 @@ class Elsewhere(Exception):
 
 def _skills(found: list[Any], clean: Clean, notes: list[str]) -> Iterator[Skill]:
     known: set[str] = set()
-    for raw in map(_dict, found[:_MOST_SKILLS]):
+    for raw in map(_dict, found[:MOST_SKILLS]):
         named = _text(raw.get("id")) or _text(raw.get("name"))
-        if not _is_id(named):
+        if not is_skill_id(named):
             notes.append("A skill without an id that could be used was left out.")
         elif named in known:
             notes.append(
@@ -158,9 +159,9 @@ def _skills(found: list[Any], clean: Clean, notes: list[str]) -> Iterator[Skill]
             known.add(named)
             title = clean(_text(raw.get("name")), _MAX_TITLE)
             yield Skill(named, title, _description(raw, clean))
-    if len(found) > _MOST_SKILLS:
+    if len(found) > MOST_SKILLS:
         notes.append(
-            f"It has {len(found):,} skills; those after the first {_MOST_SKILLS} are left out."
+            f"It has {len(found):,} skills; those after the first {MOST_SKILLS} are left out."
         )
 
 
@@ -184,8 +185,8 @@ def _address(card: str, written: Any) -> str:
         return ""
 
 
-def _is_id(text: str) -> bool:
-    """Whether it can be sent back."""
+def is_skill_id(text: str) -> bool:
+    """Whether an agent's own word for a skill can be sent back."""
     if not text.strip() or len(text) > _MAX_ID:
         return False
     return not any("\ud800" <= x <= "\udfff" for x in text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -76,7 +75,7 @@ class CardReader:
         clean = http.failures.words
         try:
             card = await http.made_of(
-                body, lambda: read_card(json.loads(body), place, http.may_go_to, clean)
+                body, lambda found: read_card(found, place, http.may_go_to, clean)
             )
         except NotACard as cause:
             raise http.failures.failed(cause.problem, cause.fix) from cause

@@ -16,6 +16,7 @@ import httpx2
 from ...settings.agents import AgentSettings
 from ..mcp.http.redirects import why_not_followed
 from ..web.certificates import trusted_certificates
+from ..web.large_json import TooMuch, read_large
 from ..web.network_errors import is_this_machine
 from .failures import MAX_ANSWER_BYTES, Failures
 
@@ -130,14 +131,16 @@ class AgentHttp:
         body = await self.body(response)
         if response.status_code >= 400:
             raise self.failures.refused(response.status_code, body)
-        return await self.made_of(body, lambda: json.loads(body))
+        return await self.made_of(body, lambda found: found)
 
-    async def made_of(self, body: bytes, make: Callable[[], T]) -> T:
-        """What is made of the JSON in a body; in a thread where it is long."""
+    async def made_of(self, body: bytes, make: Callable[[Any], T]) -> T:
+        """What is made of the JSON in a body; where it is long in a thread, and in small steps."""
         try:
             if len(body) > _LONG_BYTES:
-                return await anyio.to_thread.run_sync(make)
-            return make()
+                return await anyio.to_thread.run_sync(lambda: make(read_large(body)))
+            return make(json.loads(body))
+        except TooMuch as cause:
+            raise self.failures.unreadable(str(cause)) from None
         except (ValueError, RecursionError):
             raise self.failures.unreadable(_instead_of_json(body)) from None
 

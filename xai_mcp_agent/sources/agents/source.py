@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from ...core.errors import InvalidArguments, SourceError, SourceFailed, ToolTimeout, UnknownTool
 from ...core.events import Inventory, Observer
@@ -116,7 +117,7 @@ class AgentSource(ReadSource[RemoteAgent]):
         finally:
             if answer.task_id and not answer.is_settled:
                 await self._give_up(agent, answer.task_id)
-        result = result_of(answer)
+        result = await anyio.to_thread.run_sync(result_of, answer)
         return replace(result, notes=(*result.notes, *notes))
 
     def _title(self) -> str:

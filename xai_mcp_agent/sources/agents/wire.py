@@ -1,17 +1,22 @@
 """Between the A2A SDK and the connection: every request of the SDK goes over ours.
 
-JSON in data parts is put into one text before the SDK reads it, and taken out afterwards: the SDK
-makes floats of all numbers, so that 4 becomes 4.0 and long ones lose their ends, and takes long for
-each value, on the event loop. What nobody needs, such as the history of a task, is left out.
+JSON in data parts, and what is long, is kept aside before the SDK reads an answer, with a mark in
+its place: the SDK makes floats of all numbers, so that 4 becomes 4.0 and long ones lose their ends,
+and it reads and writes all of it on the event loop. What nobody needs, such as the history of a
+task, is left out.
 
 A module to be imported in a thread when the first agent is reached: its libraries are heavy.
 """
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator, Iterable
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
+from uuid import uuid4
 
 import httpx
 import httpx2
@@ -20,9 +25,22 @@ from ...core.tools import JsonObject
 from .failures import MAX_ANSWER_BYTES
 from .http import AgentHttp
 
-_PACKED = "xai-mcp-agent/json"
+_PACKED, _KEPT = "xai-mcp-agent/json", "xai-mcp-agent/kept"
 _NOT_NEEDED = ("history", "metadata", "extensions", "referenceTaskIds", "reference_task_ids")
 _PARTS = ("parts", "content")
+_HOLDERS = frozenset((
+    *_PARTS, "result", "error", "task", "message", "msg", "status", "statusUpdate", "status_update",
+    "artifact", "artifacts", "artifactUpdate", "artifact_update", "update",
+))  # fmt: skip
+# Of a part; the SDK knows no others.
+_PART_KEYS = frozenset((
+    "kind", "text", "raw", "url", "data", "file", "filename", "mediaType", "media_type", "bytes",
+    "uri", "name", "mimeType", "fileWithBytes", "file_with_bytes", "fileWithUri", "file_with_uri",
+    "mime_type",
+))  # fmt: skip
+_IN_BASE64 = ("raw", "bytes", "fileWithBytes", "file_with_bytes")
+_LONG_CHARS = 4_000  # of a text; what is longer is kept aside, or cut where nobody needs it
+_MOST_VALUES = 20_000  # of an answer or event, beside those kept aside
 # Of one answer or event: each takes the SDK a tenth of a millisecond.
 _MOST_PARTS = 300
 _EXACT = 2**53  # whole numbers below it are as exact in a float
@@ -35,13 +53,36 @@ def packed(value: Any) -> JsonObject:
     return {_PACKED: json.dumps(value)}
 
 
-def unpacked(value: Any) -> Any:
+def _unpacked(value: Any) -> Any:
     """What was packed."""
     if not isinstance(value, dict):
         return value
     known = cast(JsonObject, value)
     text = known.get(_PACKED)
     return json.loads(text) if isinstance(text, str) else known
+
+
+# By their marks, the values of one call that the SDK is not shown.
+_kept: ContextVar[dict[str, Any] | None] = ContextVar("kept", default=None)
+
+
+@contextmanager
+def values_kept() -> Generator[None]:
+    """Keep what is long of the answers in this block, for `kept`."""
+    before = _kept.set({})
+    try:
+        yield
+    finally:
+        _kept.reset(before)
+
+
+def kept(mark: Any) -> Any:
+    """The value that a mark of the SDK's stands for; itself, where it is none."""
+    found = mark.decode("ascii", "replace") if isinstance(mark, bytes) else mark
+    if isinstance(found, dict):
+        found = cast(JsonObject, found).get(_KEPT, "")
+    values = _kept.get() or {}
+    return values.get(found, mark) if isinstance(found, str) else mark
 
 
 class SdkTransport(httpx.AsyncBaseTransport):
@@ -67,7 +108,7 @@ class SdkTransport(httpx.AsyncBaseTransport):
 
     async def lean(self, body: bytes) -> JsonObject:
         """The JSON of an answer or an event, as the SDK is to read it."""
-        return await self._http.made_of(body, lambda: _Lean(self._deep_data).of(_read(body)))
+        return await self._http.made_of(body, _Lean(self._deep_data).of)
 
     async def _whole(self, response: httpx2.Response) -> httpx.Response:
         body, status = await self._http.body(response), response.status_code
@@ -106,14 +147,21 @@ class _Events(httpx.AsyncByteStream):
         await self._response.aclose()
 
 
-def _read(body: bytes) -> Any:
-    return json.loads(body, parse_float=_number)
-
-
-def _number(text: str) -> int | float:
-    """A number; a whole one as such. Agents made with the SDK write 4.0 for 4."""
-    number = float(text)
-    return int(number) if abs(number) < _EXACT and number.is_integer() else number
+def _with_whole_numbers(value: Any) -> Any:
+    """The value, its whole numbers as such: agents made with the SDK write 4.0 for 4."""
+    whole: list[Any] = [value]
+    waiting: list[Any] = [whole]
+    while waiting:
+        one = waiting.pop()
+        items = cast(
+            Iterable[tuple[Any, Any]], one.items() if isinstance(one, dict) else enumerate(one)
+        )
+        for key, x in items:
+            if isinstance(x, dict | list):
+                waiting.append(x)
+            elif isinstance(x, float) and abs(x) < _EXACT and x.is_integer():
+                one[key] = int(x)
+    return whole[0]
 
 
 def _with_values(content: bytes) -> bytes:
@@ -123,7 +171,7 @@ def _with_values(content: bytes) -> bytes:
 
 def _sent(value: Any) -> Any:
     if isinstance(value, dict):
-        found = unpacked(value)
+        found = _unpacked(value)
         known = cast(JsonObject, value)
         return {n: _sent(x) for n, x in known.items()} if found is value else found
     return [_sent(x) for x in cast(list[Any], value)] if isinstance(value, list) else value
@@ -142,26 +190,32 @@ def _is_error_of_a2a(body: bytes) -> bool:
 
 
 class _Lean:
-    """One answer without what is not needed, and with the values of data parts packed."""
+    """One answer without what is not needed, its long values and the JSON of data kept aside."""
 
     def __init__(self, deep_data: bool) -> None:
         self._deep_data = deep_data
         self._parts_left = _MOST_PARTS
+        self._values_left = _MOST_VALUES
 
     def of(self, value: Any, level: int = 0) -> Any:
         """A value in it; nothing that is deeper than any part."""
-        if level > _MOST_LEVELS:
+        self._values_left -= 1
+        if level > _MOST_LEVELS or self._values_left < 0:
             return None
+        if isinstance(value, str):
+            return value[:_LONG_CHARS]
         if isinstance(value, list):
             return [self.of(x, level + 1) for x in cast(list[Any], value)[:_MOST_PARTS]]
         if not isinstance(value, dict):
             return value
-        kept = {n: x for n, x in cast(JsonObject, value).items() if n not in _NOT_NEEDED}
+        needed = [x for x in cast(JsonObject, value).items() if x[0] not in _NOT_NEEDED]
+        # What we know is first: of the rest there may be very much.
+        needed.sort(key=lambda x: isinstance(x[1], dict | list) and x[0] not in _HOLDERS)
         return {
             name: self._parts(cast(list[Any], x))
             if name in _PARTS and isinstance(x, list)
             else self.of(x, level + 1)
-            for name, x in kept.items()
+            for name, x in needed[:_MOST_PARTS]
         }
 
     def _parts(self, found: list[Any]) -> list[Any]:
@@ -171,17 +225,44 @@ class _Lean:
 
     def _part(self, raw: Any) -> Any:
         if not isinstance(raw, dict):
-            return raw
+            return self.of(raw)
         part = cast(JsonObject, raw)
-        metadata = part.get("metadata")
-        kept = {n: x for n, x in part.items() if n != "metadata"}
-        if "data" not in part:
-            return kept
-        value = part["data"]
+        found = {n: self._member(n, part[n]) for n in part if n in _PART_KEYS and n != "data"}
+        if "data" in part:
+            data = {_KEPT: _kept_aside(_with_whole_numbers(self._data(part)))}
+            found["data"] = {"data": data} if self._deep_data else data
+        return found
+
+    def _member(self, name: str, value: Any) -> Any:
+        if isinstance(value, dict):  # a file, of the versions before 1.0
+            inner = cast(JsonObject, value)
+            return {n: self._member(n, inner[n]) for n in inner if n in _PART_KEYS}
+        if not isinstance(value, str) or len(value) <= _LONG_CHARS:
+            return self.of(value)
+        if name in _IN_BASE64:
+            return base64.b64encode(_kept_aside(_base64(value)).encode()).decode()
+        return _kept_aside(value) if name == "text" else value[:_LONG_CHARS]
+
+    def _data(self, part: JsonObject) -> Any:
+        value, metadata = part["data"], part.get("metadata")
         if self._deep_data and isinstance(value, dict):
             value = cast(JsonObject, value).get("data")
         # What is no object was put into one for 0.3.
         is_wrapped = isinstance(metadata, dict) and "data_part_compat" in metadata
         if is_wrapped and isinstance(value, dict):
             value = cast(JsonObject, value).get("value")
-        return kept | {"data": {"data": packed(value)} if self._deep_data else packed(value)}
+        return value
+
+
+def _kept_aside(value: Any) -> str:
+    """The mark of a value. Nobody can guess it, so no agent can write that of another."""
+    mark = f"{_KEPT}:{uuid4().hex}"
+    if (values := _kept.get()) is not None:  # else nobody asks for what an answer says
+        values[mark] = value
+    return mark
+
+
+def _base64(text: str) -> str:
+    """As the SDK reads it, which takes both alphabets."""
+    data = base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+    return base64.b64encode(data).decode()
