@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +14,7 @@ import pytest
 from tests.support.bridges import bridge_with, status_of
 from tests.support.fault_http import fault_http, refuse
 from tests.support.fault_server import entry
+from tests.support.processes import wait_until
 from xai_mcp_agent import (
     Bridge,
     InvalidArguments,
@@ -328,7 +328,8 @@ def test_a_service_that_answers_500_is_left_alone_and_one_that_works_again_is_ca
             assert _outcome(lambda: _call(bridge)) is CircuitOpen
             assert peer.methods.count("tools/call") == sent
             del peer.faults["tools/call"]
-            threading.Event().wait(0.4)  # the pause itself is what is tried here
+            due = "The next call tries it."
+            wait_until(lambda: due in status_of(bridge, "it").breaker, "it may be tried again")
             assert _call(bridge).text
             assert status_of(bridge, "it").breaker == ""
 

@@ -89,6 +89,7 @@ class _Choosing:
         self._names = [x.name for x in routes]
 
     async def choose(self, functions: Mapping[str, FunctionSpec]) -> str:
+        """The name of a route, asked for twice at most; without functions it is named in text."""
         names, offered = self._names, tuple(functions.values())
         messages = await beside_loop(self._given.chars, partial(self._messages, bool(functions)))
         reply = ModelReply("")

@@ -145,10 +145,12 @@ class _Handler(BaseHTTPRequestHandler):
         return cast(_Server, self.server).page
 
     def do_GET(self) -> None:
+        """Show the first question."""
         if self._is_for_us():
             self._send(200, self._page.first())
 
     def do_POST(self) -> None:
+        """Take an answer, and show what follows it."""
         if not self._is_for_us():
             return
         length = self.headers.get("Content-Length", "")

@@ -421,14 +421,17 @@ async def test_a_token_that_is_refused_is_got_anew_once(service: HttpService):
     assert len(asked) == 3
 
 
-async def test_a_token_that_expires_is_got_anew(service: HttpService):
-    asked = giving_tokens(service, expires_in=0.02)
+async def test_a_token_that_expires_is_got_anew(
+    service: HttpService, monkeypatch: pytest.MonkeyPatch
+):
+    """One that is good for a minute is used for half of it."""
+    asked, now = giving_tokens(service, expires_in=60), anyio.current_time
     service.replies["/things"] = lambda _: as_json(1)
     async with calls_of(service.url, credentials=client_of(service)) as calls:
-        await calls.call(plan("GET", "/things", OAUTH), {})
-        await anyio.sleep(0.03)
-        await calls.call(plan("GET", "/things", OAUTH), {})
-    assert len(asked) == 2
+        for passed, count in ((0, 1), (15, 1), (31, 2)):
+            monkeypatch.setattr(anyio, "current_time", lambda passed=passed: now() + passed)
+            await calls.call(plan("GET", "/things", OAUTH), {})
+            assert len(asked) == count
 
 
 async def test_a_client_that_is_not_known_the_usual_way_posts_its_secret(service: HttpService):

@@ -61,6 +61,7 @@ def endpoint_embeddings(
     access = Access("openai", model, base_url or None, api_key, node=owner)
 
     def embed(texts: list[str]) -> list[Sequence[float]]:
+        """The vectors of these texts, in their order."""
         # Here, because the library is heavy and only asked for when something is compared.
         openai = import_aside("openai")
         httpx2 = import_aside("httpx2")

@@ -201,6 +201,7 @@ class McpSession:
         meta = cast("RequestParamsMeta", dict(invocation.meta)) if invocation.meta else None
 
         async def ask() -> CallToolResult:
+            """Send it, in its turn."""
             if invocation.check is not None:
                 invocation.check()  # here: it may be another version of the server, or late
             if self._asked.roots.told:

@@ -170,6 +170,7 @@ def _signer(server: ServerSettings) -> Callable[[str], Awaitable[str]]:
     from mcp.client.auth.extensions.client_credentials import SignedJWTParameters
 
     async def sign(audience: str) -> str:
+        """An assertion for this audience; `key_problem` where the key cannot be used."""
         try:
             parameters = SignedJWTParameters(
                 issuer=server.auth.client_id,

@@ -205,6 +205,7 @@ def _mender_of_list(method: str, name: str, what: str, wanted: tuple[str, ...]) 
             del result["nextCursor"]
 
     def mended(raw: Any, watch: Watch) -> tuple[JsonObject, int] | None:
+        """What is of use of one item, and its size; None where that is nothing."""
         item = cast(JsonObject, raw) if isinstance(raw, dict) else {}
         missing = [x for x in wanted if not isinstance(item.get(x), str)]
         if missing:

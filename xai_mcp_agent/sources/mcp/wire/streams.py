@@ -236,6 +236,7 @@ class _WatchedRead(Wrapped):
         return False
 
     async def receive(self) -> SessionMessage | Exception:
+        """The next message; raises EndOfStream at the end."""
         try:
             return await self.__anext__()
         except StopAsyncIteration:
@@ -250,6 +251,12 @@ class _WatchedWrite(Wrapped):
         self._one_answer = anyio.Lock()
 
     async def send(self, item: SessionMessage) -> None:
+        """Send a message, and note it; one that asks for a piece that is here already is not sent.
+
+        Raises:
+            NotDelivered: a request that nobody takes any more.
+            ClosedResourceError, BrokenResourceError: the same of any other message.
+        """
         if self._traffic.pieces.are_there and self._traffic.pieces.has(item.message):
             return
         self._traffic.sent(item.message)
