@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.bridges import names_of, status_of
-from xai_mcp_agent import Bridge, SettingsError
+from xai_mcp_agent import BadSetting, Bridge, SettingsError
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.toolbelts import CHOICES, add_source, make_toolbelt
@@ -98,8 +99,15 @@ def test_a_node_adds_a_source_to_its_toolbelt_and_the_next_run_keeps_the_bridge(
 @pytest.mark.usefixtures("settings_file")
 def test_a_wrong_entry_of_a_node_is_told_with_the_node_and_the_key() -> None:
     entry = {"file": "x.py", "timeout": -1}
-    with pytest.raises(SettingsError, match=r"AgentUseFunctions, at timeout: must be more than 0"):
+    with pytest.raises(BadSetting, match=r"AgentUseFunctions, at timeout: must be more than 0"):
         add_source({}, FUNCTIONS, FunctionSettings, "it", entry, None)
+
+
+def test_a_settings_file_that_cannot_be_read_is_told_as_it_is(settings_file: Path) -> None:
+    """Nothing is wrong with the ports of the node."""
+    settings_file.write_text("{", encoding="utf-8")
+    with pytest.raises(SettingsError, match=re.escape(str(settings_file))):
+        add_source({}, FUNCTIONS, FunctionSettings, "it", {"file": "x.py"}, None)
 
 
 def test_a_group_takes_in_nothing_that_was_added_for_another_toolbelt(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.processes import is_running, pid_in, wait_until
 from tests.support.scripts import child_environment, compile_workflow, run_script
 from tools.workflows import Argument, Workflow
-from xai_mcp_agent import BadSetting, SettingsError, UnknownServer
+from xai_mcp_agent import BadSetting, UnknownServer
 from xai_mcp_agent.agent_components import AgentInit, AgentRunTool
 from xai_mcp_agent.toolbelt_components import (
     AgentMakeToolbelt,
@@ -153,8 +153,8 @@ def test_two_files_of_one_name_are_two_tools(settings: Path) -> None:
         ({"workflow": "knwon"}, UnknownServer, "Known: known.*Or set `workflow` to a file"),
         ({"workflow": "known", "timeout_seconds": 5}, BadSetting, "has timeout for 'known'"),
         ({"workflow": "job.xircuits", "arguments": "x"}, BadSetting, "`arguments` of AgentUse"),
-        ({"workflow": "job.xircuits", "arguments": {"more": "${NOPE}"}}, SettingsError, "NOPE"),
-        ({"workflow": "job.xircuits", "timeout_seconds": 9999}, SettingsError, "at timeout"),
+        ({"workflow": "job.xircuits", "arguments": {"more": "${NOPE}"}}, BadSetting, "NOPE"),
+        ({"workflow": "job.xircuits", "timeout_seconds": 9999}, BadSetting, "at timeout"),
     ],
 )
 def test_a_mistake_at_the_node_is_told_with_what_to_do(

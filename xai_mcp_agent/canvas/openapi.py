@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import urlsplit
 
-from ..core.errors import BadSetting, SettingsError
+from ..core.errors import BadSetting
 from ..settings.openapi import OpenApiSettings
 from .lease import bridge_of
 from .ports import file_on, optional, secret_on
@@ -45,17 +45,14 @@ def use_openapi(
         if base or key:
             fix = f"Set that there, or name the document itself as `spec` of {_NODE}."
             raise BadSetting(f"base_url and api_key of {name!r} stand in the settings. {fix}")
-        return use_source(ctx, SERVICES, name, toolbelt, mode, tools)
+        use_source(ctx, SERVICES, name, toolbelt, mode, tools)
+        return
     if "://" not in document:
         document = file_on(document, "spec", _NODE, bridge_of(ctx).settings.file)
     auth = {"apiKey": key, "bearer": key} if key else None
     entry = {"spec": document, "baseUrl": base, "auth": auth}
-    try:
-        add_source(
-            ctx, SERVICES, OpenApiSettings, name or _name_of(document), entry, toolbelt, mode, tools
-        )  # fmt: skip
-    except SettingsError as wrong:
-        raise BadSetting(f"{_NODE}: {wrong.problem} {wrong.fix}") from None
+    name = name or _name_of(document)
+    add_source(ctx, SERVICES, OpenApiSettings, name, entry, toolbelt, mode, tools)
 
 
 def _name_of(document: str) -> str:

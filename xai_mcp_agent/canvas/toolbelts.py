@@ -144,13 +144,11 @@ def use_builtin_tools(
         fix = f"set `tools` to some of {', '.join(ALL_BUILTIN_TOOLS)}."
         raise BadSetting(f"{problem} {fix}")
     if entry:
-        return use_source(ctx, _BUILTIN, entry, toolbelt)
+        use_source(ctx, _BUILTIN, entry, toolbelt)
+        return
     folder = optional(workspace, "workspace", _BUILTIN.node)
     given = {"tools": wanted, "workspace": folder}
-    try:
-        add_source(ctx, _BUILTIN, BuiltinSettings, BUILTIN.name, given, toolbelt)
-    except SettingsError as wrong:
-        raise BadSetting(f"{_BUILTIN.node}: {wrong.problem} {wrong.fix}") from None
+    add_source(ctx, _BUILTIN, BuiltinSettings, BUILTIN.name, given, toolbelt)
 
 
 def use_tools(
@@ -251,7 +249,8 @@ def add_source(
     the one it has in this run is given back.
 
     Raises:
-        SettingsError: something in the entry is wrong; names the node and the key.
+        BadSetting: something in the entry is wrong; names the node and the key.
+        SettingsError: the settings file cannot be read.
     """
     belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
     chosen = filter_on(mode, tools, choice.node)
@@ -259,7 +258,10 @@ def add_source(
     folder = os.path.dirname(bridge.settings.file) or os.getcwd()
     variables = Variables(os.environ, folder, bridge.settings.secrets)
     given = {key: value for key, value in entry.items() if value not in (None, "")}
-    source = cls.read(name, given, Place(choice.node), variables)
+    try:
+        source = cls.read(name, given, Place(choice.node), variables)
+    except SettingsError as wrong:  # it stands on a port of the node
+        raise BadSetting(str(wrong)) from None
     # Another node, or another run at the same time, may have the same with other arguments.
     name = add_to_run(ctx, source)
     _declare(ctx, choice, name, belt, chosen)

@@ -28,8 +28,8 @@ def use_workflow(
 
     Raises:
         UnknownServer: it is neither; says which entries there are.
-        BadSetting: there is no such file, or an entry is to be another than the settings have.
-        SettingsError: something in `arguments` cannot be given, such as a variable that is not set.
+        BadSetting: there is no such file, an entry is to be another than the settings have, or
+            something in `arguments` cannot be given, such as a variable that is not set.
     """
     named = required(workflow, _PORT, _NODE).strip()
     given = {

@@ -835,7 +835,7 @@ def test_many_names_and_templates_in_the_settings_hold_up_nobody(service: HttpSe
     """All of them are looked at where the document is read, and not where everybody waits."""
     offer(service, *(f"op{n}" for n in range(2_000)))
     templates = {f"op{n}": {"url": f"/x{n}/{{{{ args.a{n} | tojson }}}}"} for n in range(300)}
-    include = [*(f"op{n}" for n in range(1_500)), *(f"*{n}?" for n in range(100)), "nothing"]
+    include = [*(f"op{n}" for n in range(1_500)), *(f"*{n}*" for n in range(100)), "nothing"]
 
     def held() -> float:
         with using(at(service), operations=templates, include=include) as bridge:
