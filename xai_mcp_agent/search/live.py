@@ -47,9 +47,7 @@ class ToolSearch:
     ) -> list[Ranked[Tool]]:
         """Those of these tools that fit best, best first."""
         indexing, ranking = self._started(), ranking or Ranking()
-        # Drawn tools are in no catalog, and pinned ones are not shown as they are listed.
-        await asyncio.wrap_future(indexing.put(tools.values()))
-        if indexing.knows_meaning:
+        if await asyncio.wrap_future(indexing.knows_meaning()):
             await anyio.to_thread.run_sync(indexing.look_up, query, abandon_on_cancel=True)
         found = indexing.rank(ranking, query, limit, tools, remembered)
         return await asyncio.wrap_future(found)
@@ -87,14 +85,9 @@ class _Indexing:
         self._filler: threading.Thread | None = None
         self._is_closed = False
 
-    @property
-    def knows_meaning(self) -> bool:
+    def knows_meaning(self) -> Future[bool]:
         """Whether it takes a while to look up what a query means."""
-        return self._dense is not None
-
-    def put(self, tools: Iterable[Tool]) -> Future[None]:
-        """Have these be in the index as they are here."""
-        return self._thread.submit(self._in_thread_put, tools)
+        return self._thread.submit(self._in_thread_knows_meaning)
 
     def replace(self, source: str, tools: tuple[Tool, ...]) -> Future[None]:
         """Have what a source offers be in the index, and nothing else of it."""
@@ -116,7 +109,9 @@ class _Indexing:
         """Search among these."""
 
         def rank() -> list[Ranked[Tool]]:
-            self._in_thread_put(tools.values())  # another search may have put others of their keys
+            # Drawn tools are in no catalog, pinned ones are not shown as they are listed, and
+            # another search may have put others of their keys.
+            self._in_thread_put(tools.values())
             index, among = self._in_thread_index(), tools.keys()
             return ranking.rank(index, query, limit, among=among, remembered=remembered)
 
@@ -126,6 +121,10 @@ class _Indexing:
         """Begin nothing more."""
         self._is_closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _in_thread_knows_meaning(self) -> bool:
+        self._in_thread_index()
+        return self._dense is not None
 
     def _in_thread_index(self) -> ToolIndex[Tool]:
         if self._index is None:
