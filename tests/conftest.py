@@ -124,6 +124,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _listen_to_signals()
     # Some machines forbid it: then each of a thousand processes would compile the package anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # The same for the tests themselves, which pytest would rewrite in each process of each run.
     sys.dont_write_bytecode = False
     warm = kept_warm()
     warm.__enter__()
