@@ -178,14 +178,21 @@ def test_a_schema_that_refers_to_itself_is_listed_and_checked():
             bridge.call_tool("it", "walk", {"next": {"next": 5}})
 
 
-@pytest.mark.parametrize("era", ["legacy", "modern"])
-@pytest.mark.parametrize("page", [500, 20_000])
-def test_ten_thousand_tools_are_listed(era: str, page: int):
+@pytest.mark.parametrize(
+    ("era", "page", "many"),
+    [
+        ("legacy", 500, 2_000),
+        ("modern", 500, 10_000),
+        ("legacy", 20_000, 10_000),
+        ("modern", 20_000, 2_000),
+    ],
+)
+def test_ten_thousand_tools_are_listed(era: str, page: int, many: int):
     """Long pages are handed to the SDK in pieces, which it must not notice."""
-    with bridge_with(it=entry(many=10_000, page=page, era=era)) as bridge:
+    with bridge_with(it=entry(many=many, page=page, era=era)) as bridge:
         names = names_of(bridge.list_tools("it"))
-        assert len(set(names)) == len(names) > 10_000
-        assert bridge.call_tool("it", names[-1]).text == "this is tool_9999"
+        assert len(set(names)) == len(names) > many
+        assert bridge.call_tool("it", names[-1]).text == f"this is tool_{many - 1}"
         seen = json.loads(bridge.call_tool("it", "seen").text)
         assert seen.count("tools/list") == -(-len(names) // page), "nothing is asked twice"
 
