@@ -30,9 +30,9 @@ _MAX_STEP_SECONDS = 0.1  # of the processor, in any loop
 
 # What takes long begins first, so that the processes end at about the same time.
 _LONGEST_FIRST = (
-    "test_lab", "test_packaging", "test_commands", "test_kernel", "test_faults", "test_closing",
-    "test_soak", "test_compiled", "test_real_servers", "test_listing", "test_walk", "test_house",
-    "test_public_names", "test_start", "test_text_reply", "test_graph",
+    "test_lab", "test_packaging", "test_commands", "test_kernel", "test_faults", "test_stores",
+    "test_loop", "test_closing", "test_soak", "test_compiled", "test_real_servers", "test_listing",
+    "test_walk", "test_house", "test_public_names", "test_start", "test_text_reply", "test_graph",
 )  # fmt: skip
 # Tests that share something costly, such as the lab and its browser: files whose names begin so.
 _TOGETHER = {
