@@ -208,8 +208,8 @@ COMMANDS = [
     Known(r"xircuits compile my_agent\.xircuits my_agent\.py", compile_the_drawn_one),
     Known(r"python my_agent\.py", warmly, "library_search_books"),
     Known(r"xai-mcp-agent log(in|out) notes", help_only, "Usage"),
-    Known(r"xai-mcp-agent trust", as_it_stands, "your agreement"),
-    Known(r"xai-mcp-agent servers", as_it_stands, "library: ready"),
+    Known(r"xai-mcp-agent trust", warmly, "your agreement"),
+    Known(r"xai-mcp-agent servers", warmly, "library: ready"),
     Known(r"xai-mcp-agent tools( library)?( --all)?", warmly, "search_books"),
     Known(r"xai-mcp-agent explain units convert_units", warmly, "convert_units("),
     Known(r"xai-mcp-agent search \".*\"", warmly, "kilometres_to_miles("),
@@ -225,7 +225,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent graph --format json --at 2026-11-17", warmly, "nodes"),
     Known(r"xai-mcp-agent (disable|enable) library borrow_book", warmly, "library: borrow_book"),
     Known(r"xai-mcp-agent accept library --all", warmly, "accepted"),
-    Known(r"xai-mcp-agent call units .*", warmly, "8.04672"),
+    Known(r"xai-mcp-agent call units .*", as_it_stands, "8.04672"),  # and a server
 ]
 
 
