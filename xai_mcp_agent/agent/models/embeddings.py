@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from ...core.certificates import trusted_certificates
 from ...core.errors import ModelError
 from ...core.imports import import_aside
 from ...search.embeddings import Embedder
@@ -70,8 +71,11 @@ def endpoint_embeddings(
         until = time.monotonic() + _TIMEOUT_SECONDS
         most = _MOST_BYTES + len(texts) * _MOST_BYTES_OF_VECTOR
         try:
+            http = openai.DefaultHttpxClient(verify=trusted_certificates(), timeout=limit)
             with (
-                openai.OpenAI(**access.identity(), timeout=limit, max_retries=1) as client,
+                openai.OpenAI(
+                    **access.identity(), timeout=limit, max_retries=1, http_client=http
+                ) as client,
                 client.embeddings.with_streaming_response.create(
                     model=model, input=texts, encoding_format="float"
                 ) as answer,

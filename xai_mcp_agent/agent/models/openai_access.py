@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
+from ...core.certificates import trusted_certificates
 from ...core.errors import ModelAuthenticationError, ModelError
 from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret, Secrets
@@ -85,7 +86,11 @@ class Access:
         connect = min(_CONNECT_SECONDS, timeout_seconds)
         timeout = openai.Timeout(timeout_seconds, connect=connect)
         try:
-            return openai.AsyncOpenAI(**self.identity(), timeout=timeout, max_retries=0)
+            # The client's own would load the certificates of this machine for each run.
+            http = openai.DefaultAsyncHttpxClient(verify=trusted_certificates(), timeout=timeout)
+            return openai.AsyncOpenAI(
+                **self.identity(), timeout=timeout, max_retries=0, http_client=http
+            )
         except (openai.OpenAIError, ValueError, TypeError) as cause:
             error = errors.model_error(cause, self.service(None, timeout_seconds))
         try:

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 import anyio.to_thread
 import httpx2
 
+from ...core.certificates import trusted_certificates
 from ...settings.agents import AgentSettings
 from ..mcp.http.redirects import why_not_followed
-from ..web.certificates import trusted_certificates
 from ..web.large_json import TooMuch, read_large
 from ..web.network_errors import is_this_machine
 from .failures import MAX_ANSWER_BYTES, Failures

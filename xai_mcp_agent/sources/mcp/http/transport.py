@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
+from ....core.certificates import trusted_certificates
 from ....settings.server import ServerSettings
-from ...web.certificates import trusted_certificates
 from ..auth.authorization import Authorization
 from ..wire.streams import Wrapped
 from .exchange import IncomingMessages, Posts, ResponseMatcher

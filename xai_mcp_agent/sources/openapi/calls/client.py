@@ -19,10 +19,10 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
+from ....core.certificates import trusted_certificates
 from ....core.errors import Misdirected, SourceClosed, SourceError, SourceFailed
 from ....core.places import INTERNET, LINK_LOCAL, place_of
 from ....secrets.secrets import Mask, masked_and_cut
-from ...web.certificates import trusted_certificates
 from ...web.network_errors import by_which_way, is_this_machine, reaching_help
 
 if TYPE_CHECKING:

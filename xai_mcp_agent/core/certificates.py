@@ -1,4 +1,4 @@
-"""The certificates that servers are checked by."""
+"""The certificates that servers and services are checked by."""
 
 from __future__ import annotations
 
