@@ -14,6 +14,7 @@ __all__ = [
     "BadSetting", "Bridge", "CallCancelled", "Choice", "CircuitOpen", "Completion",
     "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
+    "LockFailed",
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
     "ModelError", "ModelRateLimited",
@@ -37,6 +38,7 @@ _HOMES = {
     "core.elicitation": "Answer Answerer Question answer_with_defaults",
     "core.errors": (
         "AcceptanceUnknown BadSetting CircuitOpen DefinitionChanged InvalidArguments "
+        "LockFailed "
         "ModelAnswerInvalid ModelAnswerMissing ModelAuthenticationError ModelCannotCallFunctions "
         "ModelContentFiltered ModelContextOverflow ModelError ModelRateLimited ModelTimeout "
         "ModelUnreachable ServerError SettingsError SourceClosed SourceError SourceFailed "
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
         CircuitOpen,
         DefinitionChanged,
         InvalidArguments,
+        LockFailed,
         ModelAnswerInvalid,
         ModelAnswerMissing,
         ModelAuthenticationError,

@@ -15,6 +15,7 @@ from xai_mcp_agent.core.names import (
     did_you_mean,
     may_be_of,
     nearest,
+    skeleton,
 )
 
 PROVIDER_SAFE = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -100,3 +101,22 @@ def test_any_name_may_be_asked_for(name: str, known: list[str]):
 def test_a_name_that_is_shown_may_be_of_its_source(source: str):
     assert may_be_of(ShownNames().show(ToolKey("mcp", source, "do it")), source)
     assert not may_be_of("other_do", source)
+
+
+@pytest.mark.parametrize(
+    "alike",
+    [
+        "delete-all", "Delete.All", "DELETE ALL", "d\u0435lete_all", "\uff44elete_all",
+        "de\u200blete_all", "d\xe9lete_all", "de1ete_a11", "delete\u2010all", "\u202edelete_all",
+        "_delete__all", "delete\u3164_all", "\u1d05elete_all", "delete_\U0001d41a\U0001d425\U0001d425",
+    ],
+    ids=ascii,
+)  # fmt: skip
+def test_names_that_a_person_may_take_for_each_other_have_one_skeleton(alike: str):
+    """Decided by us: a tool that is switched off does not come back under such a name."""
+    assert skeleton(alike) == skeleton("delete_all") == "delete_all"
+
+
+def test_other_names_have_other_skeletons():
+    names = ["delete_all", "deleteall", "delete_al", "dilete_all", "\u65e5\u672c", "\u65e5"]
+    assert len({skeleton(x) for x in names}) == len(names)

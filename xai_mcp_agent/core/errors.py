@@ -232,6 +232,16 @@ class StoreFailed(XaiMcpError):
         self.next_step = next_step
 
 
+class LockFailed(XaiMcpError):
+    """The file of what people decided cannot be read or written: `file`, `problem`, `next_step`."""
+
+    def __init__(self, file: str, problem: str, next_step: str) -> None:
+        super().__init__(f"The decisions in {file}: {problem}\n  Next step: {next_step}")
+        self.file = file
+        self.problem = problem
+        self.next_step = next_step
+
+
 class ModelError(XaiMcpError):
     """Base for trouble with the model's service."""
 

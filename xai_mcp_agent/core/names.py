@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
@@ -15,6 +16,22 @@ MAX_SHOWN_NAME = 64
 _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]+")
 _DIGEST_LENGTH = 8
 _MOST_NAME_CHARS = 300  # of a name that is compared with others; models may write anything
+_SEPARATORS = re.compile(r"[-_.\s]+")
+# Letters, and digits, that most fonts draw as they draw these.
+_LOOKS_LIKE = {
+    letter: plain
+    for plain, letters in {
+        "a": "аαɑᴀ", "b": "ьβƅʙв", "c": "сϲᴄ", "d": "ԁɗđᴅ", "e": "еєεҽᴇ", "f": "ẝꜰϝ",
+        "g": "ɡցɢγ", "h": "һհħʜн", "i": "іιıɩɪ", "j": "јյϳᴊ", "k": "кκᴋ", "l": "ӏłʟ1", "m": "мᴍ",
+        "n": "ոηпɴ", "o": "оοσօøᴏ0", "p": "рρᴘ", "q": "ԛգ", "r": "гʀ", "s": "ѕꜱ", "t": "тτᴛ",
+        "u": "υսμᴜ", "v": "ѵνᴠ", "w": "ԝωաᴡ", "x": "хχ", "y": "уүʏ", "z": "ᴢ",
+    }.items()
+    for letter in letters
+}  # fmt: skip
+_SAME = str.maketrans(_LOOKS_LIKE)
+# Drawn as nothing: beside marks and controls these, which count as letters and signs.
+_BLANK_LETTERS = "\u115f\u1160\u3164\uffa0\u2800"
+_AS_SEPARATOR = ("Pd", "Pc", "Zs", "Zl", "Zp")
 
 
 class ShownNames:
@@ -56,6 +73,18 @@ def may_be_of(shown_name: str, source: str) -> bool:
     return shown_name == source or shown_name.startswith((start, readable or start))
 
 
+def skeleton(name: str) -> str:
+    """The same for names that a person may take for each other.
+
+    However their letters are written: large or small, of another alphabet, wide, with marks, or
+    with what cannot be seen between them; and whatever separates their words.
+    """
+    if not name.isascii():
+        folded = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
+        name = "".join(map(_seen, folded))
+    return _SEPARATORS.sub("_", name.lower().translate(_SAME)).strip("_")
+
+
 def nearest(name: str, known: Iterable[str], *, count: int = 3) -> list[str]:
     """The known names most like `name`, best first; also those that contain it or end with it."""
     # Here, because most names are right.
@@ -73,6 +102,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A sentence that offers the nearest names, or an empty string when there are none."""
     close = nearest(name, known)
     return f"Did you mean {' or '.join(repr(x) for x in close)}?" if close else ""
+
+
+def _seen(letter: str) -> str:
+    """What is seen of it: nothing of marks and of what is drawn as nothing."""
+    category = unicodedata.category(letter)
+    if category in _AS_SEPARATOR:
+        return "_"
+    return "" if category[0] in "MC" or letter in _BLANK_LETTERS else letter
 
 
 def _plain_name(key: ToolKey) -> str | None:

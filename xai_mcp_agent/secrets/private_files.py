@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import secrets
 import stat
 import tempfile
 import time
@@ -77,6 +78,24 @@ def replace_private(path: Path, data: bytes) -> None:
         raise
 
 
+def replace_file(path: Path, data: bytes) -> None:
+    """The same for a file that others may read, as far as they could, or can read new files."""
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
+    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _ALWAYS, 0o666)
+    try:
+        with os.fdopen(file, "wb") as opened:
+            with suppress(FileNotFoundError):
+                os.chmod(beside, stat.S_IMODE(os.stat(path).st_mode))
+            opened.write(data)
+            opened.flush()
+            os.fsync(opened.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
 def make_private_folder(folder: Path) -> None:
     """Make a folder, and those above it that are missing; one that is there stays as it is."""
     if not folder.is_dir():
@@ -120,8 +139,8 @@ def followed(path: Path) -> Path:
 def file_lock(path: Path, seconds: float) -> Generator[bool]:
     """Hold the lock of this file, which is made, within the block; whether there is one.
 
-    Where files cannot be locked there is none: on some network drives, in folders that cannot be
-    written.
+    A folder can be locked too, but not on Windows. Where files cannot be locked there is none: on
+    some network drives, in folders that cannot be written.
 
     Raises:
         TimeoutError: somebody else had it for so long.
@@ -141,6 +160,8 @@ def file_lock(path: Path, seconds: float) -> Generator[bool]:
 def open_lock(path: Path) -> int | None:
     """A file to lock, open; None where there can be none."""
     try:
+        if path.is_dir():
+            return os.open(path, os.O_RDONLY | _ALWAYS)
         return open_private(path, os.O_RDWR | os.O_CREAT)
     except OSError as reason:
         logger.debug("No lock at %s: %s", path, reason)

@@ -1,0 +1,148 @@
+"""The text of `mcp_tools.lock.json`: made for git, and read strictly."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.policy.lock import DecisionLock, SourceLock, Unreadable, read_lock
+
+ONE, TWO = "1" * 32, "2" * 32
+LOCK = DecisionLock(
+    {
+        "mcp:weather": SourceLock(
+            {"forecast": ONE, "alerts": TWO}, {"forecast": "always"}, ONE, frozenset({"delete_all"})
+        ),
+        "tools:canvas": SourceLock(off=frozenset({"shout"})),
+    }
+)
+
+names = st.text(min_size=1, max_size=5)
+digests = st.sampled_from([ONE, TWO])
+source_locks = st.builds(
+    SourceLock,
+    st.none() | st.dictionaries(names, digests, max_size=3),
+    st.dictionaries(names, st.just("always"), max_size=2),
+    st.sampled_from(["", ONE]),
+    st.frozensets(names, max_size=3),
+    st.dictionaries(st.just("later"), st.lists(st.integers(), max_size=2), max_size=1),
+)
+
+
+def test_it_is_sorted_with_one_line_for_each_decision():
+    """So that a difference in git is as small as what was decided."""
+    text = LOCK.as_text()
+    assert json.loads(text) == {
+        "version": 1,
+        "sources": {
+            "mcp:weather": {
+                "accepted": {"alerts": TWO, "forecast": ONE},
+                "approved": {"forecast": "always"},
+                "instructions": ONE,
+                "off": ["delete_all"],
+            },
+            "tools:canvas": {"off": ["shout"]},
+        },
+    }
+    weather = LOCK.of("mcp:weather")
+    later = LOCK.with_source("mcp:weather", weather.with_accepted({"forecast": TWO})).as_text()
+    told = [x[0] for x in difflib.ndiff(text.splitlines(), later.splitlines()) if x[0] in "+-"]
+    assert told == ["-", "+"]
+    assert text.endswith("}\n")
+    assert text.isascii()
+
+
+@given(st.dictionaries(names, source_locks, max_size=3))
+def test_what_is_written_is_read_again(sources: dict[str, SourceLock]):
+    lock = DecisionLock(sources, {"later": 1})
+    again = read_lock(lock.as_text())
+    assert again == lock
+    assert again.as_text() == lock.as_text()
+
+
+def test_what_a_newer_version_adds_is_kept():
+    text = '{"sources": {"mcp:a": {"off": ["x"], "why": "it is bad"}}, "notes": [1]}'
+    lock = read_lock(text)
+    changed = lock.with_source("mcp:a", lock.of("mcp:a").switched("y", is_enabled=False))
+    assert json.loads(changed.as_text()) == {
+        "version": 1, "notes": [1], "sources": {"mcp:a": {"off": ["x", "y"], "why": "it is bad"}},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["{}", '{"version": 1}', '{"sources": {}}', ' {"sources":{}}\r\n'])
+def test_an_empty_object_says_that_nothing_was_decided(text: str):
+    assert read_lock(text) == DecisionLock()
+
+
+def of_source(**value: Any) -> str:
+    """The text of a file about one source."""
+    return json.dumps({"sources": {"mcp:a": value}})
+
+
+MERGE = '{\n<<<<<<< HEAD\n "version": 1\n=======\n "version": 1,\n>>>>>>> other\n}'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "it is empty"),
+        ("  \n", "it is empty"),
+        (LOCK.as_text()[:-30], "no JSON, at line"),
+        (LOCK.as_text() + "}", "no JSON, at line"),
+        (MERGE, "line 2 is a mark of a git merge"),
+        ("[]", "must be a JSON object"),
+        ("null", "must be a JSON object"),
+        ('{"version": 2}', "it is of version 2"),
+        ('{"version": "1"}', "`version` must be a whole number"),
+        ('{"version": true}', "`version` must be a whole number"),
+        ('{"version": 0}', "`version` must be a whole number"),
+        ('{"version": NaN}', "NaN is no JSON"),
+        ('{"sources": []}', "`sources` must be an object"),
+        ('{"sources": null}', "`sources` must be an object"),
+        ('{"sources": {"mcp:a": 1}}', '`sources["mcp:a"]` must be an object'),
+        (of_source(accepted=[ONE]), '`sources["mcp:a"].accepted` must be an object'),
+        (of_source(accepted={"x": 1}), '.accepted["x"]` must be a digest'),
+        (of_source(accepted={"x": ONE[:-1]}), '.accepted["x"]` must be a digest'),
+        (of_source(accepted={"x": "G" * 32}), '.accepted["x"]` must be a digest'),
+        (of_source(approved={"x": True}), '.approved["x"]` must be a text'),
+        (of_source(instructions=True), ".instructions` must be a digest"),
+        (of_source(off="x"), ".off` must be a list"),
+        (of_source(off=[["x"]]), ".off` must be a text"),
+        ('{"sources": {"a": {"off": ["x"]}, "a": {}}}', 'the key "a" is there twice'),
+        ('{"sources": {"a": {"accepted": {"x": "1", "x": "2"}}}}', 'the key "x" is there twice'),
+        ("[" * 100_000, "it is no JSON"),
+        ('{"version": ' + "9" * 5000 + "}", "it is no JSON"),
+    ],
+    ids=lambda x: x[:20].strip() if len(x) < 5000 else "long",
+)
+def test_what_is_wrong_anywhere_makes_all_of_it_unreadable(text: str, said: str):
+    """A part that is left out may be the one that switches a tool off."""
+    with pytest.raises(Unreadable) as refused:
+        read_lock(text)
+    assert said in str(refused.value)
+
+
+def test_a_name_that_looks_like_one_that_is_off_is_off():
+    source = SourceLock(off=frozenset({"delete_all"}))
+    alike = ["delete_all", "delete-all", "Delete.All", "d\u0435lete_all", "delete\u200b_all"]
+    assert [source.is_off(x) for x in alike] == [True] * len(alike)
+    assert not source.is_off("delete_some")
+    assert source.switched("delete-all", is_enabled=True).off == frozenset()
+
+
+def test_a_name_that_looks_like_an_accepted_one_is_known_for_that():
+    source = SourceLock({"pay": ONE})
+    assert source.looks_like("p\u0430y") == "pay"
+    assert source.looks_like("PAY") == "pay"
+    assert [source.looks_like(x) for x in ("pay", "play")] == ["", ""]
+
+
+def test_words_about_calls_are_kept_and_taken_back():
+    approved = SourceLock().with_approved("pay", "always")
+    assert approved.approved == {"pay": "always"}
+    assert approved.with_approved("pay", "") == SourceLock()
