@@ -53,7 +53,7 @@ async def _play(engine: Engine, name: str) -> list[float]:
         pass
 
     drawn = {f"tool_{n}": _drawn(f"tool_{n}") for n in range(_TOOLS)}
-    await engine.decisions.read([""])
+    await engine.decisions.read()
     tools, pages = agent_tools(engine, [DrawnToolset(drawn, run)])
     spec = AgentSpec("a", model, max_thoughts=_TURNS)
     await AgentRun(spec, Conversation("Go."), emit).go(tools, pages)

@@ -18,8 +18,10 @@ __all__ = [
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
     "ModelError", "ModelRateLimited",
-    "ModelTimeout", "ModelUnreachable", "OnChange", "Operation", "Prompt", "PromptArgument",
+    "ModelTimeout", "ModelUnreachable", "NotAccepted", "OnChange", "Operation", "Prompt",
+    "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
+    "Review", "ReviewNeeded",
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
@@ -41,7 +43,8 @@ _HOMES = {
         "LockFailed "
         "ModelAnswerInvalid ModelAnswerMissing ModelAuthenticationError ModelCannotCallFunctions "
         "ModelContentFiltered ModelContextOverflow ModelError ModelRateLimited ModelTimeout "
-        "ModelUnreachable ServerError SettingsError SourceClosed SourceError SourceFailed "
+        "ModelUnreachable NotAccepted "
+        "ReviewNeeded ServerError SettingsError SourceClosed SourceError SourceFailed "
         "StoreFailed ToolDisabled ToolTimeout UnknownAgent UnknownServer UnknownTool XaiMcpError"
     ),
     "core.events": "SourceState SourceStatus",
@@ -58,6 +61,7 @@ _HOMES = {
     "history.place": "StoreStatus",
     "history.records": "Records SourceRecord ToolRecord ToolState Usage state_of",
     "policy.decisions": "Choice",
+    "policy.review": "Review",
     "search.ranking": "Ranked",
     "secrets.secrets": "Secret",
     "settings.load": "load_settings settings_from",
@@ -89,6 +93,8 @@ if TYPE_CHECKING:
         ModelRateLimited,
         ModelTimeout,
         ModelUnreachable,
+        NotAccepted,
+        ReviewNeeded,
         ServerError,
         SettingsError,
         SourceClosed,
@@ -130,6 +136,7 @@ if TYPE_CHECKING:
         state_of,
     )
     from .policy.decisions import Choice
+    from .policy.review import Review
     from .search.ranking import Ranked
     from .secrets.secrets import Secret
     from .settings.load import load_settings, settings_from

@@ -38,14 +38,16 @@ class MCPEnableTool(Component):
 
 @xai_component(color="rgb(0, 96, 128)")
 class MCPAcceptTool(Component):
-    """Accepts what a server says of a tool now. Pinned tools are called only while it stays so.
+    """Accepts what a server says of a tool now, when you have read it.
 
-    Run it once, when you have read what changed: a workflow that always runs it accepts anything.
-    Tools are pinned by `"pin": true` of their server in the settings, or by AgentMakeToolbelt.
+    Agents read and call of a pinned server only what was accepted, while it stays so. Servers are
+    pinned by `"pin": true` in the settings, or by AgentMakeToolbelt.
 
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
     - tool_name (str): The tool, by the server's own name for it.
+    - digest (str): That of what you have read, or 12 of its characters: just that is accepted.
+      Default: you are shown what is new, and asked.
 
     ##### outPorts:
     - changes (list): A line for each thing that is different from what was accepted before.
@@ -57,12 +59,15 @@ class MCPAcceptTool(Component):
 
     server_name: InCompArg[str]
     tool_name: InCompArg[str]
+    digest: InArg[str]
 
     changes: OutArg[list]
     summary: OutArg[str]
 
     def execute(self, ctx) -> None:
-        accepted = canvas.decisions.accept_tool(ctx, self.server_name.value, self.tool_name.value)
+        accepted = canvas.decisions.accept_tool(
+            ctx, self.server_name.value, self.tool_name.value, self.digest.value
+        )
         self.changes.value, self.summary.value = accepted
 
 

@@ -370,9 +370,9 @@ class AgentMakeToolbelt(Component):
 
     ##### inPorts:
     - name (str): The toolbelt's name. Default: `default`.
-    - pin_tools (bool): True: the first use of a server's tool accepts what the server says of it.
-      When that changes, the tool is not called until somebody accepts the change, with
-      MCPAcceptTool or `xai-mcp-agent accept`. Default: False.
+    - pin_tools (bool): True: the agent reads and calls only what was accepted of its servers, with
+      MCPAcceptTool or `xai-mcp-agent accept`. What is new or changed is held back. Default: False.
+    - pin_first (bool): True: the same, and what a server lists first is accepted. Default: False.
 
     ##### outPorts:
     - toolbelt_spec (dict): Wire it to AgentInit.
@@ -383,9 +383,12 @@ class AgentMakeToolbelt(Component):
 
     name: InArg[str]
     pin_tools: InArg[bool]
+    pin_first: InArg[bool]
 
     toolbelt_spec: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        made = canvas.make_toolbelt(ctx, self.name.value, self.pin_tools.value)
+        made = canvas.make_toolbelt(
+            ctx, self.name.value, self.pin_tools.value, self.pin_first.value
+        )
         self.toolbelt_spec.value = made

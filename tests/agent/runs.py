@@ -50,7 +50,7 @@ def go(
     async def play(engine: Engine) -> tuple[RunState, RunFinished | None]:
         model = model_for(provider, "m", base_url=endpoint.base_url)
         state = start if isinstance(start, RunState) else None
-        await engine.decisions.read([""])
+        await engine.decisions.read()
         tools, pages = agent_tools(engine, [DrawnToolset(drawn, call)], state=state)
         tools.selector = selector or tools.selector
         run = AgentRun(AgentSpec("a", model, **spec), start, emit)

@@ -67,7 +67,7 @@ class Stopping:
         drawn = [DrawnTool(x, f"Does {x}.", lambda *_: "") for x in ("pay", "wait")]
         # Each of its own: those of one toolset run one at a time.
         parts = [DrawnToolset({x.name: x}, self.call) for x in drawn]
-        await engine.decisions.read(("",))
+        await engine.decisions.read()
         tools, pages = agent_tools(engine, parts)
         model = model_for("openai", "m", base_url=endpoint.base_url)
         spec = AgentSpec("a", model, protocol=self.protocol)

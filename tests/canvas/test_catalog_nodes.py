@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.canvas import make, play
 from tests.support.fault_server import entry
-from xai_mcp_agent import BadSetting, DefinitionChanged, UnknownServer, UnknownTool
+from xai_mcp_agent import BadSetting, DefinitionChanged, ReviewNeeded, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool
 from xai_mcp_agent.catalog_components import MCPAcceptTool, MCPEnableTool
 from xai_mcp_agent.mcp_components import MCPCallTool, MCPCloseServer, MCPListTools
@@ -28,7 +28,7 @@ def _known(use_servers: UseServers, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.delenv("XAI_MCP_STORE", raising=False)
     later = {"tools": [pay("Pays twice.")]}
     shop = entry(tools=[pay("Pays.")], then=later, journal=str(tmp_path / "journal"))
-    use_servers(shop={**shop, "pin": True})
+    use_servers(shop={**shop, "pin": "first"})
 
 
 def test_a_tool_is_switched_off_and_on_and_lists_tell_of_it(capsys: pytest.CaptureFixture[str]):
@@ -57,9 +57,13 @@ def test_a_changed_tool_stops_the_workflow_until_its_change_is_accepted(
         return make(MCPCallTool, server_name="shop", tool_name="pay")
 
     play(ctx, call(), make(MCPCloseServer))
-    with pytest.raises(DefinitionChanged, match="What changed"):
+    with pytest.raises(DefinitionChanged, match="What changed") as refused:
         play(ctx, call())
-    accept, again = make(MCPAcceptTool, server_name="shop", tool_name="pay"), call()
+    with pytest.raises(ReviewNeeded, match="say by its digest what you have read"):
+        play(ctx, make(MCPAcceptTool, server_name="shop", tool_name="pay"))
+    digest = refused.value.digest
+    accept = make(MCPAcceptTool, server_name="shop", tool_name="pay", digest=digest)
+    again = call()
     play(ctx, accept, again)
     assert again.text.value == "this is pay"
     assert len(accept.changes.value) == 1
@@ -78,15 +82,15 @@ def test_a_tool_that_was_just_drawn_can_be_switched_off():
         play(ctx, make(MCPEnableTool, server_name="canvas", tool_name="shoot"))
 
 
-def test_a_workflow_goes_on_where_a_decision_cannot_be_kept(
+def test_a_workflow_goes_on_where_a_decision_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setenv("XAI_MCP_STORE", str(tmp_path / "mcp_settings.json" / "history.db"))
+    monkeypatch.setenv("XAI_MCP_LOCK", str(tmp_path / "no_folder" / "lock.json"))
     node = make(MCPEnableTool, server_name="shop", tool_name="pay", enabled=False)
     play({}, node)
     assert node.summary.value == "shop: pay is switched off: no agent is offered it."
     printed = " ".join(capsys.readouterr().out.split())
-    assert "It counts until this process ends." in printed
+    assert "What was decided counts until this process ends." in printed
 
 
 @pytest.mark.parametrize("component", [MCPEnableTool, MCPAcceptTool])

@@ -1,11 +1,10 @@
-"""The catalog is what the log comes to, at once: what exists, what was decided, how it did."""
+"""The catalog is what the log comes to, at once: what exists, and how it did."""
 
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,9 @@ from xai_mcp_agent.core.events import (
     SourceLost,
     SourceUnreachable,
 )
-from xai_mcp_agent.core.fingerprint import definition_of
-from xai_mcp_agent.history import database
-from xai_mcp_agent.history import store as stores
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.queries import When, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.policy.decisions import Decisions
 
 pytestmark = pytest.mark.anyio
 
@@ -54,12 +49,11 @@ def tool(name: str, description: str = "", source: str = "a") -> Tool:
 
 
 class Process:
-    """What one process knows: sources report, tools are called, people decide."""
+    """What one process knows: sources report, tools are called."""
 
     def __init__(self, place: Place) -> None:
         self.memory = HistoryRecorder(place, lambda text: text)
         self.catalog = Catalog(self.memory)
-        self.decisions = Decisions(self.memory, self.catalog, lambda text: text)
         self.told: list[CatalogChanged] = []
         self.catalog.subscribe(self.told.append)
 
@@ -82,24 +76,15 @@ class Process:
         """It is not connected any more."""
         self.notice(SourceLost(source, "it ended.", on_purpose))
 
-    def switch(self, name: str, source: str = "a", *, on: bool) -> None:
-        """A person decides."""
-        subject = self.memory.subject(key(name, source))
-        self.decisions.switch(subject, is_enabled=on)
-
-    def accept(self, name: str, description: str, source: str = "a") -> None:
-        """A person accepts this."""
-        accepted = self.decisions.definition(tool(name, description, source))
-        self.decisions.accept(self.memory.subject(key(name, source)), accepted)
-
     async def written(self) -> None:
         """Wait until what happened is written down, and known."""
         await asyncio.wrap_future(self.memory.settled())
 
-    async def read(self, *sources: str, whole: bool = False) -> None:
+    async def read(self, *sources: str) -> None:
         """Read what others have written, too."""
         with anyio.fail_after(SECONDS):
-            await self.catalog.read(sources, SECONDS, whole=whole)
+            for source in sources:
+                await self.catalog.read(source, SECONDS)
 
     def entry(self, name: str) -> CatalogEntry:
         """What is known of a tool of the first source."""
@@ -140,9 +125,6 @@ async def test_every_kind_of_change_is_told_with_a_higher_version():
         assert await is_higher(lambda: one.lists({"t": "New.", "u": ""}))
         assert await is_higher(lambda: one.lists({"t": "New."}))
         assert await is_higher(lambda: one.lists({"t": "New.", "u": ""}))
-        assert await is_higher(lambda: one.switch("t", on=False))
-        assert await is_higher(lambda: one.switch("t", on=True))
-        assert await is_higher(lambda: one.accept("t", "New."))
         assert await is_higher(lambda: one.loses(on_purpose=True))
 
 
@@ -213,86 +195,16 @@ async def test_a_tool_that_is_gone_is_an_entry_without_a_tool():
         assert one.catalog.entry(key("v")) is None
 
 
-async def test_a_decision_counts_at_once_and_is_answered_while_the_store_is_locked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """And what is listed; what was decided before is read from the file as it is."""
-    file = tmp_path / "history.db"
-    async with process(place_of(file)) as before:
-        before.connects({"t": "", "u": ""})
-        before.switch("t", on=False)
-        await before.written()
-    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
-    monkeypatch.setattr(stores, "LOCK_SECONDS", 0.2)
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        async with process(place_of(file)) as one:
-            one.connects({"t": "", "u": "", "v": ""})
-            one.switch("v", on=False)
-            assert [(x.key.name, x.is_enabled) for x in one.catalog.entries("a")] == [
-                ("t", True), ("u", True), ("v", False),
-            ]  # fmt: skip
-            await one.read("a")
-            assert [x.is_enabled for x in one.catalog.entries("a")] == [False, True, False]
-            one.switch("t", on=True)
-            await one.read("a")
-            assert [x.is_enabled for x in one.catalog.entries("a")] == [True, True, False]
-            other.execute("ROLLBACK")
-            with anyio.fail_after(SECONDS):
-                while not (known := one.entry("v").record) or not known.definition:
-                    await one.read("a")
-            assert [x.is_enabled for x in one.catalog.entries("a")] == [True, True, False]
-
-
-async def test_a_history_that_cannot_be_used_leaves_what_is_listed_and_decided_here(
-    tmp_path: Path,
-):
-    (tmp_path / "file").write_text("not a folder")
-    async with process(place_of(tmp_path / "file" / "history.db")) as one:
-        one.connects({"t": "Old."})
-        one.accept("t", "Old.")
-        one.lists({"t": "New."})
-        await one.read("a")
-        entry = one.entry("t")
-        assert entry.is_changed
-        assert entry.accepted is not None
-        assert entry.accepted.definition == definition_of(tool("t", "Old."))
-        assert "file" in str(one.catalog.why_not_read("a"))
-
-
-async def test_what_another_process_decides_is_known_at_the_next_listing(tmp_path: Path):
-    place = place_of(tmp_path / "history.db")
-    async with process(place) as one, process(place) as other:
-        one.connects({"t": "Old.", "u": ""})
-        await one.written()
-        await other.read("a")
-        other.switch("u", on=False)
-        other.accept("t", "Old.")
-        await other.written()
-        assert one.entry("u").is_enabled
-        one.lists({"t": "New.", "u": ""})
-        await one.read("a")
-        assert not one.entry("u").is_enabled
-        assert one.entry("t").is_changed
-        other.switch("u", on=True)
-        await other.written()
-        one.lists({"t": "New.", "u": ""})
-        await one.read("a")
-        assert one.entry("u").is_enabled
-
-
 async def test_what_nobody_asked_for_is_not_loaded(tmp_path: Path):
     """A history may know a hundred thousand tools; also its dead runs are none of our business."""
     place = place_of(tmp_path / "history.db")
     async with process(place) as before:
         for source in "ab":
             before.connects({"t": "", "u": ""}, source)
-            before.switch("t", source, on=False)
         await before.written()
     async with process(place) as one:
+        assert one.catalog.entries("a") == ()
         await one.read("a")
-        assert [x.key for x in one.catalog.entries("a")] == [key("t")]
-        await one.read("a", whole=True)
         assert {x.key for x in one.catalog.entries("a")} == {key("t"), key("u")}
         assert one.catalog.entries("b") == ()
         one.connects({"u": ""}, "b")
@@ -302,9 +214,7 @@ async def test_what_nobody_asked_for_is_not_loaded(tmp_path: Path):
 
 steps = st.tuples(
     st.sampled_from(["a", "a_b"]),
-    st.sampled_from(
-        ["lists", "lists", "is lost", "is closed", "fails", "is called", "off", "on", "accepts"]
-    ),
+    st.sampled_from(["lists", "lists", "is lost", "is closed", "fails", "is called"]),
     st.dictionaries(
         st.sampled_from(["c", "b_c", "d"]), st.sampled_from(["old", "new"]), max_size=3
     ),
@@ -323,7 +233,7 @@ def test_whatever_happens_the_catalog_is_what_the_log_comes_to(
 async def live(batches: Sequence[Sequence[tuple[str, str, Offered]]]) -> None:
     """A life, in which all is as the log has it after each of its parts."""
     async with process() as one:
-        await one.read("a", "a_b", whole=True)
+        await one.read("a", "a_b")
         connected: set[str] = set()
         for batch in batches:
             for source, what, tools in batch:
@@ -334,9 +244,6 @@ async def live(batches: Sequence[Sequence[tuple[str, str, Offered]]]) -> None:
                 entries = one.catalog.entries(source)
                 told = {x.subject.key: x for x in log.tools.values() if x.subject.source == source}
                 assert {x.key: x.record for x in entries} == told
-                assert {x.key for x in entries if x.accepted} == {
-                    k for k, x in told.items() if x.accepted
-                }
                 live = {x.key for x in entries if x.tool is not None}
                 if source in connected:
                     assert live == {k for k, x in told.items() if x.is_available}
@@ -357,27 +264,20 @@ def happens(one: Process, connected: set[str], source: str, what: str, tools: Of
             one.loses(source, on_purpose=what == "is closed")
         case "fails":
             one.notice(SourceUnreachable(source, "out of memory"))
-        case "is called":
-            one.memory.called(key("c", source), 0.25, "no" if tools else "")
-        case "off" | "on":
-            one.switch("c", source, on=what == "on")
         case _:
-            one.accept("c", tools.get("c", "old"), source)
+            one.memory.called(key("c", source), 0.25, "no" if tools else "")
 
 
 async def test_of_tools_that_come_and_go_for_days_only_so_much_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    """What is decided of them is."""
     monkeypatch.setattr(tool_records, "_MOST_GONE", 2)
     async with process() as one:
-        one.connects({"t0": "", "off": ""})
-        one.switch("off", on=False)
+        one.connects({"t0": ""})
         for n in range(1, 6):
             one.catalog.digest(tool(f"t{n}"))
             one.lists({f"t{n}": ""})
             await one.written()
         kept = [x.key.name for x in one.catalog.entries("a")]
-        assert sorted(kept) == ["off", "t3", "t4", "t5"]
-        assert not one.entry("off").is_enabled
+        assert sorted(kept) == ["t3", "t4", "t5"]
         assert len(one.catalog._digests) <= 1  # pyright: ignore[reportPrivateUsage]

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.fault_server import entry
+from tests.support.terminals import terminal
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.cli.main import run
+
+COMMAND = (sys.executable, "-c", "from xai_mcp_agent.cli.main import run; run()")
 
 
 def listed(name: str, description: str, **properties: Any) -> dict[str, Any]:
@@ -33,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         journal=str(tmp_path / "journal"),
     )
     file = tmp_path / "mcp_settings.json"
-    file.write_text(json.dumps({"mcpServers": {"shop": {**shop, "pin": True}}}))
+    file.write_text(json.dumps({"mcpServers": {"shop": {**shop, "pin": "first"}}}))
     for name in ("XAI_MCP_STORE", "XAI_MCP_SETTINGS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
@@ -66,32 +71,96 @@ def test_tools_are_switched_off_and_on_in_a_line_each(project: Path, capsys: Any
     assert starts(project) == 1, "the history knows them"
 
 
-def test_accept_shows_what_changed(project: Path, capsys: Any):
+def digest_in(text: str) -> str:
+    """The first digest in it."""
+    found = re.search(r"[0-9a-f]{32}", text)
+    assert found is not None
+    return found[0]
+
+
+def test_where_nobody_can_be_asked_what_waits_is_shown_with_its_digest_and_nothing_accepted(
+    project: Path, capsys: Any
+):
     with Bridge.open() as bridge:
         bridge.list_tools("shop")
-    status, out, _ = command(capsys, "accept", "shop", "pay")
+    before = (project / "mcp_tools.lock.json").read_text()
+    status, out, err = command(capsys, "accept", "shop", "pay")
+    assert (status, out) == (1, "")
+    assert "shop: pay changed since it was accepted (digest " in err
+    assert "'to'" in err
+    assert f"`xai-mcp-agent accept shop pay --digest {digest_in(err)}` accepts it" in err
+    assert (project / "mcp_tools.lock.json").read_text() == before
+
+
+def test_a_digest_accepts_what_it_is_of(project: Path, capsys: Any):
+    with Bridge.open() as bridge:
+        bridge.list_tools("shop")
+    digest = digest_in(command(capsys, "accept", "shop", "pay")[2])
+    status, out, _ = command(capsys, "accept", "shop", "pay", "--digest", digest[:12])
     first, *changes = out.splitlines()
     assert (status, first) == (0, "shop: pay is accepted as it is now.")
     assert len(changes) == 1
     assert "'to'" in changes[0]
     assert changes[0].startswith("  ")
     assert starts(project) == 2, "what was listed last is what is accepted"
-    assert command(capsys, "accept", "--all")[1] == "Nothing has changed since it was accepted.\n"
+    lock = json.loads((project / "mcp_tools.lock.json").read_text())
+    assert lock["sources"]["mcp:shop"]["accepted"]["pay"] == digest
+    status, out, _ = command(capsys, "accept", "shop", "pay")
+    assert (status, out) == (0, "shop: pay has not changed since it was accepted.\n")
+
+
+@pytest.mark.parametrize("digest", ["0" * 32, "0" * 11, "no"])
+def test_another_digest_accepts_nothing(project: Path, capsys: Any, digest: str):
+    """The server may have changed it between the reading and the command."""
+    before = (project / "mcp_tools.lock.json").read_text()
+    status, _, err = command(capsys, "accept", "shop", "pay", "--digest", digest)
+    assert status == 1
+    assert "shop: nothing was accepted: " in err
+    assert (project / "mcp_tools.lock.json").read_text() == before
 
 
 def test_accept_asks_the_server_where_the_history_has_nothing_new(project: Path, capsys: Any):
     """Somebody has just updated the server, and nothing has used it since."""
-    status, out, _ = command(capsys, "accept", "shop", "pay", "--json")
+    with Bridge.open() as bridge:
+        (review,) = bridge.review("shop", "pay")
+    digest = review.digest
+    status, out, _ = command(capsys, "accept", "shop", "pay", "--digest", digest, "--json")
     (choice,) = json.loads(out)
     assert (status, choice["is_new"], len(choice["lines"])) == (0, True, 1)
     assert {"server": "shop", "tool": "pay", "decision": "accepted"}.items() <= choice.items()
 
 
-def test_all_that_has_changed_is_accepted_at_once(project: Path, capsys: Any):
-    with Bridge.open() as bridge:
-        bridge.list_tools("shop")
-    status, out, _ = command(capsys, "accept", "--all")
-    assert (status, out.splitlines()[0]) == (0, "shop: pay is accepted as it is now.")
+def test_a_whole_server_is_accepted_by_the_digest_of_all_that_it_says(project: Path, capsys: Any):
+    (project / "mcp_tools.lock.json").write_text("{}")
+    status, _, err = command(capsys, "accept", "shop")
+    assert status == 1
+    assert "shop: pay was not accepted yet (digest " in err
+    assert '"description": "Pays."' in err
+    all_of_it = re.search(r"([0-9a-f]{32})  all of it", err)
+    assert all_of_it is not None
+
+
+def test_a_person_reads_says_yes_and_accepts_what_they_read(project: Path):
+    with terminal(*COMMAND, "accept", "shop", folder=project) as s:
+        s.expect("shop: pay changed since it was accepted (digest ")
+        s.expect("'to'")
+        s.expect("Accept this of 'shop'? [y/N]: ")
+        s.type("y")
+        s.expect("shop: pay is accepted as it is now.")
+        assert s.end() == 0
+    with terminal(*COMMAND, "accept", "--all", folder=project) as s:
+        s.expect("shop: nothing waits to be accepted.")
+        assert s.end() == 0
+
+
+def test_a_person_says_no_and_nothing_is_accepted(project: Path):
+    before = (project / "mcp_tools.lock.json").read_text()
+    with terminal(*COMMAND, "accept", "--all", folder=project) as s:
+        s.expect("Accept this of 'shop'? [y/N]: ")
+        s.type("")
+        s.expect("shop: nothing was accepted.")
+        assert s.end() == 0
+    assert (project / "mcp_tools.lock.json").read_text() == before
 
 
 def test_a_tool_that_is_not_offered_now_can_be_decided_about(project: Path, capsys: Any):
@@ -106,9 +175,9 @@ def test_a_tool_that_is_not_offered_now_can_be_decided_about(project: Path, caps
     [
         (("disable", "shop", "pya"), 1, "shop has no tool 'pya', and had none. Did you mean 'pay'"),
         (("disable", "shp", "pay"), 1, "No MCP server 'shp' in "),
-        (("accept", "shop"), 2, "Name a server and its tools, or give --all."),
-        (("accept", "shop", "pay", "--all"), 2, "Name a server and its tools, or give --all."),
-        (("accept",), 2, "Name a server and its tools, or give --all."),
+        (("accept", "shop", "pay", "--all"), 2, "perhaps some of its tools too, or give --all."),
+        (("accept", "--all", "--digest", "1" * 32), 2, "some of its tools too, or give --all."),
+        (("accept",), 2, "Name a server, perhaps some of its tools too, or give --all."),
     ],
 )
 def test_what_cannot_be_is_said_with_what_to_do(
@@ -119,22 +188,22 @@ def test_what_cannot_be_is_said_with_what_to_do(
     assert said in " ".join(err.replace("│", "").split())
 
 
-def test_what_cannot_be_kept_is_an_error(
-    project: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setenv("XAI_MCP_STORE", str(project / "journal" / "history.db"))
+def test_what_cannot_be_written_is_an_error(project: Path, capsys: Any):
+    lock = project / "mcp_tools.lock.json"
+    lock.unlink()
+    lock.mkdir()
     status, out, err = command(capsys, "disable", "shop", "pay")
     assert (status, out) == (1, "")
-    assert "error: The history in " in err
+    assert "error: The decisions in " in err
 
 
-def test_what_would_be_forgotten_at_once_is_an_error(
+def test_a_decision_holds_where_the_history_is_forgotten_at_once(
     project: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("XAI_MCP_STORE", "memory")
-    status, out, err = command(capsys, "disable", "shop", "pay")
-    assert (status, out) == (1, "")
-    assert "what is decided there is forgotten at once. Name a file or a database" in err
+    assert command(capsys, "disable", "shop", "pay")[0] == 0
+    lock = json.loads((project / "mcp_tools.lock.json").read_text())
+    assert lock["sources"]["mcp:shop"]["off"] == ["pay"]
 
 
 def test_lists_of_tools_tell_of_it(project: Path, capsys: Any):

@@ -108,7 +108,8 @@ def test_a_name_that_is_shown_may_be_of_its_source(source: str):
     [
         "delete-all", "Delete.All", "DELETE ALL", "d\u0435lete_all", "\uff44elete_all",
         "de\u200blete_all", "d\xe9lete_all", "de1ete_a11", "delete\u2010all", "\u202edelete_all",
-        "_delete__all", "delete\u3164_all", "\u1d05elete_all", "delete_\U0001d41a\U0001d425\U0001d425",
+        "_delete__all", "delete\u3164_all", "\u1d05elete_all",
+        "delete_\U0001d41a\U0001d425\U0001d425",
     ],
     ids=ascii,
 )  # fmt: skip

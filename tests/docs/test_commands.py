@@ -172,6 +172,11 @@ def with_unmet_goals(reader: Reader, command: str) -> str:
     return reader.warmly(f"{command}; test $? = 1")
 
 
+def unattended(reader: Reader, command: str) -> str:
+    """Where nobody can be asked nothing is accepted, and the exit status says so."""
+    return reader.warmly(f"{command} 2>&1; test $? = 1")
+
+
 def load_only(reader: Reader, command: str) -> str:
     """Load it: it needs a browser, and makes other pictures each time."""
     return reader.in_checkout(command.replace("python -m", "python -c 'import", 1) + "'")
@@ -224,8 +229,9 @@ COMMANDS = [
     Known(r"xai-mcp-agent graph --out tools\.html", warmly, "Written: tools.html"),
     Known(r"xai-mcp-agent graph --format json --at 2026-11-17", warmly, "nodes"),
     Known(r"xai-mcp-agent (disable|enable) library borrow_book", warmly, "library: borrow_book"),
-    Known(r"xai-mcp-agent accept library --all", warmly, "accepted"),
-    Known(r"xai-mcp-agent call units .*", as_it_stands, "8.04672"),  # and a server
+    Known(r"xai-mcp-agent accept --all", warmly),
+    Known(r"xai-mcp-agent accept library.*", unattended, "library: nothing was accepted"),
+    Known(r"xai-mcp-agent call units .*", warmly, "8.04672"),
 ]
 
 

@@ -42,6 +42,7 @@ WRITTEN = {
     **dict.fromkeys(("clientSecret", "client_secret", "CLIENT_SECRET"), ("text", '`""`')),
     **dict.fromkeys(("privateKey", "private_key"), ("text", '`""`')),
     "enabled": ("true or false", "`true`"),
+    "pin": ('true, false or `"first"`', "`false`"),
     "tools": ("list of texts", "none"),
     "arguments": ("object", "`{}`"),
     "operations": ("object", "`{}`"),

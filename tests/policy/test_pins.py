@@ -1,4 +1,4 @@
-"""Pinned tools: they are called as they were at first use, until a person accepts what changed.
+"""Pinned sources: what they say is read and called as it was accepted, and not otherwise.
 
 Who decided it: the issue of the history, and promise 7 of the design.
 """
@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.bridges import wait_for_loss, wait_for_tool
+from tests.support.bridges import accept_now, wait_for_loss, wait_for_tool
 from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in, pids_in
@@ -25,7 +23,7 @@ from tests.support.model_agents import agent, all_told, offered, run, told
 from tests.support.model_endpoint import Step, calls
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import AcceptanceUnknown, Bridge, DefinitionChanged, Tool
+from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, Tool
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.canvas.toolbelts import define_tool, use_server
 from xai_mcp_agent.core.invocation import ToolInvocation
@@ -60,7 +58,7 @@ def use_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> UseSettings
     return use
 
 
-def shop(journal: Path, *later: dict[str, Any], pin: bool = True) -> dict[str, Any]:
+def shop(journal: Path, *later: dict[str, Any], pin: Any = "first") -> dict[str, Any]:
     """A server with a tool `pay`, which from its second start on lists it otherwise."""
     options = entry(tools=[pay()], then={"tools": list(later)}, journal=str(journal))
     return {**options, "pin": pin}
@@ -93,12 +91,11 @@ def test_a_changed_tool_is_not_called_until_a_person_accepts_the_change(
         with pytest.raises(DefinitionChanged) as refused:
             bridge.call_tool("shop", "pay")
         assert calls_in(journal) == 2, "nothing was sent"
+        assert events_of(bridge)[-1].change == "refused"
         assert (refused.value.server, refused.value.tool) == ("shop", "pay")
         assert any("Pays twice." in line for line in refused.value.lines)
-        assert "run `xai-mcp-agent accept shop pay`, or use the node MCPAcceptTool" in str(
-            refused.value
-        )
-        (choice,) = bridge.accept("shop", "pay")
+        assert "read it with `xai-mcp-agent accept shop pay`" in str(refused.value)
+        (choice,) = bridge.accept("shop", "pay", digest=refused.value.digest)
         assert (choice.is_new, choice.lines) == (True, refused.value.lines)
         assert bridge.call_tool("shop", "pay").text == "this is pay"
     with Bridge.open(file) as bridge:
@@ -124,7 +121,7 @@ def test_a_server_that_comes_back_changed_for_a_call_is_found_out_before_that_is
 async def _call_over_a_new_connection(engine: Engine) -> None:
     """What a call comes to that was held to its definition just before the loss."""
     known = engine.catalog.require("shop", "pay")
-    await engine.decisions.hold(known)
+    await engine.decisions.hold(known, True)
     check = partial(engine.decisions.check, known)
     await engine.pool.running()["shop"].call(ToolInvocation(known, {}, check=check))
 
@@ -139,8 +136,9 @@ def test_without_a_pin_a_changed_tool_is_called_as_ever(use_settings: UseSetting
 
 def test_a_change_of_what_it_claims_alone_counts_too(use_settings: UseSettings):
     """Every field counts as a change: a tool that turns out to destroy things is another tool."""
-    with Bridge.open(use_settings(grow=growing(pin=True))) as bridge:
+    with Bridge.open(use_settings(grow=growing(pin="first"))) as bridge:
         grow(bridge, "Says extra.")
+        accept_now(bridge, "grow", "extra")
         bridge.call_tool("grow", "extra")
         grow(bridge, "Says extra.", destructive=True)
         with pytest.raises(DefinitionChanged) as refused:
@@ -155,32 +153,40 @@ def test_a_change_during_a_run_is_refused_and_its_words_do_not_reach_the_model(
     use_settings: UseSettings, capsys: pytest.CaptureFixture[str]
 ):
     """The model goes on with the definition it had; the person reads the change, once."""
-    use_settings(grow=growing(pin=True))
+    file = use_settings(grow=growing(pin="first"))
     ctx: dict[str, Any] = {}
     use_server(ctx, "grow", None)
     extra = calls(("grow_extra", {}))
     poison = calls(("grow_grow", {"name": "extra", "description": POISON}))
     first = calls(("grow_grow", {"name": "extra", "description": ""}))
-    with agent(ctx, first, extra, poison, extra, extra) as endpoint:
+
+    def accepted(_: dict[str, Any]) -> Step:
+        accept_now(ctx["mcp_bridge"].bridge, "grow", "extra")
+        return extra
+
+    with agent(ctx, first, accepted, extra, poison, extra, extra) as endpoint:
         run(ctx)
-    assert offered(endpoint, 1)["grow_extra"] == offered(endpoint, 4)["grow_extra"]
+    assert "grow_extra" not in offered(endpoint, 1)
+    assert offered(endpoint, 2)["grow_extra"] == offered(endpoint, 5)["grow_extra"]
     assert "was not called: the server 'grow' has changed its definition" in told(endpoint)
     asked_for = json.dumps(POISON)[1:-1]
-    quoted = [x for x in endpoint.requests if asked_for in json.dumps(x.body["messages"])]
     assert all(asked_for not in json.dumps(x.body["tools"]) for x in endpoint.requests)
+    quoted = [x for x in endpoint.requests if asked_for in json.dumps(x.body["messages"])]
     assert len(quoted) == 3, "only the model's own call quotes it"
     printed = " ".join(capsys.readouterr().out.split())
-    assert printed.count("Next step: read the changes") == 1
-    assert "xai-mcp-agent accept grow extra" in printed
+    assert printed.count("has changed since it was accepted, and the tool is pinned") == 1
+    assert printed.count("Held back until you accept it: grow: 1 tool (extra) (read it") == 1
+    with Bridge.open(file) as bridge:
+        refused = [x for x in events_of(bridge) if x.change == "refused"]
+    assert len(refused) == 1, "once in a run"
 
 
-def test_what_the_model_was_shown_is_what_its_first_call_accepts(
+def test_a_change_between_the_reading_and_the_call_is_refused(
     use_settings: UseSettings, tmp_path: Path
 ):
-    """The server changes the tool between the model's reading of it and its first call."""
     journal = tmp_path / "journal"
     changing = {**pay(), "name": "set_tools"}
-    use_settings(shop={**entry(tools=[pay(), changing], journal=str(journal)), "pin": True})
+    use_settings(shop={**entry(tools=[pay(), changing], journal=str(journal)), "pin": "first"})
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
 
@@ -201,15 +207,15 @@ def test_what_the_model_was_shown_is_what_its_first_call_accepts(
 def test_an_agent_can_want_its_tools_pinned(
     use_settings: UseSettings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """`pin_tools` of AgentMakeToolbelt; who calls the tool without that agent is not held to it."""
+    """AgentMakeToolbelt; who calls the tool without that agent is not held to it."""
     journal = tmp_path / "journal"
     file = use_settings(shop=shop(journal, pay("Pays twice."), pin=False))
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
-    with agent(ctx, calls(("shop_pay", {})), pin_tools=True):
+    with agent(ctx, calls(("shop_pay", {})), pin_tools="first"):
         run(ctx)
     ctx["mcp_bridge"].bridge.disconnect("shop")
-    with agent(ctx, calls(("shop_pay", {})), pin_tools=True) as endpoint:
+    with agent(ctx, calls(("shop_pay", {})), pin_tools="first") as endpoint:
         run(ctx)
     assert calls_in(journal) == 1
     assert offered(endpoint)["shop_pay"]["description"] == "Pays."
@@ -245,9 +251,11 @@ def test_of_two_processes_that_use_it_first_at_once_one_decides(
     use_settings: UseSettings, tmp_path: Path
 ):
     """Whose server has the other version is refused, whoever comes first."""
-    store = tmp_path / "history.db"
     one, other = (
-        Bridge({"mcpServers": {"shop": {**entry(tools=[pay(words)]), "pin": True}}}, store=store)
+        Bridge(
+            {"mcpServers": {"shop": {**entry(tools=[pay(words)]), "pin": "first"}}},
+            lock=tmp_path / "lock.json",
+        )
         for words in ("Pays.", "Pays twice.")
     )
     with one, other:
@@ -256,7 +264,7 @@ def test_of_two_processes_that_use_it_first_at_once_one_decides(
         answers = [outcome(x) for x in (start(one), start(other))]
         assert sorted(answers) == ["DefinitionChanged", "this is pay"]
         refused = (one, other)[answers.index("DefinitionChanged")]
-        refused.accept("shop")
+        accept_now(refused, "shop")
         assert outcome(start(refused)) == "this is pay"
 
 
@@ -277,52 +285,41 @@ def test_a_change_that_another_process_accepts_counts_at_the_next_call(
     use_settings: UseSettings, tmp_path: Path
 ):
     """Somebody reads the change in a notebook, and accepts it with the command line."""
-    file = use_settings(grow=growing(pin=True))
+    file = use_settings(grow=growing(pin="first"))
     with Bridge.open(file) as notebook, Bridge.open(file) as other:
+        notebook.call_tool("grow", "grow", {"name": "none"})
         grow(notebook, "Says extra.")
+        accept_now(notebook, "grow", "extra")
         notebook.call_tool("grow", "extra")
         grow(notebook, "Says extra, politely.")
-        with pytest.raises(DefinitionChanged):
+        with pytest.raises(DefinitionChanged) as refused:
             notebook.call_tool("grow", "extra")
-        (choice,) = other.accept("grow", "extra")  # its own server does not even have the tool
+        # Its own server does not even have the tool.
+        (choice,) = other.accept("grow", "extra", digest=refused.value.digest)
         assert "politely" in choice.lines[0]
         assert notebook.call_tool("grow", "extra").text == "I am extra."
 
 
-def test_all_that_has_changed_can_be_accepted_at_once(use_settings: UseSettings):
-    with Bridge.open(use_settings(grow=growing(pin=True))) as bridge:
-        assert bridge.accept("grow") == []
+def test_all_that_waits_can_be_accepted_at_once(use_settings: UseSettings):
+    with Bridge.open(use_settings(grow=growing(pin="first"))) as bridge:
+        bridge.call_tool("grow", "grow", {"name": "none"})
+        assert [x.tool for x in accept_now(bridge, "grow")] == ["none"]
         grow(bridge, "Says extra.")
-        bridge.call_tool("grow", "extra")
-        grow(bridge, "Says more.")
-        assert [x.tool for x in bridge.accept("grow")] == ["extra"]
-        assert bridge.accept("grow") == []
+        assert [x.tool for x in accept_now(bridge, "grow")] == ["extra"]
+        assert accept_now(bridge, "grow") == []
         assert bridge.call_tool("grow", "extra").text == "I am extra."
 
 
-def test_a_pinned_tool_is_not_called_while_nobody_can_say_what_was_accepted(
+def test_a_pin_holds_where_nothing_is_kept(
     use_settings: UseSettings, monkeypatch: pytest.MonkeyPatch
 ):
-    """What it says of itself now may be the very change that a pin is for."""
-    file = use_settings(grow=growing(pin=True), free=growing())
-    monkeypatch.setenv("XAI_MCP_STORE", str(file / "no_folder" / "history.db"))
-    with Bridge.open(file) as bridge:
-        one = {"name": "extra", "description": "Says extra."}
-        with pytest.raises(
-            AcceptanceUnknown, match=r"Nothing was sent\. The history in .*history.db"
-        ):
-            bridge.call_tool("grow", "grow", one)
-        assert "extra" not in [x.name for x in bridge.refresh("grow")]
-        assert bridge.call_tool("free", "grow", one).text
-
-
-def test_a_pin_holds_where_the_history_is_forgotten_at_the_end(
-    use_settings: UseSettings, monkeypatch: pytest.MonkeyPatch
-):
-    file = use_settings(grow=growing(pin=True))
-    monkeypatch.setenv("XAI_MCP_STORE", "memory")
-    with Bridge.open(file) as bridge:
+    """Settings from Python: what is decided counts as long as the process lives."""
+    with Bridge({"mcpServers": {"grow": growing(pin="first")}}) as bridge:
+        bridge.call_tool("grow", "grow", {"name": "none"})
         grow(bridge, "Says extra.")
+        with pytest.raises(NotAccepted):
+            bridge.call_tool("grow", "extra")
+        accept_now(bridge, "grow", "extra")
         bridge.call_tool("grow", "extra")
         grow(bridge, POISON)
         with pytest.raises(DefinitionChanged):
@@ -340,7 +337,7 @@ def test_a_secret_in_a_definition_is_not_shown_with_its_change(
         journal=str(tmp_path / "journal"),
     )
     keys = {"OLD_TOKEN": secret, "NEW_TOKEN": other}
-    file = use_settings(shop={**options, "pin": True, "env": keys})
+    file = use_settings(shop={**options, "pin": "first", "env": keys})
     with Bridge.open(file) as bridge:
         bridge.call_tool("shop", "pay")
     with Bridge.open(file) as bridge:
@@ -351,35 +348,17 @@ def test_a_secret_in_a_definition_is_not_shown_with_its_change(
         assert refused.value.lines
 
 
-def test_a_pinned_call_waits_for_the_history_no_longer_than_its_own_limit(
-    use_settings: UseSettings, monkeypatch: pytest.MonkeyPatch
-):
-    """Otherwise the lock of another program would hold it up, and be the reason that is told."""
-    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
-    file = use_settings(grow=growing(pin=True))
-    with Bridge.open(file) as bridge:
-        bridge.call_tool("grow", "shrink", {"name": "none"})
-        place = bridge.store().place
-    with closing(sqlite3.connect(place, isolation_level=None)) as other:
-        other.execute("PRAGMA journal_mode=DELETE")
-        other.execute("BEGIN EXCLUSIVE")
-        with Bridge.open(file) as bridge:
-            bridge.list_tools("grow")
-            with pytest.raises(AcceptanceUnknown, match="it does not answer"):
-                bridge.call_tool("grow", "shrink", {"name": "none"}, timeout_seconds=0.5)
-
-
 def test_all_that_has_changed_can_be_accepted_by_a_process_that_did_not_list_it(
     use_settings: UseSettings, tmp_path: Path
 ):
     functions = tmp_path / "functions.py"
     functions.write_text("def which() -> str:\n    '''One.'''\n    return 'x'\n")
     file = use_settings()
-    written = {"mcpServers": {}, "functions": {"fn": {"file": str(functions), "pin": True}}}
+    written = {"mcpServers": {}, "functions": {"fn": {"file": str(functions), "pin": "first"}}}
     file.write_text(json.dumps(written))
     with Bridge.open(file) as bridge:
         bridge.call_tool("fn", "which")
     functions.write_text("def which() -> str:\n    '''Another.'''\n    return 'x'\n")
     with Bridge.open(file) as bridge:
-        assert [(x.tool, x.is_new) for x in bridge.accept("fn")] == [("which", True)]
+        assert [(x.tool, x.is_new) for x in accept_now(bridge, "fn")] == [("which", True)]
         assert bridge.call_tool("fn", "which").text == "x"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,7 @@ from tests.support.histories import events_of
 from tests.support.model_agents import agent, offered, run, told
 from tests.support.model_endpoint import calls, says
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge, StoreFailed, UnknownServer, UnknownTool
+from xai_mcp_agent import Bridge, LockFailed, UnknownServer, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import define_tool, use_server
 from xai_mcp_agent.history import database, store
 
@@ -170,64 +172,193 @@ def test_a_name_that_nobody_knows_is_an_error_with_the_nearest(settings: Path):
         assert [x.change for x in events_of(bridge) if x.event_kind == "decision"] == []
 
 
-def test_a_store_that_cannot_be_used_stops_no_run_and_what_is_decided_counts_here(
-    settings: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """Fail open, fail loudly: the agent goes on, and who decided hears that it is not kept."""
-    monkeypatch.setenv("XAI_MCP_STORE", str(settings / "no_folder" / "history.db"))
-    ctx: dict[str, Any] = {}
-    use_server(ctx, "shop", None)
-    with agent(ctx) as endpoint:
-        with pytest.raises(StoreFailed):
-            ctx["mcp_bridge"].bridge.disable("shop", "pay")
-        run(ctx)
-    assert list(offered(endpoint)) == ["shop_ask"]
+LOCKED = ("PRAGMA journal_mode=DELETE", "BEGIN EXCLUSIVE")
 
 
-def test_it_stays_off_where_the_history_can_be_read_and_not_written(
-    settings: Path, monkeypatch: pytest.MonkeyPatch
+@contextmanager
+def held(settings: Path, *statements: str) -> Iterator[Path]:
+    """With `pay` switched off, while another program holds the database so; the lock file."""
+    with Bridge.open(settings) as bridge:
+        bridge.disable("shop", "pay")
+        bridge.records()  # it is noted
+        file = Path(bridge.store().place)
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        for statement in statements:
+            other.execute(statement)
+        yield settings.with_name("mcp_tools.lock.json")
+
+
+def damage(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:5000])
+
+
+STORES: dict[str, Callable[[Path], None]] = {
+    "deleted": Path.unlink,
+    "emptied": lambda file: file.write_bytes(b""),
+    "damaged": damage,
+    "a folder": lambda file: (file.unlink(), file.mkdir())[-1],
+}
+
+
+@pytest.mark.parametrize("happens", STORES.values(), ids=STORES)
+def test_it_stays_off_whatever_happens_to_the_history(
+    settings: Path, monkeypatch: pytest.MonkeyPatch, happens: Callable[[Path], None]
 ):
-    """A folder that nobody may write, or a program that keeps the file locked, as here."""
+    """Issue: with the database away or locked a switched-off tool was offered and executed."""
     monkeypatch.delenv("XAI_MCP_STORE", raising=False)
-    monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
-    monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
     with Bridge.open(settings) as bridge:
         bridge.disable("shop", "pay")
         file = Path(bridge.store().place)
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        ctx: dict[str, Any] = {}
+    for companion in file.parent.glob("history.db-*"):
+        companion.unlink()
+    happens(file)
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with agent(ctx, calls(("shop_pay", {}))) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]
+    assert "a person has switched it off" in told(endpoint)
+
+
+def test_a_run_waits_for_no_history_that_somebody_holds(
+    settings: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Decisions are a file of their own."""
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    ctx: dict[str, Any] = {}
+    with held(settings, *LOCKED):
         use_server(ctx, "shop", None)
         with agent(ctx) as endpoint:
             run(ctx)
     assert list(offered(endpoint)) == ["shop_ask"]
 
 
-@contextmanager
-def held(settings: Path, *statements: str) -> Iterator[None]:
-    """With `pay` switched off, while another program holds the database so."""
+def test_it_stays_off_in_a_clone_that_has_no_history(settings: Path, tmp_path: Path):
+    """And in CI: the file is in git."""
     with Bridge.open(settings) as bridge:
         bridge.disable("shop", "pay")
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    for name in (settings.name, "mcp_tools.lock.json"):
+        shutil.copy(settings.with_name(name), clone / name)
+    os.chdir(clone)
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with agent(ctx) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]
+
+
+def test_a_name_that_only_looks_like_it_is_off_too(settings: Path):
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "grow", None)
+    with Bridge.open(settings) as bridge:
+        bridge.disable("grow", "shrink")
+    alike = calls(*(("grow_grow", {"name": x}) for x in ("Shrink", "shr\u0456nk", "shri-nk")))
+    with agent(ctx, alike, says("done")) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint, 1)) == ["grow_grow", "grow_shri-nk"]
+
+
+def test_a_file_of_decisions_that_cannot_be_read_has_nothing_offered(
+    settings: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Not even what nobody switched off: that cannot be known. Who runs it reads what to mend."""
+    with Bridge.open(settings) as bridge:
+        bridge.disable("shop", "pay")
+    file = settings.with_name("mcp_tools.lock.json")
+    whole = file.read_text()
+    file.write_text(f"<<<<<<< HEAD\n{whole}=======\n>>>>>>> theirs\n")
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with agent(ctx, calls(("shop_ask", {})), says("one"), says("two")) as endpoint:
+        run(ctx)
+        assert "tools" not in endpoint.requests[0].body
+        assert "it cannot be looked up whether a person has switched it off" in told(endpoint)
+        file.write_text(whole)
+        run(ctx)
+        assert list(offered(endpoint, 2)) == ["shop_ask"]
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "left out, because it cannot be looked up which tools a person has switched" in printed
+    assert "line 1 is a mark of a git merge that is not settled" in printed
+
+
+def test_a_call_of_one_that_is_off_is_an_event(settings: Path):
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "grow", None)
+    bridge = None
+
+    def switch_off(_: dict[str, Any]) -> Any:
+        nonlocal bridge
+        bridge = ctx["mcp_bridge"].bridge
+        bridge.disable("grow", "shrink")
+        return calls(("grow_shrink", {"name": "x"}), ("grow_shrink", {"name": "x"}))
+
+    with agent(ctx, switch_off) as endpoint:
+        run(ctx)
+        assert "a person has switched it off" in told(endpoint)
+        assert bridge is not None
+        refused = [x for x in events_of(bridge) if x.change == "refused"]
+    assert [(x.context_id, x.event_kind) for x in refused] == [("mcp_tool:grow_shrink", "action")]
+
+
+# From the time when the history decided
+
+
+def noted(settings: Path) -> Path:
+    """The file of a history that notes that `pay` is off, in a folder without a lock file."""
+    with Bridge.open(settings) as bridge:
+        bridge.disable("shop", "pay")
+        bridge.records()
         file = Path(bridge.store().place)
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        for statement in statements:
-            other.execute(statement)
-        yield
+    settings.with_name("mcp_tools.lock.json").unlink()
+    return file
 
 
-def test_it_stays_off_while_another_program_writes_for_long(
+def test_what_the_history_notes_moves_into_the_file_once_and_that_is_said(
+    settings: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    history = noted(settings)
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with agent(ctx, says("one"), says("two")) as endpoint:
+        run(ctx)
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]
+    assert caplog.text.count("mcp_tools.lock.json: 1 decision moved from the history.") == 1
+    lock = json.loads(settings.with_name("mcp_tools.lock.json").read_text())
+    assert lock["sources"] == {"mcp:shop": {"off": ["pay"]}}
+    history.unlink()
+    with agent(ctx) as endpoint:
+        run(ctx)
+    assert list(offered(endpoint)) == ["shop_ask"]
+
+
+def test_a_decision_before_that_loses_none(settings: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("XAI_MCP_STORE", raising=False)
+    noted(settings)
+    with Bridge.open(settings) as bridge:
+        bridge.disable("grow", "shrink")
+    lock = json.loads(settings.with_name("mcp_tools.lock.json").read_text())
+    assert lock["sources"] == {"mcp:grow": {"off": ["shrink"]}, "mcp:shop": {"off": ["pay"]}}
+
+
+def test_it_moves_while_another_program_writes_for_long(
     settings: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """The writer waits for its turn; the file can be read meanwhile."""
     monkeypatch.delenv("XAI_MCP_STORE", raising=False)
     ctx: dict[str, Any] = {}
     use_server(ctx, "shop", None)
-    with held(settings, "BEGIN IMMEDIATE"), agent(ctx) as endpoint:
-        run(ctx)
+    with held(settings, "BEGIN IMMEDIATE") as lock:
+        lock.unlink()
+        with agent(ctx) as endpoint:
+            run(ctx)
     assert list(offered(endpoint)) == ["shop_ask"]
 
 
-def test_nothing_is_offered_while_nobody_can_say_what_was_switched_off(
+def test_without_the_file_nothing_is_offered_while_the_history_cannot_be_read(
     settings: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     """A decision of a person holds; who runs the agent is told why it has no tools."""
@@ -235,11 +366,14 @@ def test_nothing_is_offered_while_nobody_can_say_what_was_switched_off(
     monkeypatch.setattr(database, "LOCK_SECONDS", 0.2)
     monkeypatch.setattr(store, "LOCK_SECONDS", 0.2)
     ctx: dict[str, Any] = {}
-    lock = ("PRAGMA journal_mode=DELETE", "BEGIN EXCLUSIVE")
-    with held(settings, *lock):
+    with held(settings, *LOCKED) as lock:
+        lock.unlink()
         use_server(ctx, "shop", None)
         with agent(ctx, calls(("shop_ask", {}))) as endpoint:
             run(ctx)
+        with pytest.raises(LockFailed, match="what was decided before cannot be looked up"):
+            ctx["mcp_bridge"].bridge.disable("shop", "ask")
+        assert not lock.exists()
     assert "tools" not in endpoint.requests[0].body
     assert "it cannot be looked up whether a person has switched it off" in told(endpoint)
     printed = " ".join(capsys.readouterr().out.split())

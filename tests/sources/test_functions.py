@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.bridges import names_of, status_of
+from tests.support.bridges import accept_now, names_of, status_of
 from tests.support.processes import wait_until
 from xai_mcp_agent import (
     Bridge,
@@ -424,12 +424,12 @@ def test_a_change_that_cannot_be_imported_leaves_what_was_before(file: Path) -> 
 
 
 def test_pinned_functions_are_not_called_when_they_changed(file: Path) -> None:
-    with offering(file, "def a(): return 1\n", pin=True) as bridge:
+    with offering(file, "def a(): return 1\n", pin="first") as bridge:
         assert bridge.call_tool("it", "a").structured == 1
         change(file, "def a(x: int = 2):\n    '''Other words.'''\n    return x\n")
         with pytest.raises(DefinitionChanged):
             bridge.call_tool("it", "a")
-        bridge.accept("it", "a")
+        accept_now(bridge, "it", "a")
         assert bridge.call_tool("it", "a").structured == 2
 
 

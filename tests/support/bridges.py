@@ -9,8 +9,9 @@ from typing import Any
 import anyio
 
 from tests.support.processes import wait_until
-from xai_mcp_agent import Bridge, SourceStatus, Tool
+from xai_mcp_agent import Bridge, Choice, SourceStatus, Tool
 from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.policy.review import digest_of_reviews, waiting_of
 
 _TOOL_SECONDS = 30.0
 
@@ -51,3 +52,10 @@ def wait_for_tool(bridge: Bridge, server: str, tool: str) -> Tool:
 def names_of(tools: list[Tool]) -> list[str]:
     """The names of tools, in their order."""
     return [x.name for x in tools]
+
+
+def accept_now(bridge: Bridge, server: str, *tools: str) -> list[Choice]:
+    """Accept what the server says of these tools now, as somebody who has read it does."""
+    waiting = waiting_of(bridge.review(server, *tools))
+    digest = digest_of_reviews(waiting) if waiting else ""
+    return bridge.accept(server, *tools, digest=digest)

@@ -81,9 +81,11 @@ def test_what_strangers_wrote_neither_moves_the_cursor_nor_fills_the_screen():
     assert len(shown) < 2000
 
 
-def test_a_first_use_is_told_apart_from_what_a_person_accepted():
-    by_use = replace(event("accepted", "pay"), source="executor")
+def test_a_first_listing_is_told_apart_from_what_a_person_accepted():
+    by_listing = replace(event("accepted", "pay"), source="executor")
     by_person = replace(event("accepted", "pay", 5), source="user")
-    first, second = events_text([by_use, by_person], 120).splitlines()[1:]
-    assert first.endswith("web.pay: used for the first time, and so accepted with this definition")
+    first, second = events_text([by_listing, by_person], 120).splitlines()[1:]
+    assert first.endswith(
+        "web.pay: listed for the first time, and so accepted with this definition"
+    )
     assert second.endswith("web.pay: accepted with this definition")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import anyio.lowlevel
 
@@ -182,31 +182,86 @@ class EnabledToolset(Wrapper):
         return tuple(x for x in tools if x.key not in self._off) if self._off else tools
 
 
-class PinnedToolset(Wrapper):
-    """Shows pinned tools with the definitions that were accepted, whatever is said of them now."""
+class Pins(Protocol):
+    """What may be read of pinned sources."""
 
-    def __init__(
-        self,
-        inner: Toolset,
-        is_pinned: Callable[[ToolKey], bool],
-        as_accepted: Callable[[Tool], Tool | None],
-        version: Callable[[], object],
-    ) -> None:
+    @property
+    def version(self) -> object:
+        """Another one when something else may be read."""
+        ...
+
+    def is_pinned(self, source: str) -> bool:
+        """Whether what a source says is held to what was accepted of it."""
+        ...
+
+    async def prepare(self, tools: Sequence[Tool]) -> None:
+        """Called with tools that are new, before anything is asked about them."""
+        ...
+
+    def as_accepted(self, tool: Tool) -> Tool | None:
+        """The tool as it was accepted; None where it was not, or is not known here as it was."""
+        ...
+
+    def may_read_instructions(self, source: str) -> bool:
+        """Whether what the source says of its use was accepted."""
+        ...
+
+    def why_held(self, name: str) -> str:
+        """That a tool of this name is held back, for the model."""
+        ...
+
+    def tell_held(self, tools: Collection[ToolKey], instructions: Collection[str]) -> None:
+        """Called at each step with what is not as it was accepted."""
+        ...
+
+
+class PinnedToolset(Wrapper):
+    """Shows of pinned sources what was accepted, whatever they say now, and nothing else.
+
+    `shown_name` is what models call a tool.
+    """
+
+    def __init__(self, inner: Toolset, pins: Pins, shown_name: Callable[[ToolKey], str]) -> None:
         super().__init__(inner)
-        self._is_pinned = is_pinned
-        self._as_accepted = as_accepted
-        self._filtered = _Filtered(self._filter, version)
+        self._pins = pins
+        self._shown_name = shown_name
+        self._prepared: Sequence[Tool] | None = None
+        self._new: list[ToolKey] = []  # not as they were accepted
+        self._held: set[ToolKey] = set()  # those of them that are not shown at all
+        self._filtered = _Filtered(self._filter, lambda: pins.version)
 
     async def tools(self) -> Sequence[Tool]:
         """With the definitions that were accepted; without those of which they are not known."""
-        return await self._filtered.of(await self._inner.tools())
+        tools = await self._inner.tools()
+        if tools is not self._prepared:
+            await self._pins.prepare(tools)
+            self._prepared = tools
+        return await self._filtered.of(tools)
+
+    def instructions(self) -> Mapping[str, str]:
+        """Those that were accepted, of pinned sources."""
+        told = self._inner.instructions()
+        held = [
+            x for x in told if self._pins.is_pinned(x) and not self._pins.may_read_instructions(x)
+        ]
+        self._pins.tell_held(self._new, held)
+        return {name: x for name, x in told.items() if name not in held} if held else told
+
+    def why_not(self, name: str) -> str:
+        """That it is held back, if it is."""
+        is_held = any(name in (x.name, self._shown_name(x)) for x in self._held)
+        return self._pins.why_held(name) if is_held else super().why_not(name)
 
     def _filter(self, tools: Sequence[Tool]) -> Sequence[Tool]:
-        pinned = {x.key: self._as_accepted(x) for x in tools if self._is_pinned(x.key)}
-        if not pinned:
+        sources = {x.source for x in tools}
+        pinned = {x for x in sources if self._pins.is_pinned(x)}
+        accepted = {x.key: self._pins.as_accepted(x) for x in tools if x.source in pinned}
+        self._new = [x.key for x in tools if x.key in accepted and accepted[x.key] is not x]
+        self._held = {key for key, x in accepted.items() if x is None}
+        if not self._new:
             return tools
-        accepted = (pinned.get(x.key, x) for x in tools)
-        return tuple(x for x in accepted if x is not None)
+        shown = (accepted.get(x.key, x) for x in tools)
+        return tuple(x for x in shown if x is not None)
 
 
 @dataclass(frozen=True)

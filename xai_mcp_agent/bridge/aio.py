@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import XaiMcpError
@@ -19,8 +20,9 @@ from ..core.sign_in import SignIn
 from ..core.tools import JsonObject, Tool
 from ..history.place import StoreStatus
 from ..policy.decisions import Choice
+from ..policy.review import Review
 from ..sources.base import LISTS, Completed
-from . import auth, decisions, history, search
+from . import auth, decisions, history, reviews, search
 from .engine import Engine
 from .history import At
 from .portal import Portal
@@ -167,7 +169,7 @@ class AioBridge:
         Raises:
             UnknownServer, SettingsError, UnknownTool, InvalidArguments: nothing was sent.
             BadSetting: the same; the limit is none.
-            DefinitionChanged: the same; the tool is pinned and is not what was accepted.
+            NotAccepted, DefinitionChanged: the same; it is pinned and is not what was accepted.
             AcceptanceUnknown: the same; it is pinned, and nobody can say what was accepted.
             SourceFailed, SourceClosed, ToolTimeout, ServerError: the far side.
         """
@@ -192,13 +194,13 @@ class AioBridge:
     async def disable(self, server: str, *tools: str) -> list[Choice]:
         """Let no agent use these tools; calls of a person or a program still work.
 
-        It is kept in the history, whatever becomes of the tools and of their server. `canvas` is
-        the server of the tools that are drawn. Other processes know it at their next run.
+        It is written into `mcp_tools.lock.json`, whatever becomes of the tools and of their server.
+        `canvas` is the server of the tools that are drawn. Other processes know it at once.
 
         Raises:
             UnknownServer, SettingsError, UnknownTool: there is none, and there was none.
             SourceFailed: only the server would know, and it cannot be used.
-            StoreFailed: it counts in this process, but cannot be kept.
+            LockFailed: it counts in this process, but cannot be written.
         """
         return await self.run(decisions.for_good, decisions.disable, server, tools)
 
@@ -206,12 +208,28 @@ class AioBridge:
         """Let agents use these tools again. Raises what `disable` does."""
         return await self.run(decisions.for_good, decisions.enable, server, tools)
 
-    async def accept(self, server: str, *tools: str) -> list[Choice]:
-        """Accept the definitions that these tools have now; without any, all that have changed.
+    async def review(self, server: str, *tools: str) -> list[Review]:
+        """What the server says of these tools now, to be read; without any, all that it says.
 
-        Calls of a pinned tool are held to what was accepted. Raises what `disable` does.
+        Those whose `standing` is not `accepted` wait for somebody to accept them.
+
+        Raises:
+            UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
         """
-        return await self.run(decisions.for_good, decisions.accept, server, tools)
+        return await self.run(reviews.review, server, tools)
+
+    async def accept(self, server: str, *tools: str, digest: str = "") -> list[Choice]:
+        """Accept what the server says of these tools now; without any, all that it says.
+
+        A pinned server is held to what was accepted. `digest` says what was read: that of its
+        `review` (at least 12 characters), or of all that waits, together.
+
+        Raises:
+            ReviewNeeded: the digest is not that of what the server says now; nothing was accepted.
+                And what `disable` raises.
+        """
+        accept = partial(reviews.accept, digest=digest)
+        return await self.run(decisions.for_good, accept, server, tools)
 
     # The history. All but `store` raise StoreFailed when it cannot be used.
 

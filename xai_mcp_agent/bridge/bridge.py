@@ -18,6 +18,7 @@ from ..core.elicitation import Answerer
 from ..core.sign_in import SignIn
 from ..history.place import find_place
 from ..history.recording.recorder import HistoryRecorder
+from ..policy.lockfile import find_lock
 from ..search.embeddings import Embed
 from ..secrets.redactor import Redactor
 from ..settings.load import load_settings, settings_from, user_token_folder
@@ -64,7 +65,9 @@ class Bridge:
     to sign in where a server wants that; tokens are kept in `token_folder` (see
     docs/authorization.md). `store` is where the history is kept: a file, the URL of a database,
     or `memory` (see docs/history.md). `embed` gives a vector for each of a list of texts, to search
-    tools by meaning, too (see docs/search.md); it is called in threads. All methods raise
+    tools by meaning, too (see docs/search.md); it is called in threads. `lock` is the file of what
+    people decided (see docs/decisions.md), which is else beside the settings file, and in memory
+    for settings from Python. All methods raise
     `RuntimeError` once the bridge is closed, and in a fork of its process.
 
     Raises:
@@ -81,6 +84,7 @@ class Bridge:
         token_folder: str | Path | None = None,
         store: str | Path | None = None,
         embed: Embed | None = None,
+        lock: str | Path | None = None,
         loaded: Settings | None = None,
         warn: Callable[[str], None] = logger.warning,
     ) -> None:
@@ -91,7 +95,8 @@ class Bridge:
         place, mask = find_place(loaded, store), Redactor([loaded.secrets])
         recorder = HistoryRecorder(place, mask, loaded.record, loaded.secrets, warn)
         access = Access(TokenStore(folder), sign_in)
-        self.aio = _opened(lambda: Engine(loaded, host_for(answer), access, recorder, embed))
+        host, lock = host_for(answer), find_lock(loaded, lock)
+        self.aio = _opened(lambda: Engine(loaded, host, access, recorder, embed, lock, warn))
         """The same methods as coroutines, for callers that own a loop."""
 
     @classmethod
@@ -104,6 +109,7 @@ class Bridge:
         token_folder: str | Path | None = None,
         store: str | Path | None = None,
         embed: Embed | None = None,
+        lock: str | Path | None = None,
     ) -> Bridge:
         """A bridge for this settings file; without a path the file is looked for.
 
@@ -117,6 +123,7 @@ class Bridge:
             token_folder=token_folder,
             store=store,
             embed=embed,
+            lock=lock,
             loaded=loaded,
         )
 
@@ -145,6 +152,7 @@ class Bridge:
     search_tools = waits(AioBridge.search_tools)
     disable = waits(AioBridge.disable)
     enable = waits(AioBridge.enable)
+    review = waits(AioBridge.review)
     accept = waits(AioBridge.accept)
 
     history = waits(AioBridge.history)

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from ..core.errors import DefinitionChanged, InvalidArguments, SourceError, ToolDisabled
-from ..core.invocation import Caller, ToolInvocation
+from ..core.errors import (
+    AcceptanceUnknown,
+    DefinitionChanged,
+    InvalidArguments,
+    NotAccepted,
+    SourceError,
+    ToolDisabled,
+    XaiMcpError,
+)
+from ..core.invocation import Caller, Pin, ToolInvocation
 from ..core.limits import left_of
 from ..core.results import ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import JsonObject, Tool
 from ..history.recording.recorder import HistoryRecorder
 from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
@@ -27,14 +35,22 @@ Perform: TypeAlias = Callable[[ToolInvocation], Awaitable[ToolResult]]
 
 _CANCELLED = "It was cancelled."
 _NO_WORDS = "It failed, and did not say why."
+_OFF = "It is switched off, or may be."
+_REFUSED: dict[type[XaiMcpError], str] = {
+    DefinitionChanged: "Its definition is not the one that was accepted.",
+    NotAccepted: "Nobody has accepted its definition.",
+    AcceptanceUnknown: "It could not be looked up what was accepted of it.",
+}
+_MOST_REFUSED = 10_000  # that are remembered, so that each is told once
 
 
 class CallPipeline:
     """Used on the bridge's loop.
 
     The steps: enabled, current, pinned, arguments, then the `policy` (approvals, rules), then the
-    source's circuit breaker, then the call itself, which is recorded. `current` gives a tool as its
-    source lists it now; `is_pinned` says which tools are held to what was accepted.
+    source's circuit breaker, then the call itself, which is recorded, as is a refusal of the first
+    two. `current` gives a tool as its source lists it now; `pin_of` says which sources are held to
+    what was accepted.
     """
 
     def __init__(
@@ -43,24 +59,30 @@ class CallPipeline:
         recorder: HistoryRecorder,
         breakers: CircuitBreakers,
         current: Step,
-        is_pinned: Callable[[ToolKey, Caller], bool],
+        pin_of: Callable[[str, Caller], Pin],
     ) -> None:
         self.policy: list[Step] = []
         self._decisions = decisions
         self._recorder = recorder
         self._breakers = breakers
         self._current = current
-        self._is_pinned = is_pinned
+        self._pin_of = pin_of
         self._checks = ArgumentChecks()
+        self._refused: set[Hashable] = set()
 
     async def run(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
         """Make this call, if every step lets it through; see the steps for what they raise.
 
         Raises:
-            ToolDisabled, DefinitionChanged, InvalidArguments, CircuitOpen: nothing was sent.
+            ToolDisabled, NotAccepted, AcceptanceUnknown, InvalidArguments, CircuitOpen: nothing
+                was sent.
         """
-        for step in (self._enabled, self._pinned, self._fitting, *self.policy):
-            invocation = await step(invocation)
+        try:
+            for step in (self._enabled, self._pinned, self._fitting, *self.policy):
+                invocation = await step(invocation)
+        except (ToolDisabled, NotAccepted, AcceptanceUnknown) as reason:
+            self._note(invocation, reason)
+            raise
         call = partial(self._recorded, invocation, perform)
         limit = invocation.timeout_seconds
         return await self._breakers.guard(invocation.tool.source, call, limit)
@@ -68,19 +90,19 @@ class CallPipeline:
     async def _enabled(self, invocation: ToolInvocation) -> ToolInvocation:
         """What a person switched off is off for agents; who calls by hand knows what they do."""
         if invocation.caller.kind == "agent":
-            key = invocation.tool.key
-            await self._decisions.read_once(key.source, invocation.timeout_seconds)
-            if why := self._decisions.why_off(key):
+            await self._decisions.read(invocation.timeout_seconds)
+            if why := self._decisions.why_off(invocation.tool.key):
                 raise ToolDisabled(why.format(invocation.name))
         return invocation
 
     async def _pinned(self, invocation: ToolInvocation) -> ToolInvocation:
         """The tool as it is listed now; a pinned one must be what was accepted of it."""
-        as_read, invocation = invocation.tool, await self._current(invocation)
-        if not self._is_pinned(invocation.tool.key, invocation.caller):
+        invocation = await self._current(invocation)
+        pin = self._pin_of(invocation.tool.source, invocation.caller)
+        if not pin:
             return invocation
         listed, limit, started = invocation.tool, invocation.timeout_seconds, time.monotonic()
-        await self._decisions.hold(listed, as_read, limit)
+        await self._decisions.hold(listed, pin, limit)
         limit = left_of(limit, time.monotonic() - started)
         check = partial(self._decisions.check, listed)
         return replace(invocation, check=check, timeout_seconds=limit)
@@ -110,8 +132,9 @@ class CallPipeline:
             result = await perform(invocation)
             error = (result.text or _NO_WORDS) if result.is_error else ""
             return result
-        except DefinitionChanged:
+        except NotAccepted as reason:
             error = None  # it was not called at all
+            self._note(invocation, reason)
             raise
         except Exception as cause:
             said = cause.problem if isinstance(cause, SourceError) else str(cause)
@@ -122,6 +145,18 @@ class CallPipeline:
                 seconds = time.perf_counter() - started
                 key, arguments = invocation.tool.key, invocation.arguments
                 self._recorder.called(key, seconds, error, arguments, result)
+
+    def _note(self, invocation: ToolInvocation, reason: XaiMcpError) -> None:
+        """Write down that it was refused: once in a run for each tool and reason."""
+        why = _REFUSED.get(type(reason), _OFF)
+        digest = reason.digest if isinstance(reason, NotAccepted) else ""
+        caller, key = invocation.caller, invocation.tool.key
+        refused = (caller.run, caller.name, key, why, digest)
+        if refused not in self._refused:
+            if len(self._refused) >= _MOST_REFUSED:
+                self._refused.clear()
+            self._refused.add(refused)
+            self._recorder.refused(key, why, digest)
 
     def _problems(self, tool: Tool, arguments: JsonObject) -> list[str]:
         return self._checks.problems(tool.key, tool.input_schema, arguments)

@@ -1,42 +1,47 @@
-"""Switches tools off and on, and accepts changed definitions, for a person.
+"""Switches tools off and on, for a person; and which tools a source has or had.
 
-It counts in this process at once, and in others from their next run of an agent on.
+It counts in this process at once, and in others at their next look at the file of decisions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
-from ..catalog.entry import Accepted, CatalogEntry
-from ..core.errors import UnknownTool, XaiMcpError
+from ..catalog.entry import CatalogEntry
+from ..core.errors import LockFailed, UnknownTool, XaiMcpError
 from ..core.kinds import STATIC
 from ..core.names import did_you_mean
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import Tool, ToolKey
 from ..history.event import NAMELESS
-from ..policy.decisions import Choice, changes_between
+from ..policy.decisions import Choice
 from ..sources.canvas import CANVAS
 from .engine import Engine
-from .history import ANSWER_SECONDS, answer, written
 
-if TYPE_CHECKING:
-    from ..history.store import Store
+# For tools that are not here now. A history that is slower than this may still say it is none.
+_RECORD_SECONDS = 10.0
 
-Decide: TypeAlias = Callable[[Engine, str, Sequence[str]], Awaitable[list[Choice]]]
+
+class Decided(NamedTuple):
+    """What was decided; with `trouble` it counts in this process only."""
+
+    choices: list[Choice]
+    trouble: LockFailed | None = None
+
+
+Decide: TypeAlias = Callable[[Engine, str, Sequence[str]], Awaitable[Decided]]
 
 
 async def enable(
     engine: Engine, server: str, tools: Sequence[str], drawn: Collection[str] = ()
-) -> list[Choice]:
+) -> Decided:
     """Let agents use these tools again. See `disable`."""
     return await _switch(engine, server, tools, drawn, is_enabled=True)
 
 
 async def disable(
     engine: Engine, server: str, tools: Sequence[str], drawn: Collection[str] = ()
-) -> list[Choice]:
+) -> Decided:
     """Let no agent use these tools, whatever becomes of them and of their server.
 
     `drawn` are tools of the canvas that the history may not know yet.
@@ -49,66 +54,78 @@ async def disable(
     return await _switch(engine, server, tools, drawn, is_enabled=False)
 
 
-async def accept(engine: Engine, server: str, tools: Sequence[str] = ()) -> list[Choice]:
-    """Accept the definitions that these tools have now; without any, all that have changed.
-
-    That is as the server listed them last, whichever process it was that had them listed. Where
-    nothing is new in that, the server is asked.
-
-    Raises:
-        UnknownServer, SettingsError, UnknownTool, SourceFailed: as for `disable`.
-    """
-    known = await _known(engine, server)
-    names = list(dict.fromkeys(tools)) or known.changed()
-    await known.find(names)
-    if not names or not all(map(known.is_news, names)):
-        await known.ask_server()
-        names = names or known.changed()
-    listed = await known.listed(names)
-    return [known.accept(name, listed) for name in names]
-
-
 async def for_good(
     engine: Engine, decide: Decide, server: str, tools: Sequence[str]
 ) -> list[Choice]:
-    """What was decided so, when it is written down.
+    """What was decided so, when it is written.
 
     Raises:
-        StoreFailed: it cannot be, and counts in this process only. And what `decide` raises.
+        LockFailed: it cannot be, and counts in this process only. And what `decide` raises.
     """
-    choices = await decide(engine, server, tools)
-    await written(engine)
+    choices, trouble = await decide(engine, server, tools)
+    if trouble is not None:
+        raise trouble
     return choices
+
+
+async def kept(decision: Awaitable[None]) -> LockFailed | None:
+    """Make a decision; why it could not be written."""
+    try:
+        await decision
+    except LockFailed as reason:
+        return reason
+    return None
 
 
 async def _switch(
     engine: Engine, server: str, tools: Sequence[str], drawn: Collection[str], *, is_enabled: bool
-) -> list[Choice]:
-    known = await _known(engine, server, drawn)
+) -> Decided:
+    known = await known_tools(engine, server, drawn)
     names = list(dict.fromkeys(tools))
     await known.find(names)
-    return [known.switch(name, is_enabled=is_enabled) for name in names]
+    new = [x for x in names if any(e.is_enabled != is_enabled for e in known.entries(x))]
+    subjects = [engine.recorder.subject(e.key) for x in new for e in known.entries(x)]
+    trouble = await kept(engine.decisions.switch(subjects, is_enabled=is_enabled)) if new else None
+    decision = "enabled" if is_enabled else "disabled"
+    return Decided([Choice(server, x, decision, x in new) for x in names], trouble)
 
 
-async def _known(engine: Engine, server: str, drawn: Iterable[str] = ()) -> _Known:
+async def known_tools(engine: Engine, server: str, drawn: Iterable[str] = ()) -> KnownTools:
+    """The tools that a server has or had.
+
+    Raises:
+        UnknownServer, SettingsError: no such server.
+    """
     is_here = server in NAMELESS.values() and server not in engine.settings.names
     source = CANVAS if is_here else server
-    # Without the history, what is decided counts in this process all the same; `written` tells it.
-    await engine.catalog.read([source], ANSWER_SECONDS, whole=True)
-    if source != CANVAS and not engine.catalog.entries(source):
+    await engine.decisions.read()
+    await engine.catalog.read(source, _RECORD_SECONDS)
+    found = KnownTools(engine, server, source, drawn if source == CANVAS else ())
+    if source != CANVAS and not found.names:
         engine.settings.source(source)
-    return _Known(engine, server, source, drawn if source == CANVAS else ())
+    return found
 
 
-class _Known:
+class KnownTools:
     """The tools of a source that are there, or were; several of one name differ in their kind."""
 
     def __init__(self, engine: Engine, server: str, source: str, drawn: Iterable[str]) -> None:
-        self._engine = engine
-        self._server = server
-        self._source = source
-        self._tools = {x: [CatalogEntry(ToolKey(STATIC.name, source, x))] for x in drawn}
+        self.engine = engine
+        self.server = server
+        self.source = source
+        self._tools = {
+            x: [self._marked(CatalogEntry(ToolKey(STATIC.name, source, x)))] for x in drawn
+        }
         self._look()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all of them."""
+        return list(self._tools)
+
+    def entries(self, name: str) -> list[CatalogEntry]:
+        """Those of one name."""
+        return self._tools[name]
 
     async def find(self, names: Iterable[str]) -> None:
         """See that these are known; the server is asked for those that are not.
@@ -118,89 +135,48 @@ class _Known:
             SourceFailed: it cannot be asked.
         """
         missing = [x for x in names if x not in self._tools]
-        if missing and self._source in self._engine.settings.names:
-            await self._engine.list_tools(self._source)
-            self._look()
+        if missing and self.source in self.engine.settings.names:
+            await self.ask_server()
         for name in missing:
             if name not in self._tools:
                 known = list(self._tools)
                 hint = did_you_mean(name, known) or f"Known: {', '.join(known) or 'none yet'}."
-                raise UnknownTool(f"{self._server} has no tool {name!r}, and had none. {hint}")
+                raise UnknownTool(f"{self.server} has no tool {name!r}, and had none. {hint}")
 
-    async def ask_server(self) -> None:
-        """Have it say what its tools are now, if it can be asked."""
-        if self._source in self._engine.settings.sources:
-            with suppress(XaiMcpError):
-                await self._engine.list_tools(self._source)
-            self._look()
+    async def ask_server(self, *, if_it_can_be: bool = False) -> None:
+        """Have it say what its tools are now.
 
-    def changed(self) -> list[str]:
-        """Those that are not what was accepted."""
-        return [x for x, (one, *_) in self._tools.items() if one.accepted and self.is_news(x)]
+        Raises:
+            SourceFailed: it cannot be asked, and has to be.
+        """
+        try:
+            await self.engine.list_tools(self.source)
+        except XaiMcpError:
+            if not if_it_can_be:
+                raise
+        self._look()
 
-    def is_news(self, name: str) -> bool:
-        """Whether its definition is not the one that was accepted."""
-        before, now = self._tools[name][0].accepted, self._digest(name)
-        return bool(now) and (before is None or before.digest != now)
-
-    async def listed(self, names: Iterable[str]) -> dict[str, JsonObject]:
-        """The definitions by their digests, of those that are not listed here."""
-        digests = [self._digest(x) for x in names if self._live(x) is None]
-        if not any(digests):
-            return {}
-        return await answer(self._engine, partial(_definitions, digests), from_any_file=True)
-
-    def accept(self, name: str, listed: Mapping[str, JsonObject]) -> Choice:
-        """Accept its definition."""
-        entry, *_ = found = self._tools[name]
-        before, now = entry.accepted, self._definition(name, listed)
-        if now is None:
-            raise UnknownTool(f"{self._server} has not told yet what its tool {name!r} is.")
-        if not self.is_news(name):
-            return Choice(self._server, name, "accepted", is_new=False)
-        for one in found:
-            self._engine.decisions.accept(self._engine.recorder.subject(one.key), now)
-        lines = changes_between(before, now) if before else ()
-        return Choice(self._server, name, "accepted", is_new=True, lines=lines)
-
-    def switch(self, name: str, *, is_enabled: bool) -> Choice:
-        """Let agents use it, or not."""
-        found = self._tools[name]
-        is_new = any(x.is_enabled != is_enabled for x in found)
-        for one in found if is_new else ():
-            subject = self._engine.recorder.subject(one.key)
-            self._engine.decisions.switch(subject, is_enabled=is_enabled)
-        return Choice(self._server, name, "enabled" if is_enabled else "disabled", is_new)
-
-    def _look(self) -> None:
-        named: dict[str, list[CatalogEntry]] = {}
-        for entry in self._engine.catalog.entries(self._source):
-            named.setdefault(entry.key.name, []).append(entry)
-        self._tools |= named
-
-    def _live(self, name: str) -> Tool | None:
+    def live(self, name: str) -> Tool | None:
         """As it is listed here, if the server is connected here."""
-        running = self._engine.pool.running().get(self._source)
+        running = self.engine.pool.running().get(self.source)
         is_ready = running is not None and running.state == "ready"
         return self._tools[name][0].tool if is_ready else None
 
-    def _digest(self, name: str) -> str:
-        """That of its definition, as it was listed last."""
-        if live := self._live(name):
-            return self._engine.catalog.digest(live)
+    def digest(self, name: str) -> str:
+        """That of its definition, as it was listed last; empty if that is not known."""
+        if live := self.live(name):
+            return self.engine.catalog.digest(live)
         record = self._tools[name][0].record
         return record.definition if record else ""
 
-    def _definition(self, name: str, listed: Mapping[str, JsonObject]) -> Accepted | None:
-        if live := self._live(name):
-            return self._engine.decisions.definition(live)
-        digest = self._digest(name)
-        return Accepted(digest, listed.get(digest)) if digest else None
+    def _look(self) -> None:
+        named: dict[str, list[CatalogEntry]] = {}
+        for entry in self.engine.catalog.entries(self.source):
+            named.setdefault(entry.key.name, []).append(self._marked(entry))
+        for key in self.engine.decisions.known_tools(self.source):
+            if all(x.key != key for x in named.get(key.name, ())):
+                named.setdefault(key.name, []).append(self._marked(CatalogEntry(key)))
+        self._tools |= named
 
-
-def _definitions(digests: Iterable[str], store: Store) -> dict[str, JsonObject]:
-    """In the thread that owns the store: SQLAlchemy takes a while."""
-    from ..history.log import definitions_of
-
-    with store.reading() as connection:
-        return definitions_of(connection, digests)
+    def _marked(self, entry: CatalogEntry) -> CatalogEntry:
+        return self.engine.decisions.marked(entry)

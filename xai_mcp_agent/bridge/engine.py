@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -25,18 +26,19 @@ from ..core.errors import (
 )
 from ..core.events import Observer, SourceEvent, SourceStatus
 from ..core.host import Host
-from ..core.invocation import PROGRAM, Caller, ToolInvocation
-from ..core.kinds import MCP, kind_named
+from ..core.invocation import PROGRAM, Caller, Pin, ToolInvocation
+from ..core.kinds import MCP, SourceKind, kind_named
 from ..core.limits import checked_limit, left_of
 from ..core.names import nearest
 from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.templates import fill_template
-from ..core.tools import JsonObject, Tool, ToolKey
+from ..core.tools import JsonObject, Tool
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.vector_cache import StoredVectors
 from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
+from ..policy.lockfile import LockFile
 from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.preferences import Preferences
@@ -55,6 +57,7 @@ from .flush import HistoryFlush
 
 logger = logging.getLogger(__name__)
 
+_GONE = "{} has no tool {!r} now."
 # At the end, for what is not yet in the history.
 _WRITE_SECONDS = 3.0
 
@@ -64,7 +67,8 @@ class Engine:
 
     `host` answers what servers ask where whoever makes the call does not; `access` is how we get
     access where servers want authorization; `recorder` is told of all that happens; `embed` makes
-    the vectors to search by meaning, in place of what the settings name.
+    the vectors to search by meaning, in place of what the settings name. `lock` is the file of what
+    people decided, without which that is kept in memory; `warn` is given what a person should know.
     """
 
     def __init__(
@@ -74,6 +78,8 @@ class Engine:
         access: Access | None,
         recorder: HistoryRecorder,
         embed: Embed | None = None,
+        lock: Path | None = None,
+        warn: Callable[[str], None] = logger.warning,
     ) -> None:
         self.caller = PROGRAM
         self.settings = settings
@@ -84,7 +90,8 @@ class Engine:
         self.signing_in: dict[str, Access] = {}  # while somebody does, by server
         self.one_sign_in = defaultdict[str, anyio.Lock](anyio.Lock)  # at a time, by server
         self.catalog = Catalog(recorder)
-        self.decisions = Decisions(recorder, self.catalog, recorder.mask)
+        kind_of = partial(_kind_of, settings)
+        self.decisions = Decisions(LockFile(lock), recorder, self.catalog, kind_of, warn)
         self.pool = SourcePool(self._make_source, _Observers(recorder, self.catalog))
         self._starts = StartQueue()
         self.definitions = Definitions()
@@ -94,7 +101,7 @@ class Engine:
         self.preferences = _preferences(settings)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
         self.calls = CallPipeline(
-            self.decisions, recorder, self.breakers, self._current, self.is_pinned
+            self.decisions, recorder, self.breakers, self._current, self.pin_of
         )
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self._updates: dict[str, UpdateListeners] = {}
@@ -251,12 +258,13 @@ class Engine:
         """Have its source make a call that may be made; see `Source.call`."""
         return await self.pool.start(invocation.tool.source).call(invocation)
 
-    def is_pinned(self, key: ToolKey, caller: Caller) -> bool:
-        """Whether the settings, or the caller, want the tool held to what was accepted of it."""
-        if not key.source:
+    def pin_of(self, source: str, caller: Caller) -> Pin:
+        """Whether the settings, or the caller, want the source held to what was accepted of it."""
+        if not source:
             return False  # drawn, or our own
-        entry = self.settings.sources.get(key.source)
-        return caller.pins or (entry is not None and entry.pin)
+        entry = self.settings.sources.get(source)
+        own: Pin = False if entry is None else entry.pin
+        return True if True in (caller.pins, own) else caller.pins or own
 
     async def _current(self, invocation: ToolInvocation) -> ToolInvocation:
         """With the tool as its source lists it now; of a pinned one no older listing will do."""
@@ -265,9 +273,16 @@ class Engine:
             return invocation
         source, limit = self.pool.start(tool.source), invocation.timeout_seconds
         listed = self.catalog.named(tool.source, tool.name) if source.state == "ready" else None
-        if listed is None or self.is_pinned(tool.key, invocation.caller):
+        is_pinned = bool(self.pin_of(tool.source, invocation.caller))
+        if listed is None or is_pinned:
             started = anyio.current_time()
-            listed = await self._listed(source, tool.name, limit, invocation.caller)
+            try:
+                listed = await self._listed(source, tool.name, limit, invocation.caller)
+            except UnknownTool:
+                if not is_pinned:
+                    raise
+                # Without the names of other tools, which nobody may have accepted.
+                raise UnknownTool(_GONE.format(tool.source, tool.name)) from None
             limit = left_of(limit, anyio.current_time() - started)
         if listed is tool and limit == invocation.timeout_seconds:
             return invocation
@@ -445,6 +460,10 @@ class _Observers:
 def _preferences(settings: Settings) -> Preferences:
     said = settings.search
     return Preferences(said.pinned, said.blocked, said.trusted, said.groups)
+
+
+def _kind_of(settings: Settings, source: str) -> SourceKind:
+    return settings.kind_of(source) or MCP
 
 
 def _kind(tool: Tool) -> str:

@@ -91,12 +91,18 @@ async def events(
 
 async def records(engine: Engine, at: At) -> Records:
     """See `Bridge.records`."""
-    return await answer(engine, partial(_records, at))
+    found = await answer(engine, partial(_records, at))
+    if at is None:
+        await engine.decisions.read()
+        found.tools = {x: engine.decisions.marked_record(y) for x, y in found.tools.items()}
+    return found
 
 
 async def tool_record(engine: Engine, server: str, tool: str) -> ToolRecord:
     """See `Bridge.tool_record`."""
-    return await answer(engine, partial(_tool_record, server, tool))
+    found = await answer(engine, partial(_tool_record, server, tool))
+    await engine.decisions.read()
+    return engine.decisions.marked_record(found)
 
 
 async def difference(

@@ -70,8 +70,9 @@ async def _listed(engine: Engine, server: str, force: bool) -> list[CatalogEntry
 async def marked_tools(engine: Engine, server: str) -> list[CatalogEntry]:
     """The server's tools, connecting it first if needed."""
     tools = await engine.list_tools(server)
-    await engine.decisions.read([server])
-    return [engine.catalog.entry_of(x) for x in tools]
+    await engine.decisions.read()
+    await engine.catalog.digest_all(tools)
+    return [engine.decisions.marked(engine.catalog.entry_of(x)) for x in tools]
 
 
 # These run in the thread that owns the store, and load SQLAlchemy there.

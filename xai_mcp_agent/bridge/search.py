@@ -86,10 +86,10 @@ async def explain_tool(engine: Engine, server: str, tool: str) -> ExplainedTool:
         SourceFailed: the server cannot be used.
     """
     found = await engine.tool(server, tool)
-    await engine.decisions.read([server])
+    await engine.decisions.read()
     # In a thread: schemas are strangers' words.
     example = await anyio.to_thread.run_sync(example_arguments, found.input_schema)
-    return ExplainedTool(engine.catalog.entry_of(found), example)
+    return ExplainedTool(engine.decisions.marked(engine.catalog.entry_of(found)), example)
 
 
 async def listed_tools(

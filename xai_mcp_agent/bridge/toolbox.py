@@ -25,7 +25,7 @@ from ..agent.toolsets import (
     Wrapper,
 )
 from ..catalog.groups import ToolChoice
-from ..core.errors import DefinitionChanged, SourceFailed, XaiMcpError
+from ..core.errors import DefinitionChanged, NotAccepted, SourceFailed, XaiMcpError
 from ..core.invocation import ToolInvocation
 from ..core.names import listed, may_be_of
 from ..core.results import ToolResult
@@ -35,6 +35,7 @@ from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
 from .engine import Engine
+from .pins import RunPins
 
 logger = logging.getLogger(__name__)
 
@@ -50,13 +51,16 @@ _MOST_NAMES = 5
 _FILTERED_AT_ONCE = 100  # tools, on the event loop: milliseconds, with dozens of patterns
 _OWN = "drawn and built-in tools"
 _UNDECIDED = (
-    "{}: left out, because it cannot be looked up which tools a person has switched off. {}\n"
-    "  Next step: make the history readable (`xai-mcp-agent history` tells whether it is)."
+    "{}: left out, because it cannot be looked up which tools a person has switched off. {}"
 )
 _BLOCKED = "The tool {!r} is blocked by the preferences of a person. Use another one."
 _CHANGED = (
     "The tool {!r} was not called: the server {!r} has changed its definition, and a person has to "
     "accept that first. Go on without it, or say that you need it."
+)
+_NOT_ACCEPTED = (
+    "The tool {!r} was not called: a person has to accept first what the server {!r} says of it. "
+    "Go on without it, or say that you need it."
 )
 
 
@@ -98,8 +102,7 @@ class SourceToolset(Toolset):
         given the names of those still missing, at first and whenever there are fewer.
         """
         async with anyio.create_task_group() as reading:
-            # Also what was decided about tools without a source of their own.
-            reading.start_soon(self._engine.decisions.read, ("", *self._sources))
+            reading.start_soon(self._engine.decisions.read)
             for name in await self._not_ready_within(grace_seconds, tell):
                 self._failed[name] = Failure(SourceFailed(name, _LATE), True, is_late=True)
         return self._told()
@@ -142,9 +145,14 @@ class SourceToolset(Toolset):
 
     async def tools(self) -> Sequence[Tool]:
         """Those that exist now. Listings whose time is over are made anew first."""
-        running, catalog = self._engine.pool.running(), self._engine.catalog
+        engine, catalog = self._engine, self._engine.catalog
+        running = engine.pool.running()
         ready = [x for x in self._sources if x in running and running[x].state == "ready"]
-        await self._engine.pool.ready(ready, self._engine.caller)
+        await engine.pool.ready(ready, engine.caller)
+        await engine.decisions.look()
+        for name in ready:
+            if engine.pin_of(name, engine.caller) == "first":
+                await engine.decisions.take_first(name)
         listed = [catalog.tools(name) for name in self._sources]
         if list(map(id, listed)) != list(map(id, self._listed)):
             self._listed, self._tools = listed, tuple(chain.from_iterable(listed))
@@ -176,14 +184,11 @@ class SourceToolset(Toolset):
         return ""
 
     def _undecided(self) -> dict[str, XaiMcpError]:
-        """Those of which nobody can say what was switched off, all with the same reason."""
-        decisions = self._engine.decisions
-        unknown = [x for x in ("", *self._sources) if decisions.why_unknown(x)]
-        if not unknown:
+        """All of them, where nobody can say what was switched off, with the same reason."""
+        if not (why := self._engine.decisions.why_unknown()):
             return {}
-        named = ", ".join(x or _OWN for x in unknown)
-        why = _UNDECIDED.format(named, decisions.why_unknown(unknown[0]))
-        return dict.fromkeys(unknown, XaiMcpError(why))
+        reason = _UNDECIDED.format(", ".join((_OWN, *self._sources)), why)
+        return dict.fromkeys(("", *self._sources), XaiMcpError(reason))
 
     async def _connect(self, name: str) -> None:
         before, started = self._failed.get(name), anyio.current_time()
@@ -289,14 +294,15 @@ class CheckedToolset(Wrapper):
         """Call a tool, if every step of the pipeline lets it through."""
         try:
             return await self._engine.calls.run(invocation, self._inner.call)
-        except DefinitionChanged as changed:
+        except NotAccepted as refused:
             tool = invocation.tool
-            is_itself = (tool.source, tool.name) == (changed.server, changed.tool)
-            name = invocation.name if is_itself else f"{changed.server}.{changed.tool}"
-            if (told := str(changed)) not in self._told:
+            is_itself = (tool.source, tool.name) == (refused.server, refused.tool)
+            name = invocation.name if is_itself else f"{refused.server}.{refused.tool}"
+            if (told := str(refused)) not in self._told:
                 self._told.add(told)
                 self._tell(told)
-            raise XaiMcpError(_CHANGED.format(name, changed.server)) from None
+            words = _CHANGED if isinstance(refused, DefinitionChanged) else _NOT_ACCEPTED
+            raise XaiMcpError(words.format(name, refused.server)) from None
         finally:
             if news := self._breaker_news.of(invocation.tool.source):
                 self._tell(news)
@@ -316,10 +322,10 @@ def agent_tools(
 
     `kept` are long results that its conversation brings along, by their ids.
 
-    What people switched off is left out, or may have, as long as nobody had `engine.decisions` read
-    for its sources; what the engine's caller or the settings pin is shown as
-    it was accepted. What the `preferences` or the settings block is left out. Every call goes
-    through the call pipeline. A request shows what fits `budget_tokens`, or the settings' budget.
+    What people switched off is left out, or may have, as long as nobody had `engine.decisions`
+    read; what the engine's caller or the settings pin is shown as it was accepted. What the
+    `preferences` or the settings block is left out. Every call goes through the call pipeline. A
+    request shows what fits `budget_tokens`, or the settings' budget.
     """
     decisions, preferred = engine.decisions, engine.preferences.joined(preferences or Preferences())
 
@@ -328,9 +334,6 @@ def agent_tools(
 
     def usable_name(key: ToolKey) -> str:
         return "" if why_off(key) else tools.shown_name(key)
-
-    def is_pinned(key: ToolKey) -> bool:
-        return engine.is_pinned(key, engine.caller)
 
     def version() -> object:
         return decisions.version
@@ -342,7 +345,7 @@ def agent_tools(
 
     def wrap(renamed: RenamedToolset) -> Toolset:
         enabled = EnabledToolset(renamed, why_off, version)
-        as_accepted = PinnedToolset(enabled, is_pinned, decisions.as_accepted, version)
+        as_accepted = PinnedToolset(enabled, RunPins(engine, tell), renamed.shown_name)
         return CheckedToolset(RecordedToolset(as_accepted, engine), engine, tell)
 
     budget = budget_tokens or engine.settings.search.budget_tokens

@@ -280,7 +280,7 @@ class _Workflow:
 
     def call_for(self, agent: Mapping[str, Any], name: str) -> None:
         """Make the calls of this run in the name of an agent."""
-        pins, toolbelt = bool(agent.get("pin_tools")), agent.get("toolbelt_name") or ""
+        pins, toolbelt = agent.get("pin_tools") or False, agent.get("toolbelt_name") or ""
         self.thread.caller = Caller("agent", name, toolbelt, host=self._person, pins=pins)
 
     def lend_model(

@@ -170,7 +170,9 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     wire = "the toolbelt_spec of AgentMakeToolbelt"
     given = mapping(spec, port, node, wire=wire)
     drawn = mapping(given.get("standard_tools"), f"{port}.standard_tools", node, wire=wire)
-    found: dict[str, Any] = {"agent_toolbelt": drawn, "pin_tools": bool(given.get("pin_tools"))}
+    pin = given.get("pin_tools")
+    pin = pin if pin == "first" else bool(pin)
+    found: dict[str, Any] = {"agent_toolbelt": drawn, "pin_tools": pin}
     found["toolbelt_name"] = optional(given.get("toolbelt"), f"{port}.toolbelt", node)
     found |= {key: names(given.get(key), f"{port}.{key}", node) for key in PREFERENCES}
     found[FILTERS] = mapping(given.get(FILTERS), f"{port}.{FILTERS}", node, wire=wire)

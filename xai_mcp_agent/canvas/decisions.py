@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from ..bridge.bridge import Bridge
-from ..bridge.decisions import accept, disable, enable
+from ..bridge.decisions import Decided, disable, enable
 from ..bridge.engine import Engine
-from ..bridge.history import written
-from ..core.errors import StoreFailed
+from ..bridge.reviews import accept, review
+from ..core.elicitation import Question
+from ..core.errors import ReviewNeeded, XaiMcpError
 from ..policy.decisions import Choice
-from ..views.tools import choice_text
+from ..policy.review import digest_of_reviews, waiting_of
+from ..views.tools import choice_text, review_text
 from .drawn_tools import drawn_in
-from .ports import required
+from .ports import optional, required
 from .transcript import used
 from .waits import ask
 
 _ENABLE, _ACCEPT = "MCPEnableTool", "MCPAcceptTool"
-_ONLY_HERE = "It counts until this process ends."
+_MOST_TIMES = 5  # that somebody is asked about what goes on to change
 
 
 def enable_tool(ctx: Any, server: str, tool: str, enabled: bool | None) -> str:
@@ -36,33 +40,52 @@ def enable_tool(ctx: Any, server: str, tool: str, enabled: bool | None) -> str:
     return choice_text(choice)
 
 
-def accept_tool(ctx: Any, server: str, tool: str) -> tuple[list[str], str]:
-    """Accept the definition that a tool has now; what is different, and what came of it.
+def accept_tool(ctx: Any, server: str, tool: str, digest: Any = "") -> tuple[list[str], str]:
+    """Accept what a tool is now, if it has this digest, or a person says so; what came of it.
+
+    First what is different from what was accepted before.
 
     Raises:
         BadSetting, UnknownServer, SettingsError, UnknownTool, SourceFailed: nothing was decided.
+        ReviewNeeded: it has another digest, or nobody can be asked.
+        XaiMcpError: the person said no.
     """
     server, tool = _ports(server, tool, _ACCEPT)
+    given = optional(digest, "digest", _ACCEPT)
     with used(ctx, _ACCEPT, server=server, tool=tool) as (bridge, tell):
-        choice = _decide(bridge, server, lambda engine: accept(engine, server, [tool]))
+        do = partial(_accept_read, server=server, tool=tool, digest=given)
+        choice = _decide(bridge, server, do)
         tell(is_new=choice.is_new, changes=choice.lines)
     return list(choice.lines), choice_text(choice)
 
 
-def _decide(bridge: Bridge, server: str, do: Callable[[Engine], Awaitable[list[Choice]]]) -> Choice:
+async def _accept_read(engine: Engine, server: str, tool: str, digest: str) -> Decided:
+    """Accept it by its digest; without one, by that of what the person has read and accepted."""
+    host = engine.caller.host
+    for _ in range(_MOST_TIMES):
+        waiting = waiting_of(await review(engine, server, [tool]))
+        if digest or not waiting or host is None or host.why_nobody:
+            break
+        text = f"May {server} be used with this from now on? {review_text(waiting[0])}"
+        answer = await host.answer(Question(_ACCEPT, text, {"type": "object", "properties": {}}))
+        if answer.action != "accept":
+            why = answer.reason or "the person said no"
+            raise XaiMcpError(f"{server}: {tool!r} was not accepted: {why}.")
+        with suppress(ReviewNeeded):  # it is something else by now, to be read again
+            return await accept(engine, server, [tool], digest_of_reviews(waiting))
+    return await accept(engine, server, [tool], digest)
+
+
+def _decide(bridge: Bridge, server: str, do: Callable[[Engine], Awaitable[Decided]]) -> Choice:
     async def decide(engine: Engine) -> tuple[Choice, str]:
-        (choice,) = await do(engine)
-        try:
-            await written(engine)
-        except StoreFailed as reason:  # the workflow goes on
-            return choice, f"\n{reason} {_ONLY_HERE}"
-        return choice, ""
+        (choice,), trouble = await do(engine)
+        return choice, f"\n{trouble}" if trouble else ""  # the workflow goes on
 
     def tell(decided: tuple[Choice, str]) -> str:
         choice, trouble = decided
         return choice_text(choice).removeprefix(f"{server}: ") + trouble
 
-    return ask(bridge, server, decide, awaited=f"the history and the server {server}", tell=tell)[0]
+    return ask(bridge, server, decide, awaited=f"the server {server}", tell=tell)[0]
 
 
 def _ports(server: Any, tool: Any, node: str) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from typing import Any, cast
 from ..bridge.engine import Engine
 from ..catalog.groups import EVERYTHING, MODES, ToolChoice, ToolFilter
 from ..core.errors import BadSetting, SettingsError, UnknownServer
+from ..core.invocation import Pin
 from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
 from ..core.names import did_you_mean
 from ..core.tools import JsonObject
@@ -327,10 +328,13 @@ def _require(settings: Settings, source: str, kind: SourceKind) -> None:
         raise UnknownServer(text, reason.server, reason.known) from None
 
 
-def make_toolbelt(ctx: Any, name: str | None, pin_tools: Any = False) -> dict[str, Any]:
+def make_toolbelt(
+    ctx: Any, name: str | None, pin_tools: Any = False, pin_first: Any = False
+) -> dict[str, Any]:
     """The spec of a toolbelt: what was defined, declared and preferred for it so far.
 
-    With `pin_tools` the tools of its sources are held to the definitions that were accepted.
+    With `pin_tools` its sources are held to what was accepted of them; with `pin_first` too, and
+    the first listing of each is accepted.
 
     Raises:
         BadSetting: the name is no text.
@@ -349,7 +353,8 @@ def make_toolbelt(ctx: Any, name: str | None, pin_tools: Any = False) -> dict[st
     if filters:
         spec[FILTERS] = filters
     spec |= preferences_for(ctx, toolbelt)
-    return {**spec, "pin_tools": True} if pin_tools else spec
+    pin: Pin = "first" if pin_first else bool(pin_tools)
+    return {**spec, "pin_tools": pin} if pin else spec
 
 
 def tools_chosen(agent: Mapping[str, Any], engine: Engine) -> ToolChoice:

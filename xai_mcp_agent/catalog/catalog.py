@@ -1,4 +1,4 @@
-"""What tools exist, what was decided about them, and how they did: one projection, in memory."""
+"""What tools exist, and how they did: one projection, in memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import anyio
+import anyio.to_thread
 
 from ..core.errors import UnknownTool
 from ..core.events import Inventory, InventoryChanged, SourceEvent, SourceLost
@@ -14,9 +15,8 @@ from ..core.fingerprint import definition_text, digest_of
 from ..core.names import did_you_mean
 from ..core.tools import Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
-from ..history.recording.reports import Decided, ListingDigest, RecordUpdate, is_same
-from ..history.records import ToolRecord
-from .entry import Accepted, CatalogEntry
+from ..history.recording.reports import ListingDigest, RecordUpdate, is_same
+from .entry import CatalogEntry
 from .feed import RecordFeed
 from .records import ToolRecords
 
@@ -25,15 +25,14 @@ logger = logging.getLogger(__name__)
 DISABLED = "{}: {!r} is left out by `disabledTools` of its entry in the settings."
 """Why a tool that its source has does not exist here, for a person."""
 
-_NO_HISTORY = "there is no history"
+_DIGESTED_AT_ONCE = 200  # on the event loop: some milliseconds
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogChanged:
     """Something is new about tools of these sources.
 
-    The version is as before where no tool came, changed or went, and nothing else is decided:
-    where calls were counted, say.
+    The version is as before where no tool came, changed or went: where calls were counted, say.
     """
 
     version: int
@@ -46,9 +45,7 @@ class Catalog:
     The tools of a source whose connection is lost stay known, so that a call
     can heal it; they go when it is closed on purpose or lists without them.
 
-    What a source lists counts at once, and so does what is decided in this process. The rest is
-    what `recorder` has written down, and what others have, when it was read last: at a listing of
-    the source, and by `read`. Without one nothing was decided.
+    What a source lists counts at once. How its tools did is what `recorder` has written down.
     """
 
     def __init__(self, recorder: HistoryRecorder | None = None) -> None:
@@ -60,7 +57,7 @@ class Catalog:
         self._listed: dict[str, ListingDigest] = {}
         self._digests: dict[ToolKey, tuple[Tool, str]] = {}
         self._records = ToolRecords()
-        self._feed = recorder and RecordFeed(recorder, self._records.definitions, self._take)
+        self._feed = recorder and RecordFeed(recorder, self._take)
 
     def notice(self, event: SourceEvent) -> None:
         """Fold one event in."""
@@ -68,47 +65,20 @@ class Catalog:
             case InventoryChanged(source, inventory):
                 self._replace(source, inventory)
                 if self._feed:
-                    self._feed.ask([source])
+                    self._feed.want(source)
             case SourceLost(source, _, on_purpose) if on_purpose:
                 self._replace(source, None)
             case _:
                 pass
 
-    def decide(self, report: Decided, definition: Accepted | None = None) -> None:
-        """Have a decision count that this process made; `definition` is what it accepts."""
-        if definition is not None and definition.definition is not None:
-            self._records.definitions[definition.digest] = definition.definition
-        self._tell([report.tool.source], is_new=self._records.decide(report))
+    async def read(self, source: str, seconds: float) -> None:
+        """Know all tools that the source ever had, also where it was not connected here.
 
-    async def read(self, sources: Iterable[str], seconds: float, *, whole: bool = False) -> bool:
-        """Know what was decided about the tools of these, by other processes too.
-
-        `whole`: know all tools that they ever had, also where they were not connected here. Waits
-        so long at most, and not at all for a history that cannot be used. Whether it was in time.
+        Waits so long at most, and not at all for a history that cannot be used.
         """
-        answered = self._feed.ask(sources, whole=whole) if self._feed else None
-        with anyio.move_on_after(seconds):
-            if answered is not None:
-                await answered.wait()
-        return answered is None or answered.is_set()
-
-    def why_not_read(self, source: str) -> str | None:
-        """Why it is not known what was decided about the tools of a source; None if it is."""
-        if self._feed is None:
-            return _NO_HISTORY
-        return None if source in self._feed.known else self._feed.trouble
-
-    def why_unknown(self, source: str) -> str:
-        """The same of what was switched off; empty also where nothing was ever decided."""
-        if self._feed is None or self._feed.is_new or source in self._feed.known:
-            return ""
-        return self._feed.trouble
-
-    @property
-    def decided_version(self) -> object:
-        """Another one when what is decided, or known of that, may be different."""
-        known = (self._feed.is_new, len(self._feed.known)) if self._feed else ()
-        return self.version, len(self._records.definitions), known
+        if self._feed is not None:
+            with anyio.move_on_after(seconds):
+                await self._feed.ask(source).wait()
 
     def subscribe(self, callback: Callable[[CatalogChanged], None]) -> Callable[[], None]:
         """Have every change told, on the loop; what comes back ends that."""
@@ -122,6 +92,10 @@ class Catalog:
         """
         inventory = self._inventories.get(source)
         return inventory.tools if inventory else ()
+
+    def inventory(self, source: str) -> Inventory | None:
+        """All that the source offers; None where it never connected, or was closed."""
+        return self._inventories.get(source)
 
     def instructions(self, source: str) -> str:
         """What the source wants its users to know."""
@@ -163,66 +137,52 @@ class Catalog:
             await self._changed.wait()
         return tool
 
-    def is_enabled(self, key: ToolKey) -> bool:
-        """Whether agents may use the tool, as far as anything was decided about it."""
-        record = self._records.decided(key)
-        return record is None or record.is_enabled
-
-    def accepted(self, key: ToolKey) -> Accepted | None:
-        """The definition of the tool that was accepted, if any was."""
-        record = self._records.decided(key)
-        if record is None or not record.accepted:
-            return None
-        return Accepted(record.accepted, self._records.definitions.get(record.accepted))
-
-    def is_changed(self, tool: Tool) -> bool:
-        """Whether another definition of the tool was accepted than it has here."""
-        record = self._records.decided(tool.key)
-        return bool(record and record.accepted and record.accepted != self.digest(tool))
-
     def digest(self, tool: Tool) -> str:
         """The digest of its definition. The writer thread has those of what is listed."""
-        listed = self._listed.get(tool.source)
-        if listed is not None and is_same(tool, listed.tools.get(tool.name)):
-            return listed.digests[tool.name]
-        known = self._digests.get(tool.key)
-        if known is None or known[0] is not tool:
-            known = self._digests[tool.key] = tool, digest_of(definition_text(tool))
-        return known[1]
+        if not (digest := self._known_digest(tool)):
+            digest = digest_of(definition_text(tool))
+            self._digests[tool.key] = tool, digest
+        return digest
+
+    async def digest_all(self, tools: Iterable[Tool]) -> None:
+        """Have the digests of these at hand; those of many are made in a thread."""
+        new = [x for x in tools if not self._known_digest(x)]
+        if len(new) > _DIGESTED_AT_ONCE:
+            made = await anyio.to_thread.run_sync(_digests_of, new)
+            self._digests |= {x.key: (x, digest) for x, digest in zip(new, made, strict=True)}
 
     def entry(self, key: ToolKey) -> CatalogEntry | None:
         """All that is known of a tool; None if it does not exist, and is not known to have."""
         tool, record = self.get(key), self._records.get(key)
         if tool is not None:
-            return self._entry(tool, record)
-        return record and CatalogEntry(key, None, record, self.accepted(key))
+            return CatalogEntry(key, tool, record)
+        return record and CatalogEntry(key, None, record)
 
     def entry_of(self, tool: Tool) -> CatalogEntry:
         """All that is known of a tool that is like this."""
-        return self._entry(tool, self._records.get(tool.key))
+        return CatalogEntry(tool.key, tool, self._records.get(tool.key))
 
     def entries(self, source: str) -> tuple[CatalogEntry, ...]:
         """The tools of a source: those that exist, in its order, then those known to have.
 
-        Of a source that did not connect here, only those about which something was decided, until
-        its `whole` was read.
+        Of a source that did not connect here there are none, until that was `read`.
         """
         known = {(x.subject.kind.name, x.name): x for x in self._records.of(source)}
         tools = ((x, known.pop((x.key.kind, x.name), None)) for x in self.tools(source))
-        live = [self._entry(*x) for x in tools]
-        gone = ((x.subject.key, x) for x in known.values())
-        return (*live, *(CatalogEntry(key, None, x, self.accepted(key)) for key, x in gone))
-
-    def _entry(self, tool: Tool, record: ToolRecord | None) -> CatalogEntry:
-        key = tool.key
-        if record is None or not record.accepted:
-            return CatalogEntry(key, tool, record)
-        return CatalogEntry(key, tool, record, self.accepted(key), self.is_changed(tool))
+        live = [CatalogEntry(x.key, x, record) for x, record in tools]
+        return (*live, *(CatalogEntry(x.subject.key, None, x) for x in known.values()))
 
     def _take(self, update: RecordUpdate) -> None:
-        changed = self._records.take(update)
+        self._records.take(update)
         self._listed |= {source.source: x for source, x in update.listed.items()}
-        self._tell(changed | {x.source for x in update.tools}, is_new=bool(changed))
+        self._tell({x.source for x in update.tools}, is_new=False)
+
+    def _known_digest(self, tool: Tool) -> str:
+        listed = self._listed.get(tool.source)
+        if listed is not None and is_same(tool, listed.tools.get(tool.name)):
+            return listed.digests[tool.name]
+        known = self._digests.get(tool.key)
+        return known[1] if known is not None and known[0] is tool else ""
 
     def _replace(self, source: str, inventory: Inventory | None) -> None:
         before = self._inventories.pop(source, None)
@@ -254,6 +214,10 @@ class Catalog:
                 callback(change)
             except Exception:
                 logger.exception("Who follows the catalog could not take a change of it")
+
+
+def _digests_of(tools: Iterable[Tool]) -> list[str]:
+    return [digest_of(definition_text(x)) for x in tools]
 
 
 def _are_same(tools: tuple[Tool, ...], before: tuple[Tool, ...]) -> bool:

@@ -16,33 +16,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The definition that pinned calls of a tool are held to: its digest, and itself.
-
-    `definition` has its secrets masked; it is None where the store has lost it.
-    """
+    """The definition of a tool as it is accepted: its digest, and itself with secrets masked."""
 
     digest: str
-    definition: JsonObject | None
+    definition: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
     """A tool that exists now, or did. `tool` is None if it is gone.
 
-    `record` is what the history knows of it; None if that has not told yet. `is_changed`: another
-    definition was `accepted` than it has now.
+    `record` is what the history knows of it; None if that has not told yet. `is_enabled` says
+    whether agents may use it, and `accepted` is the digest of the definition that was accepted;
+    `is_changed`: it has another one now. These three are as `policy.decisions` marks them.
     """
 
     key: ToolKey
     tool: Tool | None = None
     record: ToolRecord | None = None
-    accepted: Accepted | None = None
+    is_enabled: bool = True
+    accepted: str = ""
     is_changed: bool = False
-
-    @property
-    def is_enabled(self) -> bool:
-        """Whether agents may use it."""
-        return self.record is None or self.record.is_enabled
 
     @property
     def usage(self) -> Usage:

@@ -16,6 +16,9 @@ import typer
 from ..canvas.installation import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
 from ..core.errors import SettingsError, XaiMcpError
 from ..core.shell import shown_command
+from ..history.place import HISTORY
+from ..policy.lock import DecisionLock
+from ..policy.lockfile import FILE_NAME as LOCK_FILE
 from ..settings.load import load_settings
 from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes
@@ -228,6 +231,10 @@ def _provide_starter_files(folder: Path) -> Iterator[Step]:
     settings = starter / f"{SETTINGS_FILE}.example"
     steps = [_provide_file(settings, folder, SETTINGS_FILE), *_provide_examples(starter, folder)]
     yield from steps
+    if (
+        steps[0].action == "created"
+    ):  # else a history may note decisions, which the file begins with
+        yield from _provide_lock(folder)
     if all(step.action != "kept" for step in steps):
         yield from _trust_settings(folder)
 
@@ -248,6 +255,14 @@ def _trust_settings(folder: Path) -> Iterator[Step]:
             yield Step("trusted", SETTINGS_FILE, "it may start its servers")
     except SettingsError as reason:
         yield Step("kept", SETTINGS_FILE, f"not trusted yet: {reason}")
+
+
+def _provide_lock(folder: Path) -> Iterator[Step]:
+    """A file for decisions, which says that there are none yet."""
+    lock = folder / LOCK_FILE
+    if not os.path.lexists(lock) and not (folder / HISTORY).exists():
+        lock.write_text(DecisionLock().as_text(), encoding="ascii", newline="\n")
+        yield Step("created", LOCK_FILE)
 
 
 def _provide_lessons(folder: Path) -> Iterator[Step]:

@@ -13,13 +13,15 @@ from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
 from ..bridge.history import At, when
 from ..bridge.refresh import marked_tools, refreshed
+from ..bridge.reviews import pinned_servers
 from ..bridge.search import listed_tools as tools_of
 from ..catalog.entry import CatalogEntry, Refreshed
-from ..core.errors import StoreFailed, UnknownServer, XaiMcpError
+from ..console.terminal_questions import why_not_here
+from ..core.errors import ReviewNeeded, UnknownServer, XaiMcpError
 from ..core.names import did_you_mean, nearest
-from ..history.place import IN_MEMORY
 from ..history.records import Records
 from ..policy.decisions import Choice
+from ..policy.review import digest_of_reviews, waiting_of
 from ..views.servers import refreshed_json, refreshed_text
 from ..views.tools import (
     NOTHING,
@@ -27,6 +29,7 @@ from ..views.tools import (
     choice_text,
     records_json,
     records_text,
+    review_text,
     tool_json,
     tool_text,
 )
@@ -36,8 +39,6 @@ from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, t
 from .servers import require_settings
 
 _NOTHING_THEN = "Nothing was known then."
-_LASTING = "Name a file or a database, with XAI_MCP_STORE, `store` in the settings, or --store."
-_NOTHING_CHANGED = "Nothing has changed since it was accepted."
 
 Server = Annotated[
     str, typer.Argument(help="The server, as the settings name it; `canvas` for drawn tools.")
@@ -272,25 +273,63 @@ def accept(
     tools: Annotated[
         list[str] | None, typer.Argument(help="Its tools, as the server names them.")
     ] = None,
+    digest: Annotated[
+        str,
+        typer.Option(
+            metavar="DIGEST",
+            help="Of what you have read (12 or more of its characters): accept it unasked.",
+        ),
+    ] = "",
     everything: Annotated[
-        bool, typer.Option("--all", help="All tools that have changed, of the server or of all.")
+        bool, typer.Option("--all", help="All that waits, of all servers; asks for each.")
     ] = False,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Accept the definitions that tools have now, and show what changed in them.
+    """Show what servers say of their tools and their use, and accept it after a yes.
 
-    Pinned tools are called only as they were accepted: at first by their first use.
+    Of tools that changed only what is different is shown. Agents read of pinned servers only what
+    was accepted. Where nobody can be asked, --digest says what was read.
     """
-    if everything == bool(tools) or not (server or everything):
-        raise typer.BadParameter("Name a server and its tools, or give --all.")
+    if everything == bool(server) or (everything and digest):
+        raise typer.BadParameter("Name a server, perhaps some of its tools too, or give --all.")
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+        servers = bridge.run(pinned_servers) if everything else [server or ""]
+        accept = _accepted if digest or as_json or why_not_here() else _accepted_when_asked
+        choices = [x for name in servers for x in accept(bridge, name, tools or [], digest)]
+    _tell_choices(choices, as_json=as_json)
 
-    def decide(bridge: Bridge) -> list[Choice]:
-        servers = [server] if server else bridge.settings.names
-        return [choice for name in servers for choice in bridge.accept(name, *(tools or ()))]
 
-    _decide(decide, store, settings, as_json=as_json)
+def _accepted(bridge: Bridge, server: str, tools: Sequence[str], digest: str) -> list[Choice]:
+    """Accept what has this digest.
+
+    Raises:
+        ReviewNeeded: it does not; what waits is shown.
+    """
+    try:
+        return bridge.accept(server, *tools, digest=digest)
+    except ReviewNeeded:
+        for read in waiting_of(bridge.review(server, *tools)):
+            say(review_text(read), to_stderr=True)
+        raise
+
+
+def _accepted_when_asked(bridge: Bridge, server: str, tools: Sequence[str], _: str) -> list[Choice]:
+    """Show what waits, and accept exactly that, if the person says yes."""
+    while waiting := waiting_of(bridge.review(server, *tools)):
+        say("\n".join(map(review_text, waiting)))
+        if not typer.confirm(f"Accept this of {server!a}?"):
+            say(f"{server}: nothing was accepted.")
+            return []
+        try:
+            return bridge.accept(server, *tools, digest=digest_of_reviews(waiting))
+        except ReviewNeeded:
+            say("It is something else by now:")
+    choices = bridge.accept(server, *tools)
+    if not choices:
+        say(f"{server}: nothing waits to be accepted.")
+    return choices
 
 
 def _decide(
@@ -301,13 +340,13 @@ def _decide(
     as_json: bool,
 ) -> None:
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
-        if (place := bridge.store().place) == IN_MEMORY:
-            raise StoreFailed(place, "what is decided there is forgotten at once.", _LASTING)
         choices = do(bridge)
+    _tell_choices(choices, as_json=as_json)
+
+
+def _tell_choices(choices: Sequence[Choice], *, as_json: bool) -> None:
     if as_json:
         echo_json([choice_json(x) for x in choices])
         return
     for choice in choices:
         say(choice_text(choice))
-    if not choices:
-        say(_NOTHING_CHANGED)

@@ -1,7 +1,7 @@
 """Every error a caller may meet. Each says what happened, where, and what to do next.
 
 Ask whose turn it is: `SettingsError`, `UnknownServer`, `UnknownAgent` (a person
-edits something), `DefinitionChanged` (a person decides), `InvalidArguments`,
+edits something), `NotAccepted` (a person decides), `InvalidArguments`,
 `UnknownTool`, `ToolDisabled` (the model tries something else), `SourceFailed`,
 `SourceClosed`, `ToolTimeout`, `ServerError` (the far side), `ModelError` (the model's
 service). The facts are kept as attributes too.
@@ -104,7 +104,25 @@ class ToolDisabled(XaiMcpError):
     """A tool that a person has switched off was asked for by an agent."""
 
 
-class DefinitionChanged(XaiMcpError):
+class NotAccepted(XaiMcpError):
+    """A tool of a pinned source that nobody has accepted as it is now; nothing was sent.
+
+    `digest` is that of what the server says of it now; `like` an accepted tool for which its name
+    may be taken.
+    """
+
+    def __init__(self, server: str, tool: str, digest: str, like: str = "") -> None:
+        alike = f" Its name looks like that of {like!r}, which was accepted." if like else ""
+        super().__init__(
+            f"{server}: nobody has accepted yet what the server says of its tool {tool!r}, and the "
+            f"server is pinned.{alike} Nothing was sent.\n  Next step: "
+            f"{_accept_step(server, tool)}"
+        )
+        self.server, self.tool = server, tool
+        self.digest, self.like = digest, like
+
+
+class DefinitionChanged(NotAccepted):
     """The definition of a pinned tool is not the one that was accepted; nothing was sent.
 
     `lines` tell what changed, all of it. They quote the server, so no model should read them.
@@ -112,29 +130,47 @@ class DefinitionChanged(XaiMcpError):
 
     _MOST_LINES = 100  # in the message; whoever accepts the tool is told all
 
-    def __init__(self, server: str, tool: str, lines: Sequence[str]) -> None:
+    def __init__(self, server: str, tool: str, digest: str, lines: Sequence[str]) -> None:
         left = len(lines) - self._MOST_LINES
         more = [f"and {left:,} more changes"] if left > 0 else []
         changes = "".join(f"\n    {line}" for line in (*lines[: self._MOST_LINES], *more))
-        command = shown_command("xai-mcp-agent", "accept", server, tool)
-        super().__init__(
+        XaiMcpError.__init__(
+            self,
             f"{server}: the definition of {tool!r} has changed since it was accepted, and the tool "
-            f"is pinned. Nothing was sent. What changed:{changes}\n  Next step: read the changes. "
-            f"If they are fine, run `{command}`, or use the node MCPAcceptTool."
+            f"is pinned. Nothing was sent. What changed:{changes}\n  Next step: "
+            f"{_accept_step(server, tool)}",
+        )
+        self.server, self.tool = server, tool
+        self.digest, self.like, self.lines = digest, "", tuple(lines)
+
+
+class ReviewNeeded(XaiMcpError):
+    """Nothing was accepted: `digests` of what a person has to read, a line for each."""
+
+    def __init__(
+        self, server: str, problem: str, digests: Sequence[str], command: str, reading: str
+    ) -> None:
+        told = "".join(f"\n    {line}" for line in digests)
+        super().__init__(
+            f"{server}: nothing was accepted: {problem} What waits:{told}\n  Next step: read it "
+            f"with `{reading}` in a terminal. If it is right, `{command}` accepts it."
         )
         self.server = server
-        self.tool = tool
-        self.lines = tuple(lines)
+        self.digests = tuple(digests)
+
+
+def _accept_step(server: str, tool: str) -> str:
+    command = shown_command("xai-mcp-agent", "accept", server, tool)
+    return f"read it with `{command}`, or the node MCPAcceptTool, and accept it if it is right."
 
 
 class AcceptanceUnknown(XaiMcpError):
-    """A pinned tool was not called, because the history cannot tell what was accepted of it."""
+    """A pinned tool was not called, because it cannot be looked up what was accepted of it."""
 
     def __init__(self, server: str, tool: str, problem: str) -> None:
         super().__init__(
             f"{server}: {tool!r} is pinned, and it cannot be looked up which definition of it was "
-            f"accepted. Nothing was sent. {problem}\n  Next step: make the history readable "
-            "(`xai-mcp-agent history` tells whether it is), or unpin the tool."
+            f"accepted. Nothing was sent. {problem}"
         )
         self.server = server
         self.tool = tool

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
-from .tools import Icon, JsonObject, Operation, Tool, ToolAnnotations, ToolKey
+from .tools import Icon, JsonObject, Tool, ToolAnnotations
 
 _DIGEST_CHARS = 32  # 128 bits: with half of them somebody could make two definitions of one digest
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
@@ -38,24 +38,6 @@ def definition_of(tool: Tool) -> JsonObject:
     return fields
 
 
-def tool_of(key: ToolKey, definition: JsonObject) -> Tool:
-    """The tool of which a source said this."""
-    icons: list[JsonObject] = definition.get("icons") or []
-    claims: dict[str, bool] = definition.get("annotations") or {}
-    operation: dict[str, str] | None = definition.get("operation")
-    return Tool(
-        key,
-        definition["description"],
-        definition["input_schema"],
-        definition.get("output_schema"),
-        definition.get("title"),
-        ToolAnnotations(**claims),
-        icons=tuple(Icon(x["src"], x["mime_type"], tuple(x["sizes"])) for x in icons),
-        tags=tuple(definition.get("tags") or ()),
-        operation=Operation(**operation) if operation else None,
-    )
-
-
 def definition_text(tool: Tool) -> str:
     """The definition as JSON in ASCII, the same whatever the order of keys in it."""
     return _encode(definition_of(tool))
@@ -64,6 +46,11 @@ def definition_text(tool: Tool) -> str:
 def digest_of(definition: str) -> str:
     """A short text that is the same for the same definition only."""
     return hashlib.sha256(definition.encode()).hexdigest()[:_DIGEST_CHARS]
+
+
+def digest_of_definition(definition: JsonObject) -> str:
+    """The digest of a definition that was read from somewhere."""
+    return digest_of(_encode(definition))
 
 
 def inventory_digest(digests: Iterable[str]) -> str:

@@ -11,14 +11,16 @@ from .results import OnProgress
 from .tools import JsonObject, Tool
 
 CallerKind: TypeAlias = Literal["agent", "person", "program", "gateway"]
+Pin: TypeAlias = bool | Literal["first"]
+"""Whether a source is held to what was accepted of it; `first` accepts its first listing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who makes a call. `name` is that of the agent or the node; `run` that of the workflow's run.
 
-    `host` answers what a server asks meanwhile; None: the bridge's own does. With `pins` all tools
-    that it calls are held to what was accepted, also where the settings do not want that.
+    `host` answers what a server asks meanwhile; None: the bridge's own does. With `pins` all
+    sources that it uses are held to what was accepted, also where the settings do not want that.
     """
 
     kind: CallerKind
@@ -26,7 +28,7 @@ class Caller:
     toolbelt: str = ""
     run: str = ""
     host: Host | None = field(default=None, compare=False)
-    pins: bool = False
+    pins: Pin = False
 
 
 PROGRAM = Caller("program")

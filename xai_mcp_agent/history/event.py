@@ -20,12 +20,13 @@ Change: TypeAlias = Literal[
     "connected", "reconnected", "refreshed", "left", "disconnected", "failed",
     # Of a tool.
     "seeded", "discovered", "confirmed", "changed", "returned", "unavailable", "called",
-    "enabled", "disabled", "accepted", "learned", "forgotten",
+    "enabled", "disabled", "accepted", "refused", "learned", "forgotten",
 ]  # fmt: skip
 """refreshed: it listed its tools again. left: one of several runs let go of it, and others have it
 still. failed: it could not be reached or listed. seeded: there from the start. confirmed: there,
 and as it was. returned: it had vanished from the listing, and is there again as it was. accepted:
-the definition that pinned calls are held to, by first use or by a person's word. learned: what was
+a definition, by a person or with the first listing of its source; or what a source says of its use.
+refused: a call that was not made because of what was decided. learned: what was
 asked for when it was used is remembered for the next search. forgotten: that is not any more."""
 
 EventKind: TypeAlias = Literal["fact", "action", "decision"]

@@ -25,7 +25,8 @@ KINDS = "Write postgresql://user@host/database, a file, or memory."
 
 _MEMORIES = (IN_MEMORY, ":memory:", "sqlite://", "sqlite:///:memory:")
 _SQLITE = "sqlite:///"
-_FOLDER, _FILE = ".xircuits", "history.db"
+HISTORY = Path(".xircuits", "history.db")
+"""Where it is in the folder of a project, unless somebody says otherwise."""
 _POSTGRESQL = ("postgresql", "postgres")
 _DRIVER = "postgresql+psycopg"
 
@@ -116,7 +117,7 @@ def _named(named: str, settings: Settings, folder: Path) -> Place:
 
 
 def _file(named: str, folder: Path) -> Place:
-    file = folder / (os.path.expanduser(named) or Path(_FOLDER, _FILE))
+    file = folder / (os.path.expanduser(named) or HISTORY)
     return Place(f"{_SQLITE}{file}", str(file), folder, file, is_own=not named)
 
 

@@ -137,11 +137,11 @@ class Projection:
         """All tools that some sources have or had, by the names of the sources."""
         return [_tool(row) for row in self._rows(tools, tools.c.source_name.in_(sources))]
 
-    def decided(self, sources: Collection[str]) -> list[ToolRecord]:
-        """The tools of some sources, by name, about which something was decided."""
+    def decided(self) -> list[ToolRecord]:
+        """All tools about which something was decided."""
         record = type_coerce(tools.c.record, Text)  # most are not even read
         is_decided = or_(*(record.contains(mark, autoescape=True) for mark in MARKS_OF_DECISIONS))
-        found = map(_tool, self._rows(tools, tools.c.source_name.in_(sources), is_decided))
+        found = map(_tool, self._rows(tools, is_decided))
         return [x for x in found if x.accepted or not x.is_enabled]
 
     def newest_tools(self) -> tuple[list[ToolRecord], set[Subject]]:

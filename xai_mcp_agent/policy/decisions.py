@@ -1,52 +1,61 @@
-"""What people decided about tools, and what pinned tools are held to: rules over the catalog.
+"""What people decided about tools, and what pinned sources are held to: rules over the lock file.
 
-While the history cannot be used, which it says itself, what was known last goes on to count.
+Nothing else decides. The history notes what was decided, and is asked for it once, by a folder that
+has no lock file yet.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from math import inf
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import anyio
 
 from ..catalog.catalog import Catalog
-from ..catalog.entry import Accepted
-from ..core.errors import AcceptanceUnknown, DefinitionChanged
-from ..core.fingerprint import definition_text, tool_of
-from ..core.tools import Tool, ToolKey
+from ..catalog.entry import Accepted, CatalogEntry
+from ..core.errors import AcceptanceUnknown, DefinitionChanged, LockFailed, NotAccepted
+from ..core.fingerprint import definition_text, digest_of
+from ..core.invocation import Pin
+from ..core.kinds import SourceKind, kind_named
+from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.diff.changes import difference_in_full
-from ..history.event import Subject, Teller
+from ..history.event import NAMELESS, Subject, Teller
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import Decided
+from ..history.records import ToolRecord
 from ..secrets.redactor import redact_json
+from .lock import DecisionLock, SourceLock
+from .lockfile import Change, LockFile
+from .noted import NotedDecisions
+from .review import Standing
 
 SWITCHED_OFF = "The tool {!r} cannot be used: a person has switched it off. Do without it."
 _NOT_KNOWN = (
     "The tool {!r} cannot be used now: it cannot be looked up whether a person has switched it "
     "off. Do without it."
 )
-# Enough to open a store on a busy machine. Then what was known before goes on to count.
-_READ_SECONDS = 4.0
-# Without it no tool is offered, and no pinned one called: longer than a store may be held up.
-_FIRST_READ_SECONDS = 30.0
-
-WhyUnknown: TypeAlias = Callable[[str], str | None]
-"""Why something is not known of a source, if it is not."""
-
-_NOT_KEPT = "what it was before is not in the history any more"
+_NOT_KEPT = "what it was before is not known here any more"
 _HIDDEN = "something in it that is hidden here, because it looks like a secret"
+_LOST = (
+    "{} is not there any more. What was decided goes on to count in this process, and is written "
+    "again with the next decision."
+)
+_NOT_BEGUN = (
+    "there is no such file yet, and what was decided before cannot be looked up. {} What was "
+    "decided now counts until this process ends."
+)
+_READABLE = "make the history readable (`xai-mcp-agent history` tells whether it is)."
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What was decided about a tool. `is_new` is False where it was so already.
 
-    `lines` tell what is different in a definition that was accepted in place of another.
+    Without a `tool` it is about what the server says of its use. `lines` tell what is different in
+    a definition that was accepted in place of another.
     """
 
     server: str
@@ -57,158 +66,351 @@ class Choice:
 
 
 class Decisions:
-    """The rules for calls, over what the catalog knows. Used on the bridge's loop.
+    """The rules for calls, and for what models read. Used on the bridge's loop.
 
-    `mask` hides what is secret in the words of strangers.
+    `kind_of` gives the kind of a source by its name; `tell` is given what a person should know.
     """
 
     def __init__(
-        self, recorder: HistoryRecorder, catalog: Catalog, mask: Callable[[str], str]
+        self,
+        file: LockFile,
+        recorder: HistoryRecorder,
+        catalog: Catalog,
+        kind_of: Callable[[str], SourceKind],
+        tell: Callable[[str], None],
     ) -> None:
+        self._file = file
         self._recorder = recorder
         self._catalog = catalog
-        self._mask = mask
-        self._as_listed: dict[ToolKey, Tool] = {}  # with the definition that was accepted
-        self._reading, self._was_read = anyio.Lock(), set[str]()
+        self._kind_of = kind_of
+        self._tell = tell
+        self._noted = NotedDecisions(recorder)
+        self._has_moved = False
+        self._moving = anyio.Lock()
+        self._as_accepted: dict[ToolKey, tuple[str, Tool]] = {}  # by digest, as it was listed
+        self._told: set[str] = set()
 
     @property
     def version(self) -> object:
         """Another one when what is decided, or known of that, may be different."""
-        return self._catalog.decided_version
+        return self._file.version, self.why_unknown()
 
-    async def read(self, sources: Iterable[str]) -> None:
-        """Know what was decided about the tools of these, by other processes too."""
-        await self._read(sources, self.why_unknown)
-
-    async def read_once(self, source: str, seconds: float | None) -> None:
-        """The same for who calls a tool of a source that nobody asked for yet; so long at most."""
-        if not self.why_unknown(source) or source in self._was_read:
+    async def read(self, seconds: float | None = None) -> None:
+        """Know what was decided, by other processes too; what takes long is waited for so long."""
+        await self._file.look()
+        if self._file.is_lost:
+            self._say(_LOST.format(self._file.path))
+        if not self._is_to_move:
             return
         with anyio.move_on_after(seconds):
-            async with self._reading:
-                if source not in self._was_read:
-                    await self.read([source])
-                    self._was_read.add(source)
+            async with self._moving:
+                if self._is_to_move:
+                    await self._noted.read()
+                    if self._noted.is_known:
+                        await self._move(self._noted.found)
 
-    def why_unknown(self, source: str) -> str:
-        """Why nobody can say what was switched off of a source; empty where it is known."""
-        return self._catalog.why_unknown(source)
+    async def look(self) -> None:
+        """Know what other processes decided since it was read."""
+        await self._file.look()
+
+    def why_unknown(self) -> str:
+        """Why nobody can say what was decided; empty where it is known."""
+        if self._file.trouble is not None:
+            return str(self._file.trouble)
+        if not self._is_to_move or self._noted.is_known:
+            return ""
+        return f"{self._noted.trouble}\n  Next step: {_READABLE}"
 
     def why_off(self, key: ToolKey) -> str:
         """Why no agent may use the tool, for a model, with a place for its name; empty if it may.
 
         What may have been switched off counts as switched off.
         """
-        if self.why_unknown(key.source):
+        if self.why_unknown():
             return _NOT_KNOWN
-        return "" if self._catalog.is_enabled(key) else SWITCHED_OFF
+        return SWITCHED_OFF if self._of(key).is_off(key.name) else ""
 
-    def is_changed(self, tool: Tool) -> bool:
-        """Whether another definition of the tool was accepted than it has here."""
-        return self._catalog.is_changed(tool)
+    def standing(self, tool: Tool) -> Standing:
+        """How the tool, as it is here, is to what was accepted of it."""
+        accepted = self._accepted(tool.key)
+        if not accepted:
+            return "new"
+        return "accepted" if accepted == self._catalog.digest(tool) else "changed"
 
-    def accepted(self, key: ToolKey) -> Accepted | None:
-        """The definition of the tool that was accepted, if any was."""
-        return self._catalog.accepted(key)
+    def looks_like(self, key: ToolKey) -> str:
+        """The accepted tool of the same source for which its name may be taken, if there is one."""
+        return self._of(key).looks_like(key.name)
 
     def as_accepted(self, tool: Tool) -> Tool | None:
         """The tool with the definition that was accepted, whatever its source says of it now.
 
-        Itself before its first use; None where the accepted one is not known any more.
+        None where nothing was, or nobody has seen here what it was.
         """
-        accepted = self.accepted(tool.key)
-        if accepted is None:
+        if self.standing(tool) == "accepted":
+            self._as_accepted[tool.key] = self._accepted(tool.key), tool
             return tool
-        for known in (tool, self._as_listed.get(tool.key)):
-            if known is not None and not self.is_changed(known):
-                self._as_listed[tool.key] = known
-                return known
-        return None if accepted.definition is None else tool_of(tool.key, accepted.definition)
+        digest, known = self._as_accepted.get(tool.key, ("", tool))
+        return known if digest and digest == self._accepted(tool.key) else None
 
-    async def hold(
-        self, tool: Tool, used: Tool | None = None, seconds: float | None = None
-    ) -> None:
-        """See that a pinned tool is what was accepted; its first use accepts it.
+    def has_accepted_instructions(self, source: str) -> bool:
+        """Whether what the source says of its use was accepted, or is nothing."""
+        said = self._catalog.instructions(source)
+        is_it = self._of_source(source).instructions == digest_of(said)
+        return not said or (is_it and not self.why_unknown())
 
-        `used` is the tool as whoever calls it has read of it, if that may be older. What the
-        history says is waited for `seconds` at most.
+    def standing_of_instructions(self, source: str) -> Standing:
+        """How what the source says of its use is to what was accepted."""
+        if self.has_accepted_instructions(source):
+            return "accepted"
+        return "changed" if self._of_source(source).instructions else "new"
+
+    def has_accepted(self, source: str) -> bool:
+        """Whether anything of the source was ever accepted."""
+        return not self._of_source(source).is_untouched
+
+    def marked(self, entry: CatalogEntry) -> CatalogEntry:
+        """The entry with what was decided about the tool."""
+        standing = self.standing(entry.tool) if entry.tool is not None else "new"
+        return replace(
+            entry,
+            is_enabled=not self._of(entry.key).is_off(entry.key.name),
+            accepted=self._accepted(entry.key),
+            is_changed=standing == "changed",
+        )
+
+    def marked_record(self, record: ToolRecord) -> ToolRecord:
+        """The record with what is decided now, whatever the history notes."""
+        key = record.subject.key
+        off = self._of(key).is_off(key.name)
+        return replace(record, is_enabled=not off, accepted=self._accepted(key))
+
+    def known_tools(self, source: str) -> list[ToolKey]:
+        """The tools of a source about which something was decided, of every kind it ever was."""
+        found: list[ToolKey] = []
+        for name, lock in self._file.lock.sources.items():
+            kind, _, of = name.partition(":")
+            if of == (source or NAMELESS.get(kind_named(kind), "")):
+                names = {**dict.fromkeys(lock.accepted or ()), **dict.fromkeys(sorted(lock.off))}
+                found += [ToolKey(kind, source, x) for x in names]
+        return found
+
+    def approved(self, key: ToolKey) -> str:
+        """What a person said about calls of the tool for good; empty if nothing."""
+        return self._of(key).approved.get(key.name, "")
+
+    async def take_first(self, source: str) -> None:
+        """Accept all that a source lists, if nothing of it was ever accepted, by any process."""
+        inventory, name = self._catalog.inventory(source), self._name_of(source)
+        if inventory is None or self.why_unknown() or not self._of_source(source).is_untouched:
+            return
+        tools, said = inventory.tools, inventory.instructions
+        await self._catalog.digest_all(tools)
+        digests = {x.name: self._catalog.digest(x) for x in tools}
+        instructions = digest_of(said) if said else ""
+        is_ours = False
+
+        def take(lock: DecisionLock) -> DecisionLock:
+            nonlocal is_ours
+            before = lock.of(name)
+            is_ours = before.is_untouched
+            if not is_ours:
+                return lock
+            return lock.with_source(name, before.with_accepted(digests, instructions))
+
+        await self._try(take)
+        if is_ours:
+            keys = {x.key: digests[x.name] for x in tools}
+            self._note_accepted(source, keys, instructions, "executor")
+
+    async def hold(self, tool: Tool, pin: Pin, seconds: float | None = None) -> None:
+        """See that a pinned tool is what was accepted; with `first`, the first listing is.
+
+        What takes long to look up is waited for `seconds` at most.
 
         Raises:
-            DefinitionChanged: it is not.
-            AcceptanceUnknown: the history cannot tell what was.
+            DefinitionChanged, NotAccepted: it is not.
+            AcceptanceUnknown: nobody can say what was.
         """
-        key, sources, why_unknown = tool.key, [tool.source], self._catalog.why_not_read
-        deadline = inf if seconds is None else anyio.current_time() + seconds
-        if why_unknown(tool.source) is not None:
-            await self._read(sources, why_unknown, deadline)
-        trouble = why_unknown(tool.source)
-        if trouble is not None and self.accepted(key) is None:
+        await self.read(seconds)
+        if trouble := self.why_unknown():
             raise AcceptanceUnknown(tool.source, tool.name, trouble)
-        if self.accepted(key) is None:
-            self.accept(self._recorder.subject(key), self.definition(used or tool), "executor")
-            # Another process may have been the first.
-            await self._read(sources, why_unknown, deadline)
-        if self._changed_now(tool):
-            # Somebody may have accepted it meanwhile.
-            await self._read(sources, why_unknown, deadline)
+        if pin == "first":
+            await self.take_first(tool.source)
+        now = self._catalog.get(tool.key) or tool
+        if self.standing(now) == "changed":
+            raise self._refusal(now, await self.accepted_definition(tool.key))
         self.check(tool)
 
     def check(self, tool: Tool) -> None:
         """See that it is what was accepted, at this moment.
 
         Raises:
-            DefinitionChanged: it is not.
+            DefinitionChanged, NotAccepted: it is not.
         """
-        if now := self._changed_now(tool):
-            raise DefinitionChanged(tool.source, tool.name, self.changes(now))
-
-    def changes(self, tool: Tool) -> tuple[str, ...]:
-        """What is different from the definition that was accepted, in lines."""
-        accepted = self.accepted(tool.key)
-        return () if accepted is None else changes_between(accepted, self.definition(tool))
+        now = self._catalog.get(tool.key) or tool
+        if self.as_accepted(now) is not now:
+            raise self._refusal(now, self._kept(tool.key))
 
     def definition(self, tool: Tool) -> Accepted:
         """The definition that a tool has, as it is accepted."""
-        masked = redact_json(definition_text(tool), self._mask)
+        masked = redact_json(definition_text(tool), self._recorder.mask)
         return Accepted(self._catalog.digest(tool), json.loads(masked))
 
-    def switch(self, tool: Subject, *, is_enabled: bool) -> None:
-        """A person lets agents use a tool, or not."""
-        self._decide(Decided(tool, _now(), "enabled" if is_enabled else "disabled"))
+    async def accepted_definition(self, key: ToolKey) -> JsonObject | None:
+        """What was accepted of a tool, if that was seen here, or the history can tell soon."""
+        return self._kept(key) or await self.definition_of(self._accepted(key))
 
-    def accept(self, tool: Subject, definition: Accepted, teller: Teller = "user") -> None:
-        """From now on pinned calls of a tool are held to this definition of it."""
-        self._decide(
-            Decided(tool, _now(), "accepted", definition.digest, teller=teller), definition
+    async def definition_of(self, digest: str) -> JsonObject | None:
+        """What the history has by this digest, if it can tell soon; nothing that was altered."""
+        return (await self._noted.definitions([digest])).get(digest) if digest else None
+
+    async def switch(self, tools: Sequence[Subject], *, is_enabled: bool) -> None:
+        """A person lets agents use these tools, or not.
+
+        Raises:
+            LockFailed: it cannot be written; it counts as long as this process lives.
+        """
+
+        def change(lock: DecisionLock) -> DecisionLock:
+            for tool in tools:
+                name = source_name(tool.kind, tool.source)
+                switched = lock.of(name).switched(tool.tool or "", is_enabled=is_enabled)
+                lock = lock.with_source(name, switched)
+            return lock
+
+        for tool in tools:
+            self._recorder.decided(Decided(tool, _now(), "enabled" if is_enabled else "disabled"))
+        await self._decide(change)
+
+    async def accept(
+        self, source: str, tools: Mapping[ToolKey, str], instructions: str = ""
+    ) -> None:
+        """A person accepts these definitions, and these instructions if any, by their digests.
+
+        Raises:
+            LockFailed: as for `switch`.
+        """
+
+        def change(lock: DecisionLock) -> DecisionLock:
+            named = {key: source_name(kind_named(key.kind), key.source) for key in tools}
+            for name in dict.fromkeys(named.values()):
+                digests = {key.name: x for key, x in tools.items() if named[key] == name}
+                lock = lock.with_source(name, lock.of(name).with_accepted(digests))
+            if instructions:
+                name = self._name_of(source)
+                lock = lock.with_source(name, lock.of(name).with_accepted({}, instructions))
+            return lock
+
+        self._note_accepted(source, tools, instructions, "user")
+        await self._decide(change)
+
+    async def approve(self, key: ToolKey, word: str) -> None:
+        """A person says something about calls of the tool for good, or takes it back with nothing.
+
+        Raises:
+            LockFailed: as for `switch`.
+        """
+        name = source_name(kind_named(key.kind), key.source)
+        await self._decide(
+            lambda lock: lock.with_source(name, lock.of(name).with_approved(key.name, word))
         )
 
-    async def _read(
-        self, sources: Iterable[str], why_unknown: WhyUnknown, deadline: float = inf
+    @property
+    def _is_to_move(self) -> bool:
+        return not self._has_moved and (self._file.path is None or self._file.is_missing)
+
+    async def _move(self, noted: Iterable[ToolRecord]) -> None:
+        """Have what the history notes be the first content of the file."""
+        records = list(noted)
+
+        def move(lock: DecisionLock) -> DecisionLock:
+            for record in records:
+                subject = record.subject
+                name = source_name(subject.kind, subject.source)
+                lock = lock.with_source(name, _with_record(lock.of(name), record))
+            return lock
+
+        self._has_moved = True
+        if records:
+            await self._try(move)
+            if self._file.path is not None:
+                many = sum(bool(x.accepted) + (not x.is_enabled) for x in records)
+                what = "1 decision" if many == 1 else f"{many:,} decisions"
+                self._say(f"{self._file.path.name}: {what} moved from the history.")
+
+    async def _decide(self, change: Change) -> None:
+        await self.read()
+        if self._file.path is not None and not self._file.trouble and self.why_unknown():
+            self._file.keep(change)
+            problem = _NOT_BEGUN.format(self._noted.trouble)
+            raise LockFailed(str(self._file.path), problem, _READABLE)
+        await self._file.change(change)
+
+    async def _try(self, change: Change) -> None:
+        try:
+            await self._file.change(change)
+        except LockFailed as reason:
+            self._say(str(reason))
+
+    def _note_accepted(
+        self, source: str, tools: Mapping[ToolKey, str], instructions: str, teller: Teller
     ) -> None:
-        """Wait for what the history says; longer where nothing is known of it yet."""
-        names = tuple(sources)
-        with anyio.CancelScope(deadline=deadline):
-            is_in_time = await self._catalog.read(names, _READ_SECONDS)
-            if not is_in_time and any(map(why_unknown, names)):
-                await self._catalog.read(names, _FIRST_READ_SECONDS)
+        now = _now()
+        for key, digest in tools.items():
+            subject = self._recorder.subject(key)
+            self._recorder.decided(Decided(subject, now, "accepted", digest, teller=teller))
+        if instructions:
+            subject = Subject(self._kind_of(source), source)
+            self._recorder.decided(Decided(subject, now, "accepted", instructions, teller=teller))
 
-    def _decide(self, decision: Decided, definition: Accepted | None = None) -> None:
-        self._catalog.decide(decision, definition)
-        self._recorder.decided(decision)
+    def _kept(self, key: ToolKey) -> JsonObject | None:
+        """What was accepted of it, if it was seen here."""
+        digest, tool = self._as_accepted.get(key, ("", None))
+        is_it = tool is not None and digest == self._accepted(key)
+        return self.definition(tool).definition if tool is not None and is_it else None
 
-    def _changed_now(self, tool: Tool) -> Tool | None:
-        """The tool as it is listed at this moment, if that is not what was accepted."""
-        now = self._catalog.get(tool.key) or tool
-        return now if self.is_changed(now) else None
+    def _refusal(self, now: Tool, before: JsonObject | None) -> NotAccepted:
+        if not self._accepted(now.key):
+            digest = self._catalog.digest(now)
+            return NotAccepted(now.source, now.name, digest, self.looks_like(now.key))
+        after = self.definition(now)
+        lines = changes_between(before, after.definition)
+        return DefinitionChanged(now.source, now.name, after.digest, lines)
+
+    def _accepted(self, key: ToolKey) -> str:
+        return (self._of(key).accepted or {}).get(key.name, "")
+
+    def _of(self, key: ToolKey) -> SourceLock:
+        return self._file.lock.of(source_name(kind_named(key.kind), key.source))
+
+    def _of_source(self, source: str) -> SourceLock:
+        return self._file.lock.of(self._name_of(source))
+
+    def _name_of(self, source: str) -> str:
+        return source_name(self._kind_of(source), source)
+
+    def _say(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._tell(text)
 
 
-def changes_between(before: Accepted, after: Accepted) -> tuple[str, ...]:
-    """What is different, in lines; nothing where it is the same definition."""
-    if before.digest == after.digest:
-        return ()
-    if before.definition is None or after.definition is None:
+def source_name(kind: SourceKind, source: str) -> str:
+    """What a source is called in the lock file: `mcp:weather`, `tools:canvas`."""
+    return f"{kind.name}:{source or NAMELESS.get(kind, '')}"
+
+
+def changes_between(before: JsonObject | None, after: JsonObject | None) -> tuple[str, ...]:
+    """What is different between two definitions, in lines."""
+    if before is None or after is None:
         return (_NOT_KEPT,)
-    return difference_in_full(before.definition, after.definition) or (_HIDDEN,)
+    return difference_in_full(before, after) or (_HIDDEN,)
+
+
+def _with_record(lock: SourceLock, record: ToolRecord) -> SourceLock:
+    if record.accepted:
+        lock = lock.with_accepted({record.name: record.accepted})
+    return lock if record.is_enabled else lock.switched(record.name, is_enabled=False)
 
 
 def _now() -> datetime:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import stat
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import anyio.to_thread
 
 from ..core.errors import LockFailed
 from ..core.shell import shown_command
-from ..secrets.private_files import file_lock, followed, replace_file
+from ..secrets.private_files import file_lock, followed, open_to_read, replace_file
 from ..settings.models import Settings
 from .lock import DecisionLock, Unreadable, read_lock
 
@@ -36,16 +35,8 @@ _READ_HERE_BYTES = 256 << 10  # some milliseconds on the event loop; larger ones
 _LOCK_SECONDS = 10.0  # another process writes a file, and waits for its disk
 # Of file systems whose clocks are coarse: a file that is as new may change without a trace.
 _COARSE_NS = 2 * 10**9
-_CAN_LOCK_FOLDERS = hasattr(os, "O_DIRECTORY")
+_CAN_LOCK_FOLDERS = hasattr(os, "fork")  # not on Windows
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
-# A pipe of that name must not hold anybody up.
-_FLAGS = (
-    os.O_RDONLY
-    | getattr(os, "O_NONBLOCK", 0)
-    | getattr(os, "O_CLOEXEC", 0)
-    | getattr(os, "O_BINARY", 0)
-)
-
 Change: TypeAlias = Callable[[DecisionLock], DecisionLock]
 """What somebody decides, as a change of what is decided already. It may be made more than once."""
 
@@ -140,8 +131,7 @@ class LockFile:
             self._known = change(self._known)
             self._count()
             return
-        self._unwritten.append(change)
-        self._count()
+        self.keep(change)
         async with self._using:
             changes = tuple(self._unwritten)
             kept = self._known if self.is_lost else None
@@ -149,6 +139,11 @@ class LockFile:
             found = await anyio.to_thread.run_sync(write)
             del self._unwritten[: len(changes)]
             self._take(found)
+
+    def keep(self, change: Change) -> None:
+        """Have a decision count here, to be written with the next one."""
+        self._unwritten.append(change)
+        self._count()
 
     def _is_news(self) -> bool:
         if self._found.is_fresh:
@@ -219,11 +214,8 @@ def _read(path: Path, before: _Found = _NOT_LOOKED) -> _Found:
 
 
 def _contents(path: Path) -> tuple[bytes, _Signature, bool]:
-    file = os.open(path, _FLAGS)
-    with os.fdopen(file, "rb") as opened:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is no file but a folder, a pipe or a device")
+    with os.fdopen(open_to_read(path), "rb") as opened:
+        found = os.fstat(opened.fileno())
         if found.st_size > _MAX_BYTES:
             raise ValueError(f"it has more than {_MAX_BYTES >> 20} MiB")
         data = opened.read(_MAX_BYTES + 1)

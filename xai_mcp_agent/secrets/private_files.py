@@ -51,6 +51,21 @@ def open_private(path: Path, flags: int) -> int:
     return file
 
 
+def open_to_read(path: Path) -> int:
+    """Open a file to read it; a link is followed. A pipe of that name holds nobody up.
+
+    Raises:
+        ValueError: it is no file.
+        OSError: as `os.open` does.
+    """
+    flags = (getattr(os, x, 0) for x in ("O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    file = os.open(path, os.O_RDONLY | sum(flags))
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise ValueError("it is no file but a folder, a pipe or a device")
+    return file
+
+
 def append_private(path: Path, data: bytes) -> None:
     """Add to the end of a file, in one write where the disk has room; it is made if there is none.
 

@@ -27,6 +27,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError, PydanticKnownError
 
 from ..core.errors import SettingsError
+from ..core.invocation import Pin
 from ..core.kinds import SourceKind
 from ..core.names import did_you_mean
 from ..secrets.secrets import Secret, Secrets
@@ -37,6 +38,7 @@ T = TypeVar("T")
 S = TypeVar("S", bound="SourceSettings")
 
 ALL_TOOLS = "*"
+FIRST = "first"
 CALL_TIMEOUT_SECONDS = 60.0  # long enough for a slow search or build, short enough to notice
 START_TIMEOUT_SECONDS = 30.0  # npx and uvx download the server on first use
 
@@ -153,6 +155,13 @@ def _tool_names(value: Any) -> Any:
     return value
 
 
+def _pin(value: Any) -> Pin:
+    if value is True or value is False or value == FIRST:
+        return value
+    problem = f"must be true, false or {FIRST!r}."
+    raise mistake(problem, f'Write true, or "{FIRST}" to accept what it lists first.')
+
+
 Text = Annotated[str, PlainValidator(read_text)]
 Path = Annotated[str, PlainValidator(_path)]
 Flag = Annotated[bool, Field(strict=True)]
@@ -211,7 +220,7 @@ class SourceSettings:
     """One entry, complete: variables replaced, paths absolute, limits known.
 
     `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does). With `pin` its tools
-    are held to the definitions that were accepted. `breaker`: None if it is called however often it
+    and instructions are held to what was accepted. `breaker`: None if it is called however often it
     failed. The texts of a disabled entry are kept as they
     were written. `secrets` are the known secrets of the whole file; printing shows none of them.
     """
@@ -227,7 +236,7 @@ class SourceSettings:
     disabled: Flag = False
     auto_approve: Annotated[ToolNames, spelled("autoApprove")] = ()
     disabled_tools: Annotated[Texts, spelled("disabledTools")] = ()
-    pin: Flag = False
+    pin: Annotated[Pin, PlainValidator(_pin)] = False
     breaker: Annotated[BreakerSettings | None, BeforeValidator(_breaker)] = BreakerSettings()
     secrets: Annotated[Secrets, OURS] = field(default_factory=Secrets, compare=False, repr=False)
 

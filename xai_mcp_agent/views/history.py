@@ -30,9 +30,10 @@ _OF_TOOLS: dict[Change, str] = {
     "enabled": "switched on again",
     "disabled": "switched off, so offered to no agent",
     "accepted": "accepted with this definition",
+    "refused": "not called",
     "forgotten": "what it was used for is forgotten",
 }
-_BY_FIRST_USE = "used for the first time, and so accepted with this definition"
+_BY_FIRST_LISTING = "listed for the first time, and so accepted with this definition"
 
 # Of tools that only came or went; the first listing of a server may have thousands.
 _MOST_CAME_OR_WENT = 50
@@ -175,7 +176,7 @@ def _of_tools(line: _Line) -> str:
     first = line.first
     what = _OF_TOOLS.get(first.change, first.change)
     if first.change == "accepted" and first.source == "executor":
-        what = _BY_FIRST_USE
+        what = _BY_FIRST_LISTING
     why = f": {_short(first.reason)}" if first.reason else ""
     if len(line.events) == 1:
         return f"{subject_text(first.subject)}: {what}{why}"
@@ -207,6 +208,8 @@ def _of_source(line: _Line) -> str:
         case "disconnected":
             with_it = f", with {count(len(line.others), 'tool')}" if line.others else ""
             return f"disconnected{with_it}: {_short(event.reason)}"
+        case "accepted":
+            return "what it says of its use is accepted"
         case "failed":
             return f"failed{times}: {_short(event.reason)}"
         case _:

@@ -13,10 +13,16 @@ from ..core.tools import JsonObject
 from ..history.event import Subject
 from ..history.records import Records, SourceRecord, ToolRecord, Usage, last_seen, state_of
 from ..policy.decisions import Choice
+from ..policy.review import INSTRUCTIONS, Review
 from .history import NOTHING
 from .times import seconds_text, time_text, utc_text
 
 _DESCRIPTION_CHARS = 100
+_STANDING = {
+    "accepted": "is as it was accepted",
+    "changed": "changed since it was accepted",
+    "new": "was not accepted yet",
+}
 _CHOSEN = {
     ("enabled", True): "{} is switched on again.",
     ("enabled", False): "{} is not switched off.",
@@ -74,9 +80,22 @@ def choice_json(choice: Choice) -> JsonObject:
     return asdict(choice)
 
 
+def review_text(review: Review) -> str:
+    """What somebody is to read before they accept it, in lines."""
+    alike = f", and its name looks like {one_line(review.like, 80)}" if review.like else ""
+    what = _STANDING[review.standing]
+    said = f"{review.server}: {one_line(review.name, 80)} {what}{alike} (digest {review.digest})"
+    return "\n".join((said, *(f"    {line}" for line in review.lines)))
+
+
+def review_json(review: Review) -> JsonObject:
+    """Every field."""
+    return asdict(review)
+
+
 def choice_text(choice: Choice) -> str:
     """What was decided about a tool in a line, and a line for each thing that is different."""
-    said = _CHOSEN[choice.decision, choice.is_new].format(choice.tool)
+    said = _CHOSEN[choice.decision, choice.is_new].format(choice.tool or INSTRUCTIONS)
     return "\n".join((f"{choice.server}: {said}", *(f"  {line}" for line in choice.lines)))
 
 

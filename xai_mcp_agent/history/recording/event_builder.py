@@ -10,7 +10,17 @@ from ...core.tools import JsonObject, Tool
 from ..diff.wording import plain
 from ..event import Change, Event, Links, Project, Subject, tool_payload
 from ..records import Known, SourceRecord, ToolRecord, is_offered
-from .reports import Called, Decided, Failed, Learned, Listed, ListingDigest, Lost, Seeded
+from .reports import (
+    Called,
+    Decided,
+    Failed,
+    Learned,
+    Listed,
+    ListingDigest,
+    Lost,
+    Refused,
+    Seeded,
+)
 
 _CONNECTED, _DISCONNECTED, _UNAVAILABLE = (
     {"status": status} for status in ("connected", "disconnected", "unavailable")
@@ -135,6 +145,23 @@ class EventBuilder:
             run=self._run, event_kind="decision", source="user",
         )  # fmt: skip
 
+    def of_decision(self, report: Decided) -> Event:
+        """What was decided about a tool, or about what a source says of its use."""
+        return Event(
+            report.tool, report.decision, report.time, {"status": report.decision},
+            Links(extends=(report.tool.context_id,)),
+            report.definition or None, run=self._run,
+            event_kind="decision", source=report.teller,
+        )  # fmt: skip
+
+    def of_refusal(self, report: Refused) -> Event:
+        """A call that was not made."""
+        return Event(
+            report.tool, "refused", report.time, {"status": "refused"},
+            _links_of_call(report.tool), report.definition or None, report.reason,
+            run=self._run, event_kind="action", source="executor",
+        )  # fmt: skip
+
     def _of_tool(
         self,
         report: Listed,
@@ -178,21 +205,6 @@ class EventBuilder:
     ) -> Event:
         run = run or self._run
         return Event(subject, change, report.time, payload, links, definition, reason, run)
-
-
-def events_of_decision(report: Decided, known: ToolRecord | None, run: str = "") -> Iterator[Event]:
-    """What is to be done with a tool from now on.
-
-    A first use accepts only what nobody has accepted before, in another process perhaps.
-    """
-    if report.teller == "executor" and known is not None and known.accepted:
-        return
-    yield Event(
-        report.tool, report.decision, report.time, {"status": report.decision},
-        Links(extends=(report.tool.context_id,)),
-        report.definition or None, report.reason, run,
-        event_kind="decision", source=report.teller,
-    )  # fmt: skip
 
 
 @lru_cache(maxsize=1000)

@@ -30,7 +30,17 @@ from ...settings.recording import ARGUMENTS, RESULTS
 from ..event import Subject
 from ..forks import importing
 from ..place import Place
-from .reports import Called, Decided, Failed, Learned, Listed, Lost, RecordUpdate, Seeded
+from .reports import (
+    Called,
+    Decided,
+    Failed,
+    Learned,
+    Listed,
+    Lost,
+    RecordUpdate,
+    Refused,
+    Seeded,
+)
 from .writer import HistoryWriter
 
 if TYPE_CHECKING:
@@ -148,8 +158,12 @@ class HistoryRecorder:
         return self._writer.ask(lambda recorder: recorder.forget(which))
 
     def decided(self, decision: Decided) -> None:
-        """Something is to be done with a tool from now on."""
+        """Something was decided about a tool."""
         self._writer.report(decision)
+
+    def refused(self, key: ToolKey, reason: str, definition: str = "") -> None:
+        """A call was not made, because of what was decided."""
+        self._writer.report(Refused(self.subject(key), _now(), reason, definition))
 
     def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
         """Have each change of the records told when it is written, in the writer thread.

@@ -21,7 +21,7 @@ from ..projection import Projection, Snapshots, rebuild_stale
 from ..records import Known, ToolRecord
 from ..runs import Runs
 from ..store import Store
-from .event_builder import EventBuilder, events_of_decision
+from .event_builder import EventBuilder
 from .reports import (
     Called,
     Decided,
@@ -31,6 +31,7 @@ from .reports import (
     ListingDigest,
     Lost,
     RecordUpdate,
+    Refused,
     Report,
     Seeded,
     by_source,
@@ -124,10 +125,9 @@ class ReportWriter:
 
     def _update(self, projection: Projection, taken: Iterable[Report]) -> RecordUpdate:
         tools, whole = projection.newest_tools()
-        settled = tuple(x for x in taken if isinstance(x, Decided))
         sources = (x.source for x in taken if isinstance(x, Listed))
         listed = {x: self._seen[x] for x in sources if x in self._seen}
-        return RecordUpdate(by_source(tools), whole, settled=settled, listed=listed)
+        return RecordUpdate(by_source(tools), whole, listed)
 
     @contextmanager
     def _page(self) -> Generator[Projection]:
@@ -185,8 +185,11 @@ class ReportWriter:
             case Learned():
                 pass  # all of them together, see `record`
             case Decided():
-                known = projection.tool(report.tool)
-                projection.add(events_of_decision(report, known, self._runs.own))
+                projection.read(report.tool)
+                projection.add([self._changes.of_decision(report)])
+            case Refused():
+                projection.read(report.tool)
+                projection.add([self._changes.of_refusal(report)])
 
     def _listed(self, projection: Projection, report: Listed) -> None:
         self._connected[report.source] = report

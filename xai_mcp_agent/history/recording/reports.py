@@ -78,17 +78,31 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What is to be done with a tool from now on. `accepted` goes with a definition's digest.
+    """What a person decided about a tool. `accepted` goes with a definition's digest.
 
-    Decided by a person, or by its first use, which accepts the definition it has.
+    Also about a source: what it says of its use is accepted. The teller is the `executor` where
+    the first listing of a source was taken as a whole. It is noted here; who asks what counts
+    asks `policy.decisions`.
     """
 
     tool: Subject
     time: datetime
     decision: Literal["enabled", "disabled", "accepted"]
     definition: str = ""
-    reason: str = ""
     teller: Teller = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A call that was not made, because of what people decided; `reason` says why.
+
+    `definition` is the digest of what the source says of the tool now, if that is why.
+    """
+
+    tool: Subject
+    time: datetime
+    reason: str
+    definition: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +118,7 @@ class Learned:
     texts: tuple[str, ...] = field(repr=False)
 
 
-Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided | Learned
+Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided | Refused | Learned
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +174,14 @@ ToolsBySource: TypeAlias = Mapping[Subject, Mapping[Subject, ToolRecord]]
 class RecordUpdate:
     """Records as one transaction left or found them.
 
-    Those of a source that is `whole` are all it has. Of the sources named in `decided` all are
-    here about which something was decided. `definitions` are accepted ones by their digests.
-    `settled` are decisions that are written down, and `listed` what sources listed. `is_aside`: it
-    was not read by the writer thread, and so may be older than what that has written.
+    Those of a source that is `whole` are all it has. `listed` is what sources listed. `is_asked`:
+    somebody asked for them.
     """
 
     tools: ToolsBySource
     whole: Collection[Subject] = ()
-    decided: Collection[str] = ()
-    definitions: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    settled: tuple[Decided, ...] = ()
     listed: Mapping[Subject, ListingDigest] = field(default_factory=dict[Subject, ListingDigest])
-    is_aside: bool = False
+    is_asked: bool = False
 
 
 def by_source(records: Iterable[ToolRecord]) -> dict[Subject, dict[Subject, ToolRecord]]:
