@@ -363,3 +363,24 @@ async def test_readers_see_whole_files_while_others_write(path: Path):
     finally:
         stop.set()
         writer.join(CHILD_SECONDS)
+
+
+async def test_a_look_costs_little_more_than_a_stat_however_large_the_file_is(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """It is made for each call, and each step of a run."""
+    monkeypatch.setattr(lockfile, "_COARSE_NS", 0)
+    many = {f"tool_{number}": ONE for number in range(10_000)}
+    path.write_text(DecisionLock({"mcp:a": SourceLock(many)}).as_text())
+    file = await looked_at(path)
+    looks, stats = list[float](), list[float]()
+    for _ in range(3):
+        started = time.perf_counter()
+        for _ in range(1000):
+            await file.look()
+        between = time.perf_counter()
+        for _ in range(1000):
+            os.stat(path)
+        looks.append(between - started)
+        stats.append(time.perf_counter() - between)
+    assert min(looks) < 10 * min(stats)

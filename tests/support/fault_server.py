@@ -19,7 +19,8 @@ Options, all of them optional:
 - `on`: for a method, what is done in place of the usual answer: see `perform`
 - `crlf` (lines end as on Windows)
 - the end: `ignore_eof`, `ignore_term`, `slow_end` (seconds it needs to finish)
-- `then`: options that replace these from the second start on; needs a `journal`
+- `then`: options that replace these from the second start on, perhaps with a `then` for the third;
+  needs a `journal`
 - `until` (a file: once it is there, a new start is healthy)
 
 Its tools do what their arguments say; see `_TOOLS`.
@@ -485,14 +486,22 @@ def _given(text: str = "{}") -> str:
     return text
 
 
+def _starts_before(options: dict) -> int:
+    """How often it was started before, as far as that makes a difference."""
+    if "then" not in options or not os.path.exists(options["journal"]):
+        return 0
+    with open(options["journal"], encoding="utf-8") as lines:
+        return sum(line.startswith("pid ") for line in lines)
+
+
 def main() -> None:
     """Run over stdio until stdin ends, or for a long while at most."""
     watchdog = threading.Timer(FOR_EVER_SECONDS, os._exit, [99])
     watchdog.daemon = True
     watchdog.start()
     options = json.loads(_given(*sys.argv[1:]))
-    if "then" in options and os.path.exists(options["journal"]):
-        options |= options["then"]
+    for _ in range(_starts_before(options)):
+        options |= options.pop("then", {})
     if os.path.exists(options.get("until", "")):
         options = {}
     _prepare(options)
