@@ -18,8 +18,7 @@ from ..core.errors import SettingsError, XaiMcpError
 from ..core.shell import shown_command
 from ..history.place import HISTORY
 from ..policy.lock import DecisionLock
-from ..policy.lockfile import FILE_NAME as LOCK_FILE
-from ..settings.load import load_settings
+from ..settings.load import LOCK_NAME, load_settings
 from ..settings.trust import TrustStore
 from .component_files import Clash, clash_lines, find_clashes
 from .output import echo_json, free_backup_name, say
@@ -259,10 +258,10 @@ def _trust_settings(folder: Path) -> Iterator[Step]:
 
 def _provide_lock(folder: Path) -> Iterator[Step]:
     """A file for decisions, which says that there are none yet."""
-    lock = folder / LOCK_FILE
+    lock = folder / LOCK_NAME
     if not os.path.lexists(lock) and not (folder / HISTORY).exists():
         lock.write_text(DecisionLock().as_text(), encoding="ascii", newline="\n")
-        yield Step("created", LOCK_FILE)
+        yield Step("created", LOCK_NAME)
 
 
 def _provide_lessons(folder: Path) -> Iterator[Step]:

@@ -22,12 +22,12 @@ import anyio.to_thread
 from ..core.errors import LockFailed
 from ..core.shell import shown_command
 from ..secrets.private_files import file_lock, followed, open_to_read, replace_file
+from ..settings.load import LOCK_NAME
 from ..settings.models import Settings
 from .lock import DecisionLock, Unreadable, read_lock
 
 logger = logging.getLogger(__name__)
 
-FILE_NAME = "mcp_tools.lock.json"
 ENVIRONMENT_VARIABLE = "XAI_MCP_LOCK"
 
 _MAX_BYTES = 32 << 20  # a hundred times the largest catalogs
@@ -37,6 +37,7 @@ _LOCK_SECONDS = 10.0  # another process writes a file, and waits for its disk
 _COARSE_NS = 2 * 10**9
 _CAN_LOCK_FOLDERS = hasattr(os, "fork")  # not on Windows
 _NO_FILE = (FileNotFoundError, NotADirectoryError)
+
 Change: TypeAlias = Callable[[DecisionLock], DecisionLock]
 """What somebody decides, as a change of what is decided already. It may be made more than once."""
 
@@ -56,7 +57,7 @@ def find_lock(
     named = given or environ.get(ENVIRONMENT_VARIABLE, "").strip()
     if named:
         return folder / os.path.expanduser(named)
-    return None if settings.is_from_python else folder / FILE_NAME
+    return None if settings.is_from_python else folder / LOCK_NAME
 
 
 def _is_of_a_file(settings: Settings) -> bool:

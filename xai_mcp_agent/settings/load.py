@@ -27,6 +27,8 @@ from .tool_search import SECTION as _TOOL_SEARCH_KEY
 from .tool_search import read_tool_search
 
 FILE_NAME = "mcp_settings.json"
+LOCK_NAME = "mcp_tools.lock.json"
+"""What people decided, beside the settings."""
 ENVIRONMENT_VARIABLE = "XAI_MCP_SETTINGS"
 
 _SERVERS_KEY = "mcpServers"

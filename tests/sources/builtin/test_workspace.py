@@ -71,11 +71,13 @@ def test_a_workspace_is_made_when_something_is_written(tmp_path: Path) -> None:
     assert files.read_file("a.txt") == "x"
 
 
-@pytest.mark.parametrize("path", ["mcp_settings.json", "notes/MCP_Settings.json"])
+@pytest.mark.parametrize(
+    "path", ["mcp_settings.json", "notes/MCP_Settings.json", "mcp_tools.lock.json"]
+)
 def test_settings_which_name_programs_to_start_are_not_written(
     files: Workspace, inside: Path, path: str
 ) -> None:
-    with pytest.raises(WorkspaceError, match="says which programs are started"):
+    with pytest.raises(WorkspaceError, match="says what may be started"):
         files.write_file(path, "{}")
     assert list(inside.rglob("*.json")) == []
 
