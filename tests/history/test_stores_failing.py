@@ -381,10 +381,10 @@ def test_an_event_whose_place_somebody_takes_past_the_lock_is_not_lost(
     """As on a network disk whose locks keep nobody out; a trigger stands for the other process."""
     place = lasting(tmp_path)
     assert place.file is not None
-    new = ", ".join(f"new.{x.name}" for x in tables.events.columns)
-    other_writes = f"INSERT INTO {tables.events.name} VALUES ({new})"
+    new = ", ".join(f"new.{x.name}" for x in tables.log_rows.columns)
+    other_writes = f"INSERT INTO {tables.log_rows.name} VALUES ({new})"
     trigger = (
-        f"CREATE TRIGGER other BEFORE INSERT ON {tables.events.name} BEGIN {other_writes}; END"
+        f"CREATE TRIGGER other BEFORE INSERT ON {tables.log_rows.name} BEGIN {other_writes}; END"
     )
     with memory_in(place) as memory, closing(sqlite3.connect(place.file)) as other:
         connect(memory)
@@ -417,7 +417,7 @@ def asides(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     ("begin", "end"),
-    [(0, None), (16, 40_000), (4096, 4096 * 2), (4096 * 12, 4096 * 18), (150_000, None)],
+    [(0, None), (16, 40_000), (4096, 4096 * 2), (4096 * 9, 4096 * 15), (170_000, None)],
     ids=["all", "the beginning", "what version it is", "some pages", "the end"],
 )
 def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_kept(
@@ -475,7 +475,7 @@ def test_damage_in_the_middle_of_a_run_costs_what_cannot_be_read(tmp_path: Path)
         settle(memory)
         with closing(sqlite3.connect(place.file)) as other:
             other.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        spoil(place.file, 4096 * 30, 4096 * 200)
+        spoil(place.file, 4096 * 40, 4096 * 200)
         answer = memory.ask(lambda store: events_in(store, Range()))
         assert isinstance(answer.exception(_SECONDS), StoreFailed)
         call(memory, 2)
@@ -490,11 +490,12 @@ def test_a_damaged_file_whose_rows_seem_to_be_without_number_is_soon_mended(tmp_
     """What is damaged is left behind then, with all that comes after it."""
     place = lasting(tmp_path)
     assert place.file is not None
-    change = f"UPDATE {tables.events.name} SET rowid = ?, reason = ? WHERE position = ?"
+    change = f"UPDATE {tables.log_rows.name} SET rowid = ?, reason = ? WHERE position = ?"
     with closing(sqlite3.connect(place.file)) as other, other:
-        (last,) = other.execute(f"SELECT max(position) FROM {tables.events.name}").fetchone()
+        newest = f"SELECT position FROM {tables.log_rows.name} ORDER BY position DESC LIMIT 2"
+        (last,), (before,) = other.execute(newest).fetchall()
         other.execute(change, (2**62, "y" * 3000, last))  # each on a page of its own
-        other.execute(change, (2**61, "marked" + "z" * 3000, last - 1))
+        other.execute(change, (2**61, "marked" + "z" * 3000, before))
     page = place.file.read_bytes().index(b"marked") // 4096 * 4096
     spoil(place.file, page, page + 4096)
     with memory_in(place) as memory:

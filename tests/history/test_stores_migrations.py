@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, inspect, text
 
+from tests.history.test_stores_log import ODD_NAMES
+from tests.history.test_stores_records import NOON, life, listed, tool
 from tests.support.databases import place_of
+from tests.support.histories import rebuild
+from tests.support.old_stores import make_version_3
+from xai_mcp_agent import Subject
 from xai_mcp_agent.core.errors import StoreFailed
+from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.history.intents import Which, intents_in, state_of
 from xai_mcp_agent.history.log import Range
-from xai_mcp_agent.history.place import Place
-from xai_mcp_agent.history.queries import events_in
-from xai_mcp_agent.history.store import Store, open_store, open_to_read
-from xai_mcp_agent.history.tables import (
+from xai_mcp_agent.history.migrations import (
     NEWEST,
     STEPS,
     Step,
     bring_up_to_date,
-    intents,
     is_up_to_date,
-    metadata,
-    vectors,
     version_of,
 )
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.recording.report_writer import ReportWriter
+from xai_mcp_agent.history.recording.reports import Called, Lost
+from xai_mcp_agent.history.records import Records, records_of
+from xai_mcp_agent.history.store import Store, open_store, open_to_read
+from xai_mcp_agent.history.tables import metadata
 from xai_mcp_agent.history.vectors import read_vectors, write_vectors
 
 _SECONDS = 30.0
@@ -68,21 +76,19 @@ def test_the_steps_that_a_store_lacks_are_taken_in_their_order(place: Place) -> 
     store.close()
 
 
-def make_as_at_first(place: Place) -> None:
-    """A store of version 1, which had neither vectors nor intents."""
-    store = open_store(place)
-    with store.writing() as connection:
-        for table in (vectors, intents):
-            table.drop(connection)
-        connection.execute(text("UPDATE xai_mcp_facts SET value = '1' WHERE name = 'version'"))
-    store.close()
+FIRST = (
+    "DROP TABLE xai_mcp_vectors",
+    "DROP TABLE xai_mcp_intents",
+    "UPDATE xai_mcp_facts SET value = '1' WHERE name = 'version'",
+)
+"""What makes a store of version 3 one of version 1, which had neither vectors nor intents."""
 
 
 @pytest.mark.parametrize("opened", [open_store, open_to_read])
 def test_a_store_of_the_first_version_gets_what_a_new_one_has(
     lasting_place: Place, opened: Callable[[Place], Store]
 ) -> None:
-    make_as_at_first(lasting_place)
+    make_version_3(lasting_place, *FIRST)
     store = opened(lasting_place)
     assert version(store) == NEWEST
     with store.reading() as connection:
@@ -139,19 +145,81 @@ def test_of_several_that_open_an_older_store_at_once_one_takes_the_steps(
     assert taken == ["step"]
 
 
-def test_an_older_store_that_nobody_can_write_is_read_as_it_is(
+def lived_in(place: Place) -> Records:
+    """Write something of everything that can happen; what it comes to."""
+    writer = ReportWriter(open_store(place), str)
+    for seed in (4, 5):
+        writer.record(life(seed))
+    many = [tool("many", f"t{number}") for number in range(50)]
+    for words in ("", "", "new"):
+        writer.record([listed("many", *many[:-1], tool("many", "t7", words), connected=True)])
+        writer.record([Lost(Subject(MCP, "many"), NOON, "closed")])
+    for name in ODD_NAMES[2::5]:
+        odd = [tool(name, x) for x in ODD_NAMES]
+        writer.record([listed(name, *odd, connected=True), listed(name, *odd[3:])])
+        writer.record([Called(Subject(MCP, name, name), NOON, 0.5, name)])
+    writer.close()
+    store = open_store(place)
+    records = records_at(store, When())
+    store.close()
+    return records
+
+
+def test_an_old_store_reads_as_it_did_and_goes_on(lasting_place: Place) -> None:
+    """Every event at its position, now, then, and made anew."""
+    records = lived_in(lasting_place)
+    events = make_version_3(lasting_place)
+    store = open_store(lasting_place)
+    assert events_in(store, Range()) == events
+    for subject in {x.subject for x in events[::7]}:
+        about = [x for x in events if x.subject == subject]
+        assert events_in(store, Range(subject=subject)) == about
+    known = records_at(store, When())
+    assert known.tools == records.tools
+    unknown = {x: replace(y, synced_before=None) for x, y in records.sources.items()}
+    assert known.sources == unknown
+    for position in range(1, len(events), 97):
+        then = records_of(events[:position])
+        assert records_at(store, When(position=position)) == then
+    rebuild(store)
+    assert records_at(store, When()) == records
+    writer = ReportWriter(store, str)
+    writer.record([listed("a", tool("a", "x"), connected=True)])
+    assert events_in(store, Range(after=len(events)))[0].position == len(events) + 1
+    writer.close()
+
+
+def test_an_old_store_takes_less_room_when_it_is_brought_up_to_date(tmp_path: Path) -> None:
+    place = place_of("", tmp_path)
+    assert place.file is not None
+    writer = ReportWriter(open_store(place), str)
+    many = [tool("many", f"t{number}") for number in range(500)]
+    for _ in range(10):
+        writer.record([listed("many", *many, connected=True)])
+        writer.record([Lost(Subject(MCP, "many"), NOON, "closed")])
+    writer.close()
+    make_version_3(place)
+    before = place.file.stat().st_size
+    open_store(place).close()
+    assert place.file.stat().st_size < before / 5
+
+
+def test_an_older_store_that_nobody_can_write_is_read_as_a_copy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A backup, say."""
     place = place_of("", tmp_path)
-    make_as_at_first(place)
+    assert place.file is not None
+    lived_in(place)
+    events = make_version_3(place, *FIRST)
+    kept = place.file.read_bytes()
     monkeypatch.setattr("xai_mcp_agent.history.store.open_store", _refuse)
     store = open_to_read(place)
-    assert version(store) == 1
-    assert events_in(store, Range()) == []
+    assert events_in(store, Range()) == events
     assert intents_in(store, Which()) == []
     assert state_of(store, "default") == (0, None)
     store.close()
+    assert place.file.read_bytes() == kept
 
 
 def _refuse(place: Place) -> Store:

@@ -30,7 +30,7 @@ from xai_mcp_agent.history.recording.reports import (
     Report,
     Seeded,
 )
-from xai_mcp_agent.history.records import last_seen
+from xai_mcp_agent.history.records import last_seen, records_of
 from xai_mcp_agent.history.store import Store, open_store
 
 NOON = datetime(2026, 7, 28, 12, 0, tzinfo=UTC)
@@ -73,7 +73,7 @@ def life(seed: int) -> list[Report]:
 
 def replayed(store: Store, until: int) -> Records:
     """What is in the log up to there, event by event."""
-    return Records().fold(events_in(store, Range(until=until)))
+    return records_of(events_in(store, Range(until=until)))
 
 
 def taken(store: Store) -> int:
@@ -85,7 +85,7 @@ def test_views_of_the_past_are_what_the_events_until_then_come_to(
     recorder: ReportWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With snapshots on the way, and in transactions of one report or several."""
-    monkeypatch.setattr(projection, "_EVENTS_BETWEEN", 15)
+    monkeypatch.setattr(projection, "_ROWS_BETWEEN", 3)
     reports = life(1)
     for first in range(0, 40, 4):
         recorder.record(reports[first : first + 4])

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from xai_mcp_agent import Event, Records, Subject
+from xai_mcp_agent import Event, Subject
 from xai_mcp_agent.core.kinds import MCP, STATIC
 from xai_mcp_agent.history.event import Change
+from xai_mcp_agent.history.records import records_of
 from xai_mcp_agent.views.history import NOTHING
 from xai_mcp_agent.views.tools import records_json, records_text
 
@@ -33,7 +34,7 @@ CLOSED = (
 
 def shown(*events: Event) -> list[str]:
     """The lines for these events."""
-    return records_text(Records().fold(events), 80).splitlines()
+    return records_text(records_of(events), 80).splitlines()
 
 
 def test_nothing_is_said_where_nothing_was():
@@ -61,7 +62,7 @@ def test_a_tool_was_seen_whenever_its_whole_server_was():
     """An unchanged inventory is told of the server alone; what is gone was not seen again."""
     gone = event("unavailable", "fetch", 5, reason="It is not listed any more.")
     again = event("refreshed", None, 60, tool_count=1)
-    tools = records_json(Records().fold([*LISTED, gone, again]))["tools"]
+    tools = records_json(records_of([*LISTED, gone, again]))["tools"]
     seen = {x["name"]: datetime.fromisoformat(x["last_seen"]) - NOON for x in tools}
     assert seen["search"].seconds == 60
     assert seen["fetch"].seconds <= 5
@@ -93,7 +94,7 @@ def test_tools_that_a_person_drew_come_first_and_those_switched_off_are_marked()
 
 def test_programs_get_the_same_facts_with_times_in_utc():
     gone = event("unavailable", "fetch", 5, reason="It is not listed any more.")
-    records = Records().fold([*LISTED, gone, event("called", "search", 1, seconds=0.5)])
+    records = records_of([*LISTED, gone, event("called", "search", 1, seconds=0.5)])
     known = records_json(records, "web")
     sources, tools = known["servers"], known["tools"]
     assert [(x["name"], x["is_connected"], x["title"]) for x in sources] == [

@@ -151,6 +151,53 @@ class Event:
         return self.subject.context_id
 
 
+_CALLS: tuple[Change, ...] = ("called", "learned", "refused")
+_DECISIONS: tuple[Change, ...] = ("enabled", "disabled", "accepted", "forgotten")
+_STATUSES: dict[Change, str] = {
+    "left": "connected", "disconnected": "disconnected", "unavailable": "unavailable",
+    "enabled": "enabled", "disabled": "disabled", "accepted": "accepted", "refused": "refused",
+}  # fmt: skip
+
+
+def links_of(change: Change, subject: Subject, project: Project) -> Links:
+    """What an event of this kind links its subject to (spec 2)."""
+    itself, tools = (subject.context_id,), (project.tools_id,)
+    match change:
+        case "connected" | "seeded":
+            return Links(tools, related_to=(project.knowledge_id,))
+        case "reconnected" | "refreshed":
+            return Links(tools, reinforces=itself)
+        case "failed":
+            return Links(tools)
+        case "left":
+            return Links(reinforces=itself)
+        case "disconnected" | "unavailable" | "forgotten":
+            return Links(contradicts=itself)
+        case "discovered":
+            return Links((subject.anchor.context_id,), related_to=tools)
+        case "changed":
+            return Links((subject.anchor.context_id,), contradicts=itself)
+        case "confirmed" | "returned":
+            return Links((subject.anchor.context_id,), reinforces=itself)
+        case _:
+            return Links(itself)
+
+
+def usual_kind(change: Change) -> EventKind:
+    """What an event of this kind tells, unless it says otherwise."""
+    return "action" if change in _CALLS else "decision" if change in _DECISIONS else "fact"
+
+
+def usual_teller(change: Change) -> Teller:
+    """Who tells an event of this kind, unless it says otherwise."""
+    return "executor" if change in _CALLS else "user" if change in _DECISIONS else "validator"
+
+
+def usual_payload(change: Change) -> JsonObject:
+    """What an event of this kind says, unless it says otherwise."""
+    return {"status": _STATUSES[change]} if change in _STATUSES else {}
+
+
 def tool_payload(name: str, description: str, input_schema: JsonObject) -> JsonObject:
     """What spec 2 tells of a tool."""
     return {"name": name, "description": description, "parameters": input_schema}

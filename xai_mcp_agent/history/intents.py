@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
 
 from .database import insert_rows
 from .event import Subject
 from .log import subject_of
 from .store import Store
-from .tables import events, has_intents, intents, kept_moment, kept_words
+from .tables import intents, kept_moment, kept_words, log_rows, subjects
 
 MOST_TEXTS = 20
 """Of one tool in one toolbelt: more hardly find it better."""
@@ -50,10 +50,8 @@ class Which:
 
 
 def intents_in(store: Store, which: Which) -> list[KeptIntent]:
-    """By toolbelt and tool, those used last first; none in a store that is older than they are."""
+    """By toolbelt and tool, those used last first."""
     with store.reading() as connection:
-        if not has_intents(connection):
-            return []
         return found_in(connection, store.project_id, which)
 
 
@@ -74,8 +72,6 @@ def state_of(store: Store, toolbelt: str) -> tuple[int, datetime | None]:
     """What is another one when something was learned or forgotten."""
     columns = func.count(), func.max(intents.c.used)
     with store.reading() as connection:
-        if not has_intents(connection):
-            return 0, None
         mine = select(*columns).where(*_of_toolbelt(store.project_id, toolbelt))
         count, last = connection.execute(mine).one()
     return count, last
@@ -126,12 +122,12 @@ def forgotten_since(
     connection: Connection, project: int, time: datetime
 ) -> dict[tuple[str, str], datetime]:
     """When something of a tool (by its digest) and a toolbelt was forgotten, if since this time."""
-    columns = select(events.c.subject, events.c.payload, events.c.time)
-    mine = columns.where(events.c.project == project, events.c.time >= time)
-    found = connection.execute(
-        mine.where(events.c.change == "forgotten").order_by(events.c.time)
-    ).all()
-    return {(x.subject, x.payload["toolbelt"]): x.time for x in found}
+    is_subject = and_(subjects.c.project == log_rows.c.project, subjects.c.id == log_rows.c.subject)
+    columns = select(subjects.c.digest, log_rows.c.payload, log_rows.c.time)
+    mine = columns.join(subjects, is_subject).where(log_rows.c.project == project)
+    since = mine.where(log_rows.c.time >= time, log_rows.c.change == "forgotten")
+    found = connection.execute(since.order_by(log_rows.c.time)).all()
+    return {(x.digest, x.payload["toolbelt"]): x.time for x in found}
 
 
 def _of_toolbelt(project: int, toolbelt: str | None) -> tuple[ColumnElement[bool], ...]:

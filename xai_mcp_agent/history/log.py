@@ -1,31 +1,67 @@
-"""The event log: append and read."""
+"""The event log: append and read.
+
+Many events of one moment may be one row (see `packing`); whoever reads is given each of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
+from heapq import merge
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, bindparam, func, select
+from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select
 
 from ..core.kinds import kind_named
 from ..core.tools import JsonObject
 from .database import insert_rows
-from .event import Change, Event, Links, Subject, tool_payload
-from .tables import definitions, events, kept_json, kept_moment, kept_words, loaded
+from .event import (
+    Change,
+    Event,
+    Links,
+    Project,
+    Subject,
+    links_of,
+    tool_payload,
+    usual_kind,
+    usual_payload,
+    usual_teller,
+)
+from .inventories import inventory_of, keep_inventory
+from .packing import Bundle, bundle_from, bundled, grouped
+from .runs import run_numbers
+from .subjects import numbered, numbers_of
+from .tables import (
+    definitions,
+    kept_json,
+    kept_moment,
+    kept_words,
+    loaded,
+    projects,
+    runs,
+    subjects,
+)
+from .tables import log_rows as rows
 
 _ROWS_AT_A_TIME = 2000
 _DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement
-_BRIEF = (
-    "kind", "source_name", "tool", "change", "time", "payload", "definition", "reason", "run",
-    "position",
-)  # fmt: skip
-_NO_LINKS = Links()
+_MOST_DEFINITIONS = 20_000  # that are known while events are read, some ten megabytes
+_NO_LINKS, _NO_TOOLS = Links(), Bundle()
 _LINKS = tuple(field.name for field in fields(Links))
+_CALLED: Change = "called"
 # Made once: it is asked in every transaction.
-_NEWEST = select(func.max(events.c.position)).where(events.c.project == bindparam("project"))
+_NEWEST = select(func.max(rows.c.position)).where(rows.c.project == bindparam("project"))
+
+_COLUMNS = (
+    "position", "time", "change", "span", "seconds", "payload", "definition", "reason",
+    "inventory", "told", "links", "event_kind", "source",
+)  # fmt: skip
+_IS_SUBJECT = and_(subjects.c.project == rows.c.project, subjects.c.id == rows.c.subject)
+_IS_RUN = and_(runs.c.project == rows.c.project, runs.c.number == rows.c.run)
 
 LARGEST_POSITION = 2**63 - 1
 """Databases compare with no larger number."""
@@ -50,23 +86,71 @@ class Range:
     newest_first: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row of the log: an event, and what it tells of tools beside it.
+
+    `numbers` are those of the bundle that are within the range; the event itself `is_within` too,
+    unless the range begins behind it.
+    """
+
+    event: Event
+    tools: Bundle
+    numbers: range
+    is_within: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the range has all of it."""
+        return self.is_within and len(self.numbers) == len(self.tools)
+
+    def event_of(self, number: int, whose: Project | None = None) -> Event:
+        """What it tells of one tool, but for what its definition tells; with links if `whose`."""
+        head, told = self.event, self.tools[number]
+        subject = subject_of(head.subject.kind.name, head.subject.source, told.tool)
+        links = _NO_LINKS if whose is None else links_of(told.change, subject, whose)
+        payload = usual_payload(told.change)
+        return Event(
+            subject, told.change, head.time, payload, links, told.definition, told.reason,
+            head.run, head.position + 1 + number,
+        )  # fmt: skip
+
+
 def append(
     connection: Connection,
     project: int,
     new: Iterable[Event],
     bodies: Mapping[str, str],
-) -> int:
-    """Add events at the end; the position of the last one.
+    definition_of: Callable[[Subject], str] = lambda _: "",
+) -> tuple[int, int]:
+    """Add events at the end; the position of the last one, and how many rows they are.
 
     Within a transaction for writing, which keeps others from taking the same positions; where that
     does not hold, as on some network disks, it fails, and nothing is kept of it. `bodies` are
     definitions as JSON text by their digests; one that is known already is not written again.
+    `definition_of` tells what was known of a tool until then, by its digest.
     """
-    last = last_position(connection, project)
-    rows = [_row(project, position, event) for position, event in enumerate(new, last + 1)]
-    insert_rows(connection, definitions, bodies.items())
-    insert_rows(connection, events, rows, are_new=True)
-    return last + len(rows)
+    whose = project_named(connection, project)
+    groups = list(grouped(new, whose))
+    numbers = numbered(connection, project, dict.fromkeys(x.subject for x, _ in groups))
+    known_runs = run_numbers(connection, project, {x.run: x.time for x, _ in groups})
+    last, made = last_position(connection, project), list[tuple[Any, ...]]()
+    for head, tools in groups:
+        bundle = bundled(head, tools, lambda x: definition_of(x.subject))
+        if bundle is not None and bundle.inventory is not None:
+            near = _last_inventory(connection, project, numbers[head.subject])
+            keep_inventory(connection, bundle.inventory, near)
+        last += 1 + len(tools)
+        made.append(row_of(project, last, head, bundle, numbers, known_runs, whose))
+    insert_rows(connection, definitions, sorted(bodies.items()))
+    insert_rows(connection, rows, made, are_new=True)
+    return last, len(made)
+
+
+def project_named(connection: Connection, project: int) -> Project:
+    """The project that has this number."""
+    row = connection.execute(select(projects).where(projects.c.id == project)).one()
+    return Project(row.name, row.repo_hash)
 
 
 def last_position(connection: Connection, project: int) -> int:
@@ -76,56 +160,75 @@ def last_position(connection: Connection, project: int) -> int:
 
 def position_at(connection: Connection, project: int, moment: datetime) -> int:
     """The position of the newest event that is not later than this; 0 before the first."""
-    known = select(events.c.position).where(events.c.project == project, events.c.time <= moment)
-    newest = known.order_by(events.c.time.desc(), events.c.position.desc()).limit(1)
+    known = select(rows.c.position).where(rows.c.project == project, rows.c.time <= moment)
+    newest = known.order_by(rows.c.time.desc(), rows.c.position.desc()).limit(1)
     return connection.execute(newest).scalar() or 0
 
 
-def read(
-    connection: Connection, project: int, wanted: Range, *, is_brief: bool = False
-) -> Iterator[Event]:
-    """The events of a range, in the order they happened or the other way round.
+def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]:
+    """The events of a range, in the order they happened or the other way round."""
+    whose, known = project_named(connection, project), dict[str, JsonObject]()
+    found = (
+        entry.event if number < 0 else entry.event_of(number, whose)
+        for entry in _entries(connection, project, wanted, whose)
+        for number in _numbers(entry, wanted)
+    )  # fmt: skip
+    found = islice(found, wanted.limit)
+    while some := list(islice(found, _DIGESTS_AT_A_TIME)):
+        digests = {x.definition or "" for x in some if _is_told_by_definition(x)}
+        known = known if len(known) < _MOST_DEFINITIONS else {}
+        known |= definitions_of(connection, digests - known.keys())
+        yield from (_with_definition(x, known) for x in some)
 
-    Those that are `is_brief` come without links, and without what definitions tell.
+
+def entries(connection: Connection, project: int, wanted: Range) -> Iterator[Entry]:
+    """The rows of which something is in a range. All but its `subject` and its `limit` count.
+
+    Their events come without links, and without what definitions tell.
     """
-    query = _query(wanted, _brief(project) if is_brief else _whole(project))
-    # An option of the query: as one of the connection it would be that of all that follows.
-    rows = connection.execute(query.execution_options(yield_per=_ROWS_AT_A_TIME))
-    yield from map(_brief_event if is_brief else _event, rows)
+    return _entries(connection, project, replace(wanted, subject=None, limit=None), None)
 
 
 def links(
     connection: Connection, project: int, until: int | None = None
 ) -> Iterator[tuple[Subject, Links, int]]:
     """What the events that tell facts link each subject to, and how often they do so."""
-    names = (events.c.kind, events.c.source_name, events.c.tool)
-    query = select(*names, events.c.links, func.count()).group_by(*names, events.c.links)
-    query = query.where(events.c.project == project, events.c.event_kind == "fact")
+    whose = project_named(connection, project)
+    alike = (
+        subjects.c.kind, subjects.c.source_name, subjects.c.tool, rows.c.change, rows.c.links,
+        rows.c.event_kind, rows.c.inventory, rows.c.told, rows.c.reason,
+    )  # fmt: skip
+    first = rows.c.position - rows.c.span + 1
+    query = select(*alike, func.count()).join(subjects, _IS_SUBJECT).group_by(*alike)
+    query = query.where(rows.c.project == project, rows.c.change != _CALLED)
     if until is not None:
-        query = query.where(events.c.position <= min(until, LARGEST_POSITION))
-    for kind, source, tool, of_event, count in connection.execute(query):
-        yield subject_of(kind, source, tool), _links(of_event), count
+        query = query.where(first <= min(until, LARGEST_POSITION))
+    for *names, change, of_event, kind, inventory, told, reason, count in connection.execute(query):
+        if (kind or usual_kind(change)) != "fact":
+            continue
+        subject = subject_of(*names)
+        yield subject, _links(of_event, change, subject, whose), count
+        bundle = _bundle(connection, inventory, told, reason)
+        for number in range(len(bundle)):
+            tool = subject_of(*names[:2], bundle[number].tool)
+            yield tool, links_of(bundle[number].change, tool, whose), count
 
 
 def kept_definitions(connection: Connection, digests: Iterable[str]) -> set[str]:
-    """Those of these digests whose definitions are there; some may be lost with a damaged file."""
-    wanted = sorted(set(digests))
+    """Of these digests those of which the store has the definition."""
     found: set[str] = set()
-    for first in range(0, len(wanted), _DIGESTS_AT_A_TIME):
-        some = wanted[first : first + _DIGESTS_AT_A_TIME]
+    for some in _portions(digests):
         is_one = definitions.c.digest.in_(some)
-        found.update(connection.execute(select(definitions.c.digest).where(is_one)).scalars())
+        found |= set(connection.execute(select(definitions.c.digest).where(is_one)).scalars())
     return found
 
 
 def definitions_of(connection: Connection, digests: Iterable[str]) -> dict[str, JsonObject]:
     """What sources said of tools, by the digests; those that were lost are left out."""
     found: dict[str, JsonObject] = {}
-    wanted = sorted(set(digests))
-    for first in range(0, len(wanted), _DIGESTS_AT_A_TIME):
-        some = wanted[first : first + _DIGESTS_AT_A_TIME]
-        rows = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
-        found |= {row.digest: loaded(row.body) for row in rows}
+    for some in _portions(digests):
+        known = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
+        found |= {row.digest: loaded(row.body) for row in known}
     return found
 
 
@@ -135,97 +238,199 @@ def subject_of(kind: str, source: str, tool: str | None) -> Subject:
     return Subject(kind_named(kind), source, tool)
 
 
+def row_of(
+    project: int,
+    position: int,
+    event: Event,
+    bundle: Bundle | None,
+    numbers: Mapping[Subject, int],
+    known_runs: Mapping[str, int],
+    whose: Project,
+) -> tuple[Any, ...]:
+    """A row of the log, in the order of the columns."""
+    subject, change = event.subject, event.change
+    seconds, payload = _kept_payload(event)
+    is_usual = event.links == links_of(change, subject, whose)
+    return (
+        project,
+        position,
+        kept_moment(event.time),
+        known_runs[event.run],
+        change,
+        numbers[subject],
+        numbers[subject.anchor],
+        1 if bundle is None else 1 + len(bundle),
+        seconds,
+        payload,
+        event.definition,
+        kept_words(event.reason) if event.reason else None,
+        None if bundle is None or bundle.inventory is None else bundle.inventory.digest,
+        None if bundle is None else bundle.as_json(),
+        None if is_usual else _kept_links(event.links),
+        None if event.event_kind == usual_kind(change) else event.event_kind,
+        None if event.source == usual_teller(change) else event.source,
+    )
+
+
+def _last_inventory(connection: Connection, project: int, source: int) -> str | None:
+    """That of the newest row of a source that has one."""
+    mine = rows.c.project == project, rows.c.subject == source, rows.c.inventory.is_not(None)
+    query = select(rows.c.inventory).where(*mine).order_by(rows.c.position.desc()).limit(1)
+    return connection.execute(query).scalar()
+
+
+def _kept_payload(event: Event) -> tuple[float | None, str | None]:
+    """How long a call took, and what else has to be written to have the payload again."""
+    payload = event.payload
+    if _is_told_by_definition(event) or payload == usual_payload(event.change):
+        return None, None
+    seconds = payload.get("seconds")
+    status = "error" if "error" in payload else "ok"
+    is_call = event.change == _CALLED and payload.get("status") == status
+    if not is_call or not isinstance(seconds, float) or not math.isfinite(seconds):
+        return None, kept_json(payload)
+    more = {name: x for name, x in payload.items() if name not in ("status", "seconds")}
+    return seconds, kept_json(more) if more else None
+
+
+def _payload(change: Change, seconds: float | None, kept: JsonObject | None) -> JsonObject:
+    if seconds is not None:
+        more = kept or {}
+        return {"status": "error" if "error" in more else "ok", "seconds": seconds, **more}
+    return usual_payload(change) if kept is None else kept
+
+
 def _is_told_by_definition(event: Event) -> bool:
     """Whether its payload need not be kept, because it can be made anew."""
     return event.event_kind == "fact" and bool(event.subject.tool and event.definition)
 
 
-def _payload_in(body: str | None) -> JsonObject:
-    if body is None:
-        return {}  # it was lost, as by a damaged file
-    definition = loaded(body)
-    return tool_payload(definition["name"], definition["description"], definition["input_schema"])
+def _with_definition(event: Event, known: Mapping[str, JsonObject]) -> Event:
+    if not _is_told_by_definition(event):
+        return event
+    definition = known.get(event.definition or "")
+    if definition is None:  # it was lost, as by a damaged file
+        return event
+    told = tool_payload(definition["name"], definition["description"], definition["input_schema"])
+    return replace(event, payload=told)
 
 
-def _row(project: int, position: int, event: Event) -> tuple[Any, ...]:
-    """In the order of the columns."""
-    subject, links = event.subject, event.links
-    return (
-        project,
-        position,
-        kept_moment(event.time),
-        event.run,
-        event.change,
-        subject.kind.name,
-        kept_words(subject.source),
-        None if subject.tool is None else kept_words(subject.tool),
-        subject.digest,
-        subject.anchor.digest,
-        event.event_kind,
-        event.source,
-        None if _is_told_by_definition(event) else kept_json(event.payload),
-        _kept_links(links),
-        event.definition,
-        kept_words(event.reason),
-    )
-
-
-@lru_cache(maxsize=1000)  # the calls of a tool all have the same
+@lru_cache(maxsize=1000)
 def _kept_links(links: Links) -> str:
     return kept_json({name: getattr(links, name) for name in _LINKS if getattr(links, name)})
 
 
-def _whole(project: int) -> Select[Any]:
-    known = definitions.c.digest == events.c.definition
-    query = select(events, definitions.c.body).outerjoin(definitions, known)
-    return query.where(events.c.project == project)
+def _links(kept: JsonObject | None, change: Change, subject: Subject, whose: Project) -> Links:
+    if kept is None:
+        return links_of(change, subject, whose)
+    return Links(**{name: tuple(ids) for name, ids in kept.items()})
 
 
-def _brief(project: int) -> Select[Any]:
-    columns = [events.c[name] for name in _BRIEF]
-    return select(*columns).where(events.c.project == project)
+def _entries(
+    connection: Connection, project: int, wanted: Range, whose: Project | None
+) -> Iterator[Entry]:
+    """With the links where `whose` is given."""
+    for row in _rows(connection, project, wanted):
+        event = _event(row, whose)
+        bundle = _bundle(connection, row.inventory, row.told, row.reason)
+        first, end = event.position, LARGEST_POSITION if wanted.until is None else wanted.until
+        numbers = range(max(0, wanted.after - first), max(0, min(len(bundle), end - first)))
+        yield Entry(event, bundle, numbers, wanted.after < first <= end)
 
 
-def _query(wanted: Range, query: Select[Any]) -> Select[Any]:
-    query = query.where(events.c.position > min(wanted.after, LARGEST_POSITION))
-    if wanted.subject is not None:
-        query = query.where(events.c.subject == wanted.subject.digest)
-    if wanted.anchor is not None:
-        query = query.where(events.c.anchor == wanted.anchor.digest)
-    if wanted.until is not None:
-        query = query.where(events.c.position <= min(wanted.until, LARGEST_POSITION))
-    if wanted.changes:
-        query = query.where(events.c.change.in_(wanted.changes))
-    if wanted.since is not None:
-        query = query.where(events.c.time >= wanted.since)
-    order = events.c.position.desc() if wanted.newest_first else events.c.position
-    most = None if wanted.limit is None else min(wanted.limit, LARGEST_POSITION)
-    return query.order_by(order).limit(most)
-
-
-def _brief_event(row: Any) -> Event:
-    kind, source, tool, change, time, payload, definition, reason, run, position = row
+def _event(row: Any, whose: Project | None) -> Event:
+    subject, change = subject_of(row.kind, row.source_name, row.tool), row.change
     return Event(
-        subject_of(kind, source, tool), change, time, payload or {}, _NO_LINKS, definition, reason,
-        run, position,
-    )  # fmt: skip
-
-
-def _event(row: Row[Any]) -> Event:
-    return Event(
-        subject=subject_of(row.kind, row.source_name, row.tool),
-        change=row.change,
+        subject=subject,
+        change=change,
         time=row.time,
-        payload=_payload_in(row.body) if row.payload is None else row.payload,
-        links=_links(row.links),
+        payload=_payload(change, row.seconds, row.payload),
+        links=_NO_LINKS if whose is None else _links(row.links, change, subject, whose),
         definition=row.definition,
-        reason=row.reason,
-        run=row.run,
-        position=row.position,
-        event_kind=row.event_kind,
-        source=row.source,
+        reason=row.reason or "",
+        run=row.run_id or "",
+        position=row.position - row.span + 1,
+        event_kind=row.event_kind or usual_kind(change),
+        source=row.source or usual_teller(change),
     )
 
 
-def _links(value: JsonObject) -> Links:
-    return Links(**{name: tuple(ids) for name, ids in value.items()})
+def _bundle(
+    connection: Connection, inventory: str | None, told: JsonObject | None, reason: str | None
+) -> Bundle:
+    if told is None:
+        return _NO_TOOLS
+    listed = None if inventory is None else inventory_of(connection, inventory)
+    return bundle_from(told, listed, reason or "")
+
+
+def _numbers(entry: Entry, wanted: Range) -> Iterable[int]:
+    """Which of it are wanted, by number; -1 is its own event."""
+    subject, head = wanted.subject, entry.event
+    found = list[int]()
+    is_told = not wanted.changes or head.change in wanted.changes
+    if entry.is_within and is_told and subject in (None, head.subject):
+        found.append(-1)
+    if subject is None or (subject.tool is not None and head.subject.tool is None):
+        numbers = entry.tools.numbers(subject and subject.tool, wanted.changes)
+        found += (x for x in numbers if x in entry.numbers)
+    return reversed(found) if wanted.newest_first else found
+
+
+def _rows(connection: Connection, project: int, wanted: Range) -> Iterator[Any]:
+    """What may have to do with a range: of one tool, also what is told of all of its source."""
+    order = rows.c.position.desc() if wanted.newest_first else rows.c.position
+    most = None if wanted.limit is None else min(wanted.limit, LARGEST_POSITION)
+    query = _query(project, wanted).order_by(order)
+    if wanted.subject is None and wanted.anchor is None:
+        # Of some kinds: a row may tell of tools, and nothing of these.
+        yield from _streamed(connection, query.limit(None if wanted.changes else most))
+        return
+    both = {x for x in (wanted.subject, wanted.anchor) if x}
+    numbers = numbers_of(connection, project, both | {x.anchor for x in both})
+    if wanted.anchor is not None:
+        query = query.where(rows.c.anchor == numbers.get(wanted.anchor, 0))
+    if wanted.subject is None:
+        yield from _streamed(connection, query.limit(None if wanted.changes else most))
+        return
+    own = query.where(rows.c.subject == numbers.get(wanted.subject, 0))
+    anchor = numbers.get(wanted.subject.anchor, 0)
+    told = query.where(rows.c.subject == anchor, rows.c.span > 1)
+    found = [_streamed(connection, own.limit(None if wanted.changes else most))]
+    if wanted.subject.tool is not None:
+        found.append(_streamed(connection, told))
+    yield from merge(*found, key=lambda x: x.position, reverse=wanted.newest_first)
+
+
+def _streamed(connection: Connection, query: Select[Any]) -> Iterator[Any]:
+    # An option of the query: as one of the connection it would be that of all that follows.
+    with connection.execute(query.execution_options(yield_per=_ROWS_AT_A_TIME)) as found:
+        yield from found
+
+
+def _query(project: int, wanted: Range) -> Select[Any]:
+    columns = [rows.c[x] for x in _COLUMNS]
+    names = (subjects.c.kind, subjects.c.source_name, subjects.c.tool)
+    query = select(*columns, *names, runs.c.id.label("run_id")).join(subjects, _IS_SUBJECT)
+    query = query.outerjoin(runs, _IS_RUN).where(rows.c.project == project)
+    # The position of a row is that of its last event.
+    query = query.where(rows.c.position > min(wanted.after, LARGEST_POSITION))
+    if wanted.until is not None:
+        until = min(wanted.until, LARGEST_POSITION)
+        after = select(func.min(rows.c.position)).where(
+            rows.c.project == project, rows.c.position >= until
+        )
+        query = query.where(rows.c.position <= func.coalesce(after.scalar_subquery(), until))
+    if wanted.changes:
+        query = query.where(or_(rows.c.change.in_(wanted.changes), rows.c.span > 1))
+    if wanted.since is not None:
+        query = query.where(rows.c.time >= wanted.since)
+    return query
+
+
+def _portions(digests: Iterable[str]) -> Iterator[Sequence[str]]:
+    wanted = sorted(set(digests))
+    return (
+        wanted[first : first + _DIGESTS_AT_A_TIME]
+        for first in range(0, len(wanted), _DIGESTS_AT_A_TIME)
+    )

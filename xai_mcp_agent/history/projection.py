@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import (
     Connection,
     Row,
-    Select,
     Table,
     Text,
     bindparam,
@@ -20,52 +19,58 @@ from sqlalchemy import (
     or_,
     select,
     type_coerce,
+    update,
 )
 
 from ..core.tools import JsonObject
 from . import log
 from .database import insert_rows
-from .event import Event, Subject
-from .log import Range, subject_of
+from .event import Change, Event, Subject
+from .log import Entry, Range, subject_of
 from .records import (
     MARKS_OF_DECISIONS,
+    Fold,
     Known,
     Records,
     SourceRecord,
     ToolRecord,
+    as_offered,
     source_as_json,
     source_from_json,
     tool_as_json,
     tool_from_json,
 )
+from .subjects import numbered, numbers_of, restore_names, row_of
 from .tables import (
     RECORDS,
     STALE,
     Unreadable,
     facts,
     kept_json,
-    kept_words,
+    log_rows,
     projects,
     snapshots,
-    sources,
-    tools,
+    subjects,
 )
 
-# So many events are read in a third of a second. Where there are more tools than that one costs
+# So many rows are read in a third of a second. Where there are more tools than that one costs
 # more to write and to read, and so they are further apart.
-_EVENTS_BETWEEN = 10_000
+_ROWS_BETWEEN = 10_000
 _FAST = 1  # zlib's quickest still makes a tenth of it
 
+# By which a tool may be there, or another one, than an inventory says.
+_SEEN: tuple[Change, ...] = ("discovered", "confirmed", "changed", "returned")
+_LISTED: tuple[Change, ...] = ("seeded", "unavailable", *_SEEN)
+_EVENTS_TOGETHER = 10_000
 _IS_STALE = (facts.c.name == RECORDS) & (facts.c.value == STALE)
-
-
-def _one_of(table: Table) -> Select[Any]:
-    mine = table.c.project == bindparam("project")
-    return select(table).where(mine, table.c.subject == bindparam("subject"))
-
-
-# Made once: they are asked for every source and tool that something happens to.
-_SOURCE, _TOOL = _one_of(sources), _one_of(tools)
+_IS_TOOL = subjects.c.tool.is_not(None) & subjects.c.record.is_not(None)
+_IS_SOURCE = subjects.c.tool.is_(None) & subjects.c.record.is_not(None)
+# Made once: it is asked for every source and tool that something happens to.
+_ONE = select(subjects).where(
+    subjects.c.project == bindparam("project"),
+    subjects.c.digest == bindparam("digest"),
+    subjects.c.record.is_not(None),
+)
 
 
 class Projection:
@@ -76,14 +81,17 @@ class Projection:
 
     def __init__(self, connection: Connection, project: int) -> None:
         self.connection = connection
+        self.rows = 0
+        """How many rows of the log were written."""
         self._project = project
-        self._records = Records()
+        self._fold = Fold()
         self._read: set[Subject] = set()
         self._whole: set[Subject] = set()  # sources of which all tools were read
         self._written: set[Subject] = set()
         self._new: list[Event] = []
         self._folds = 0  # how many of them are in the records: many together take less time
         self._bodies: dict[str, str] = {}
+        self._before: dict[Subject, str] = {}  # definitions, before those events
 
     def source(self, subject: Subject) -> SourceRecord | None:
         """What is known of a source."""
@@ -93,31 +101,34 @@ class Projection:
     def tool(self, subject: Subject) -> ToolRecord | None:
         """What is known of a tool."""
         self.read(subject)
-        return self._folded().tools.get(subject)
+        return self._folded().tool(subject)
 
     def read(self, subject: Subject) -> None:
-        """Have what is known of it at hand."""
+        """Have what is known of it, and of its source, at hand."""
         if subject in self._read:
             return
         self._read.add(subject)
-        key = {"project": self._project, "subject": subject.digest}
-        if subject.tool is None:
-            for row in self.connection.execute(_SOURCE, key):
-                self._records.sources[subject] = _source(row)
-        else:
-            for row in self.connection.execute(_TOOL, key):
-                self._records.tools[subject] = _tool(row)
+        if subject.tool is not None:
+            self.read(subject.anchor)
+        key = {"project": self._project, "digest": subject.digest}
+        for row in self.connection.execute(_ONE, key):
+            if subject.tool is None:
+                self._fold.sources[subject] = _source(row)
+            else:
+                self._fold.tools[subject] = _tool(row)
 
     def known(self, subject: Subject) -> Known:
         """What is known of a source and of all the tools it ever had."""
         self._whole.add(subject)
-        rows = self._rows(tools, tools.c.anchor == subject.digest)
-        for record in map(_tool, rows):
+        self.read(subject)
+        number = numbers_of(self.connection, self._project, [subject]).get(subject, 0)
+        for record in map(_tool, self._rows(_IS_TOOL, subjects.c.anchor == number)):
             if record.subject not in self._read:
                 self._read.add(record.subject)
-                self._records.tools[record.subject] = record
-        mine = (x for x in self._folded().tools.values() if x.subject.anchor == subject)
-        return Known(self.source(subject), {x.name: x for x in mine})
+                self._fold.tools[record.subject] = record
+        fold = self._folded()
+        mine = [x for x in fold.tools if x.anchor == subject]
+        return Known(self.source(subject), {x.tool or "": fold.require(x) for x in mine})
 
     def sources_of(self, run: str) -> list[Subject]:
         """The sources that a run has connected."""
@@ -125,7 +136,7 @@ class Projection:
 
     def sources(self) -> list[SourceRecord]:
         """All sources there ever were."""
-        return [*map(_source, self._rows(sources))]
+        return [*map(_source, self._rows(_IS_SOURCE))]
 
     def definitions(self, digests: Iterable[str]) -> dict[str, JsonObject]:
         """Definitions by their digests, also those that are not written yet."""
@@ -135,27 +146,24 @@ class Projection:
 
     def tools_of(self, sources: Collection[str]) -> list[ToolRecord]:
         """All tools that some sources have or had, by the names of the sources."""
-        return [_tool(row) for row in self._rows(tools, tools.c.source_name.in_(sources))]
+        return self._tools(subjects.c.source_name.in_(sources))
 
     def decided(self) -> list[ToolRecord]:
         """All tools about which something was decided."""
-        record = type_coerce(tools.c.record, Text)  # most are not even read
+        record = type_coerce(subjects.c.record, Text)  # most are not even read
         is_decided = or_(*(record.contains(mark, autoescape=True) for mark in MARKS_OF_DECISIONS))
-        found = map(_tool, self._rows(tools, is_decided))
+        found = self._tools(is_decided)
         return [x for x in found if x.accepted or not x.is_enabled]
 
     def newest_tools(self) -> tuple[list[ToolRecord], set[Subject]]:
         """The records of tools that were written, and all of the sources that are named beside."""
-        found = self._records.tools.items()
-        written, whole = self._written, self._whole
-        return [x for tool, x in found if tool.anchor in whole or tool in written], whole
+        written, whole, fold = self._written, self._whole, self._folded()
+        of_them = [x for x in fold.tools if x.anchor in whole or x in written]
+        return [fold.require(x) for x in of_them], whole
 
     def everything(self) -> Records:
         """All sources and tools there ever were, as they are kept."""
-        records = Records()
-        records.sources = {x.subject: x for x in self.sources()}
-        records.tools = {x.subject: x for x in map(_tool, self._rows(tools))}
-        return records
+        return Fold(self.sources(), map(_tool, self._rows(_IS_TOOL))).records()
 
     def add(self, events: Iterable[Event], bodies: Mapping[str, str] | None = None) -> None:
         """Take events in. What they are about must have been read before.
@@ -172,60 +180,64 @@ class Projection:
         """
         if not self._new:
             return 0
-        last = log.append(self.connection, self._project, self._new, self._bodies)
-        touched, records = {x.subject for x in self._new}, self._folded()
-        self._write(sources, [records.sources[x] for x in touched if x.tool is None])
-        self._write(tools, [records.tools[x] for x in touched if x.tool is not None])
-        self._new, self._bodies, self._folds = [], {}, 0
-        self._written |= touched
+        fold = self._folded()
+        last, rows = log.append(
+            self.connection, self._project, self._new, self._bodies, self._definition_of
+        )
+        self._write(fold, fold.changed)
+        self._written |= fold.changed
+        self._new, self._bodies, self._folds, fold.changed = [], {}, 0, set()
+        self.rows += rows
         return last
 
-    def replace(self, records: Records) -> None:
+    def replace(self, fold: Fold) -> None:
         """Have these records, and no others."""
-        for table in (sources, tools):
-            self.connection.execute(table.delete().where(table.c.project == self._project))
-        self._write(sources, records.sources.values())
-        self._write(tools, records.tools.values())
+        mine = subjects.c.project == self._project
+        self.connection.execute(update(subjects).where(mine).values(record=None))
+        self._write(fold, {*fold.sources, *fold.tools})
 
-    def _folded(self) -> Records:
+    def _definition_of(self, tool: Subject) -> str:
+        record = self._fold.tools.get(tool)
+        return record.definition if record else ""
+
+    def _folded(self) -> Fold:
         """The records, with all that was added."""
         if self._folds < len(self._new):
-            self._records.fold(self._new[self._folds :])
+            self._fold.take(self._new[self._folds :])
             self._folds = len(self._new)
-        return self._records
+        return self._fold
 
-    def _rows(self, table: Table, *conditions: Any) -> Iterable[Row[Any]]:
-        query = select(table).where(table.c.project == self._project, *conditions)
+    def _tools(self, *conditions: Any) -> list[ToolRecord]:
+        """Those that fit, with what is known of their sources."""
+        fold = Fold((), map(_tool, self._rows(_IS_TOOL, *conditions)))
+        names = {x.source for x in fold.tools}
+        if names:
+            sources = self._rows(_IS_SOURCE, subjects.c.source_name.in_(names))
+            fold.sources = {x.subject: x for x in map(_source, sources)}
+        return [fold.require(x) for x in fold.tools]
+
+    def _rows(self, *conditions: Any) -> Iterable[Row[Any]]:
+        query = select(subjects).where(subjects.c.project == self._project, *conditions)
         return self.connection.execute(query)
 
-    def _write(self, table: Table, records: Iterable[SourceRecord | ToolRecord]) -> None:
-        rows = (_row(self._project, record) for record in records)
-        insert_rows(self.connection, table, rows, update=table.c.record.name)
+    def _write(self, fold: Fold, changed: Collection[Subject]) -> None:
+        numbers = numbered(self.connection, self._project, changed)
+        rows = (row_of(self._project, numbers, x, _kept(fold, x)) for x in changed)
+        insert_rows(self.connection, subjects, rows, update=subjects.c.record.name)
 
 
-def _row(project: int, record: SourceRecord | ToolRecord) -> tuple[Any, ...]:
-    """In the order of the columns."""
-    subject = record.subject
-    kind, source = subject.kind.name, kept_words(subject.source)
-    if isinstance(record, SourceRecord):
-        return project, subject.digest, kind, source, kept_json(source_as_json(record))
-    return (
-        project,
-        subject.digest,
-        subject.anchor.digest,
-        kind,
-        source,
-        kept_words(record.name),
-        kept_json(tool_as_json(record)),
-    )
+def _kept(fold: Fold, subject: Subject) -> str:
+    if subject.tool is None:
+        return kept_json(source_as_json(fold.sources[subject]))
+    return kept_json(tool_as_json(fold.tools[subject]))
 
 
 def _source(row: Row[Any]) -> SourceRecord:
-    return source_from_json(subject_of(row.kind, row.name, None), row.record)
+    return source_from_json(subject_of(row.kind, row.source_name, None), row.record)
 
 
 def _tool(row: Row[Any]) -> ToolRecord:
-    return tool_from_json(subject_of(row.kind, row.source_name, row.name), row.record)
+    return tool_from_json(subject_of(row.kind, row.source_name, row.tool), row.record)
 
 
 class Snapshots:
@@ -233,21 +245,38 @@ class Snapshots:
 
     def __init__(self, project: int) -> None:
         self._project = project
-        self._next = 1  # nothing is asked of the store before this position
+        self._left = 0  # rows that may be written before the store is asked
 
-    def take_if_due(self, connection: Connection, position: int) -> None:
-        """Write one of the records as they are, which are those at this position."""
-        if position < self._next:
+    def take_if_due(self, connection: Connection, position: int, rows: int) -> None:
+        """Write one of the records as they are, which are those at this position.
+
+        So many `rows` were written since this was asked last.
+        """
+        self._left -= rows
+        if not rows or self._left > 0:
             return
         # Others may have written one.
         last = select(func.max(snapshots.c.position)).where(snapshots.c.project == self._project)
-        counted = select(func.count()).where(tools.c.project == self._project)
-        between = _EVENTS_BETWEEN + connection.execute(counted).scalar_one()
-        self._next = (connection.execute(last).scalar() or 0) + between
-        if position >= self._next:
-            packed = _packed(connection, self._project)
-            insert_rows(connection, snapshots, [(self._project, position, packed)])
-            self._next = position + between
+        after = connection.execute(last).scalar() or 0
+        mine = log_rows.c.project == self._project, log_rows.c.position > after
+        new = _counted(connection, log_rows, *mine)
+        between = _ROWS_BETWEEN + _counted(
+            connection, subjects, subjects.c.project == self._project
+        )
+        self._left = between - new
+        if self._left <= 0:
+            take_snapshot(connection, self._project, position)
+            self._left = between
+
+
+def _counted(connection: Connection, table: Table, *conditions: Any) -> int:
+    query = select(func.count()).select_from(table).where(*conditions)
+    return connection.execute(query).scalar_one()
+
+
+def take_snapshot(connection: Connection, project: int, position: int) -> None:
+    """Write one of the records as they are, which are those at this position."""
+    insert_rows(connection, snapshots, [(project, position, _packed(connection, project))])
 
 
 def records_until(
@@ -257,51 +286,90 @@ def records_until(
 
     With `wanted` only those events count that it asks for, since the snapshot before.
     """
+    return fold_until(connection, project, until, wanted).records()
+
+
+def fold_until(
+    connection: Connection, project: int, until: int | None, wanted: Range | None = None
+) -> Fold:
+    """As `records_until`."""
     wanted = wanted or Range()
-    after, records = _nearest(connection, project, until)
-    events = log.read(connection, project, replace(wanted, after=after, until=until), is_brief=True)
-    return records.fold(events)
+    after, fold = _nearest(connection, project, until)
+    found = log.entries(connection, project, replace(wanted, after=after, until=until))
+    _take_entries(fold, found, wanted.changes)
+    return fold
 
 
-def _nearest(connection: Connection, project: int, until: int | None) -> tuple[int, Records]:
+def _take_entries(fold: Fold, found: Iterable[Entry], changes: Collection[Change]) -> None:
+    """Take rows in. Of an inventory that is as it was taken in last, nothing is taken again."""
+    known: dict[Subject, str] = {}
+    alone = list[Event]()  # of which many together take less time
+    for entry in found:
+        head, tools = entry.event, entry.tools
+        if head.subject.tool is not None:
+            if entry.is_within:
+                alone.append(head)
+            if head.change in _LISTED:
+                known.pop(head.subject.anchor, None)
+        else:
+            if entry.is_within and (not changes or head.change in changes):
+                alone.append(head)
+            inventory = tools.inventory and tools.inventory.digest
+            is_known = inventory is not None and known.get(head.subject) == inventory
+            numbers = tools.special() if is_known else range(len(tools))
+            alone += (entry.event_of(x) for x in numbers if x in entry.numbers)
+            if tools and (not is_known or tools.then):
+                known.pop(head.subject, None)
+            if inventory and entry.is_whole and not tools.then and tools.change in _SEEN:
+                known[head.subject] = inventory
+        if len(alone) > _EVENTS_TOGETHER:
+            fold.take(alone)
+            alone.clear()
+    fold.take(alone)
+
+
+def _nearest(connection: Connection, project: int, until: int | None) -> tuple[int, Fold]:
     """The last one up to a position, and where it was taken; nothing before the first."""
     query = select(snapshots).where(snapshots.c.project == project)
     if until is not None:
         query = query.where(snapshots.c.position <= until)
     row = connection.execute(query.order_by(snapshots.c.position.desc()).limit(1)).first()
-    return (0, Records()) if row is None else (row.position, _unpacked(row.records))
+    return (0, Fold()) if row is None else (row.position, _unpacked(row.records))
 
 
 def _packed(connection: Connection, project: int) -> bytes:
-    """The rows of both tables as JSON; their records are JSON already."""
-    lines: list[str] = []
-    for table, name, tool in ((sources, "name", None), (tools, "source_name", "name")):
-        names = [table.c.kind, table.c[name], *([table.c[tool]] if tool else ())]
-        mine = select(type_coerce(table.c.record, Text), *names).where(table.c.project == project)
-        lines += [f"[{kept_json(x)},{record}]" for record, *x in connection.execute(mine)]
+    """The records as JSON, which they are already."""
+    names = subjects.c.kind, subjects.c.source_name, subjects.c.tool
+    query = select(type_coerce(subjects.c.record, Text), *names)
+    mine = query.where(subjects.c.project == project, subjects.c.record.is_not(None))
+    lines = (
+        f"[{kept_json(x if x[-1] is not None else x[:-1])},{record}]"
+        for record, *x in connection.execute(mine)
+    )
     return zlib.compress(f"[{','.join(lines)}]".encode(), _FAST)
 
 
-def _unpacked(data: bytes) -> Records:
+def _unpacked(data: bytes) -> Fold:
     try:
         rows = json.loads(zlib.decompress(data))
     except (ValueError, zlib.error) as cause:
         raise Unreadable("A snapshot is not what was written.") from cause
-    records = Records()
+    fold = Fold()
     for names, record in rows:
         kind, source, tool = names if len(names) > 2 else (*names, None)
         subject = subject_of(kind, source, tool)
         if tool is None:
-            records.sources[subject] = source_from_json(subject, record)
+            fold.sources[subject] = source_from_json(subject, record)
         else:
-            records.tools[subject] = tool_from_json(subject, record)
-    return records
+            fold.tools[subject] = tool_from_json(subject, record)
+    for subject, tool in fold.tools.items():
+        fold.tools[subject] = as_offered(tool, fold.sources.get(subject.anchor))
+    return fold
 
 
 def rebuild(connection: Connection, project: int) -> None:
     """Have the records of a project as its log gives them. Within a transaction for writing."""
-    events = log.read(connection, project, Range(), is_brief=True)
-    Projection(connection, project).replace(Records().fold(events))
+    Projection(connection, project).replace(fold_until(connection, project, None))
 
 
 def is_stale(connection: Connection) -> bool:
@@ -312,6 +380,7 @@ def is_stale(connection: Connection) -> bool:
 def rebuild_stale(connection: Connection) -> None:
     """Have all records as the log gives them, if they are not. As `rebuild`."""
     if is_stale(connection):
+        restore_names(connection)
         connection.execute(delete(snapshots))
         for project in connection.execute(select(projects.c.id)).scalars().all():
             rebuild(connection, project)

@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Column, Connection, select
+from sqlalchemy import Connection, select
 
 from ..core.errors import UnknownServer, UnknownTool
 from ..core.names import did_you_mean, nearest
@@ -19,11 +19,11 @@ from . import log
 from .diff.changes import Defined, ToolChanged, Version, compared, differences
 from .event import Change, Event, Subject
 from .graph import Graph, graph_of
-from .log import Range, subject_of
+from .log import Entry, Range, subject_of
 from .projection import Projection, is_stale, records_until
 from .records import Records, SourceRecord, ToolRecord, is_offered, last_seen
 from .store import Store
-from .tables import sources, tools
+from .tables import subjects
 
 # By which a definition may be another one than before.
 _DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")
@@ -35,7 +35,7 @@ _TELLING: tuple[Change, ...] = (
 
 _OF_TOOLS: tuple[Change, ...] = ("seeded", "discovered", "changed", "returned", "unavailable")
 _OF_SOURCES: tuple[Change, ...] = ("connected", "reconnected", "refreshed", "disconnected")
-_TOOL = (tools.c.kind, tools.c.source_name, tools.c.name)
+_NAMES = (subjects.c.kind, subjects.c.source_name, subjects.c.tool)
 _MOST_NAMES = 10  # of those that are told to somebody who wrote another one
 
 
@@ -245,12 +245,11 @@ def last_change(
         changes = _OF_TOOLS + _OF_SOURCES
         wanted = Range(anchor=subject, changes=changes, until=position, newest_first=True)
         with store.reading() as connection:
-            events = log.read(connection, store.project_id, wanted)
-            for _, group in groupby(events, lambda x: (x.time, x.run)):
+            entries = log.entries(connection, store.project_id, wanted)
+            for (time, _), group in groupby(entries, lambda x: (x.event.time, x.event.run)):
                 together = list(group)
                 if _is_change(together):
-                    first = min(together, key=lambda x: x.position)
-                    found.append((first.position - 1, first.time))
+                    found.append((min(x.event.position for x in together) - 1, time))
                     break
     return max(found, default=None)
 
@@ -265,9 +264,9 @@ def versions_named(store: Store, source: str, tool: str) -> list[Version]:
     return versions_of(store, subject)
 
 
-def _is_change(together: list[Event]) -> bool:
+def _is_change(together: list[Entry]) -> bool:
     """Whether these, of one listing or loss, changed a tool; those lost with a source did not."""
-    changes = {x.change for x in together}
+    changes = {y for x in together for y in (x.event.change, *x.tools.changes)}
     return not changes.isdisjoint(_OF_TOOLS) and "disconnected" not in changes
 
 
@@ -275,12 +274,13 @@ def _subjects(
     connection: Connection, project: int, source: str | None, tool: str | None
 ) -> list[Subject]:
     if source is not None and tool is not None:
-        mine = (tools.c.name == tool, tools.c.source_name.in_(("", source)))
-        found = _known(connection, project, *_TOOL, only=mine)
+        mine = (subjects.c.tool == tool, subjects.c.source_name.in_(("", source)))
+        found = _known(connection, project, *mine)
         if found := [x for x in found if x.shown_source == source]:
             return found
-    all_tools = _known(connection, project, *_TOOL)
-    all_sources = _known(connection, project, sources.c.kind, sources.c.name)
+    known = _known(connection, project)
+    all_tools = [x for x in known if x.tool is not None]
+    all_sources = [x for x in known if x.tool is None]
     anchors = {*all_sources, *(x.anchor for x in all_tools)}
     wanted = {x for x in anchors if source in (None, x.shown_source)}
     if source is not None and not wanted:
@@ -294,15 +294,10 @@ def _subjects(
     return found
 
 
-def _known(
-    connection: Connection, project: int, *names: Column[str], only: Iterable[Any] = ()
-) -> list[Subject]:
-    query = select(*names).where(names[0].table.c.project == project, *only)
-    return [_subject(*row) for row in connection.execute(query)]
-
-
-def _subject(kind: str, source: str, tool: str | None = None) -> Subject:
-    return subject_of(kind, source, tool)
+def _known(connection: Connection, project: int, *only: Any) -> list[Subject]:
+    is_known = subjects.c.project == project, subjects.c.record.is_not(None)
+    query = select(*_NAMES).where(*is_known, *only)
+    return [subject_of(*row) for row in connection.execute(query)]
 
 
 def _no_source(source: str, known: Iterable[Subject]) -> UnknownServer:

@@ -109,8 +109,9 @@ class ToolRecord:
 class SourceRecord:
     """A source that was connected or tried. `runs` are those that have it connected now.
 
-    `inventory` is the digest of what it listed last. `reason` says why it is not connected, and
-    `disconnected_since` since when; `last_error` what went wrong last since it was listed well.
+    `inventory` is the digest of what it listed last, at `last_sync`; the time before was
+    `synced_before`. `reason` says why it is not connected, and `disconnected_since` since when;
+    `last_error` what went wrong last since it was listed well.
     """
 
     subject: Subject
@@ -121,6 +122,7 @@ class SourceRecord:
     tool_count: int = 0
     inventory: str = ""
     last_sync: datetime | None = None
+    synced_before: datetime | None = None
     last_error: str = ""
     disconnected_since: datetime | None = None
     reason: str = ""
@@ -195,22 +197,84 @@ class Records:
     sources: dict[Subject, SourceRecord] = field(default_factory=dict[Subject, SourceRecord])
     tools: dict[Subject, ToolRecord] = field(default_factory=dict[Subject, ToolRecord])
 
-    def fold(self, events: Iterable[Event]) -> Records:
-        """Take these events in, in their order; itself."""
+
+class Fold:
+    """Events taken in, in their order, and what they come to.
+
+    Here a tool is available as long as its source offers it, connected or not: so that a source
+    that comes and goes changes nothing in the records of its tools, of which it may have
+    thousands. `tool` and `records` tell how they are with their source.
+    """
+
+    def __init__(self, sources: Iterable[SourceRecord] = (), tools: Iterable[ToolRecord] = ()):
+        self.sources = {x.subject: x for x in sources}
+        self.tools = {x.subject: x for x in tools}
+        self.changed: set[Subject] = set()
+        """Of which the record is another one than at the begin."""
+
+    def take(self, events: Iterable[Event]) -> Fold:
+        """Take these in; itself."""
         calls: dict[Subject, list[Event]] = {}
         for event in events:
             subject = event.subject
-            if subject.tool is None:
-                self.sources[subject] = fold_source(self.sources.get(subject), event)
-            elif event.change == "called" and subject in self.tools:
+            if event.change == "called" and subject in self.tools:
                 # Most events are calls, and change nothing else of the tool: all at once, below.
                 calls.setdefault(subject, []).append(event)
             else:
-                self.tools[subject] = fold_tool(self.tools.get(subject), event)
+                self._take(subject, event)
         for subject, made in calls.items():
             record = self.tools[subject]
             self.tools[subject] = replace(record, usage=record.usage.with_calls(map(_call, made)))
+            self.changed.add(subject)
         return self
+
+    def tool(self, subject: Subject) -> ToolRecord | None:
+        """What is known of a tool, with what is known of its source."""
+        return self.require(subject) if subject in self.tools else None
+
+    def require(self, subject: Subject) -> ToolRecord:
+        """What is known of a tool that is known."""
+        return _with_source(self.tools[subject], self.sources.get(subject.anchor))
+
+    def records(self) -> Records:
+        """All of them, as `tool`."""
+        return Records(self.sources, {x: self.require(x) for x in self.tools})
+
+    def _take(self, subject: Subject, event: Event) -> None:
+        if subject.tool is None:
+            self.sources[subject] = fold_source(self.sources.get(subject), event)
+            self.changed.add(subject)
+            return
+        before = self.tools.get(subject)
+        after = fold_tool(before, event, self.sources.get(subject.anchor))
+        if after is not before:
+            self.tools[subject] = after
+            self.changed.add(subject)
+
+
+def records_of(events: Iterable[Event]) -> Records:
+    """What these come to, if they are all there are."""
+    return Fold().take(events).records()
+
+
+def as_offered(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
+    """A record as `Fold` has it, of one as it was kept once: as it is with its source."""
+    if not tool.definition or source is None or state_of(tool, source) != "at rest":
+        return tool
+    return replace(tool, is_available=True, unavailable_since=None, reason="")
+
+
+def _with_source(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
+    """A tool that `Fold` has as available is at rest while its source is not connected."""
+    if source is None or not tool.is_available:
+        return tool
+    seen = max(tool.last_seen, source.last_sync or tool.last_seen)
+    if source.is_connected:
+        return replace(tool, last_seen=seen)
+    return replace(
+        tool, is_available=False, unavailable_since=source.disconnected_since,
+        reason=source.reason, last_seen=seen,
+    )  # fmt: skip
 
 
 def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
@@ -229,16 +293,16 @@ def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
             return record
 
 
-def fold_tool(known: ToolRecord | None, event: Event) -> ToolRecord:
-    """The tool after this event."""
+def fold_tool(
+    known: ToolRecord | None, event: Event, source: SourceRecord | None = None
+) -> ToolRecord:
+    """The tool after this event, which its source was told of before it; as `Fold` has it."""
     record = known or ToolRecord(event.subject, event.time, event.time, event.time)
     match event.change:
         case "seeded" | "discovered" | "confirmed" | "changed" | "returned":
-            return _seen(record, event)
+            return _seen(record, event, source)
         case "unavailable":
-            return replace(
-                record, is_available=False, unavailable_since=event.time, reason=event.reason
-            )
+            return _missed(record, event, source)
         case "called":
             return replace(record, usage=record.usage.with_calls([_call(event)]))
         case "enabled" | "disabled":
@@ -265,14 +329,17 @@ def _listed(record: SourceRecord, event: Event) -> SourceRecord:
         tool_count=payload["tool_count"],
         inventory=event.definition or "",
         last_sync=event.time,
+        synced_before=record.last_sync,
         last_error="",
         disconnected_since=None,
         reason="",
     )
 
 
-def _seen(record: ToolRecord, event: Event) -> ToolRecord:
+def _seen(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
     is_new = event.definition != record.definition
+    if not is_new and record.is_available and source is not None:
+        return record  # when it was seen, its source tells
     return replace(
         record,
         definition=event.definition or "",
@@ -282,6 +349,20 @@ def _seen(record: ToolRecord, event: Event) -> ToolRecord:
         updated=event.time if is_new else record.updated,
         last_seen=event.time,
     )
+
+
+def _missed(record: ToolRecord, event: Event, source: SourceRecord | None) -> ToolRecord:
+    """Lost with its source, which would bring it along again; or not listed any more."""
+    seen = record.last_seen
+    if source is not None:
+        if not source.is_connected and source.disconnected_since == event.time:
+            return record
+        before = source.synced_before if source.last_sync == event.time else source.last_sync
+        seen = max(seen, before or seen) if record.is_available else seen
+    return replace(
+        record, is_available=False, unavailable_since=event.time, reason=event.reason,
+        last_seen=seen,
+    )  # fmt: skip
 
 
 def source_as_json(record: SourceRecord) -> JsonObject:
@@ -294,6 +375,7 @@ def source_as_json(record: SourceRecord) -> JsonObject:
         tool_count=record.tool_count,
         inventory=record.inventory,
         last_sync=_text(record.last_sync),
+        synced_before=_text(record.synced_before),
         last_error=record.last_error,
         disconnected_since=_text(record.disconnected_since),
         reason=record.reason,
@@ -304,7 +386,7 @@ def source_from_json(subject: Subject, value: JsonObject) -> SourceRecord:
     """The record that was written so."""
     fields = dict(value)
     fields["runs"] = tuple(fields.get("runs", ()))
-    for name in ("last_sync", "disconnected_since"):
+    for name in ("last_sync", "synced_before", "disconnected_since"):
         fields[name] = _moment(fields.get(name))
     return SourceRecord(subject, datetime.fromisoformat(fields.pop("created")), **fields)
 

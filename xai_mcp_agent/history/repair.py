@@ -10,11 +10,13 @@ import stat
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .migrations import NEWEST, VERSION
 from .place import Place, identity_of
-from .tables import NEWEST, RECORDS, STALE, VERSION, facts
+from .tables import RECORDS, STALE, facts
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +27,7 @@ _ROWS_AT_A_TIME = 500
 # The number of the last row may be unreadable as well, or be anything.
 _HOLE = 200_000
 _LAST_ROW = 2**63 - 1
-_MADE_OF_JSON = frozenset(("payload", "links", "record", "body"))
+_MADE_OF_JSON = frozenset(("payload", "links", "told", "body"))
 _BESIDE = ("-wal", "-shm")
 
 
@@ -104,7 +106,7 @@ def _copy_table(damaged: sqlite3.Connection, copy: sqlite3.Connection, table: st
     marks = ", ".join("?" * len(columns))
     before = copy.total_changes
     for rows in _rows(damaged, table):
-        sound = [row for row in rows if _is_sound(row, columns)]
+        sound = [row for row in map(partial(_mended, columns), rows) if _is_sound(row, columns)]
         copy.executemany(f'INSERT OR IGNORE INTO "{table}" VALUES ({marks})', sound)
     return copy.total_changes - before
 
@@ -140,6 +142,14 @@ def _last_row(damaged: sqlite3.Connection, table: str) -> int:
         return damaged.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()[0] or 0
     except sqlite3.Error:
         return _LAST_ROW
+
+
+def _mended(columns: Sequence[tuple[str, str]], row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Without a record that is damaged: it is made anew, and its subject is needed."""
+    return tuple(
+        None if name == "record" and not _is_json(value) else value
+        for value, (name, _) in zip(row, columns, strict=True)
+    )
 
 
 def _is_sound(row: Sequence[Any], columns: Sequence[tuple[str, str]]) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import sys
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ _SAME_START_SECONDS = 2.0
 # Which boot of which machine, and which pid namespace, where there are such.
 _BOOT, _NAMESPACE = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
 _BETWEEN = " / "  # what is shown of a host, and what only tells it from others
+_NUMBERS = 2**31
 _FIELD_OF_START = 19  # of those behind the name in /proc/PID/stat, which has 22 as the first is 1
 
 
@@ -48,6 +51,7 @@ class Runs:
         row = {
             "id": self.own,
             "project": self._project,
+            "number": _free_number(connection, self._project),
             "host": self._host,
             "pid": os.getpid(),
             "pid_started": self._pid_started,
@@ -80,6 +84,43 @@ class Runs:
             if (started := _started(row.pid)) is not None:
                 return abs(started - row.pid_started) > _SAME_START_SECONDS
         return _now() - row.seen > _SILENCE
+
+
+def run_numbers(
+    connection: Connection, project: int, wanted: Mapping[str, datetime]
+) -> dict[str, int]:
+    """The numbers by which the log names runs; `wanted` has times at which they were there.
+
+    One of which nothing is known any more is taken for one that ended then.
+    """
+    mine = select(runs.c.id, runs.c.number).where(runs.c.project == project)
+    found: dict[str, int] = {}
+    for run, time in wanted.items():
+        if not run:
+            found[run] = 0  # nobody's
+            continue
+        row = connection.execute(mine.where(runs.c.id == run)).first()
+        if row is None:
+            found[run] = _free_number(connection, project)
+            known = dict.fromkeys(("started", "seen", "ended"), time)
+            lost = {"id": run, "project": project, "host": "", "pid": 0, "pid_started": 0.0}
+            connection.execute(insert(runs).values({**lost, **known, "number": found[run]}))
+        elif row.number is None:
+            found[run] = _free_number(connection, project)
+            is_it = runs.c.id == run
+            connection.execute(update(runs).where(is_it).values(number=found[run]))
+        else:
+            found[run] = row.number
+    return found
+
+
+def _free_number(connection: Connection, project: int) -> int:
+    """By chance: one that was lost, as by a damaged file, is not given again."""
+    while True:
+        number = random.randrange(1, _NUMBERS)
+        is_it = runs.c.project == project, runs.c.number == number
+        if connection.execute(select(runs.c.id).where(*is_it)).first() is None:
+            return number
 
 
 def _end_of(row: Row[Any]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -18,9 +19,10 @@ from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, not_mended
 from .forks import ClosedInForks, importing
+from .migrations import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date
 from .place import KINDS, Place, identity_of, project_of
 from .repair import set_aside
-from .tables import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date, projects
+from .tables import projects
 
 # The first ones that open a new database at the same moment are in each other's way.
 _OPENING_PAUSE_SECONDS = 0.1
@@ -37,8 +39,7 @@ class NoHistory(StoreFailed):
 class Store:
     """An open database, and the number that this project has in it. Used by one thread.
 
-    One that `is_to_read` is left as it is, and may be a file that nobody can write; then also one
-    of an older version `may_be_older`, which lacks tables.
+    One that `is_to_read` is left as it is, and may be a file that nobody can write.
     """
 
     def __init__(
@@ -47,7 +48,6 @@ class Store:
         engine: Engine,
         *,
         is_to_read: bool = False,
-        may_be_older: bool = False,
     ) -> None:
         self.place = place
         self.is_to_read = is_to_read
@@ -59,15 +59,16 @@ class Store:
             self._file = identity_of(place.file)
         with self.reading() as connection:
             is_ready = is_up_to_date(connection)
-            is_ready |= may_be_older and has_tables(connection)
             known = _project(connection, place) if is_ready else None
             if known is None and is_to_read:
                 is_older = not is_ready and has_tables(connection)
                 raise OlderStore if is_older else NoHistory(place.shown, *_NOTHING_THERE)
         if known is None:
             with self.writing() as connection:
-                bring_up_to_date(connection)
+                was_older = bring_up_to_date(connection)
                 known = _project(connection, place) or _new_project(connection, place)
+            if was_older:
+                self.shrink()
         self.project, self.project_id = known
 
     @property
@@ -113,6 +114,16 @@ class Store:
                 raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
                 raw.execute(f"PRAGMA busy_timeout={LOCK_SECONDS * 1000}")
 
+    def shrink(self) -> None:
+        """Give the room back of what was removed from a file, unless somebody uses it now."""
+        if self.place.file is not None:
+            with suppress(StoreFailed), self._connected() as connection:
+                raw: Any = connection.connection.dbapi_connection
+                raw.execute(f"PRAGMA busy_timeout={_TRACES_MS}")
+                raw.execute("VACUUM")
+                raw.execute(f"PRAGMA busy_timeout={LOCK_SECONDS * 1000}")
+            self.clear_traces()
+
     def close(self) -> None:
         """Let go of the database. One that is damaged is set aside."""
         self._engine.dispose()
@@ -154,7 +165,7 @@ def open_store(place: Place) -> Store:
 def open_to_read(place: Place) -> Store:
     """Open the history that is kept in a place; nothing is made, and no other file is touched.
 
-    One of an older version is brought up to date, or read as it is if it cannot be written.
+    One of an older version is brought up to date: if it cannot be written, a copy in memory.
 
     Raises:
         NoHistory: there is none, or none of this project.
@@ -166,15 +177,32 @@ def open_to_read(place: Place) -> Store:
         try:
             return open_store(place)
         except StoreFailed:
-            return _opened_in_time(place, is_to_read=True, may_be_older=True)
+            if place.file is None:
+                raise
+            return _copied(place)
 
 
-def _opened_in_time(place: Place, *, is_to_read: bool, may_be_older: bool = False) -> Store:
+def _copied(place: Place) -> Store:
+    """The history of a file, brought up to date in memory."""
+    memory = replace(place, url="sqlite://", file=None)
+    try:
+        with closing(engine_for(place, is_to_read=True).raw_connection()) as old:
+            engine = engine_for(memory)
+            with closing(engine.raw_connection()) as new:
+                cast(Any, old.driver_connection).backup(new.driver_connection)
+            with engine.connect() as connection, for_writing(connection).begin():
+                bring_up_to_date(connection)
+    except SQLAlchemyError as cause:
+        raise failure(place, cause) from cause
+    return Store(memory, engine, is_to_read=True)
+
+
+def _opened_in_time(place: Place, *, is_to_read: bool) -> Store:
     deadline = time.monotonic() + LOCK_SECONDS
     has_mended = False
     while True:
         try:
-            return _opened(place, is_to_read, may_be_older)
+            return _opened(place, is_to_read)
         except StoreFailed as reason:
             if is_damage(reason.__cause__) and not has_mended:
                 has_mended = True
@@ -198,7 +226,7 @@ def _keep_to_its_owner(place: Place) -> None:
         os.close(open_private(place.file, os.O_RDWR | os.O_CREAT | os.O_EXCL))
 
 
-def _opened(place: Place, is_to_read: bool, may_be_older: bool) -> Store:
+def _opened(place: Place, is_to_read: bool) -> Store:
     if place.problem:
         raise StoreFailed(place.shown, place.problem, KINDS)
     if place.file is not None and place.file.is_dir():
@@ -215,7 +243,7 @@ def _opened(place: Place, is_to_read: bool, may_be_older: bool) -> Store:
     except (ImportError, OSError, SQLAlchemyError, ValueError) as cause:
         raise failure(place, cause) from cause
     try:
-        return Store(place, engine, is_to_read=is_to_read, may_be_older=may_be_older)
+        return Store(place, engine, is_to_read=is_to_read)
     except NewerStore as cause:
         engine.dispose()
         raise StoreFailed(place.shown, str(cause), cause.next_step) from cause

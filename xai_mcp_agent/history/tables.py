@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any
 
 from pydantic_core import to_json
 from sqlalchemy import (
     BigInteger,
     Column,
-    Connection,
     Dialect,
+    Double,
     Float,
     Index,
     Integer,
@@ -23,13 +21,8 @@ from sqlalchemy import (
     Table,
     Text,
     TypeDecorator,
-    insert,
-    inspect,
-    select,
-    update,
 )
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.schema import CreateIndex, CreateTable
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -117,7 +110,7 @@ facts = Table(
 )
 
 RECORDS, STALE = "records", "stale"
-"""A fact: what is in `sources` and `tools` is not what the log comes to, and must be made anew."""
+"""A fact: what is in `subjects` is not what the log comes to, and must be made anew."""
 
 projects = Table(
     "xai_mcp_projects",
@@ -132,6 +125,7 @@ runs = Table(
     metadata,
     Column("id", _Run, primary_key=True),
     Column("project", Integer, nullable=False),
+    Column("number", Integer),  # by which the log names it
     Column("host", Words, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("pid_started", Float, nullable=False),  # a process number is given again
@@ -139,6 +133,7 @@ runs = Table(
     Column("seen", Moment, nullable=False),
     Column("ended", Moment),
     Index("runs_of_a_project", "project", "ended"),
+    Index("runs_by_number", "project", "number"),
 )
 
 definitions = Table(
@@ -148,54 +143,64 @@ definitions = Table(
     Column("body", Text, nullable=False),
 )
 
-events = Table(
-    "xai_mcp_events",
+subjects = Table(
+    "xai_mcp_subjects",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("digest", _Digest, nullable=False),
+    Column("anchor", Integer, nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("source_name", Words, nullable=False),
+    Column("tool", Words),
+    Column("record", Json),
+    Index("subjects_by_digest", "project", "digest", unique=True),
+    Index("subjects_of_a_source", "project", "anchor"),
+)
+"""Every source (of which `anchor` is its own number) and tool there ever was, and in `record` what
+the log comes to of it."""
+
+log_rows = Table(
+    "xai_mcp_log",
     metadata,
     Column("project", Integer, primary_key=True, autoincrement=False),
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("time", Moment, nullable=False),
-    Column("run", _Run, nullable=False),
+    Column("run", Integer, nullable=False),
     Column("change", String(20), nullable=False),
-    Column("kind", String(40), nullable=False),
-    Column("source_name", Words, nullable=False),
-    Column("tool", Words),
-    Column("subject", _Digest, nullable=False),
-    Column("anchor", _Digest, nullable=False),
-    Column("event_kind", String(20), nullable=False),
-    Column("source", String(20), nullable=False),
-    Column("payload", Json),  # None: it is made of the definition
-    Column("links", Json, nullable=False),
+    Column("subject", Integer, nullable=False),
+    Column("anchor", Integer, nullable=False),
+    Column("span", Integer, nullable=False),
+    Column("seconds", Double),
+    Column("payload", Json),
     Column("definition", _Digest),
-    Column("reason", Words, nullable=False),
-    Index("events_of_a_subject", "project", "subject", "position"),
-    Index("events_of_a_source", "project", "anchor", "position"),
-    Index("events_in_time", "project", "time", "position"),
+    Column("reason", Words),
+    Column("inventory", _Digest),
+    Column("told", Json),
+    Column("links", Json),
+    Column("event_kind", String(20)),
+    Column("source", String(20)),
+    Index("log_of_a_subject", "project", "subject", "position"),
+    Index("log_of_a_source", "project", "anchor", "position"),
+    Index("log_in_time", "project", "time", "position"),
 )
-"""The log. Rows are only ever added; `position` counts them within a project."""
+"""The log. Rows are only ever added; `position` counts events within a project.
 
-sources = Table(
-    "xai_mcp_sources",
-    metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("subject", _Digest, primary_key=True),
-    Column("kind", String(40), nullable=False),
-    Column("name", Words, nullable=False),
-    Column("record", Json, nullable=False),
-)
+A row is an event, or `span` of them: that of a source, and behind it those of its tools, which are
+`told`. It has the position of its last one. `payload`, `links`, `event_kind` and `source` are None
+where they are those that the kind of event, its definition or its `seconds` tell.
+"""
 
-tools = Table(
-    "xai_mcp_tools",
+inventories = Table(
+    "xai_mcp_inventories",
     metadata,
-    Column("project", Integer, primary_key=True, autoincrement=False),
-    Column("subject", _Digest, primary_key=True),
-    Column("anchor", _Digest, nullable=False),
-    Column("kind", String(40), nullable=False),
-    Column("source_name", Words, nullable=False),
-    Column("name", Words, nullable=False),
-    Column("record", Json, nullable=False),
-    Index("tools_of_a_source", "project", "anchor"),
+    Column("digest", _Digest, primary_key=True),
+    Column("base", _Digest),
+    Column("steps", Integer, nullable=False),
+    Column("content", LargeBinary, nullable=False),
 )
-"""What the log comes to: one row for each tool there ever was, and in `sources` for each source."""
+"""Which tools a source listed, with the digests of their definitions; or what is different from
+`base`, and so many `steps` lie below it."""
 
 snapshots = Table(
     "xai_mcp_snapshots",
@@ -236,6 +241,19 @@ intents = Table(
 """What was asked for when tools were used. Not in the log, so that it can be forgotten."""
 
 
+names = Table(
+    "xai_mcp_names",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("kind", String(40), nullable=False),
+    Column("source_name", Words, nullable=False),
+    Column("tool", Words),
+)
+"""The names in `subjects` once more: without them nobody could tell what the log is about, and a
+damaged page of a file must not cost them. Last, and so far from the others in a new file."""
+
+
 def loaded(text: str) -> Any:
     """The JSON value that was written so.
 
@@ -246,124 +264,3 @@ def loaded(text: str) -> Any:
         return json.loads(text)
     except (TypeError, ValueError) as cause:
         raise Unreadable("A row holds no JSON.") from cause
-
-
-Step = Callable[[Connection], None]
-
-
-def _add_vectors(connection: Connection) -> None:
-    """The table of vectors as it was at first, however it looks in the newest version."""
-    added = Table(
-        "xai_mcp_vectors",
-        MetaData(),
-        Column("model", String(32), primary_key=True),
-        Column("content", String(32), primary_key=True),
-        Column("vector", LargeBinary, nullable=False),
-        Column("used", BigInteger, nullable=False),
-        Index("vectors_by_use", "used"),
-    )
-    added.create(connection)
-
-
-def _add_intents(connection: Connection) -> None:
-    """The table of intents as it was at first, however it looks in the newest version."""
-    digests = (Column(x, String(32), primary_key=True) for x in ("scope", "subject", "intent"))
-    added = Table(
-        "xai_mcp_intents",
-        MetaData(),
-        Column("project", Integer, primary_key=True, autoincrement=False),
-        *digests,
-        *(Column(x, Text, nullable=False) for x in ("toolbelt", "source_name", "tool", "words")),
-        Column("kind", String(40), nullable=False),
-        Column("uses", Integer, nullable=False),
-        *(Column(x, BigInteger, nullable=False) for x in ("learned", "used")),
-    )
-    added.create(connection)
-
-
-STEPS: tuple[Step, ...] = (_add_vectors, _add_intents)
-"""What leads from version 1 to 2, from 2 to 3, and so on. A step is never changed or removed.
-
-A store that cannot be written is read as it is: so far steps only add tables, and whoever reads
-one of those asks first whether it is there.
-"""
-
-VERSION, NEWEST = "version", len(STEPS) + 1
-"""A fact of a store, and what it is in one that is up to date."""
-
-
-class NewerStore(Exception):
-    """The store was made by a newer version of this library, which alone knows how to use it."""
-
-    next_step = (
-        "Update this one, too: pip install --upgrade xai-mcp-agent. Or name another place with "
-        "XAI_MCP_STORE."
-    )
-
-
-class OlderStore(Exception):
-    """The store has to be brought up to date before it can be read."""
-
-
-def bring_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> None:
-    """Make the tables, or change them to how they are now. Within a transaction for writing.
-
-    Raises:
-        NewerStore: they are further than we know.
-    """
-    newest = len(steps) + 1
-    if is_up_to_date(connection, steps):
-        return
-    if not has_tables(connection):
-        for statement in _creating(connection.dialect):
-            connection.exec_driver_sql(statement)
-        connection.execute(insert(facts).values(name=VERSION, value=str(newest)))
-        return
-    for step in steps[version_of(connection) - 1 :]:
-        step(connection)
-    is_version = facts.c.name == VERSION
-    connection.execute(update(facts).where(is_version).values(value=str(newest)))
-
-
-@lru_cache(maxsize=2)  # one of each kind
-def _creating(dialect: Dialect) -> tuple[str, ...]:
-    """What makes the tables and indexes. Not `create_all`, which asks for each whether it is there.
-
-    Stores in SQLite have equal dialects.
-    """
-    made = ((CreateTable(x), *map(CreateIndex, x.indexes)) for x in metadata.tables.values())
-    return tuple(str(x.compile(dialect=dialect)) for of_table in made for x in of_table)
-
-
-def is_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> bool:
-    """Whether nothing is to be done.
-
-    Raises:
-        NewerStore: the tables are further than we know.
-    """
-    if not has_tables(connection):
-        return False
-    here, newest = version_of(connection), len(steps) + 1
-    if here > newest:
-        raise NewerStore(
-            f"It was made by a newer version of this library (its tables are at {here}, and this "
-            f"one knows them up to {newest})."
-        )
-    return here == newest
-
-
-def has_tables(connection: Connection) -> bool:
-    """Whether it is a store at all; any other database has none of our tables."""
-    return inspect(connection).has_table(facts.name)
-
-
-def has_intents(connection: Connection) -> bool:
-    """Whether it is not a store of an older version, which has none."""
-    return inspect(connection).has_table(intents.name)
-
-
-def version_of(connection: Connection) -> int:
-    """The version of the tables that are there."""
-    return int(
-        connection.execute(select(facts.c.value).where(facts.c.name == VERSION)).scalar_one()
-    )

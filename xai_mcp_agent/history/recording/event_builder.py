@@ -8,7 +8,18 @@ from functools import lru_cache
 
 from ...core.tools import JsonObject, Tool
 from ..diff.wording import plain
-from ..event import Change, Event, Links, Project, Subject, tool_payload
+from ..event import (
+    Change,
+    Event,
+    Links,
+    Project,
+    Subject,
+    links_of,
+    tool_payload,
+    usual_kind,
+    usual_payload,
+    usual_teller,
+)
 from ..records import Known, SourceRecord, ToolRecord, is_offered
 from .reports import (
     Called,
@@ -22,9 +33,6 @@ from .reports import (
     Seeded,
 )
 
-_CONNECTED, _DISCONNECTED, _UNAVAILABLE = (
-    {"status": status} for status in ("connected", "disconnected", "unavailable")
-)
 NOT_LISTED = "It is not listed any more."
 DISABLED = "`disabledTools` of its server's entry in the settings leaves it out."
 _NAME_CHARS = 200  # of a name in a reason; servers may send longer ones
@@ -48,7 +56,7 @@ class EventBuilder:
         renames = renames or {}
         was_called = {new: old for old, new in renames.items()}
         yield self.of_source(report, seen, known.source)
-        for name, tool in seen.tools.items():
+        for name, tool in sorted(seen.tools.items()):  # as inventories are kept
             record, digest = known.tools.get(name), seen.digests[name]
             if report.connected or report.is_forced or _is_news(record, digest):
                 reason = _was_renamed(was_called.get(name))
@@ -68,31 +76,22 @@ class EventBuilder:
             payload |= {f"{subject.kind.noun}_name": title}
         if before is None or report.transport != before.transport:
             payload |= {"transport": report.transport}
-        payload |= {"tool_count": len(seen.tools), **_CONNECTED}
-        extends = (self._project.tools_id,)
-        if before is None:
-            links = Links(extends, related_to=(self._project.knowledge_id,))
-            return self._event("connected", subject, report, payload, links, seen.inventory)
-        change: Change = "reconnected" if report.connected else "refreshed"
-        links = Links(extends, reinforces=(subject.context_id,))
-        return self._event(change, subject, report, payload, links, seen.inventory)
+        payload |= {"tool_count": len(seen.tools), "status": "connected"}
+        again: Change = "reconnected" if report.connected else "refreshed"
+        change = "connected" if before is None else again
+        return self._event(change, subject, report, payload, seen.inventory)
 
     def of_loss(self, report: Lost, known: Known) -> Iterator[Event]:
         """A run does not have the source any more. The last one takes the tools along."""
         source, run = known.source, report.run or self._run
         if source is None or run not in source.runs:
             return
-        subject, itself = report.source, (report.source.context_id,)
-        if source.runs != (run,):
-            links = Links(reinforces=itself)  # others have it, so it is true what is known of it
-            yield self._event(
-                "left", subject, report, _CONNECTED, links, reason=report.reason, run=run
-            )
+        is_last = source.runs == (run,)
+        # Where others have it still, it is true what is known of it.
+        change: Change = "disconnected" if is_last else "left"
+        yield self._event(change, report.source, report, reason=report.reason, run=run)
+        if not is_last:
             return
-        links = Links(contradicts=itself)
-        yield self._event(
-            "disconnected", subject, report, _DISCONNECTED, links, reason=report.reason, run=run
-        )
         for record in known.available():
             yield self._unavailable(record, report, report.reason, run)
 
@@ -100,17 +99,13 @@ class EventBuilder:
         """A source could not be reached or listed. Said once, until it is something else."""
         if known is None or known.last_error != report.problem:
             payload: JsonObject = {"status": "failed", "error": report.problem}
-            links = Links(extends=(self._project.tools_id,))
-            yield self._event(
-                "failed", report.source, report, payload, links, reason=report.problem
-            )
+            yield self._event("failed", report.source, report, payload, reason=report.problem)
 
     def of_seeds(self, report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
         """Tools that are there from the start."""
-        links = Links((self._project.tools_id,), related_to=(self._project.knowledge_id,))
         for tool in report.tools:
             subject = Subject(report.kind, tool.source, tool.name)
-            yield self._event("seeded", subject, report, _payload(tool), links, digests[tool.name])
+            yield self._event("seeded", subject, report, _payload(tool), digests[tool.name])
 
     def of_call(self, report: Called) -> Event:
         """A call that is over."""
@@ -121,29 +116,17 @@ class EventBuilder:
         for name in ("error", "arguments", "result"):
             if value := getattr(report, name):
                 payload[name] = value
-        return Event(
-            report.tool, "called", report.time, payload,
-            _links_of_call(report.tool),
-            run=self._run, event_kind="action", source="executor",
-        )  # fmt: skip
+        return self._own_event("called", report.tool, report.time, payload)
 
     def of_learning(self, report: Learned, intent: str) -> Event:
         """A tool was used for something that is remembered by this id; the words are elsewhere."""
-        payload: JsonObject = {
-            "status": "learned", "toolbelt": report.toolbelt, "intent": intent,
-        }  # fmt: skip
-        return Event(
-            report.tool, "learned", report.time, payload, _links_of_call(report.tool),
-            run=self._run, event_kind="action", source="executor",
-        )  # fmt: skip
+        payload = {"status": "learned", "toolbelt": report.toolbelt, "intent": intent}
+        return self._own_event("learned", report.tool, report.time, payload)
 
     def of_forgetting(self, tool: Subject, toolbelt: str, texts: int, time: datetime) -> Event:
         """A person had so many texts forgotten for which a tool was used."""
-        payload: JsonObject = {"status": "forgotten", "toolbelt": toolbelt, "texts": texts}
-        return Event(
-            tool, "forgotten", time, payload, Links(contradicts=(tool.context_id,)),
-            run=self._run, event_kind="decision", source="user",
-        )  # fmt: skip
+        payload = {"status": "forgotten", "toolbelt": toolbelt, "texts": texts}
+        return self._own_event("forgotten", tool, time, payload)
 
     def of_decision(self, report: Decided) -> Event:
         """What was decided about a tool, or about what a source says of its use."""
@@ -158,7 +141,7 @@ class EventBuilder:
         """A call that was not made."""
         return Event(
             report.tool, "refused", report.time, {"status": "refused"},
-            _links_of_call(report.tool), report.definition or None, report.reason,
+            _links("refused", report.tool, self._project), report.definition or None, report.reason,
             run=self._run, event_kind="action", source="executor",
         )  # fmt: skip
 
@@ -172,44 +155,50 @@ class EventBuilder:
         reason: str,
     ) -> Event:
         subject = Subject(report.source.kind, report.source.source, tool.name)
-        extends, again = (report.source.context_id,), (subject.context_id,)
         change: Change
         if record is None or not record.definition:
-            change, links = "discovered", Links(extends, related_to=(self._project.tools_id,))
+            change = "discovered"
         elif record.definition != digest:
-            change, links = "changed", Links(extends, contradicts=again)
+            change = "changed"
         else:
             change = "confirmed" if is_offered(record, source) else "returned"
-            links = Links(extends, reinforces=again)
-        return self._event(change, subject, report, _payload(tool), links, digest, reason=reason)
+        return self._event(change, subject, report, _payload(tool), digest, reason=reason)
 
     def _unavailable(
         self, record: ToolRecord, report: Listed | Lost, reason: str, run: str = ""
     ) -> Event:
-        links = Links(contradicts=(record.subject.context_id,))
-        return self._event(
-            "unavailable", record.subject, report, _UNAVAILABLE, links, reason=reason, run=run
-        )
+        return self._event("unavailable", record.subject, report, reason=reason, run=run)
 
     def _event(
         self,
         change: Change,
         subject: Subject,
         report: Listed | Lost | Failed | Seeded,
-        payload: JsonObject,
-        links: Links,
+        payload: JsonObject | None = None,
         definition: str | None = None,
         *,
         reason: str = "",
         run: str = "",
     ) -> Event:
-        run = run or self._run
-        return Event(subject, change, report.time, payload, links, definition, reason, run)
+        told = usual_payload(change) if payload is None else payload
+        links = links_of(change, subject, self._project)
+        return Event(
+            subject, change, report.time, told, links, definition, reason, run or self._run
+        )
+
+    def _own_event(
+        self, change: Change, tool: Subject, time: datetime, payload: JsonObject
+    ) -> Event:
+        """What this process did, or a person in it."""
+        return Event(
+            tool, change, time, payload, _links(change, tool, self._project), run=self._run,
+            event_kind=usual_kind(change), source=usual_teller(change),
+        )  # fmt: skip
 
 
-@lru_cache(maxsize=1000)
-def _links_of_call(tool: Subject) -> Links:
-    return Links(extends=(tool.context_id,))
+@lru_cache(maxsize=1000)  # the calls of a tool all have the same
+def _links(change: Change, tool: Subject, project: Project) -> Links:
+    return links_of(change, tool, project)
 
 
 def _payload(tool: Tool) -> JsonObject:

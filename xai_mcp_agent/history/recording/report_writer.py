@@ -141,7 +141,8 @@ class ReportWriter:
                 if not self._runs.beat(connection):
                     self._begin(projection)
                 yield projection
-                self._snapshots.take_if_due(connection, projection.save())
+                last = projection.save()
+                self._snapshots.take_if_due(connection, last, projection.rows)
             self._used = self.store
         except BaseException:
             self._connected = connected

@@ -1,0 +1,131 @@
+"""Inventories in the store: each once, most as what is different from the one before."""
+
+from __future__ import annotations
+
+import json
+import threading
+import zlib
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, select
+
+from .database import insert_rows
+from .packing import Inventory
+from .tables import Unreadable, inventories, kept_json
+
+# So many are read one after the other, in milliseconds, to know the last one.
+_MOST_STEPS = 64
+# A part of the tools; more are as well written anew.
+_MOST_DIFFERENT = 4
+_MOST_CACHED = 200_000  # tools, some ten megabytes
+
+
+class _Cache:
+    """Inventories by their digests, whatever store they are of. Used from any thread."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Inventory] = {}
+        self._size = 0
+        self._changing = threading.Lock()
+
+    def get(self, digest: str) -> Inventory | None:
+        return self._known.get(digest)
+
+    def add(self, inventory: Inventory) -> None:
+        with self._changing:
+            if self._size > _MOST_CACHED:
+                self._known, self._size = {}, 0
+            self._known[inventory.digest] = inventory
+            self._size += len(inventory.names)
+
+
+_cache = _Cache()
+
+
+class _Kept(NamedTuple):
+    """A row: all of an inventory, or what is different from its `base`."""
+
+    base: str | None
+    steps: int
+    content: bytes
+
+
+def keep_inventory(connection: Connection, inventory: Inventory, near: str | None) -> None:
+    """Write one, unless it is there; `near` is the digest of one that is likely to be similar."""
+    if _row(connection, inventory.digest) is None:
+        kept = _different(connection, inventory, near) or _whole(inventory)
+        insert_rows(connection, inventories, [(inventory.digest, *kept)])
+    _cache.add(inventory)
+
+
+def inventory_of(connection: Connection, digest: str) -> Inventory | None:
+    """The inventory of this digest; None if it was lost.
+
+    Raises:
+        Unreadable: what is there is damaged.
+    """
+    if (known := _cache.get(digest)) is not None:
+        return known
+    steps: list[Any] = []
+    base: str | None = digest
+    while base is not None:
+        row = _row(connection, base)
+        if row is None:
+            return None
+        steps.append(_unpacked(row.content))
+        base = row.base if len(steps) <= _MOST_STEPS else None
+    found = _joined(steps)
+    if found.digest != digest:
+        raise Unreadable("An inventory is not what was written.")
+    _cache.add(found)
+    return found
+
+
+def _row(connection: Connection, digest: str) -> Any:
+    return connection.execute(select(inventories).where(inventories.c.digest == digest)).first()
+
+
+def _whole(inventory: Inventory) -> _Kept:
+    return _Kept(None, 0, _packed([inventory.names, inventory.definitions]))
+
+
+def _different(connection: Connection, inventory: Inventory, near: str | None) -> _Kept | None:
+    """What is to be written where there is a similar one, of which the order tells the new one."""
+    before = near and inventory_of(connection, near)
+    row = near and _row(connection, near)
+    if not before or not row or row.steps >= _MOST_STEPS or not inventory.is_sorted:
+        return None
+    old = dict(zip(before.names, before.definitions, strict=True))
+    pairs = zip(inventory.names, inventory.definitions, strict=True)
+    new = [(name, digest) for name, digest in pairs if old.get(name) != digest]
+    gone = [x for x in before.names if x not in inventory.places]
+    if (len(new) + len(gone)) * _MOST_DIFFERENT > len(inventory.names):
+        return None
+    return _Kept(near, row.steps + 1, _packed([[x for x, _ in new], [x for _, x in new], gone]))
+
+
+def _joined(steps: list[Any]) -> Inventory:
+    names, digests, *_ = steps.pop()
+    if not steps:
+        return Inventory(tuple(names), tuple(digests))
+    tools = dict(zip(names, digests, strict=True))
+    for names, digests, gone in reversed(steps):
+        for name in gone:
+            tools.pop(name, None)
+        tools |= zip(names, digests, strict=True)
+    ordered = sorted(tools.items())
+    return Inventory(tuple(x for x, _ in ordered), tuple(x for _, x in ordered))
+
+
+def _packed(value: Any) -> bytes:
+    return zlib.compress(kept_json(value).encode())
+
+
+def _unpacked(content: bytes) -> Any:
+    try:
+        value = json.loads(zlib.decompress(content))
+        if not all(isinstance(x, list) for x in value) or len(value) not in (2, 3):
+            raise ValueError
+    except (TypeError, ValueError, zlib.error) as cause:
+        raise Unreadable("An inventory is not what was written.") from cause
+    return value
