@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.databases import place_of
+from xai_mcp_agent.history import place
 from xai_mcp_agent.history.event import Project
 from xai_mcp_agent.history.place import project_of
 from xai_mcp_agent.history.store import open_store
@@ -52,7 +53,7 @@ def by_path(folder: Path) -> Project:
 
 def with_config(folder: Path, config: str) -> Project:
     """The project of a folder whose repository has these settings."""
-    (folder / ".git").mkdir()
+    git(folder, "init", "--quiet")
     (folder / ".git" / "config").write_text(config, encoding="utf-8")
     return project_of(folder)
 
@@ -76,6 +77,7 @@ def test_a_submodule_is_a_project_of_its_own(tmp_path: Path):
     assert project != project_of(outer)
 
 
+@needs_git
 @pytest.mark.parametrize(
     "url",
     [
@@ -98,6 +100,7 @@ def test_every_way_to_reach_a_repository_is_the_same_project(url: str, tmp_path:
     assert expected.name == "tools"
 
 
+@needs_git
 @pytest.mark.parametrize(
     "config",
     [
@@ -114,30 +117,45 @@ def test_a_repository_that_comes_from_nowhere_is_known_by_its_path(config: str, 
 
 
 @needs_git
-@pytest.mark.parametrize(
-    "config",
-    [
-        '[remote "origin"]\nurl = {}\n  fetch = +refs/*:refs/*\n',
-        '[remote "origin"]\n\turl = {} # of the team\n',
-        '[remote "origin"]\n\turl={};old\n',
-        '[Remote "origin"]\n\tURL = {}\r\n',
-        '[remote "origin"] url = {}\n',
-        "[remote.origin]\n\turl = {}\n",
-        '# [remote "origin"]\n[branch "a]b"]\n[remote "origin"]\n; url = x\n\turl = "{}"\n',
-        '[remote "up"]\n\turl = x\n[remote "origin"]\n\turl = {}\n[remote "Origin"]\n\turl = y\n',
-        '[remote "origin"]\n\tfetch = a\n[core]\n\turl = x\n[remote "origin"]\n\turl = {}\n',
-    ],
-)
-def test_the_settings_of_a_repository_are_read_as_git_reads_them(config: str, tmp_path: Path):
+def test_settings_that_lie_elsewhere_count_as_they_do_for_git(tmp_path: Path):
     """However people and programs write them, a team has one history."""
     expected = with_config(tmp_path, CONFIG.format(ORIGIN))
-    other = tmp_path / "other"
-    other.mkdir()
-    assert with_config(other, config.format(ORIGIN)) == expected
-    file = str(other / ".git" / "config")
-    assert git(other, "config", "--file", file, "remote.origin.url") == ORIGIN
+    (other := tmp_path / "other").mkdir()
+    (other / "more").write_text(CONFIG.format(ORIGIN), encoding="utf-8")
+    assert with_config(other, "[include]\n\tpath = ../more\n") == expected
 
 
+@needs_git
+def test_what_git_tells_its_hooks_of_another_repository_does_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    expected = with_config(tmp_path, CONFIG.format(ORIGIN))
+    (other := tmp_path / "other").mkdir()
+    with_config(other, CONFIG.format("https://other.example.org/x"))
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert project_of(tmp_path) == expected
+
+
+def test_without_git_a_project_is_known_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / ".git").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert project_of(tmp_path) == by_path(tmp_path)
+
+
+def test_a_git_that_does_not_answer_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 600\n", encoding="ascii")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(place, "_GIT_SECONDS", 0.1)
+    assert project_of(tmp_path) == by_path(tmp_path)
+
+
+@needs_git
 def test_of_several_addresses_the_first_one_counts(tmp_path: Path):
     """Git fetches from it."""
     (tmp_path / "other").mkdir()

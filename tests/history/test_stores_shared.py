@@ -6,17 +6,22 @@ import random
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.support.databases import Server, place_of
 from tests.support.histories import rebuild
 from tests.support.history_writer import NAMES
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Event
+from xai_mcp_agent import Event, Subject
+from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.recording.report_writer import ReportWriter
+from xai_mcp_agent.history.recording.reports import Failed
 from xai_mcp_agent.history.store import Store, open_store
 
 ROOT = Path(__file__).parents[2]
@@ -116,3 +121,16 @@ def test_thirty_processes_that_write_at_once_lose_nothing(
     assert {x.name for x in tools} == set(NAMES)
     assert len({x.run for x in events}) == _WRITERS
     store.close()
+
+
+def test_projects_in_one_database_do_not_wait_for_each_other(
+    postgresql: Server, tmp_path: Path
+) -> None:
+    url = postgresql.new_database()
+    one, other = (open_store(place_of(url, tmp_path / name)) for name in ("one", "other"))
+    with one.writing():
+        writer = ReportWriter(other, str)  # begins a run
+        writer.record([Failed(Subject(MCP, "git"), datetime.now(UTC), "away")])
+    assert [x.change for x in events_in(other, Range())] == ["failed"]
+    writer.close()
+    one.close()

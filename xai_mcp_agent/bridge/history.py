@@ -69,6 +69,8 @@ async def written(engine: Engine) -> None:
 
 async def store(engine: Engine) -> StoreStatus:
     """See `Bridge.store`."""
+    if engine.recorder.place.is_off:
+        return StoreStatus(engine.recorder.place.shown)
     try:
         await written(engine)
     except StoreFailed as reason:

@@ -16,7 +16,7 @@ import typer
 from ..bridge.history import At, when
 from ..console.text import as_it_is, count
 from ..core.errors import StoreFailed, XaiMcpError
-from ..history.place import Place, find_place
+from ..history.place import NOTHING_KEPT, Place, find_place
 from ..settings.load import load_settings
 from ..settings.trust import without_untrusted
 from ..views.history import (
@@ -158,9 +158,13 @@ def opened(store: str | None, settings: Path | None) -> Generator[Store | None]:
 
 def say_nothing_yet(store: str | None, settings: Path | None) -> None:
     """Tell a person that there is no history."""
+    place = _place(store, settings)
+    if place.is_off:
+        say(f"The history is off: {' '.join(NOTHING_KEPT)}")
+        return
     say(
-        f"Nothing is remembered yet in {_place(store, settings).shown}. It begins when a workflow "
-        "or a command uses a server."
+        f"Nothing is remembered yet in {place.shown}. It begins when a workflow or a command uses "
+        "a server."
     )
 
 

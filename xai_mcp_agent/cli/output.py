@@ -17,7 +17,7 @@ import typer
 
 from ..console.surface import surface_of
 from ..console.text import clean
-from ..history.place import IN_MEMORY
+from ..history.place import IN_MEMORY, OFF
 from ..views.times import BadTime, moment, now, position_or_moment
 
 _WIDTH = 80  # columns of a plain terminal
@@ -139,7 +139,7 @@ def _from(text: str) -> datetime | int:
 
 def _absolute(store: str) -> str:
     """The store as somebody named it: a file of the current folder, or a URL."""
-    is_file = store and "://" not in store and store != IN_MEMORY
+    is_file = store and "://" not in store and store not in (IN_MEMORY, OFF)
     return os.path.abspath(os.path.expanduser(store)) if is_file else store
 
 

@@ -137,6 +137,7 @@ def _add_tables(connection: Connection) -> None:
     Table(
         "xai_mcp_inventories",
         added,
+        Column("project", Integer, primary_key=True, autoincrement=False),
         Column("digest", digest, primary_key=True),
         Column("base", digest),
         Column("steps", Integer, nullable=False),
@@ -211,7 +212,7 @@ def _move_events(connection: Connection, project: int) -> None:
             for event in (head, *tools):
                 known.take(event)
             if bundle is not None and bundle.inventory is not None:
-                keep_inventory(connection, bundle.inventory, near.get(head.subject))
+                keep_inventory(connection, project, bundle.inventory, near.get(head.subject))
                 near[head.subject] = bundle.inventory.digest
             last = head.position + len(tools)
             rows.append(row_of(project, last, head, bundle, numbers, runs, whose))

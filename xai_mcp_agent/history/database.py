@@ -20,8 +20,11 @@ LOCK_SECONDS = 20
 _CONNECT_SECONDS = 10
 _STATEMENT_SECONDS = 60
 _SILENCE_SECONDS = 20  # after which a connection over the network counts as lost
-# Any number will do, as long as all our processes take the same one.
-_LOCK = text("SELECT pg_advisory_xact_lock(8673452107)")
+# Any numbers will do, as long as all our processes take the same ones.
+_LOCK_ALL = text("SELECT pg_advisory_xact_lock(8673452107)")
+_LOCK_ONE = text(
+    "SELECT pg_advisory_xact_lock_shared(8673452107), pg_advisory_xact_lock(867345, :project)"
+)
 _WRITES = "xai_writes"
 
 _POSTGRESQL_ARGUMENTS = {
@@ -87,10 +90,14 @@ def for_reading(connection: Connection) -> Connection:
     return connection.execution_options(isolation_level="REPEATABLE READ")
 
 
-def lock(connection: Connection) -> None:
-    """Wait for other writers, at the begin of a transaction for writing."""
-    if connection.dialect.name != "sqlite":  # there BEGIN IMMEDIATE has done it
-        connection.execute(_LOCK)
+def lock(connection: Connection, project: int | None = None) -> None:
+    """Wait for other writers of a project, or of all, at the begin of a transaction for writing."""
+    if connection.dialect.name == "sqlite":  # there BEGIN IMMEDIATE has done it
+        return
+    if project is None:
+        connection.execute(_LOCK_ALL)
+    else:
+        connection.execute(_LOCK_ONE, {"project": project})
 
 
 def _file(file: Path | None) -> URL:

@@ -50,15 +50,17 @@ class _Kept(NamedTuple):
     content: bytes
 
 
-def keep_inventory(connection: Connection, inventory: Inventory, near: str | None) -> None:
+def keep_inventory(
+    connection: Connection, project: int, inventory: Inventory, near: str | None
+) -> None:
     """Write one, unless it is there; `near` is the digest of one that is likely to be similar."""
-    if _row(connection, inventory.digest) is None:
-        kept = _different(connection, inventory, near) or _whole(inventory)
-        insert_rows(connection, inventories, [(inventory.digest, *kept)])
+    if _row(connection, project, inventory.digest) is None:
+        kept = _different(connection, project, inventory, near) or _whole(inventory)
+        insert_rows(connection, inventories, [(project, inventory.digest, *kept)])
     _cache.add(inventory)
 
 
-def inventory_of(connection: Connection, digest: str) -> Inventory | None:
+def inventory_of(connection: Connection, project: int, digest: str) -> Inventory | None:
     """The inventory of this digest; None if it was lost.
 
     Raises:
@@ -69,7 +71,7 @@ def inventory_of(connection: Connection, digest: str) -> Inventory | None:
     steps: list[Any] = []
     base: str | None = digest
     while base is not None:
-        row = _row(connection, base)
+        row = _row(connection, project, base)
         if row is None:
             return None
         steps.append(_unpacked(row.content))
@@ -81,18 +83,21 @@ def inventory_of(connection: Connection, digest: str) -> Inventory | None:
     return found
 
 
-def _row(connection: Connection, digest: str) -> Any:
-    return connection.execute(select(inventories).where(inventories.c.digest == digest)).first()
+def _row(connection: Connection, project: int, digest: str) -> Any:
+    is_it = inventories.c.project == project, inventories.c.digest == digest
+    return connection.execute(select(inventories).where(*is_it)).first()
 
 
 def _whole(inventory: Inventory) -> _Kept:
     return _Kept(None, 0, _packed([inventory.names, inventory.definitions]))
 
 
-def _different(connection: Connection, inventory: Inventory, near: str | None) -> _Kept | None:
+def _different(
+    connection: Connection, project: int, inventory: Inventory, near: str | None
+) -> _Kept | None:
     """What is to be written where there is a similar one, of which the order tells the new one."""
-    before = near and inventory_of(connection, near)
-    row = near and _row(connection, near)
+    before = near and inventory_of(connection, project, near)
+    row = near and _row(connection, project, near)
     if not before or not row or row.steps >= _MOST_STEPS or not inventory.is_sorted:
         return None
     old = dict(zip(before.names, before.definitions, strict=True))

@@ -139,7 +139,7 @@ def append(
         bundle = bundled(head, tools, lambda x: definition_of(x.subject))
         if bundle is not None and bundle.inventory is not None:
             near = _last_inventory(connection, project, numbers[head.subject])
-            keep_inventory(connection, bundle.inventory, near)
+            keep_inventory(connection, project, bundle.inventory, near)
         last += 1 + len(tools)
         made.append(row_of(project, last, head, bundle, numbers, known_runs, whose))
     insert_rows(connection, definitions, sorted(bodies.items()))
@@ -208,7 +208,7 @@ def links(
             continue
         subject = subject_of(*names)
         yield subject, _links(of_event, change, subject, whose), count
-        bundle = _bundle(connection, inventory, told, reason)
+        bundle = _bundle(connection, project, inventory, told, reason)
         for number in range(len(bundle)):
             tool = subject_of(*names[:2], bundle[number].tool)
             yield tool, links_of(bundle[number].change, tool, whose), count
@@ -332,7 +332,7 @@ def _entries(
     """With the links where `whose` is given."""
     for row in _rows(connection, project, wanted):
         event = _event(row, whose)
-        bundle = _bundle(connection, row.inventory, row.told, row.reason)
+        bundle = _bundle(connection, project, row.inventory, row.told, row.reason)
         first, end = event.position, LARGEST_POSITION if wanted.until is None else wanted.until
         numbers = range(max(0, wanted.after - first), max(0, min(len(bundle), end - first)))
         yield Entry(event, bundle, numbers, wanted.after < first <= end)
@@ -356,11 +356,15 @@ def _event(row: Any, whose: Project | None) -> Event:
 
 
 def _bundle(
-    connection: Connection, inventory: str | None, told: JsonObject | None, reason: str | None
+    connection: Connection,
+    project: int,
+    inventory: str | None,
+    told: JsonObject | None,
+    reason: str | None,
 ) -> Bundle:
     if told is None:
         return _NO_TOOLS
-    listed = None if inventory is None else inventory_of(connection, inventory)
+    listed = None if inventory is None else inventory_of(connection, project, inventory)
     return bundle_from(told, listed, reason or "")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,9 +20,18 @@ from .event import Project
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_STORE"
 IN_MEMORY = "memory"
+OFF = "off"
+"""Named as a place: nothing is remembered."""
 
-KINDS = "Write postgresql://user@host/database, a file, or memory."
+
+KINDS = "Write postgresql://user@host/database, a file, memory, or off."
 """What can be named as a place."""
+
+NOTHING_KEPT = (
+    "it is switched off, so nothing is remembered.",
+    "Name a place in XAI_MCP_STORE or under `store` in the settings file.",
+)
+"""What to say to who asks a history that is `OFF`, and what to do."""
 
 _MEMORIES = (IN_MEMORY, ":memory:", "sqlite://", "sqlite:///:memory:")
 _SQLITE = "sqlite:///"
@@ -32,11 +42,9 @@ _DRIVER = "postgresql+psycopg"
 
 _HASH_CHARS = 12
 _NO_NAME = "project"
-# As git reads its settings: names of sections and keys in any case, and comments to the end.
-_QUOTED = r'"(?:\\.|[^"\\])*"'
-_SECTION = re.compile(rf'\s*\[[^\]"]*(?:{_QUOTED})?\s*\]')
-_ORIGIN = re.compile(r'\s*\[\s*(?i:remote)(?:\s+"origin"|\.(?i:origin))\s*\]')
-_KEY = re.compile(rf"\s*(?i:url)\s*=(?P<value>(?:{_QUOTED}|\\.|[^\"\\#;])*)")
+# A repository of somebody else's is asked as well: nothing of it is run.
+_ASK_GIT = ("-c", "safe.directory=*", "config", "--get-all", "remote.origin.url")
+_GIT_SECONDS = 5.0  # it takes some milliseconds
 # https://user:password@host:8443/group/name, and git@host:group/name.
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?P<authority>[^/]*)/*(?P<path>.*)")
 _SCP = re.compile(r"(?P<authority>[^/:]{2,}):(?P<path>.*)")  # C:\ is a disk of Windows
@@ -71,7 +79,12 @@ class Place:
     @property
     def is_lasting(self) -> bool:
         """Whether what is written there is there after a crash."""
-        return self.shown != IN_MEMORY
+        return self.shown not in (IN_MEMORY, OFF)
+
+    @property
+    def is_off(self) -> bool:
+        """Whether nothing is to be kept at all."""
+        return self.shown == OFF
 
 
 def find_place(
@@ -79,8 +92,8 @@ def find_place(
 ) -> Place:
     """Where the history of these settings' project is kept.
 
-    What is `given` decides, then `XAI_MCP_STORE`, then `store` in the settings file: `memory`, a
-    file, or a URL such as `postgresql://user@host/database`. Without any it is
+    What is `given` decides, then `XAI_MCP_STORE`, then `store` in the settings file: `memory`,
+    `off`, a file, or a URL such as `postgresql://user@host/database`. Without any it is
     `.xircuits/history.db` beside the settings file; in memory for settings that are no file's.
 
     Raises:
@@ -108,6 +121,8 @@ def identity_of(file: Path | None) -> tuple[int, int] | None:
 
 
 def _named(named: str, settings: Settings, folder: Path) -> Place:
+    if named.lower() == OFF:
+        return Place("", OFF, folder)
     if named.lower() in _MEMORIES or (settings.is_from_python and not named):
         return Place("sqlite://", IN_MEMORY, folder)
     if "://" in named and not named.startswith(_SQLITE):
@@ -160,12 +175,24 @@ def project_of(folder: Path) -> Project:
 
 
 def _origin(folder: Path) -> str:
-    """Where the repository was cloned from, in whatever way; empty if it was not."""
-    for place in (folder, *folder.parents):
-        mark = place / ".git"
-        if os.path.exists(mark):  # False, and no error, for what may not be looked at
-            return _without_access(_url_in(_git_folder(mark) / "config"))
-    return ""
+    """Where the repository was cloned from, in whatever way; empty if it was not, or git is away.
+
+    The first address, if there are several: the one that git fetches from.
+    """
+    # False, and no error, for what may not be looked at. Git itself takes longer to say so.
+    if not any(os.path.exists(x / ".git") for x in (folder, *folder.parents)):
+        return ""
+    # What a hook or a script that is run by git is told of another repository.
+    environ = {name: x for name, x in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        asked = subprocess.run(
+            ("git", "-C", str(folder), *_ASK_GIT), env=environ, stdin=subprocess.DEVNULL,
+            capture_output=True, timeout=_GIT_SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return ""
+    lines = asked.stdout.decode("utf-8", "surrogateescape").splitlines()
+    return _without_access(lines[0].strip()) if lines else ""
 
 
 def _without_access(url: str) -> str:
@@ -176,40 +203,3 @@ def _without_access(url: str) -> str:
         host = parts["authority"].rpartition("@")[2].partition(":")[0].lower()
         url = f"{host}/{parts['path'].lstrip('/')}"
     return url.rstrip("/").removesuffix(".git").rstrip("/")
-
-
-def _git_folder(mark: Path) -> Path:
-    """Where the settings of the repository are.
-
-    A worktree and a submodule have a file that leads to a folder of their own; that of a worktree
-    has a file that leads on to the one of its repository.
-    """
-    if mark.is_dir():
-        return mark
-    own = mark.parent / _text_of(mark).removeprefix("gitdir:").strip()
-    return own / _text_of(own / "commondir").strip()
-
-
-def _url_in(config: Path) -> str:
-    """The first one, which git fetches from; it may be on the line of the section."""
-    is_origin = False
-    for line in _text_of(config).split("\n"):
-        rest = line
-        if (head := _SECTION.match(line)) is not None:
-            is_origin, rest = _ORIGIN.match(line) is not None, line[head.end() :]
-        if is_origin and (key := _KEY.match(rest)) is not None:
-            return _plain(key["value"])
-    return ""
-
-
-def _plain(value: str) -> str:
-    """Without its quotes, and without the backslashes before what is meant as it is."""
-    return re.sub(r'\\(.)|"', lambda found: found[1] or "", value).strip()
-
-
-def _text_of(file: Path) -> str:
-    """What a file says; nothing if it cannot be read."""
-    try:
-        return file.read_text(encoding="utf-8", errors="surrogateescape")
-    except (OSError, ValueError):
-        return ""

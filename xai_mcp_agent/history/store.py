@@ -20,7 +20,7 @@ from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, not_mended
 from .forks import ClosedInForks, importing
 from .migrations import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date
-from .place import KINDS, Place, identity_of, project_of
+from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .repair import set_aside
 from .tables import projects
 
@@ -55,6 +55,7 @@ class Store:
         self._forks = ClosedInForks(self._close_file)
         self._file: tuple[int, int] | None = None
         self._is_damaged = False
+        self._opened: int | None = None
         with self._connected():
             self._file = identity_of(place.file)
         with self.reading() as connection:
@@ -70,6 +71,7 @@ class Store:
             if was_older:
                 self.shrink()
         self.project, self.project_id = known
+        self._opened = self.project_id
 
     @property
     def is_damaged(self) -> bool:
@@ -82,14 +84,16 @@ class Store:
         return not self._is_damaged and self._file == identity_of(self.place.file)
 
     @contextmanager
-    def writing(self) -> Generator[Connection]:
+    def writing(self, *, everything: bool = False) -> Generator[Connection]:
         """A transaction that no other writer's can fall into: all of it is kept, or nothing.
+
+        No writer of this project's; or of any, if it changes `everything`: what projects share.
 
         Raises:
             StoreFailed: the database; nothing of the transaction was kept.
         """
         with self._connected() as connection, for_writing(connection).begin():
-            lock(connection)
+            lock(connection, None if everything else self._opened)
             yield connection
             # At the end: whoever puts another file in its place keeps writers out meanwhile.
             self._check_file()
@@ -227,6 +231,8 @@ def _keep_to_its_owner(place: Place) -> None:
 
 
 def _opened(place: Place, is_to_read: bool) -> Store:
+    if place.is_off:
+        raise NoHistory(place.shown, *NOTHING_KEPT)
     if place.problem:
         raise StoreFailed(place.shown, place.problem, KINDS)
     if place.file is not None and place.file.is_dir():

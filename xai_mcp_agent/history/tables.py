@@ -194,6 +194,7 @@ where they are those that the kind of event, its definition or its `seconds` tel
 inventories = Table(
     "xai_mcp_inventories",
     metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
     Column("digest", _Digest, primary_key=True),
     Column("base", _Digest),
     Column("steps", Integer, nullable=False),

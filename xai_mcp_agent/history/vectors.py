@@ -36,7 +36,7 @@ def read_vectors(store: Store, model: str, contents: Sequence[str]) -> dict[str,
                 found[row.content] = _unpacked(row.vector)
                 old += [row.content] if row.used < a_day_ago else []
     if old and not store.is_to_read:
-        with store.writing() as connection:
+        with store.writing(everything=True) as connection:
             for some in _portions(old):
                 connection.execute(update(vectors).where(_are(model, some)).values(used=_now()))
     return found
@@ -48,7 +48,7 @@ def write_vectors(
     """Keep these vectors by the hashes of their texts; those long unused go."""
     now = kept_moment(_now())
     rows = [(_digest(model), x, _packed(vector), now) for x, vector in made.items()]
-    with store.writing() as connection:
+    with store.writing(everything=True) as connection:
         for some in _portions(list(made)):  # others of this name: the model has changed
             connection.execute(delete(vectors).where(_are(model, some)))
         insert_rows(connection, vectors, rows)

@@ -30,6 +30,7 @@ from ...settings.recording import ARGUMENTS, RESULTS
 from ..event import Subject
 from ..forks import importing
 from ..place import Place
+from .off import NoWriter
 from .reports import (
     Called,
     Decided,
@@ -78,9 +79,8 @@ class HistoryRecorder:
         began, followers = _now(), list[Callable[[RecordUpdate], None]]()
         self._followers, tell = followers, partial(_tell, followers)
         redact = self._redactor = Redactor([secrets] if secrets else [], guesses=True)
-        self._writer = HistoryWriter(
-            lambda before: _open(place, mask, began, before, tell, redact), warn
-        )
+        writer = HistoryWriter(lambda before: _open(place, mask, began, before, tell, redact), warn)
+        self._writer = NoWriter() if place.is_off else writer
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
         # Sources that have just connected; their first listing is what is written down of it.
@@ -194,7 +194,9 @@ class HistoryRecorder:
 
         def take(asked: Future[T]) -> None:
             reason = asked.exception()
-            if isinstance(reason, StoreFailed) and self.place.file is not None:
+            if self.place.is_off and nothing is not None:
+                answer.set_result(nothing)
+            elif isinstance(reason, StoreFailed) and self.place.file is not None:
                 self._look(do, answer, nothing, reason)
             elif reason is not None:
                 answer.set_exception(reason)
