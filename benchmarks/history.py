@@ -10,6 +10,7 @@ The targets are ours.
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import statistics
 import tempfile
 from collections.abc import Callable, Iterator
@@ -23,7 +24,7 @@ from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Called, Listed, Report
+from xai_mcp_agent.history.recording.reports import Called, Listed, Lost, Report
 from xai_mcp_agent.history.store import open_store
 
 from .calls import http_server, stdio_server
@@ -35,6 +36,8 @@ _EVENTS = 1_000_000
 _AT_ONCE = 1000
 _TIMES = 5
 _CALLS, _ROUNDS, _OVERHEAD = 96, 41, 1.02
+_CONNECTS, _CONNECT_BYTES = 40, 1000
+_SOME_CALLS, _CALL_BYTES = 50_000, 400
 _BIG = Subject(MCP, "big")
 
 
@@ -97,7 +100,41 @@ def _listings(place: Place) -> Iterator[Row]:
     reports = [_listed(_anew(tools)) for _ in range(_TIMES)]
     again = statistics.median(seconds(lambda x=x: recorder.record([x])) for x in reports)
     yield Row("the same tools, listed again as they were", again * 1000, " ms", _REFRESH_MS)
+    yield from _sizes(recorder, place, tools)
     recorder.close()
+
+
+def _sizes(recorder: ReportWriter, place: Place, tools: tuple[Tool, ...]) -> Iterator[Row]:
+    """What the file grows by, on average."""
+    for what, target, changed in (("", _CONNECT_BYTES, 0), (" and one changed", None, 1)):
+        before = _used(place)
+        for number in range(_CONNECTS):
+            words = f"Another one, for the {number}th time."
+            other = Tool(tools[0].key, words, {}) if changed else tools[0]
+            recorder.record([Lost(_BIG, datetime.now(UTC), "It was closed.")])
+            recorder.record([_listed((other, *_anew(tools[1:])), connected=True)])
+        each = (_used(place) - before) / _CONNECTS
+        name = f"a connect and a close of {_TOOLS} tools{what}, in the file"
+        yield Row(name, each, " B", target, "mean of all its pages")
+    before, began = _used(place), datetime.now(UTC)
+    for first in range(0, _SOME_CALLS, _AT_ONCE):
+        recorder.record([_call(number, began) for number in range(first, first + _AT_ONCE)])
+    each = (_used(place) - before) / _SOME_CALLS
+    yield Row("a call, in the file", each, " B", _CALL_BYTES, "with its places in the indices")
+
+
+def _used(place: Place) -> int:
+    """The bytes of the pages that hold something."""
+    assert place.file is not None
+    with contextlib.closing(sqlite3.connect(place.file)) as file:
+        names = ("page_count", "freelist_count", "page_size")
+        pages, free, size = (file.execute(f"PRAGMA {x}").fetchone()[0] for x in names)
+    return (pages - free) * size
+
+
+def _call(number: int, began: datetime) -> Report:
+    tool = Subject(MCP, "big", f"tool_{number % 97}")
+    return Called(tool, began + timedelta(seconds=number), 0.01 + number % 50 / 1000)
 
 
 def _tool(number: int) -> Tool:
@@ -145,15 +182,7 @@ def _write(place: Place) -> datetime:
     tools = tuple(map(_tool, range(1000)))
     recorder.record([Listed(_BIG, began, tools, True, "stdio", "Big")])
     for first in range(0, _EVENTS, _AT_ONCE):
-        calls: list[Report] = [
-            Called(
-                Subject(MCP, "big", f"tool_{number % 97}"),
-                began + timedelta(seconds=number),
-                0.01 + number % 50 / 1000,
-            )
-            for number in range(first, first + _AT_ONCE)
-        ]
-        recorder.record(calls)
+        recorder.record([_call(number, began) for number in range(first, first + _AT_ONCE)])
     recorder.close()
     return began + timedelta(seconds=_EVENTS // 2)
 

@@ -223,6 +223,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent usage( library search_books --toolbelt default)?", warmly, "emember"),
     Known(r"xai-mcp-agent usage( library)? --forget", warmly),
     Known(r"xai-mcp-agent history( --(since|server|tool|limit) \S+)*", warmly, "library"),
+    Known(r"xai-mcp-agent history prune( --(dry-run|older-than \d+))*", warmly, "Nothing is older"),
     Known(r"xai-mcp-agent refresh( library)?( --force)?", warmly, "library: "),
     Known(r"xai-mcp-agent diff library( search_books)?( --(from|to) \S+)*", warmly, "library"),
     Known(r"xai-mcp-agent graph", warmly, "flowchart"),
@@ -314,12 +315,18 @@ def test_a_command_that_nobody_taught_is_noticed() -> None:
     assert known("make test ARGS=-x") is None
 
 
+GROUPS = {x.name: x.typer_instance for x in app.registered_groups}
+BELOW = [f"{name} {x.name}" for name, y in GROUPS.items() if y for x in y.registered_commands]
+"""Commands of two words, such as `history prune`."""
+
+
 def mentioned() -> dict[str, set[str]]:
     """The subcommands of ours that the pages mention, each with its options."""
     lines = [line for block in blocks_with_commands() for line in block.text.splitlines()]
     found: dict[str, set[str]] = {}
+    below = "|".join(BELOW)
     for line in [*lines, *(code for page in PAGES for code in codes_of(page))]:
-        for command, rest in re.findall(r"^xai-mcp-agent ([a-z][a-z-]*)(.*)", line):
+        for command, rest in re.findall(rf"^xai-mcp-agent ({below}|[a-z][a-z-]*)(.*)", line):
             found.setdefault(command, set()).update(re.findall(r"--[a-z-]+", rest))
     return found
 
@@ -329,14 +336,15 @@ def test_every_command_that_is_mentioned_has_help_and_its_options(
     command: str, options: set[str], capsys: Any
 ) -> None:
     with pytest.raises(SystemExit) as ended:
-        run([command, "--help"])
+        run([*command.split(), "--help"])
     shown = capsys.readouterr().out
     assert ended.value.code == 0
     assert [x for x in options if x not in shown] == []
 
 
 def test_every_command_of_ours_is_mentioned() -> None:
-    assert {x.name for x in app.registered_commands} == {*mentioned()}
+    named = {x.name for x in app.registered_commands}
+    assert {*named, *GROUPS, *BELOW} == {*mentioned()}
 
 
 def test_every_make_target_that_is_mentioned_is_there() -> None:

@@ -93,7 +93,9 @@ class Bridge:
         self.settings = loaded
         folder = Path(token_folder) if token_folder else user_token_folder()
         place, mask = find_place(loaded, store), Redactor([loaded.secrets])
-        recorder = HistoryRecorder(place, mask, loaded.record, loaded.secrets, warn)
+        recorder = HistoryRecorder(
+            place, mask, loaded.record, loaded.secrets, warn, loaded.retention
+        )
         access = Access(TokenStore(folder), sign_in)
         host, lock = host_for(answer), find_lock(loaded, lock)
         self.aio = _opened(lambda: Engine(loaded, host, access, recorder, embed, lock, warn))

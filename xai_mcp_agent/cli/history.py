@@ -7,7 +7,7 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from ..console.text import as_it_is, count
 from ..core.errors import StoreFailed, XaiMcpError
 from ..history.place import NOTHING_KEPT, Place, find_place
 from ..settings.load import load_settings
+from ..settings.retention import Retention
 from ..settings.trust import without_untrusted
 from ..views.history import (
     change_json,
@@ -52,6 +53,7 @@ _USUAL_LIMIT = 1000
 
 
 def history(
+    context: typer.Context,
     server: Annotated[str | None, typer.Option(help="Only this server and its tools.")] = None,
     tool: Annotated[str | None, typer.Option(help="Only the tools of this name.")] = None,
     since: Since = None,
@@ -64,6 +66,8 @@ def history(
 
     Times are of this machine's zone; in JSON they are in UTC.
     """
+    if context.invoked_subcommand is not None:
+        return
     with opened(store, settings) as found:
         if found is None:
             echo_json([]) if as_json else say_nothing_yet(store, settings)
@@ -85,6 +89,51 @@ def history(
         say("Nothing happened that is remembered and fits these options.")
         return
     say(events_text(shown, text_width()))
+
+
+def prune(
+    older_than: Annotated[
+        float | None,
+        typer.Option("--older-than", min=0, metavar="DAYS", help="Default: as settings say."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell what would go; nothing is removed.")
+    ] = False,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Remove what is older, or more, than is to be kept. It happens by itself once a day."""
+    loaded = load_settings(settings)
+    keep = loaded.retention
+    if older_than is not None:
+        keep = Retention(older_than, None)
+    with opened(store, settings) as found:
+        if found is None:
+            say_nothing_yet(store, settings)
+            return
+        events, until = _pruned(found, keep, is_dry=dry_run)
+    if until is None:
+        say("Nothing is older, or more, than is to be kept.")
+        return
+    what = "would go" if dry_run else "removed"
+    say(f"{count(events, 'event')} {what}, until {time_text(until)}.")
+
+
+def _pruned(found: Store, keep: Retention, *, is_dry: bool) -> tuple[int, datetime | None]:
+    from ..history.retention import prune as remove  # loads SQLAlchemy, as opening it did
+    from ..history.store import open_store
+
+    store = found if is_dry else open_store(found.place)
+    try:
+        parts = [remove(store, keep, datetime.now(UTC), is_dry=is_dry)]
+        while not (is_dry or parts[-1].is_all):
+            parts.append(remove(store, keep, datetime.now(UTC)))
+        if not is_dry:
+            store.shrink()
+    finally:
+        if not is_dry:
+            store.close()
+    return sum(x.events for x in parts), max((x.until for x in parts if x.until), default=None)
 
 
 def diff(

@@ -11,7 +11,7 @@ import typer
 from ..canvas.installation import installed_version
 from ..core.errors import XaiMcpError
 from .explain import explain
-from .history import diff, graph, history
+from .history import diff, graph, history, prune
 from .init import init
 from .migration.adopt import adopt
 from .openapi import openapi
@@ -35,11 +35,16 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, openapi, search, explain, select, call, history, diff, graph, usage,
+    init, servers, tools, openapi, search, explain, select, call, diff, graph, usage,
     refresh, trust, disable, enable, accept, login, logout, adopt, check_lessons, reset_lesson,
     lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)
+
+_history = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
+_history.callback(invoke_without_command=True)(history)
+_history.command("prune")(prune)
+app.add_typer(_history, name="history")
 
 
 def _print_version(wanted: bool) -> None:

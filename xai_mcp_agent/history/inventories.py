@@ -7,16 +7,17 @@ import threading
 import zlib
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, delete, select, update
 
 from .database import insert_rows
 from .packing import Inventory
-from .tables import Unreadable, inventories, kept_json
+from .tables import Unreadable, inventories, kept_json, log_rows
 
 # So many are read one after the other, in milliseconds, to know the last one.
 _MOST_STEPS = 64
 # A part of the tools; more are as well written anew.
 _MOST_DIFFERENT = 4
+_AT_ONCE = 500  # databases take only so many values in one statement
 _MOST_CACHED = 200_000  # tools, some ten megabytes
 
 
@@ -80,6 +81,33 @@ def inventory_of(connection: Connection, project: int, digest: str) -> Inventory
     if found.digest != digest:
         raise Unreadable("An inventory is not what was written.")
     _cache.add(found)
+    return found
+
+
+def drop_unused(connection: Connection, project: int) -> None:
+    """Remove those that no row of the log names; what differs from one of these is written anew."""
+    mine = inventories.c.project == project
+    query = select(inventories.c.digest, inventories.c.base).where(mine)
+    bases: dict[str, str | None] = {x.digest: x.base for x in connection.execute(query)}
+    named = select(log_rows.c.inventory).where(log_rows.c.project == project).distinct()
+    used = set[str | None]((None, *connection.execute(named).scalars()))
+    for digest, base in bases.items():
+        is_left = digest in used and base not in used
+        found = inventory_of(connection, project, digest) if is_left else None
+        if found is not None:
+            whole = update(inventories).where(mine, inventories.c.digest == digest)
+            connection.execute(whole.values(_whole(found)._asdict()))
+    unused = sorted(bases.keys() - used)
+    for first in range(0, len(unused), _AT_ONCE):
+        some = unused[first : first + _AT_ONCE]
+        connection.execute(delete(inventories).where(mine, inventories.c.digest.in_(some)))
+
+
+def definitions_in(connection: Connection) -> set[str]:
+    """The digests of all definitions that inventories name, of all projects."""
+    found: set[str] = set()
+    for content in connection.execute(select(inventories.c.content)).scalars():
+        found.update(_unpacked(content)[1])
     return found
 
 

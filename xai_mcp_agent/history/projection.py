@@ -349,6 +349,39 @@ def _packed(connection: Connection, project: int) -> bytes:
     return zlib.compress(f"[{','.join(lines)}]".encode(), _FAST)
 
 
+def pack_fold(fold: Fold) -> bytes:
+    """These records as a snapshot has them."""
+    lines: list[str] = []
+    for subject in (*fold.sources, *fold.tools):
+        named = [subject.kind.name, subject.source]
+        named += [] if subject.tool is None else [subject.tool]
+        lines.append(f"[{kept_json(named)},{_kept(fold, subject)}]")
+    return zlib.compress(f"[{','.join(lines)}]".encode(), _FAST)
+
+
+def definitions_of_base(connection: Connection) -> set[str]:
+    """The digests of the definitions that the first snapshots name, of all projects."""
+    first = select(snapshots.c.project, func.min(snapshots.c.position)).group_by(
+        snapshots.c.project
+    )
+    found: set[str] = set()
+    for project, position in connection.execute(first).all():
+        _, fold = _nearest(connection, project, position)
+        found.update(y for x in fold.tools.values() for y in (x.definition, x.accepted))
+    return found
+
+
+def begin_of(connection: Connection, project: int) -> int:
+    """The position before the first event that is kept; what was known there is the first."""
+    mine = log_rows.c.project == project
+    query = select(log_rows.c.position, log_rows.c.span).where(mine)
+    first = connection.execute(query.order_by(log_rows.c.position).limit(1)).first()
+    if first is not None:
+        return first.position - first.span
+    base = select(func.max(snapshots.c.position)).where(snapshots.c.project == project)
+    return connection.execute(base).scalar() or 0
+
+
 def _unpacked(data: bytes) -> Fold:
     try:
         rows = json.loads(zlib.decompress(data))
@@ -381,7 +414,10 @@ def rebuild_stale(connection: Connection) -> None:
     """Have all records as the log gives them, if they are not. As `rebuild`."""
     if is_stale(connection):
         restore_names(connection)
-        connection.execute(delete(snapshots))
+        for project in connection.execute(select(projects.c.id)).scalars().all():
+            # What was pruned is in the one at the begin only.
+            later = snapshots.c.position > begin_of(connection, project)
+            connection.execute(delete(snapshots).where(snapshots.c.project == project, later))
         for project in connection.execute(select(projects.c.id)).scalars().all():
             rebuild(connection, project)
         connection.execute(delete(facts).where(_IS_STALE))

@@ -13,14 +13,14 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from ..core.errors import UnknownServer, UnknownTool
+from ..core.errors import StoreFailed, UnknownServer, UnknownTool
 from ..core.names import did_you_mean, nearest
 from . import log
 from .diff.changes import Defined, ToolChanged, Version, compared, differences
 from .event import Change, Event, Subject
 from .graph import Graph, graph_of
 from .log import Entry, Range, subject_of
-from .projection import Projection, is_stale, records_until
+from .projection import Projection, begin_of, is_stale, records_until
 from .records import Records, SourceRecord, ToolRecord, is_offered, last_seen
 from .store import Store
 from .tables import subjects
@@ -56,7 +56,7 @@ def events_in(store: Store, wanted: Range) -> list[Event]:
 def records_at(store: Store, moment: When) -> Records:
     """Every source and tool there was until then, as was known then."""
     with store.reading() as connection:
-        until = _position(connection, store.project_id, moment)
+        until = _position(connection, store, moment)
         return _records(connection, store.project_id, until)
 
 
@@ -86,7 +86,7 @@ def last_listed(store: Store, source: str) -> tuple[int, datetime | None]:
 def graph_at(store: Store, moment: When) -> Graph:
     """The event graph, as it was then."""
     with store.reading() as connection:
-        until = _position(connection, store.project_id, moment)
+        until = _position(connection, store, moment)
         records = _records(connection, store.project_id, until)
         return graph_of(store.project, records, log.links(connection, store.project_id, until))
 
@@ -138,7 +138,7 @@ def _told(store: Store, moment: When, source: Subject | None) -> Records:
     if source is None:
         return records_at(store, moment)
     with store.reading() as connection:
-        until = _position(connection, store.project_id, moment)
+        until = _position(connection, store, moment)
         wanted = Range(anchor=source, changes=_TELLING)
         return records_until(connection, store.project_id, until, wanted)
 
@@ -159,7 +159,7 @@ def position_of(store: Store, moment: When) -> int | None:
     clocks of two machines differ, that of their times is another.
     """
     with store.reading() as connection:
-        return _position(connection, store.project_id, moment)
+        return _position(connection, store, moment)
 
 
 def _records(connection: Connection, project: int, until: int | None) -> Records:
@@ -168,10 +168,24 @@ def _records(connection: Connection, project: int, until: int | None) -> Records
     return records_until(connection, project, until)
 
 
-def _position(connection: Connection, project: int, moment: When) -> int | None:
-    if moment.time is None:
-        return moment.position and min(moment.position, log.LARGEST_POSITION)
-    return log.position_at(connection, project, moment.time)
+def _position(connection: Connection, store: Store, moment: When) -> int | None:
+    """The position of a point.
+
+    Raises:
+        StoreFailed: what was known then was removed, because it was too old.
+    """
+    project = store.project_id
+    position = moment.position and min(moment.position, log.LARGEST_POSITION)
+    if moment.time is not None:
+        position = log.position_at(connection, project, moment.time)
+    begin = 0 if position is None else begin_of(connection, project)
+    if position is not None and position < begin:
+        raise StoreFailed(
+            store.place.shown,
+            f"it begins behind event {begin}: what was before is not kept any more.",
+            "Ask for a later time; `history` in the settings says how long it is kept.",
+        )
+    return position
 
 
 def events_about(store: Store, source: str | None, tool: str | None, wanted: Range) -> list[Event]:

@@ -13,6 +13,7 @@ from ..core.errors import SettingsError
 from ..core.kinds import SourceKind
 from ..secrets.redactor import secrets_in_text
 from ..secrets.secrets import Secrets
+from . import retention
 from .document import ParsedObject, Place, kind_of, read_document
 from .entry import SourceSettings
 from .groups import SECTION as _GROUPS_KEY
@@ -21,6 +22,7 @@ from .interpolation import Variables
 from .models import SECTIONS, Settings
 from .parts import parts_of
 from .recording import recorded_by
+from .retention import read_retention
 from .server import URL_KEYS, ServerSettings
 from .tool_search import EMBEDDINGS_KEY as _EMBEDDINGS_KEY
 from .tool_search import SECTION as _TOOL_SEARCH_KEY
@@ -151,6 +153,8 @@ def _settings(
     written = beside.get(_RECORD_KEY)
     record, notes = recorded_by(written, place.at(_RECORD_KEY), variables.environ)
     read.notes += notes
+    there = place.at(retention.SECTION)
+    kept = read_retention(beside.get(retention.SECTION), there, read.notes)
     there = place.at(_TOOL_SEARCH_KEY)
     is_server = below == place and _TOOL_SEARCH_KEY in entries
     written = None if is_server else document.get(_TOOL_SEARCH_KEY)
@@ -162,6 +166,7 @@ def _settings(
     return Settings(
         place.file, read.sources, read.problems, variables.secrets, searched, tuple(read.notes),
         store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
+        retention=kept,
     )  # fmt: skip
 
 

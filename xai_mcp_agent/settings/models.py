@@ -20,6 +20,7 @@ from .functions import FunctionSettings
 from .groups import GroupSettings, GroupsSettings
 from .openapi import OpenApiSettings
 from .parts import Part
+from .retention import Retention
 from .server import ServerSettings
 from .tool_search import ToolSearchSettings
 from .workflows import WorkflowSettings
@@ -48,7 +49,7 @@ class Settings:
     calls, `arguments` and `results`; `search` says which tools a model is shown. `added` names the
     sources that are not of the file: a run brought them along. `groups` are named sets of tools,
     whose names no source has. `parts` are what of the file starts or reaches something, as it is
-    written; see `trust`.
+    written; see `trust`. `retention` says how long the history is kept.
     """
 
     file: str
@@ -65,6 +66,7 @@ class Settings:
     added: set[str] = field(default_factory=set[str])
     groups: GroupsSettings = field(default_factory=GroupsSettings)
     parts: tuple[Part, ...] = field(default=(), repr=False)
+    retention: Retention = field(default_factory=Retention)
 
     def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
         """Take in a source that the file does not have, and say under which name.

@@ -77,6 +77,8 @@ class EventBuilder:
         if before is None or report.transport != before.transport:
             payload |= {"transport": report.transport}
         payload |= {"tool_count": len(seen.tools), "status": "connected"}
+        if report.left_out:
+            payload["changes_left_out"] = report.left_out
         again: Change = "reconnected" if report.connected else "refreshed"
         change = "connected" if before is None else again
         return self._event(change, subject, report, payload, seen.inventory)

@@ -27,6 +27,7 @@ from ...core.tools import JsonObject, Tool, ToolKey
 from ...secrets.redactor import Redactor, redact_beginning
 from ...secrets.secrets import Secrets
 from ...settings.recording import ARGUMENTS, RESULTS
+from ...settings.retention import Retention
 from ..event import Subject
 from ..forks import importing
 from ..place import Place
@@ -64,7 +65,8 @@ class HistoryRecorder:
     `mask` hides what is secret in the words of strangers, everywhere in its bridge. `record` says
     what is kept of calls (`arguments`, `results`); in that, and in what people say, are hidden the
     `secrets`, and what looks like one.
-    What a person should know of its trouble is given to `warn`, in a thread of its own.
+    What a person should know of its trouble is given to `warn`, in a thread of its own. `keep`
+    says how long events are kept; without it for ever.
     """
 
     def __init__(
@@ -74,12 +76,15 @@ class HistoryRecorder:
         record: Container[str] = (),
         secrets: Secrets | None = None,
         warn: Callable[[str], None] = logger.warning,
+        keep: Retention | None = None,
     ) -> None:
         self.place = place
         began, followers = _now(), list[Callable[[RecordUpdate], None]]()
         self._followers, tell = followers, partial(_tell, followers)
         redact = self._redactor = Redactor([secrets] if secrets else [], guesses=True)
-        writer = HistoryWriter(lambda before: _open(place, mask, began, before, tell, redact), warn)
+        writer = HistoryWriter(
+            lambda before: _open(place, mask, began, before, tell, redact, keep, warn), warn
+        )
         self._writer = NoWriter() if place.is_off else writer
         self._kinds: dict[str, SourceKind] = {}
         self._sessions: dict[str, SourceConnected] = {}
@@ -295,6 +300,8 @@ def _open(
     before: ReportWriter | None,
     publish: Callable[[RecordUpdate], None],
     redact: Callable[[str], str],
+    keep: Retention | None,
+    warn: Callable[[str], None],
 ) -> ReportWriter:
     """In the writer's thread: SQLAlchemy takes a while, and others get going meanwhile.
 
@@ -309,7 +316,7 @@ def _open(
     if before is None:
         store = open_store(place)
         try:
-            return ReportWriter(store, mask, began, publish, redact)
+            return ReportWriter(store, mask, began, publish, redact, keep, warn)
         except BaseException:
             store.close()
             raise

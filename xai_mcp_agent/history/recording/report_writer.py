@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -13,14 +15,17 @@ from ...core.fingerprint import definition_text, digest_of
 from ...core.tools import Tool
 from ...secrets.redactor import redact_json
 from ...secrets.speech import kept_speech
+from ...settings.retention import Retention
 from .. import log
 from ..diff.renames import likely_renames
 from ..event import Subject
 from ..intents import KeptIntent, Which, forget, forgotten_since, keep, keep_bounds
 from ..projection import Projection, Snapshots, rebuild_stale
 from ..records import Known, ToolRecord
+from ..retention import is_due, prune
 from ..runs import Runs
 from ..store import Store
+from .damping import Damping
 from .event_builder import EventBuilder
 from .reports import (
     Called,
@@ -38,6 +43,9 @@ from .reports import (
     digest_listing,
 )
 
+logger = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 3600.0
 _ENDED = "It was still connected when its process ended."
 
 
@@ -46,7 +54,8 @@ class ReportWriter:
 
     `began` is when the run did: before the first report, which may have waited for the store.
     What was written is given to `publish`, in the same thread. `redact` hides more, also what only
-    looks like a secret, in what people said.
+    looks like a secret, in what people said. What is not to be kept any more, as `keep` says, is
+    removed now and then; without it nothing is. `warn` is told of what a person should know.
     """
 
     def __init__(
@@ -56,7 +65,12 @@ class ReportWriter:
         began: datetime | None = None,
         publish: Callable[[RecordUpdate], None] | None = None,
         redact: Callable[[str], str] | None = None,
+        keep: Retention | None = None,
+        warn: Callable[[str], None] = logger.warning,
     ) -> None:
+        self._retention = keep
+        self._damping = Damping(store.project_id, warn)
+        self._looked: float | None = None  # for what is too old
         self.store = store  # another one takes its place when it has to be opened anew
         self._used: Store | None = None  # by the last transaction
         self._snapshots = Snapshots(store.project_id)
@@ -81,6 +95,7 @@ class ReportWriter:
         with self._page() as projection:
             for report in taken:
                 self._take_in(projection, report)
+            self._release(projection)
             self._learned(projection, [x for x in taken if isinstance(x, Learned)])
         if self._publish is not None:
             self._publish(self._update(projection, taken))
@@ -91,13 +106,13 @@ class ReportWriter:
         Raises:
             StoreFailed: all is remembered still.
         """
-        time = datetime.now(UTC)
+        now = datetime.now(UTC)
         with self._page() as projection:
             forgotten = forget(projection.connection, self.store.project_id, which)
             of_tools = Counter((x.tool, x.toolbelt) for x in forgotten)
             for (tool, toolbelt), count in of_tools.items():
                 projection.read(tool)
-                projection.add([self._changes.of_forgetting(tool, toolbelt, count, time)])
+                projection.add([self._changes.of_forgetting(tool, toolbelt, count, now)])
         self.store.clear_traces()
         return forgotten
 
@@ -109,6 +124,22 @@ class ReportWriter:
         """
         self.record(())
 
+    def prune_if_due(self) -> None:
+        """Remove what is not to be kept any more, if nobody looked for a day.
+
+        Raises:
+            StoreFailed: nothing was removed.
+        """
+        now = time.monotonic()
+        if self._retention is None or (
+            self._looked is not None and now - self._looked < _LOOK_SECONDS
+        ):
+            return
+        with self.store.reading() as connection:
+            due = is_due(connection, self.store.project_id, datetime.now(UTC))
+        is_all = not due or prune(self.store, self._retention, datetime.now(UTC)).is_all
+        self._looked = now if is_all else None
+
     def close(self) -> None:
         """Say that this run is over, and let go of the store.
 
@@ -116,6 +147,7 @@ class ReportWriter:
             StoreFailed: it could not be said.
         """
         try:
+            self.prune_if_due()
             with self._page() as projection:
                 for source in tuple(self._connected):  # usually none is left
                     self._take_in(projection, Lost(source, datetime.now(UTC), _ENDED))
@@ -131,7 +163,7 @@ class ReportWriter:
 
     @contextmanager
     def _page(self) -> Generator[Projection]:
-        connected = dict(self._connected)
+        connected, held = dict(self._connected), dict(self._damping.held)
         try:
             with self.store.writing() as connection:
                 if self._used is not self.store:
@@ -145,7 +177,7 @@ class ReportWriter:
                 self._snapshots.take_if_due(connection, last, projection.rows)
             self._used = self.store
         except BaseException:
-            self._connected = connected
+            self._connected, self._damping.held = connected, held
             raise
 
     def _begin(self, projection: Projection) -> None:
@@ -157,20 +189,22 @@ class ReportWriter:
         self._runs = Runs(self.store.project_id)
         self._changes = EventBuilder(self.store.project, self._runs.own)
         self._runs.begin(projection.connection)
-        time, self._began = self._began or datetime.now(UTC), None
+        began, self._began = self._began or datetime.now(UTC), None
         for run, end in self._runs.ended_silently(projection.connection).items():
             for source in projection.sources_of(run):
-                lost = Lost(source, time, end, run)
+                lost = Lost(source, began, end, run)
                 projection.add(self._changes.of_loss(lost, projection.known(source)))
             self._runs.end(projection.connection, run)
         for report in tuple(self._connected.values()):
-            self._listed(projection, replace(report, time=time))
+            self._listed(projection, replace(report, time=began))
 
     def _take_in(self, projection: Projection, report: Report) -> None:
         match report:
             case Listed():
                 self._listed(projection, report)
             case Lost():
+                if (held := self._damping.held.pop(report.source, None)) is not None:
+                    self._write_listed(projection, held)
                 self._seen.pop(report.source, None)
                 self._connected.pop(report.source, None)
                 known = projection.known(report.source)
@@ -194,6 +228,7 @@ class ReportWriter:
 
     def _listed(self, projection: Projection, report: Listed) -> None:
         self._connected[report.source] = report
+        report = self._damping.merged(report)
         seen = digest_listing(report.tools, self._seen.get(report.source))
         self._seen[report.source] = replace(seen, texts={})
         source = projection.source(report.source)
@@ -203,6 +238,20 @@ class ReportWriter:
         if source and not is_news and source.inventory == seen.inventory:
             projection.add([self._changes.of_source(report, seen, source)])
             return
+        if is_news or not self._damping.hold(projection.connection, report):
+            self._write_listed(projection, report, seen)
+
+    def _release(self, projection: Projection) -> None:
+        """Write down what was held back, where so much time has passed."""
+        for held in tuple(self._damping.held.values()):
+            now = replace(held, time=max(held.time, datetime.now(UTC)))
+            if not self._damping.is_too_often(projection.connection, now):
+                self._write_listed(projection, self._damping.held.pop(held.source))
+
+    def _write_listed(
+        self, projection: Projection, report: Listed, seen: ListingDigest | None = None
+    ) -> None:
+        seen = seen or digest_listing(report.tools, self._seen.get(report.source))
         known = projection.known(report.source)
         renames = self._renames(projection, known.vanished(seen.tools), known.came(seen.tools))
         events = self._changes.of_listing(report, seen, known, renames)

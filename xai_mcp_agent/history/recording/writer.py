@@ -309,6 +309,7 @@ class HistoryWriter:
             self._recorder = self._open_recorder(self._recorder)
         if not self._waiting:
             self._recorder.beat()
+            self._recorder.prune_if_due()
         while self._waiting:
             if (question := self._waiting.take_question()) is not None:
                 question.ask(self._recorder)

@@ -1,0 +1,50 @@
+"""How long the history is kept, as a person writes it: `history` in the settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent import settings_from
+from xai_mcp_agent.settings.retention import Retention
+
+
+@pytest.mark.parametrize(
+    ("written", "days", "megabytes"),
+    [
+        (None, 400, 200),
+        ({}, 400, 200),
+        ({"keep": 30}, 30, 200),
+        ({"keep": None, "max_mb": 0.5}, None, 0.5),
+        ({"max_mb": None}, 400, None),
+    ],
+)
+def test_each_limit_has_a_default_and_may_be_none(
+    written: Any, days: float | None, megabytes: float | None
+):
+    read = settings_from({"mcpServers": {}, **({} if written is None else {"history": written})})
+    assert read.retention == Retention(days, megabytes)
+    assert read.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "note"),
+    [
+        (30, "history: must be an object, but is a number."),
+        ({"keep": 0}, "history.keep: must be a number above 0."),
+        ({"keep": True}, "history.keep: must be a number above 0."),
+        ({"max_mb": "200"}, "history.max_mb: must be a number above 0."),
+        ({"keeps": 3}, "history.keeps: is not known here."),
+    ],
+)
+def test_what_is_wrong_is_a_note_and_the_default_counts(written: Any, note: str):
+    read = settings_from({"mcpServers": {}, "history": written})
+    assert read.retention == Retention()
+    assert any(note in x for x in read.notes), read.notes
+
+
+def test_a_server_may_be_called_history():
+    read = settings_from({"history": {"command": "x"}})
+    assert list(read.sources) == ["history"]
+    assert read.retention == Retention()

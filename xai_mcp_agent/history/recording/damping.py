@@ -1,0 +1,67 @@
+"""Servers that change their tools for ever: of those only some changes an hour are written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+from sqlalchemy import Connection, func, select
+
+from ..diff.wording import plain
+from ..event import Change, Subject
+from ..subjects import numbers_of
+from ..tables import log_rows
+from .reports import Listed
+
+MOST_CHANGES = 20
+"""That are written down of a source in an hour."""
+
+_HOUR = timedelta(hours=1)
+_REFRESHED: Change = "refreshed"
+_NAME_CHARS = 100
+
+
+class Damping:
+    """The newest listing of each source that is not written down yet, and how many were before.
+
+    `warn` is told once of each source.
+    """
+
+    def __init__(self, project: int, warn: Callable[[str], None]) -> None:
+        self.held: dict[Subject, Listed] = {}
+        self._project = project
+        self._warn = warn
+        self._named: set[Subject] = set()
+
+    def hold(self, connection: Connection, report: Listed) -> bool:
+        """Keep a changed listing for later, if there were too many; whether there were."""
+        if not self.is_too_often(connection, report):
+            return False
+        self.held[report.source] = replace(report, left_out=report.left_out + 1)
+        if report.source not in self._named:
+            self._named.add(report.source)
+            name = plain(report.source.shown_source, _NAME_CHARS)
+            self._warn(
+                f"{name} changed its tools {MOST_CHANGES} times within an hour. Of further "
+                "changes the history keeps how many there were, and what they came to."
+            )
+        return True
+
+    def merged(self, report: Listed) -> Listed:
+        """A newer listing, which takes the place of one that is held."""
+        held = self.held.pop(report.source, None)
+        return report if held is None else replace(report, left_out=held.left_out)
+
+    def is_too_often(self, connection: Connection, report: Listed) -> bool:
+        """Whether as many changes were written down in the hour before it as there may be."""
+        numbers = numbers_of(connection, self._project, [report.source])
+        changed = select(func.count()).where(
+            log_rows.c.project == self._project,
+            log_rows.c.subject == numbers.get(report.source, 0),
+            log_rows.c.change == _REFRESHED,
+            log_rows.c.span > 1,
+            log_rows.c.time > report.time - _HOUR,
+            log_rows.c.time <= report.time,
+        )
+        return connection.execute(changed).scalar_one() >= MOST_CHANGES
