@@ -61,13 +61,15 @@ def keep_inventory(
     _cache.add(inventory)
 
 
-def inventory_of(connection: Connection, project: int, digest: str) -> Inventory | None:
+def inventory_of(
+    connection: Connection, project: int, digest: str, *, is_cached: bool = True
+) -> Inventory | None:
     """The inventory of this digest; None if it was lost.
 
     Raises:
         Unreadable: what is there is damaged.
     """
-    if (known := _cache.get(digest)) is not None:
+    if is_cached and (known := _cache.get(digest)) is not None:
         return known
     steps: list[Any] = []
     base: str | None = digest
@@ -82,6 +84,19 @@ def inventory_of(connection: Connection, project: int, digest: str) -> Inventory
         raise Unreadable("An inventory is not what was written.")
     _cache.add(found)
     return found
+
+
+def drop_damaged(connection: Connection) -> None:
+    """Remove those that cannot be read, or of which what they rest on was lost."""
+    known = select(inventories.c.project, inventories.c.digest)
+    for project, digest in connection.execute(known).all():
+        try:
+            is_sound = inventory_of(connection, project, digest, is_cached=False) is not None
+        except Unreadable:
+            is_sound = False
+        if not is_sound:
+            it = inventories.c.project == project, inventories.c.digest == digest
+            connection.execute(delete(inventories).where(*it))
 
 
 def drop_unused(connection: Connection, project: int) -> None:

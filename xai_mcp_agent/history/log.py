@@ -302,7 +302,8 @@ def _payload(change: Change, seconds: float | None, kept: JsonObject | None) -> 
 
 def _is_told_by_definition(event: Event) -> bool:
     """Whether its payload need not be kept, because it can be made anew."""
-    return event.event_kind == "fact" and bool(event.subject.tool and event.definition)
+    is_tool = event.subject.tool is not None
+    return is_tool and event.event_kind == "fact" and bool(event.definition)
 
 
 def _with_definition(event: Event, known: Mapping[str, JsonObject]) -> Event:

@@ -127,13 +127,23 @@ class Bundle:
         return found + [self._listed + n for n, x in enumerate(self.then) if x.tool == tool]
 
 
-def bundle_from(value: Mapping[str, Any], inventory: Inventory | None, reason: str) -> Bundle:
-    """The bundle that was written so. Without its inventory, which was lost, nothing is told."""
-    if "all" in value and inventory is None:
+def bundle_from(value: Any, inventory: Inventory | None, reason: str) -> Bundle:
+    """The bundle that was written so.
+
+    Without its inventory, which was lost, or where it is damaged, nothing is told.
+    """
+    try:
+        if "all" in value and inventory is None:
+            return Bundle()
+        but = {name: (x[0], x[1] if len(x) > 1 else "") for name, x in value.get("but", {}).items()}
+        then = tuple(Told(*x) for x in value.get("then", ()))
+        usual: Change = value.get("all", _GONE)
+    except (AttributeError, IndexError, TypeError):
         return Bundle()
-    but = {name: (x[0], x[1] if len(x) > 1 else "") for name, x in value.get("but", {}).items()}
-    then = tuple(Told(*x) for x in value.get("then", ()))
-    return Bundle(inventory, value.get("all", _GONE), reason, but, then)
+    is_known = {usual, *(x[0] for x in but.values()), *(x.change for x in then)} <= {*_TOLD}
+    if not is_known or not but.keys() <= (inventory.places.keys() if inventory else set()):
+        return Bundle()
+    return Bundle(inventory, usual, reason, but, then)
 
 
 def bundled(
