@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.histories import place_of
-from xai_mcp_agent import Tool, ToolKey, settings_from
+from xai_mcp_agent import Tool, ToolKey, ToolRecord, settings_from
 from xai_mcp_agent.catalog import records as tool_records
 from xai_mcp_agent.catalog.catalog import Catalog, CatalogChanged
 from xai_mcp_agent.catalog.entry import CatalogEntry
@@ -243,12 +244,19 @@ async def live(batches: Sequence[Sequence[tuple[str, str, Offered]]]) -> None:
             for source in ("a", "a_b"):
                 entries = one.catalog.entries(source)
                 told = {x.subject.key: x for x in log.tools.values() if x.subject.source == source}
-                assert {x.key: x.record for x in entries} == told
+                assert {x.key: timeless(x.record) for x in entries} == {
+                    k: timeless(x) for k, x in told.items()
+                }
                 live = {x.key for x in entries if x.tool is not None}
                 if source in connected:
                     assert live == {k for k, x in told.items() if x.is_available}
         versions = [x.version for x in one.told]
         assert versions == sorted(versions)
+
+
+def timeless(record: ToolRecord | None) -> ToolRecord | None:
+    """Without when it was seen last: that it was listed as before is told of its source alone."""
+    return record and replace(record, last_seen=record.created)
 
 
 def happens(one: Process, connected: set[str], source: str, what: str, tools: Offered) -> None:

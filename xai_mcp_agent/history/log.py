@@ -34,7 +34,7 @@ from .event import (
 from .inventories import inventory_of, keep_inventory
 from .packing import Bundle, bundle_from, bundled, grouped
 from .runs import run_numbers
-from .subjects import numbered, numbers_of
+from .subjects import NONE_KNOWN, numbered, numbers_of
 from .tables import (
     definitions,
     kept_json,
@@ -53,7 +53,8 @@ _MOST_DEFINITIONS = 20_000  # that are known while events are read, some ten meg
 _NO_LINKS, _NO_TOOLS = Links(), Bundle()
 _LINKS = tuple(field.name for field in fields(Links))
 _CALLED: Change = "called"
-# Made once: it is asked in every transaction.
+# Made once: they are asked in every transaction.
+_PROJECT = select(projects).where(projects.c.id == bindparam("project"))
 _NEWEST = select(func.max(rows.c.position)).where(rows.c.project == bindparam("project"))
 
 _COLUMNS = (
@@ -104,6 +105,13 @@ class Entry:
         """Whether the range has all of it."""
         return self.is_within and len(self.numbers) == len(self.tools)
 
+    @property
+    def changes(self) -> set[Change]:
+        """What it tells of tools, as far as that is within the range."""
+        if self.is_whole:
+            return self.tools.changes
+        return {self.tools[x].change for x in self.numbers}
+
     def event_of(self, number: int, whose: Project | None = None) -> Event:
         """What it tells of one tool, but for what its definition tells; with links if `whose`."""
         head, told = self.event, self.tools[number]
@@ -122,17 +130,18 @@ def append(
     new: Iterable[Event],
     bodies: Mapping[str, str],
     definition_of: Callable[[Subject], str] = lambda _: "",
+    known: Mapping[Subject, int] = NONE_KNOWN,
 ) -> tuple[int, int]:
     """Add events at the end; the position of the last one, and how many rows they are.
 
     Within a transaction for writing, which keeps others from taking the same positions; where that
     does not hold, as on some network disks, it fails, and nothing is kept of it. `bodies` are
     definitions as JSON text by their digests; one that is known already is not written again.
-    `definition_of` tells what was known of a tool until then, by its digest.
+    `definition_of` tells what was known of a tool until then, by its digest; `known` are numbers.
     """
     whose = project_named(connection, project)
     groups = list(grouped(new, whose))
-    numbers = numbered(connection, project, dict.fromkeys(x.subject for x, _ in groups))
+    numbers = numbered(connection, project, dict.fromkeys(x.subject for x, _ in groups), known)
     known_runs = run_numbers(connection, project, {x.run: x.time for x, _ in groups})
     last, made = last_position(connection, project), list[tuple[Any, ...]]()
     for head, tools in groups:
@@ -149,7 +158,7 @@ def append(
 
 def project_named(connection: Connection, project: int) -> Project:
     """The project that has this number."""
-    row = connection.execute(select(projects).where(projects.c.id == project)).one()
+    row = connection.execute(_PROJECT, {"project": project}).one()
     return Project(row.name, row.repo_hash)
 
 
@@ -336,7 +345,9 @@ def _entries(
         bundle = _bundle(connection, project, row.inventory, row.told, row.reason)
         first, end = event.position, LARGEST_POSITION if wanted.until is None else wanted.until
         numbers = range(max(0, wanted.after - first), max(0, min(len(bundle), end - first)))
-        yield Entry(event, bundle, numbers, wanted.after < first <= end)
+        is_within = wanted.after < first <= end
+        if is_within or numbers:  # else the range ends before it
+            yield Entry(event, bundle, numbers, is_within)
 
 
 def _event(row: Any, whose: Project | None) -> Event:

@@ -41,7 +41,7 @@ from .records import (
     tool_as_json,
     tool_from_json,
 )
-from .subjects import numbered, numbers_of, restore_names, row_of
+from .subjects import numbered, restore_names, row_of
 from .tables import (
     RECORDS,
     STALE,
@@ -70,7 +70,6 @@ _IS_SOURCE = subjects.c.tool.is_(None) & subjects.c.record.is_not(None)
 _ONE = select(subjects).where(
     subjects.c.project == bindparam("project"),
     subjects.c.digest == bindparam("digest"),
-    subjects.c.record.is_not(None),
 )
 
 
@@ -87,6 +86,7 @@ class Projection:
         self._project = project
         self._fold = Fold()
         self._read: set[Subject] = set()
+        self._numbers: dict[Subject, int] = {}
         self._whole: set[Subject] = set()  # sources of which all tools were read
         self._written: set[Subject] = set()
         self._new: list[Event] = []
@@ -113,6 +113,9 @@ class Projection:
             self.read(subject.anchor)
         key = {"project": self._project, "digest": subject.digest}
         for row in self.connection.execute(_ONE, key):
+            self._numbers[subject] = row.id
+            if row.record is None:
+                continue
             if subject.tool is None:
                 self._fold.sources[subject] = _source(row)
             else:
@@ -122,8 +125,10 @@ class Projection:
         """What is known of a source and of all the tools it ever had."""
         self._whole.add(subject)
         self.read(subject)
-        number = numbers_of(self.connection, self._project, [subject]).get(subject, 0)
-        for record in map(_tool, self._rows(_IS_TOOL, subjects.c.anchor == number)):
+        number = self._numbers.get(subject, 0)
+        for row in self._rows(_IS_TOOL, subjects.c.anchor == number):
+            record = _tool(row)
+            self._numbers[record.subject] = row.id
             if record.subject not in self._read:
                 self._read.add(record.subject)
                 self._fold.tools[record.subject] = record
@@ -183,7 +188,12 @@ class Projection:
             return 0
         fold = self._folded()
         last, rows = log.append(
-            self.connection, self._project, self._new, self._bodies, self._definition_of
+            self.connection,
+            self._project,
+            self._new,
+            self._bodies,
+            self._definition_of,
+            self._numbers,
         )
         self._write(fold, fold.changed)
         self._written |= fold.changed
@@ -222,7 +232,8 @@ class Projection:
         return self.connection.execute(query)
 
     def _write(self, fold: Fold, changed: Collection[Subject]) -> None:
-        numbers = numbered(self.connection, self._project, changed)
+        numbers = numbered(self.connection, self._project, changed, self._numbers)
+        self._numbers |= numbers
         rows = (row_of(self._project, numbers, x, _kept(fold, x)) for x in changed)
         insert_rows(self.connection, subjects, rows, update=subjects.c.record.name)
 

@@ -280,7 +280,7 @@ def versions_named(store: Store, source: str, tool: str) -> list[Version]:
 
 def _is_change(together: list[Entry]) -> bool:
     """Whether these, of one listing or loss, changed a tool; those lost with a source did not."""
-    changes = {y for x in together for y in (x.event.change, *x.tools.changes)}
+    changes = {y for x in together for y in (x.event.change, *x.changes)}
     return not changes.isdisjoint(_OF_TOOLS) and "disconnected" not in changes
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from .tables import runs
 
@@ -26,6 +26,12 @@ _BOOT, _NAMESPACE = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
 _BETWEEN = " / "  # what is shown of a host, and what only tells it from others
 _NUMBERS = 2**31
 _FIELD_OF_START = 19  # of those behind the name in /proc/PID/stat, which has 22 as the first is 1
+
+
+# Made once: it is asked in every transaction.
+_RUN = select(runs.c.id, runs.c.number).where(
+    runs.c.project == bindparam("project"), runs.c.id == bindparam("run")
+)
 
 
 class Runs:
@@ -93,13 +99,12 @@ def run_numbers(
 
     One of which nothing is known any more is taken for one that ended then.
     """
-    mine = select(runs.c.id, runs.c.number).where(runs.c.project == project)
     found: dict[str, int] = {}
     for run, time in wanted.items():
         if not run:
             found[run] = 0  # nobody's
             continue
-        row = connection.execute(mine.where(runs.c.id == run)).first()
+        row = connection.execute(_RUN, {"project": project, "run": run}).first()
         if row is None:
             found[run] = _free_number(connection, project)
             known = dict.fromkeys(("started", "seen", "ended"), time)

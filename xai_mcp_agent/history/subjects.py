@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, exists, func, select
@@ -12,6 +12,7 @@ from .database import insert_rows
 from .event import Subject
 from .tables import kept_words, log_rows, names, subjects
 
+NONE_KNOWN: Mapping[Subject, int] = {}
 _AT_ONCE = 500  # databases take only so many values in one statement
 
 
@@ -30,10 +31,19 @@ def numbers_of(
     return found
 
 
-def numbered(connection: Connection, project: int, wanted: Iterable[Subject]) -> dict[Subject, int]:
-    """The numbers of these and of their sources; each gets one. In a transaction for writing."""
+def numbered(
+    connection: Connection,
+    project: int,
+    wanted: Iterable[Subject],
+    known: Mapping[Subject, int] = NONE_KNOWN,
+) -> dict[Subject, int]:
+    """The numbers of these and of their sources; each gets one. In a transaction for writing.
+
+    Those that are `known` from the same transaction are not looked up.
+    """
     all_of_them = {y: None for x in wanted for y in (x.anchor, x)}
-    found = numbers_of(connection, project, all_of_them)
+    found = {x: known[x] for x in all_of_them if x in known}
+    found |= numbers_of(connection, project, (x for x in all_of_them if x not in found))
     new = [x for x in all_of_them if x not in found]
     if new:
         first = _first_free(connection, project)
