@@ -64,3 +64,8 @@ def test_even_huge_texts_take_linear_time(text: str) -> None:
 
 def test_lines_end_however_a_server_ends_them() -> None:
     assert clean("a\r\nb\rc\u2028d\te") == "a\nb\nc\nd   e"
+
+
+def test_what_would_not_be_seen_has_a_mark_for_each_character() -> None:
+    assert clean("pay\u200b\U000e0041 \x1b[2Jall\u202e") == "pay?? ?[2Jall?"
+    assert clean("\U0001f468\u200d\U0001f469") == "\U0001f468\u200d\U0001f469"

@@ -15,6 +15,7 @@ from ..core.errors import UnknownTool, XaiMcpError
 from ..core.invocation import PROGRAM, Caller, ToolInvocation
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
+from ..core.visible import own_names
 from .events import Emit, ToolFinished, ToolProgressed, ToolReturned, ToolStarted
 from .messages import ToolCall
 from .protocols.arguments import parse_arguments
@@ -110,7 +111,7 @@ class CallRunner:
                 raise UnknownTool(self._tools.why_not(call.name))
             name, source = definition.name, definition.tool.source
             schema = definition.tool.input_schema
-            read = partial(parse_arguments, call.arguments, schema, tool=name)
+            read = partial(_read_arguments, call.arguments, schema, name)
             arguments = await beside_loop(len(call.arguments), read)
         except XaiMcpError as problem:
             result = ToolResult.of_text(str(problem), is_error=True)
@@ -148,3 +149,8 @@ class CallRunner:
             logger.exception("The tool %r failed in a way that nobody foresaw", name)
             text = f"{name} failed: {type(fault).__name__}: {fault}"
             return ToolResult.of_text(text, is_error=True)
+
+
+def _read_arguments(text: str, schema: JsonObject, tool: str) -> JsonObject:
+    """The arguments of a call under the names that the tool has for them."""
+    return own_names(parse_arguments(text, schema, tool=tool), schema)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ..core.names import listed
 from ..core.provider_schema import FunctionSpec
 from ..core.tools import JsonObject
+from ..core.visible import visible
 from .events import ToolProtocol
 from .protocols.text import INSTRUCTION, describe_tools
 
@@ -136,11 +137,11 @@ def _described(function: FunctionSpec, protocol: ToolProtocol) -> str:
 
 
 def _server_blocks(instructions: Mapping[str, str]) -> list[str]:
-    """Each server's instructions, quoted line by line: they cannot pass for a heading or a tool."""
+    """Each server's instructions, cleaned, and quoted line by line: no heading, and no tool."""
     blocks: list[str] = []
     left = _MAX_ALL_INSTRUCTIONS_CHARS
     for server, text in instructions.items():
-        shown = _cut(text.strip(), min(left, _MAX_INSTRUCTIONS_CHARS))
+        shown = visible(_cut(text.strip(), min(left, _MAX_INSTRUCTIONS_CHARS)))
         left -= len(shown)
         if shown:
             quoted = "\n".join(f"> {line}".rstrip() for line in shown.splitlines())

@@ -12,6 +12,7 @@ from ..core.invocation import ToolInvocation
 from ..core.kinds import META
 from ..core.results import TextPart, ToolResult
 from ..core.tools import Tool, ToolKey
+from ..core.visible import count_hidden, visible
 from .messages import Message
 from .protocols.text import text_of
 from .toolsets import Toolset
@@ -95,16 +96,16 @@ class ResultPages(Toolset):
 
     def _shown(self, call_id: str, text: str, most_chars: int) -> str:
         if len(text) <= most_chars:
-            return text
+            return _seen(text)
         result_id = self._id_of(text, call_id)
         self.texts = {**self.texts, result_id: text}
-        return excerpt(text, most_chars, result_id, self.reader)
+        return _seen(excerpt(text, most_chars, result_id, self.reader))
 
     def _shorter(self, call_id: str, shown: str, most_chars: int) -> str:
         for text_id in _NAMED.findall(shown):  # of one that is shown in part already
             whole = self.texts.get(text_id, "")
-            if whole.startswith(shown[: _PAGE_CHARS // 2]):
-                return excerpt(whole, most_chars, text_id, self.reader)
+            if visible(whole[:_PAGE_CHARS]).startswith(shown[: _PAGE_CHARS // 2]):
+                return _seen(excerpt(whole, most_chars, text_id, self.reader))
         return self._shown(call_id, shown, most_chars)
 
     def _id_of(self, text: str, call_id: str) -> str:
@@ -153,6 +154,13 @@ def evenly(sizes: Iterable[int], total: float) -> float:
             return total / (len(left) - n)
         total -= size
     return math.inf
+
+
+def _seen(text: str) -> str:
+    """The text as it looks to a person, who could not see what else it tells a model."""
+    hidden = count_hidden(text)
+    note = f"\n[note: {hidden:,} characters that nobody sees are left out]" if hidden else ""
+    return visible(text) + note
 
 
 def _text_for_model(result: ToolResult) -> str:

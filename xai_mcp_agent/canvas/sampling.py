@@ -28,6 +28,8 @@ from ..core.sampling import (
     ToolUse,
     ToolUseResult,
 )
+from ..core.tools import JsonObject
+from ..core.visible import own_names
 from .agents import model_of
 
 Tell = Callable[[str, str], None]
@@ -75,7 +77,7 @@ class AgentSampler:
             self._count(reply.usage)
             self._tell("??", f"it answered {request.server}: {_short(reply.text or '(a tool)')}")
             chars = sum(len(x.arguments) for x in reply.calls)
-            return await beside_loop(chars, lambda: self._reply_of(reply, model.name))
+            return await beside_loop(chars, lambda: self._reply_of(reply, model.name, request))
         finally:
             await model.aclose()
 
@@ -105,10 +107,11 @@ class AgentSampler:
         )
         return ModelRequest(tuple(messages), functions, may_call=request.may_use_tools)
 
-    def _reply_of(self, reply: ModelReply, model: str) -> SamplingReply:
+    def _reply_of(self, reply: ModelReply, model: str, request: SamplingRequest) -> SamplingReply:
         if reply.refusal:
             raise SamplingRefused("the model declined to answer")
-        uses = tuple(_use_of(call) for call in reply.calls)
+        schemas = {x.name: x.input_schema for x in request.tools}
+        uses = tuple(_use_of(call, schemas.get(call.name, {})) for call in reply.calls)
         stop: Stop = "toolUse" if uses else "endTurn"
         if reply.finish == "length":
             stop = "maxTokens"
@@ -166,12 +169,12 @@ def _text(parts: tuple[ResultPart, ...]) -> str:
     return "\n".join(describe(x) for x in parts)
 
 
-def _use_of(call: ToolCall) -> ToolUse:
+def _use_of(call: ToolCall, schema: JsonObject) -> ToolUse:
     try:
         arguments = parse_arguments(call.arguments, {"type": "object"}, tool=call.name)
     except XaiMcpError as cause:
         raise SamplingRefused(f"the model called a tool with broken arguments: {cause}") from cause
-    return ToolUse(call.id, call.name, arguments)
+    return ToolUse(call.id, call.name, own_names(arguments, schema))
 
 
 def _last_words(request: SamplingRequest) -> str:

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ..agent.models.base import Usage
 from ..core.tools import JsonObject
+from ..core.visible import marked
 from ..secrets.secrets import Mask
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-# What moves a cursor or hides what was shown, and what turns the direction of writing.
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_LINE_ENDS = re.compile(r"\r\n?|[\u2028\u2029]")
 _TAB_COLUMNS = 4
 _PARTS = re.compile(r" +|[^ ]+")
 # Enough for letters and their accents; what is longer is cut before its columns are counted.
@@ -67,13 +65,13 @@ def as_it_is(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """The text with `?` for each character that would do something instead of being seen.
+    """The text with `?` for what is drawn as nothing, or would do something instead of being seen.
 
     Line ends of all kinds become newlines, tabs become spaces.
     """
     if text.isascii() and text.isprintable():
         return text
-    return _CONTROLS.sub("?", _LINE_ENDS.sub("\n", text)).expandtabs(_TAB_COLUMNS)
+    return marked(text, "?").expandtabs(_TAB_COLUMNS)
 
 
 def columns(text: str) -> int:

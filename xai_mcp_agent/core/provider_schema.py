@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, cast
 
 from .schema_cost import TooCostly, check_size, inside
 from .tools import JsonObject, Tool
+from .visible import is_visible, shown_parameter, visible_text
 
 # Deeper than any real tool; below it anything is allowed.
 _MAX_DEPTH = 20
@@ -34,18 +35,10 @@ _MAX_REQUIRED = 1_000
 _MAX_FOREIGN = 20
 _MAX_PATTERN = 2_000
 _FOREIGN = re.compile(r"\\[uUxN]|[^\x00-\x7f]")
-_CUT = " ... (cut)"
 
-# Terminal codes, controls, marks that turn the direction of writing, invisible signs and tags:
-# nobody who looks at a description sees them, and a model does.
-_UNSEEN = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b\u200e\u200f\u202a-\u202e"
-    r"\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
 # In a set of characters these will mean something else one day, says Python, and warns.
 _NESTED_SET = re.compile(r"\[\[|\[\^?\]?[^\]]*(?:--|&&|~~|\|\|)")
 _ESCAPED = re.compile(r"\\.", re.DOTALL)
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _TYPES = ("string", "number", "integer", "boolean", "object", "array", "null")
 _OTHER_WORDS = {
@@ -90,7 +83,8 @@ def function_parameters(schema: JsonObject) -> JsonObject:
     for name in _DEFINITIONS:
         if isinstance(found := schema.get(name), dict):
             parts = cast(JsonObject, found).items()
-            shaped[name] = {x: shaping.shaped(part, _MAX_DEPTH) for x, part in parts}
+            plain = {x: part for x, part in parts if shown_parameter(x) == x}
+            shaped[name] = {x: shaping.shaped(part, _MAX_DEPTH) for x, part in plain.items()}
     properties = shaped.pop("properties", {})
     top = {name: value for name, value in shaped.items() if name not in _NOT_AT_THE_TOP}
     return {**top, "type": "object", "properties": properties}
@@ -99,12 +93,6 @@ def function_parameters(schema: JsonObject) -> JsonObject:
 def function_description(text: str) -> str:
     """A tool's description for a model: without what people cannot see, and not endless."""
     return visible_text(text, _MAX_DESCRIPTION)
-
-
-def visible_text(text: str, at_most: int) -> str:
-    """The text without what nobody sees who looks at it, cut to so many characters."""
-    seen = _LONE_SURROGATE.sub("\ufffd", _UNSEEN.sub("", text[: 2 * at_most]))
-    return seen if len(seen) <= at_most else seen[: at_most - len(_CUT)] + _CUT
 
 
 class _Shaping:
@@ -161,7 +149,9 @@ class _Shaping:
         if reference == "#" or len(path) != 2 or not reference.startswith("#/"):
             return reference == "#"
         definitions = self._root.get(path[0]) if path[0] in _DEFINITIONS else None
-        return isinstance(definitions, dict) and path[1] in definitions
+        # Of a name that cannot be shown, the definition is put in the place of the reference.
+        is_there = isinstance(definitions, dict) and path[1] in definitions
+        return is_there and shown_parameter(path[1]) == path[1]
 
     def target_of(self, schema: JsonObject) -> JsonObject:
         """The schema, or what it refers to as a whole with its own words added."""
@@ -246,7 +236,7 @@ def _pattern(value: Any, shaping: _Shaping, _depth: int) -> Any:
         re.compile(value)
     except (re.error, RecursionError, OverflowError):
         return _NOTHING
-    return _LONE_SURROGATE.sub("\ufffd", value)
+    return value if is_visible(value) else _NOTHING
 
 
 def _number(value: Any, _shaping: _Shaping, _depth: int) -> Any:
@@ -278,7 +268,23 @@ def _flag(value: Any, _shaping: _Shaping, _depth: int) -> Any:
 
 
 def _value(value: Any, shaping: _Shaping, _depth: int) -> Any:
-    """Any JSON that is not too much to show."""
+    """Any JSON that is not too much to show, and is what it looks like: it may be given again."""
+    kept = _json(value, shaping)
+    return kept if kept is _NOTHING or _looks_as_it_is(kept) else _NOTHING
+
+
+def _looks_as_it_is(value: Any) -> bool:
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        texts = cast(JsonObject, part) if isinstance(part, dict) else ()
+        if not all(map(is_visible, (part,) if isinstance(part, str) else texts)):
+            return False
+        waiting += inside(part)
+    return True
+
+
+def _json(value: Any, shaping: _Shaping) -> Any:
     characters = _least_characters(value)
     if not shaping.takes(characters=characters) or characters > _MAX_VALUES_CHARACTERS:
         return _NOTHING
@@ -318,12 +324,11 @@ def _whole_escape(escape: re.Match[str]) -> str:
     return "\\ufffd" if escape[1] else escape[0]
 
 
-def _values(value: Any, shaping: _Shaping, depth: int) -> Any:
-    kept = _value(value, shaping, depth) if isinstance(value, list) and value else _NOTHING
-    if kept is _NOTHING:
-        return kept
+def _values(value: Any, shaping: _Shaping, _depth: int) -> Any:
+    kept = _json(value, shaping) if isinstance(value, list) else _NOTHING
+    values = [x for x in _list(kept) if _looks_as_it_is(x)]
     # Each once, as JSON tells them apart: 1 is not true.
-    return list({json.dumps(x, sort_keys=True): x for x in cast(list[Any], kept)}.values())
+    return list({json.dumps(x, sort_keys=True): x for x in values}.values()) or _NOTHING
 
 
 def _schema(value: Any, shaping: _Shaping, depth: int) -> Any:
@@ -350,18 +355,22 @@ def _schemas(value: Any, shaping: _Shaping, depth: int) -> Any:
 def _properties(value: Any, shaping: _Shaping, depth: int) -> Any:
     if not isinstance(value, dict):
         return _NOTHING
-    named = cast(JsonObject, value).items()
+    named = cast(JsonObject, value)
+    if not shaping.takes(characters=sum(map(len, named))):
+        return _NOTHING
     # One whose schema is false can never be given.
     return {
-        _LONE_SURROGATE.sub("\ufffd", name): shaping.shaped(x, depth)
-        for name, x in named
-        if x is not False
+        shown_parameter(x): shaping.shaped(part, depth)
+        for x, part in named.items()
+        if part is not False
     }
 
 
-def _required(value: Any, _shaping: _Shaping, _depth: int) -> Any:
+def _required(value: Any, shaping: _Shaping, _depth: int) -> Any:
     names = list(dict.fromkeys(_names(value)))[:_MAX_REQUIRED]
-    return [_LONE_SURROGATE.sub("\ufffd", name) for name in names]
+    if not shaping.takes(characters=sum(map(len, names))):
+        return _NOTHING
+    return [shown_parameter(name) for name in names]
 
 
 def _reference(value: Any, shaping: _Shaping, _depth: int) -> Any:

@@ -6,8 +6,8 @@ import re
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from ....core.provider_schema import visible_text
 from ....core.tools import JsonObject
+from ....core.visible import visible_text
 
 _USUAL_PORTS = {"http": ":80", "https": ":443"}
 _HALF = re.compile("[\ud800-\udfff]")

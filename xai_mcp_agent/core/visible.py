@@ -1,0 +1,139 @@
+"""Text of strangers without what nobody sees who looks at it: one cleaning for all that is read.
+
+Terminal codes, control characters, marks that turn the direction of writing, invisible signs and
+tags: a person who reads a text sees none of them, and a model does. What a tool is called with is
+never cleaned: where a name had to be shown otherwise, `own_names` finds it again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import Any, cast
+
+from .schema_cost import TooCostly, check_size, inside
+from .tools import JsonObject
+
+CUT = " ... (cut)"
+"""Stands at the end of a text that was too long."""
+
+_PLAIN = re.compile(r"[^\t\n -~]")
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+# Persian, Indian and other letters need joiners between them, and so do some emoji.
+_JOINED = "\u0590-\u1fff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
+_PICTURES = "#*0-9\xa9\xae\u203c-\u3299\U0001f000-\U0001faff"
+_HIDDEN = re.compile(
+    "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    f"|[\u200c\u200d](?![{_JOINED}])|(?<![{_JOINED}])[\u200c\u200d]"
+    f"|(?<![{_PICTURES}])[\ufe0e\ufe0f]"
+)
+_TERMINAL_CODES = re.compile(r"\x1b\[[0-?]*+[ -/]*+[@-~]")
+# Those that are left over, and halves of pairs, which no request can hold.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_INSTEAD = "\ufffd"
+
+_MOST_NAME_CHARS = 200  # of a parameter; several times the longest of real tools
+_DIGEST_LENGTH = 8
+_MOST_LEVELS = 100  # models are shown far fewer
+_RENAMED = re.compile(rf"_[0-9a-f]{{{_DIGEST_LENGTH}}}\Z")
+
+
+def visible(text: str) -> str:
+    """The text as it looks: nothing hidden in it, line ends as newlines, no codes for colours.
+
+    A character that would do something instead of being seen has a mark in its place.
+    """
+    if not _PLAIN.search(text):
+        return text
+    seen = _LINE_ENDS.sub("\n", _TERMINAL_CODES.sub("", text))
+    return _CONTROLS.sub(_INSTEAD, seen if seen.isascii() else _HIDDEN.sub("", seen))
+
+
+def marked(text: str, mark: str) -> str:
+    """The same with a mark for each character that would not be seen, for people to wonder at."""
+    if not _PLAIN.search(text):
+        return text
+    seen = _LINE_ENDS.sub("\n", text)
+    return _CONTROLS.sub(mark, seen if seen.isascii() else _HIDDEN.sub(mark, seen))
+
+
+def visible_text(text: str, at_most: int) -> str:
+    """The text as it looks, cut to so many characters; it says that it was cut."""
+    seen = visible(text[: 2 * at_most])
+    if len(seen) <= at_most and len(text) <= 2 * at_most:
+        return seen
+    return seen[: at_most - len(CUT)] + CUT
+
+
+def count_hidden(text: str) -> int:
+    """How many characters of it are drawn as nothing, besides codes for colours and the like."""
+    return 0 if text.isascii() else len(_HIDDEN.findall(text))
+
+
+def is_visible(text: str) -> bool:
+    """Whether it is what it looks like: nothing is hidden in it, and nothing does something."""
+    if not _PLAIN.search(text):
+        return True
+    seen = _LINE_ENDS.sub("\n", text)
+    return not _CONTROLS.search(seen) and (seen.isascii() or not _HIDDEN.search(seen))
+
+
+def shown_parameter(name: str) -> str:
+    """What models call a parameter: its name, or a readable one where that is no plain name.
+
+    Such a one ends in a digest of the name, so that no two are the same.
+    """
+    if len(name) <= _MOST_NAME_CHARS and is_visible(name) and "\n" not in name:
+        return name
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
+    words = visible(name[:_MOST_NAME_CHARS]).replace(_INSTEAD, "_").split()
+    return f"{'_'.join(words)[: _MOST_NAME_CHARS - _DIGEST_LENGTH - 1]}_{digest}"
+
+
+def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
+    """The arguments that a model gave under the names it was shown, under the tool's own names."""
+    if not _renamed_in(arguments):
+        return arguments
+    try:
+        check_size(schema)
+    except TooCostly:  # models are shown none of its parameters
+        return arguments
+    shown = {shown_parameter(x): x for x in _parameters_in(schema)}
+    return cast(JsonObject, _with_names(arguments, shown))
+
+
+def _renamed_in(value: Any) -> bool:
+    """Whether any name in it looks like one that we gave."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict) and any(map(_RENAMED.search, cast(JsonObject, part))):
+            return True
+        waiting += inside(part)
+    return False
+
+
+def _parameters_in(schema: JsonObject) -> set[str]:
+    """The names of all parameters, and of the parts of their values."""
+    found, waiting = set[str](), [cast(Any, schema)]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            part = cast(JsonObject, part)
+            named, needed = part.get("properties"), part.get("required")
+            found.update(cast(JsonObject, named) if isinstance(named, dict) else ())
+            names = cast(list[Any], needed) if isinstance(needed, list) else []
+            found.update(x for x in names if isinstance(x, str))
+        waiting += inside(part)
+    return found
+
+
+def _with_names(value: Any, own: dict[str, str], depth: int = _MOST_LEVELS) -> object:
+    if isinstance(value, dict) and depth:
+        parts = cast(JsonObject, value).items()
+        return {own.get(name, name): _with_names(x, own, depth - 1) for name, x in parts}
+    if isinstance(value, list) and depth:
+        return [_with_names(x, own, depth - 1) for x in cast(list[Any], value)]
+    return cast(object, value)
