@@ -14,7 +14,7 @@ __all__ = [
     "BadSetting", "Bridge", "CallCancelled", "Choice", "CircuitOpen", "Completion",
     "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
-    "LockFailed",
+    "LockFailed", "Mark",
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
     "ModelError", "ModelRateLimited",
@@ -62,6 +62,7 @@ _HOMES = {
     "history.records": "Records SourceRecord ToolRecord ToolState Usage state_of",
     "policy.decisions": "Choice",
     "policy.review": "Review",
+    "policy.suspicion": "Mark",
     "search.ranking": "Ranked",
     "secrets.secrets": "Secret",
     "settings.load": "load_settings settings_from",
@@ -137,6 +138,7 @@ if TYPE_CHECKING:
     )
     from .policy.decisions import Choice
     from .policy.review import Review
+    from .policy.suspicion import Mark
     from .search.ranking import Ranked
     from .secrets.secrets import Secret
     from .settings.load import load_settings, settings_from

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..history.event import Event
     from ..history.graph import Graph
     from ..history.records import Records, ToolRecord
+    from ..policy.suspicion import Mark
     from ..search.ranking import Ranked
 
 T = TypeVar("T")
@@ -96,6 +97,14 @@ class AioBridge:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
         """
         return await self.run(Engine.instructions, server)
+
+    async def marks(self, *servers: str) -> list[Mark]:
+        """What these servers say that a person should read, or all that were listed.
+
+        Orders to a model, hidden characters, names of other servers' tools. Nothing is blocked by
+        a mark. Connects nothing.
+        """
+        return await self.run(Engine.marks, servers)
 
     async def ping(self, server: str) -> float:
         """How many seconds the server needs to answer anything at all, once it is connected.

@@ -143,6 +143,7 @@ class Bridge:
     disconnect = waits(AioBridge.disconnect)
     reset_breaker = waits(AioBridge.reset_breaker)
     instructions = waits(AioBridge.instructions)
+    marks = waits(AioBridge.marks)
     ping = waits(AioBridge.ping)
     refresh = waits(AioBridge.refresh)
     sign_in = waits(AioBridge.sign_in)

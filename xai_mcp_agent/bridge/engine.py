@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -54,6 +54,10 @@ from ..sources.registry import SourceContext, make_source
 from ..sources.starts import StartQueue
 from .calls import CallPipeline
 from .flush import HistoryFlush
+from .marks import KeptMarks
+
+if TYPE_CHECKING:
+    from ..policy.suspicion import Mark
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +104,7 @@ class Engine:
         self.usage = UsageMemory(recorder, learns=settings.search.learns)
         self.preferences = _preferences(settings)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
+        self._marks = KeptMarks()
         self.calls = CallPipeline(
             self.decisions, recorder, self.breakers, self._current, self.pin_of
         )
@@ -379,6 +384,10 @@ class Engine:
     async def instructions(self, server: str) -> str:
         """How the server says it wants to be used; empty where it says nothing."""
         return (await self.pool.start(server).ready(self.caller)).instructions
+
+    async def marks(self, sources: Sequence[str]) -> list[Mark]:
+        """What these sources say that a person should read; connects nothing."""
+        return await self._marks.of(self.catalog.inventories(), sources)
 
     async def ping(self, server: str) -> float:
         """How many seconds the server needs to answer anything at all."""

@@ -18,7 +18,14 @@ from ..console.text import count
 from ..core.results import ToolResult, describe
 from ..core.templates import fill_template
 from ..core.tools import JsonObject
-from ..views.servers import feature_json, message_json, status_json, status_text, store_text
+from ..views.servers import (
+    feature_json,
+    marks_text,
+    message_json,
+    status_json,
+    status_text,
+    store_text,
+)
 from ..views.tools import tool_json, tool_text
 from .ports import as_text, mapping, optional, positive, required
 from .saving import save
@@ -139,9 +146,11 @@ def status(ctx: Any, server: str | None) -> tuple[list[JsonObject], str]:
         elif server and server not in bridge.settings.problems:
             bridge.settings.source(server)
         found = [x for x in bridge.servers() if not server or x.name == server]
+        marks = bridge.marks(*(x.name for x in found))
         tell(states={x.name: x.state for x in found})
-        told = [*map(status_text, found), store_text(bridge.store())]
-    return [status_json(x) for x in found], "\n".join(told)
+        told = [*map(status_text, found), *([marks_text(marks)] if marks else [])]
+        told.append(store_text(bridge.store()))
+    return [status_json(x, marks) for x in found], "\n".join(told)
 
 
 def close(ctx: Any, server: str | None) -> None:

@@ -97,6 +97,10 @@ class Catalog:
         """All that the source offers; None where it never connected, or was closed."""
         return self._inventories.get(source)
 
+    def inventories(self) -> dict[str, Inventory]:
+        """What all sources offer, by their names."""
+        return dict(self._inventories)
+
     def instructions(self, source: str) -> str:
         """What the source wants its users to know."""
         inventory = self._inventories.get(source)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, as_completed
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -23,26 +23,49 @@ from ..core.names import did_you_mean
 from ..core.schemas import properties, signature, value_from_text
 from ..core.sign_in import SignInRequest
 from ..core.tools import JsonObject, Tool
-from ..views.servers import result_json, status_json, status_text, store_json, store_text
+from ..views.servers import (
+    marks_text,
+    result_json,
+    status_json,
+    status_text,
+    store_json,
+    store_text,
+)
 from .bridges import open_bridge
 from .component_files import clash_lines, find_clashes
 from .output import AsJson, SettingsFile, echo_json, say, say_result
 
+if TYPE_CHECKING:
+    from ..policy.suspicion import Mark
+
+_MARKED = 3  # the exit status where what servers say has something odd in it
 _TOOL_FAILED = 3  # the exit status where the tool itself answered with an error
 
 Server = Annotated[str, typer.Argument(help="The server, as the settings name it.")]
 
 
-def servers(settings: SettingsFile = None, as_json: AsJson = False) -> None:
-    """Start every configured server and tell how it does, or why it cannot be used."""
+def servers(
+    settings: SettingsFile = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Also read what they say, and show what is odd in it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Start every configured server and tell how it does, or why it cannot be used.
+
+    With --check, status 3 says that what a server says of its tools has something odd in it.
+    """
     with open_bridge(settings, as_json=as_json) as bridge:
         require_settings(bridge)
         if not as_json:
             say(f"Servers in {bridge.settings.file}:")
         found = _connected(bridge, quiet=as_json)
-        _tell(bridge, found, as_json=as_json)
+        marks = bridge.marks() if check else None
+        _tell(bridge, found, marks, as_json=as_json)
     if any(x.error for x in found):
         raise typer.Exit(1)
+    if marks:
+        raise typer.Exit(_MARKED)
 
 
 def call(
@@ -145,14 +168,18 @@ def _connected(bridge: Bridge, *, quiet: bool) -> list[SourceStatus]:
     return found
 
 
-def _tell(bridge: Bridge, found: Sequence[SourceStatus], *, as_json: bool) -> None:
+def _tell(
+    bridge: Bridge, found: Sequence[SourceStatus], marks: list[Mark] | None, *, as_json: bool
+) -> None:
     """Say what is not about one server, or everything as JSON."""
     settings, store = bridge.settings.file, bridge.store()
     clashes = find_clashes(Path(), Path(settings).parent)
     if as_json:
-        shown = {"settings": settings, "servers": [status_json(x) for x in found]}
+        shown = {"settings": settings, "servers": [status_json(x, marks) for x in found]}
         echo_json({**shown, "clashes": clashes, "store": store_json(store)})
         return
+    if marks is not None:
+        say(marks_text(marks))
     say(store_text(store))
     for note in bridge.settings.notes:
         say(f"note: {note}")

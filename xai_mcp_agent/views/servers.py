@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
 
 from ..catalog.entry import Refreshed
 from ..console.text import clean, count, cut
@@ -16,12 +17,32 @@ from ..history.place import StoreStatus
 from .history import change_json, changes_text
 from .times import time_text
 
+if TYPE_CHECKING:
+    from ..policy.suspicion import Mark
+
+_WHAT_TO_DO = (
+    "Nothing is blocked by this. Read it; a tool that you do not trust is switched off with "
+    "`xai-mcp-agent disable SERVER TOOL`."
+)
 _INSTRUCTIONS_COLUMNS = 200  # a server's own words: enough to judge them by
 
 
-def status_json(found: SourceStatus) -> JsonObject:
-    """How a server is doing: every field."""
-    return asdict(found)
+def status_json(found: SourceStatus, marks: Iterable[Mark] | None = None) -> JsonObject:
+    """How a server is doing: every field, and what is marked in its words, if that is given."""
+    if marks is None:
+        return asdict(found)
+    own = [asdict(x) for x in marks if x.source == found.name]
+    return {**asdict(found), "marks": own}
+
+
+def marks_text(marks: Sequence[Mark]) -> str:
+    """What is odd in what servers say, by server, and what to do about it."""
+    if not marks:
+        return "Checked: nothing odd in what they say of their tools."
+    lines = list[str]()
+    for source, found in groupby(marks, lambda x: x.source):
+        lines += [f"Odd in what {source} says:", *(f"  {clean(str(x))}" for x in found)]
+    return "\n".join([*lines, _WHAT_TO_DO])
 
 
 def status_text(found: SourceStatus) -> str:
