@@ -11,6 +11,7 @@ from tests.catalog.test_catalog import lists, tool
 from xai_mcp_agent import Tool, ToolKey, ToolResult
 from xai_mcp_agent.agent.toolsets import (
     AgentTools,
+    Available,
     CombinedToolset,
     EnabledToolset,
     Names,
@@ -50,6 +51,9 @@ class Listed(Given):
         now = tuple(chain.from_iterable(self.catalog.tools(x) for x in self.sources))
         self.given = self.given if now == self.given else now
         return self.given
+
+    def source_names(self) -> Sequence[str]:
+        return self.sources
 
     def instructions(self) -> Mapping[str, str]:
         found = {x: self.catalog.instructions(x) for x in self.sources}
@@ -231,3 +235,45 @@ async def test_what_is_left_out_is_worked_out_anew_only_where_something_changed(
     version = 1
     await tools.available()
     assert asked == ["x"] * 4
+
+
+async def test_a_tool_that_is_gone_is_not_answered_by_one_of_another_server():
+    """A server could name its tool as that of another is shown, and wait for it to go."""
+    catalog = Catalog()
+    lists(catalog, "bank", "pay", "list")
+    lists(catalog, "shop", "bank_pay", "bank-pay", "list", "look")
+    tools = tools_of(Listed(catalog, "bank", "shop"))
+    available = await tools.available()
+    assert find(available, "bank_pay") == ("bank", "pay")
+    assert find(available, "look") == ("shop", "look"), "its own name, where that is clear"
+    lists(catalog, "bank")
+    for name in ("bank_pay", "bank-pay", "pay", "list"):
+        assert find(await tools.available(), name) is None, name
+    again = tools_of(Listed(catalog, "bank", "shop"))
+    assert find(await again.available(), "bank_pay") is None, "one that was never there"
+    assert find(await again.available(), "list") == ("shop", "list")
+    (shown,) = (x for x in (await again.available()).names if x.startswith("shop_bank_pay"))
+    assert find(await again.available(), shown) == ("shop", "bank_pay")
+
+
+async def test_what_a_person_drew_keeps_its_name_whatever_servers_offer():
+    catalog = Catalog()
+    lists(catalog, "tool", "pay", "read")
+    drawn = Drawn(tool("", "tool_pay"))
+    tools = tools_of(Listed(catalog, "tool"), drawn)
+    available = await tools.available()
+    assert find(available, "tool_pay") == ("", "tool_pay")
+    assert find(available, "tool_read") == ("tool", "read")
+
+
+class Drawn(Given):
+    """Tools that are known from the start."""
+
+    def known(self) -> Sequence[Tool]:
+        return self.given
+
+
+def find(available: Available, name: str) -> tuple[str, str] | None:
+    """Whose tool is called where a model writes this name."""
+    found = available.find(name)
+    return found and (found.tool.source, found.tool.name)

@@ -121,3 +121,31 @@ def test_names_that_a_person_may_take_for_each_other_have_one_skeleton(alike: st
 def test_other_names_have_other_skeletons():
     names = ["delete_all", "deleteall", "delete_al", "dilete_all", "\u65e5\u672c", "\u65e5"]
     assert len({skeleton(x) for x in names}) == len(names)
+
+
+def test_a_name_that_begins_as_those_of_another_source_is_left_to_that_one():
+    """Whichever of them is there first, and though the other is not there yet."""
+    honest, intruder = ToolKey("mcp", "git_hub", "search"), ToolKey("mcp", "git", "hub_search")
+    for order in ((honest, intruder), (intruder, honest)):
+        names = ShownNames(sources=("git", "git_hub"))
+        shown = {key: names.show(key) for key in order}
+        assert shown[honest] == "git_hub_search"
+        assert re.fullmatch(r"git_hub_search_[0-9a-f]{8}", shown[intruder])
+    assert ShownNames(sources=("git", "git_hub")).show(intruder) != "git_hub_search"
+    assert names.show(ToolKey("mcp", "git", "status")) == "git_status"
+
+
+@pytest.mark.parametrize("name", ["hub-search", "Hub_Search", "hub__search", "hub_sear-ch"])
+def test_no_source_gives_a_name_that_looks_like_that_of_another(name: str):
+    names = ShownNames()
+    assert names.show(ToolKey("mcp", "git_hub", "search")) == "git_hub_search"
+    shown = names.show(ToolKey("mcp", "git", name))
+    looks_alike = skeleton(f"git_{name}") == skeleton("git_hub_search")
+    assert bool(re.search(r"_[0-9a-f]{8}$", shown)) == looks_alike
+
+
+def test_within_one_source_names_may_look_alike():
+    names = ShownNames(sources=("a",))
+    assert [names.show(ToolKey("mcp", "a", x)) for x in ("get_it", "getIt", "get-it")] == [
+        "a_get_it", "a_getIt", "a_get-it",
+    ]  # fmt: skip

@@ -19,6 +19,7 @@ from ..core.tools import Tool, ToolKey
 from ..search.meta_tools import is_meta_tool
 from ..search.selector import Selector, ShowEverything
 
+_NAMED_IN_A_ROW = 1_000  # tools; it takes milliseconds
 # Of all names, where a model asked for one that is like none of them.
 _MOST_NAMES = 30
 
@@ -52,6 +53,10 @@ class Toolset(ABC):
     def instructions(self) -> Mapping[str, str]:
         """What their sources want their users to know, by source."""
         return {}
+
+    def source_names(self) -> Sequence[str]:
+        """The sources that it may have tools of, whether they are there now or not."""
+        return ()
 
     def why_not(self, name: str) -> str:
         """Why a tool of this name cannot be called, for the model; empty if this cannot tell."""
@@ -87,6 +92,10 @@ class CombinedToolset(Toolset):
         """Those of all parts."""
         return {name: x for part in self._parts for name, x in part.instructions().items()}
 
+    def source_names(self) -> Sequence[str]:
+        """Those of all parts."""
+        return tuple(dict.fromkeys(x for part in self._parts for x in part.source_names()))
+
     def why_not(self, name: str) -> str:
         """What the first says that can tell."""
         return next((x for part in self._parts if (x := part.why_not(name))), "")
@@ -118,6 +127,10 @@ class Wrapper(Toolset):
         """Those of the inner one."""
         return self._inner.instructions()
 
+    def source_names(self) -> Sequence[str]:
+        """Those of the inner one."""
+        return self._inner.source_names()
+
     def why_not(self, name: str) -> str:
         """What the inner one says."""
         return self._inner.why_not(name)
@@ -127,22 +140,30 @@ class RenamedToolset(Wrapper):
     """Gives each tool the name that models read: no two the same, and always the same.
 
     Also those that a wrapper around this leaves out: should they be shown one day, no name changes.
+    What is known from the start, which is a person's or our own, comes before all that servers
+    offer.
     """
 
     def __init__(self, inner: Toolset, given: Names = ()) -> None:
         super().__init__(inner)
-        self._names = ShownNames(given)
+        self._names = ShownNames(given, inner.source_names())
+        self._first = [*(key for key, _ in given), *(x.key for x in inner.known())]
         self._named: Sequence[Tool] = ()
 
     async def tools(self) -> Sequence[Tool]:
         """Those of the inner one, each of which has a name then."""
         tools = await self._inner.tools()
         if tools is not self._named:
-            await _let_others()
-            self._named = tools
-            for tool in tools:
-                self._names.show(tool.key)
+            for number, key in enumerate((*self._first, *(x.key for x in tools))):
+                if number % _NAMED_IN_A_ROW == 0:
+                    await _let_others()
+                self._names.show(key)
+            self._first, self._named = [], tools
         return tools
+
+    def is_clear(self, name: str, source: str) -> bool:
+        """Whether a tool's own name means one of this source, whatever comes and goes."""
+        return self._names.is_clear(name, source)
 
     def shown_name(self, key: ToolKey) -> str:
         """What models call this tool."""
@@ -264,12 +285,21 @@ class PinnedToolset(Wrapper):
         return tuple(x for x in shown if x is not None)
 
 
+def _always(_: str, __: str) -> bool:
+    """Where there is no other source."""
+    return True
+
+
 @dataclass(frozen=True)
 class Available:
-    """What an agent may call at one step, under the names that its model reads."""
+    """What an agent may call at one step, under the names that its model reads.
+
+    `is_clear` tells whether a tool's own name can mean none of another source.
+    """
 
     definitions: tuple[ToolDefinition, ...] = ()
     instructions: Mapping[str, str] = field(default_factory=dict[str, str])
+    is_clear: Callable[[str, str], bool] = _always
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -293,7 +323,10 @@ class Available:
 
     def find(self, name: str) -> ToolDefinition | None:
         """The tool meant; a model may write the tool's own name where that is clear."""
-        return self._by_name.get(name) or self._by_own_name.get(name)
+        if (found := self._by_name.get(name)) is not None:
+            return found
+        own = self._by_own_name.get(name)
+        return own if own and self.is_clear(name, own.tool.source) else None
 
     def unknown(self, name: str) -> str:
         """That there is no such tool, and which is nearest."""
@@ -362,7 +395,8 @@ class AgentTools:
             order = dict.fromkeys((*(key for key, _ in self.names), *now))
             self.names = tuple((key, self._renamed.shown_name(key)) for key in order)
             named = [(name, now[key]) for key, name in self.names if key in now]
-            self._available = Available(await self._definitions.of(named), instructions)
+            definitions = await self._definitions.of(named)
+            self._available = Available(definitions, instructions, self._renamed.is_clear)
             self._tools = tools
         return self._available
 

@@ -167,6 +167,10 @@ class SourceToolset(Toolset):
         words = {name: self._engine.catalog.instructions(name) for name in self._sources}
         return {name: text for name, text in words.items() if text}
 
+    def source_names(self) -> Sequence[str]:
+        """Those of the agent."""
+        return self._sources
+
     def why_not(self, name: str) -> str:
         """That its source failed, or is not one of this agent's."""
         known = dict.fromkeys((*self._sources, *self._engine.settings.sources))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import islice
 
@@ -42,22 +43,75 @@ class ShownNames:
     provider's rule, at most `MAX_SHOWN_NAME` characters. A name that had to be changed or
     shortened, or that is taken, ends in a digest of its key; so it is stable from run to run as
     long as tools are shown in a stable order. `given` are names that were given before.
+
+    A name is taken, too, if one that looks like it is that of another source's tool, or if it
+    begins as the names of another of the `sources` do, whether that one is there or not.
     """
 
-    def __init__(self, given: Iterable[tuple[ToolKey, str]] = ()) -> None:
+    def __init__(
+        self, given: Iterable[tuple[ToolKey, str]] = (), sources: Iterable[str] = ()
+    ) -> None:
         self._name_of: dict[ToolKey, str] = dict(given)
         self._taken = set(self._name_of.values())
+        self._claims = Claims(sources)
+        # By how they look: whose a shown name is, and whose tools are named so by their sources.
+        self._owner_of: dict[str, str] = {}
+        self._own: defaultdict[str, set[str]] = defaultdict(set)
+        self._seen: set[ToolKey] = set()
 
     def show(self, key: ToolKey) -> str:
         """The shown name of `key`; given on first use, the same ever after."""
-        if key not in self._name_of:
-            name, attempt = _plain_name(key), 0
-            # More than once only where a tool is named like the digest name of another.
-            while name is None or name in self._taken:
-                name, attempt = _digest_name(key, attempt), attempt + 1
-            self._name_of[key] = name
+        if key not in self._seen:
+            if key not in self._name_of:
+                self._name_of[key] = self._new_name(key)
+            name = self._name_of[key]
             self._taken.add(name)
+            self._seen.add(key)
+            self._owner_of.setdefault(skeleton(name), key.source)
+            self._own[skeleton(key.name)].add(key.source)
         return self._name_of[key]
+
+    def is_clear(self, name: str, source: str) -> bool:
+        """Whether a tool's own name means one of this source, whatever comes and goes."""
+        look = skeleton(name)
+        owners = {*self._own.get(look, ()), self._owner_of.get(look, source)}
+        return owners <= {source} and not self._claims.owner_of(look, source)
+
+    def _new_name(self, key: ToolKey) -> str:
+        name, attempt = _plain_name(key), 0
+        # More than once only where a tool is named like the digest name of another.
+        while name is None or self._is_taken(name, key, is_plain=not attempt):
+            name, attempt = _digest_name(key, attempt), attempt + 1
+        return name
+
+    def _is_taken(self, name: str, key: ToolKey, *, is_plain: bool) -> bool:
+        if name in self._taken:
+            return True
+        look = skeleton(name)
+        if self._owner_of.get(look, key.source) != key.source:
+            return True
+        # Tools without a source are our own and a person's, who may name them as they like.
+        return bool(is_plain and key.source and self._claims.owner_of(look, key.source))
+
+
+class Claims:
+    """Which source a name belongs to by how it begins, whatever tools there are."""
+
+    def __init__(self, sources: Iterable[str]) -> None:
+        self._of_start = {skeleton(x): x for x in sources if skeleton(x)}
+
+    def owner_of(self, look: str, source: str) -> str:
+        """The source that a name of this skeleton belongs to rather than to this one, if any.
+
+        The longest start counts: `git_hub_search` is of `git_hub` rather than of `git`.
+        """
+        end = len(look)
+        while end > 0:
+            owner = self._of_start.get(look[:end])
+            if owner is not None:
+                return owner if skeleton(owner) != skeleton(source) else ""
+            end = look.rfind("_", 0, end)
+        return ""
 
 
 def listed(names: Sequence[str], most: int) -> str:
