@@ -159,6 +159,7 @@ def test_an_inventory_that_is_damaged_costs_what_it_told_once(
     assert store.is_damaged
     store.close()
     many.writer.store = open_store(many.place)
+    assert [x.change for x in many.events()] == ["connected"]
     many.closes()
     many.connects(*NAMES)
     assert [x.change for x in many.events(subject=MANY)] == [

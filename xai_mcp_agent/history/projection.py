@@ -26,7 +26,6 @@ from ..core.tools import JsonObject
 from . import log
 from .database import insert_rows
 from .event import Change, Event, Subject
-from .inventories import drop_damaged
 from .log import Entry, Range, subject_of
 from .records import (
     MARKS_OF_DECISIONS,
@@ -426,7 +425,6 @@ def rebuild_stale(connection: Connection) -> None:
     """Have all records as the log gives them, if they are not. As `rebuild`."""
     if is_stale(connection):
         restore_names(connection)
-        drop_damaged(connection)
         for project in connection.execute(select(projects.c.id)).scalars().all():
             # What was pruned is in the one at the begin only.
             later = snapshots.c.position > begin_of(connection, project)

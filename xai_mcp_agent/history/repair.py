@@ -14,6 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import URL, create_engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from .inventories import drop_damaged
 from .migrations import NEWEST, VERSION
 from .place import Place, identity_of
 from .tables import RECORDS, STALE, facts
@@ -59,6 +63,7 @@ def _replace(file: Path) -> None:
         with suppress(sqlite3.Error):  # keeps others from writing what would not be in the new one
             damaged.execute("BEGIN IMMEDIATE")
         kept = _copy(damaged, new)
+        _drop_inventories(new)
         if os.name == "nt":  # where files that are open cannot be moved
             damaged.close()
         for ending in _BESIDE:  # before the file: a new one must not meet the old one's
@@ -71,6 +76,14 @@ def _replace(file: Path) -> None:
         f"A new one is begun with the {kept} rows that can still be read."
         if kept else "Nothing in it can be read, so a new one is begun.",
     )  # fmt: skip
+
+
+def _drop_inventories(new: Path) -> None:
+    """Leave out those that are no more what was written; SQLite does not see that."""
+    engine = create_engine(URL.create("sqlite", database=str(new)))
+    with suppress(SQLAlchemyError), engine.begin() as connection:  # it may be no history
+        drop_damaged(connection)
+    engine.dispose()
 
 
 def _keep_as(file: Path, aside: Path) -> None:
