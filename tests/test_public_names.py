@@ -23,7 +23,8 @@ from xai_mcp_agent import search
 from xai_mcp_agent.sources import openapi
 
 PUBLIC = [
-    "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
+    "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "ApprovalAnswer",
+    "ApprovalRequest", "Approver", "AudioPart",
     "BadSetting", "Bridge", "CallCancelled", "Choice", "CircuitOpen", "Completion",
     "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
@@ -31,8 +32,8 @@ PUBLIC = [
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
     "ModelError", "ModelRateLimited",
-    "ModelTimeout", "ModelUnreachable", "NotAccepted", "OnChange", "Operation", "Prompt",
-    "PromptArgument",
+    "ModelTimeout", "ModelUnreachable", "NotAccepted", "NotApproved", "OnChange",
+    "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
     "Review", "ReviewNeeded",
     "Secret",

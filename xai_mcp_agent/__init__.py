@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
-    "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "AudioPart",
+    "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "ApprovalAnswer",
+    "ApprovalRequest", "Approver", "AudioPart",
     "BadSetting", "Bridge", "CallCancelled", "Choice", "CircuitOpen", "Completion",
     "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
@@ -18,8 +19,8 @@ __all__ = [
     "ModelAnswerInvalid", "ModelAnswerMissing", "ModelAuthenticationError",
     "ModelCannotCallFunctions", "ModelContentFiltered", "ModelContextOverflow",
     "ModelError", "ModelRateLimited",
-    "ModelTimeout", "ModelUnreachable", "NotAccepted", "OnChange", "Operation", "Prompt",
-    "PromptArgument",
+    "ModelTimeout", "ModelUnreachable", "NotAccepted", "NotApproved", "OnChange",
+    "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
     "Review", "ReviewNeeded",
     "Secret",
@@ -37,13 +38,14 @@ _HOMES = {
     "bridge.aio": "AioBridge",
     "bridge.bridge": "Bridge",
     "bridge.subscription": "AioSubscription OnChange Subscription",
+    "core.approval": "ApprovalAnswer ApprovalRequest Approver",
     "core.elicitation": "Answer Answerer Question answer_with_defaults",
     "core.errors": (
         "AcceptanceUnknown BadSetting CircuitOpen DefinitionChanged InvalidArguments "
         "LockFailed "
         "ModelAnswerInvalid ModelAnswerMissing ModelAuthenticationError ModelCannotCallFunctions "
         "ModelContentFiltered ModelContextOverflow ModelError ModelRateLimited ModelTimeout "
-        "ModelUnreachable NotAccepted "
+        "ModelUnreachable NotAccepted NotApproved "
         "ReviewNeeded ServerError SettingsError SourceClosed SourceError SourceFailed "
         "StoreFailed ToolDisabled ToolTimeout UnknownAgent UnknownServer UnknownTool XaiMcpError"
     ),
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
     from .bridge.aio import AioBridge
     from .bridge.bridge import Bridge
     from .bridge.subscription import AioSubscription, OnChange, Subscription
+    from .core.approval import ApprovalAnswer, ApprovalRequest, Approver
     from .core.elicitation import Answer, Answerer, Question, answer_with_defaults
     from .core.errors import (
         AcceptanceUnknown,
@@ -95,6 +98,7 @@ if TYPE_CHECKING:
         ModelTimeout,
         ModelUnreachable,
         NotAccepted,
+        NotApproved,
         ReviewNeeded,
         ServerError,
         SettingsError,

@@ -373,6 +373,9 @@ class AgentMakeToolbelt(Component):
     - pin_tools (bool): True: the agent reads and calls only what was accepted of its servers, with
       MCPAcceptTool or `xai-mcp-agent accept`. What is new or changed is held back. Default: False.
     - pin_first (bool): True: the same, and what a server lists first is accepted. Default: False.
+    - approval (str): Which calls a person is asked for first: `ask`, `allow` or `deny` for all
+      tools, or words by tools and servers, such as `delete_*: ask, files: deny`. Default: those
+      of tools whose server says that they may destroy something, unless the settings say more.
 
     ##### outPorts:
     - toolbelt_spec (dict): Wire it to AgentInit.
@@ -384,11 +387,16 @@ class AgentMakeToolbelt(Component):
     name: InArg[str]
     pin_tools: InArg[bool]
     pin_first: InArg[bool]
+    approval: InArg[str]
 
     toolbelt_spec: OutArg[dict]
 
     def execute(self, ctx) -> None:
         made = canvas.make_toolbelt(
-            ctx, self.name.value, self.pin_tools.value, self.pin_first.value
+            ctx,
+            self.name.value,
+            self.pin_tools.value,
+            self.pin_first.value,
+            self.approval.value,
         )
         self.toolbelt_spec.value = made

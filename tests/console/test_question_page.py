@@ -51,7 +51,7 @@ def answering() -> list[str]:
 
 
 def test_words_of_the_server_are_shown_as_text() -> None:
-    with serving(FORM) as page:
+    with serving(Page(FORM)) as page:
         status, text = ask(page.url)
     assert status == 200
     assert "Who &lt;script&gt;comes&lt;/script&gt;?" in text
@@ -60,7 +60,7 @@ def test_words_of_the_server_are_shown_as_text() -> None:
 
 
 def test_what_is_sent_is_checked_and_asked_again() -> None:
-    with serving(FORM) as page:
+    with serving(Page(FORM)) as page:
         _, text = ask(page.url, [("action", "accept"), ("f0", ""), ("f1", "99")])
         assert "An answer is needed here." in text
         assert "maximum of 9" in text
@@ -75,7 +75,7 @@ def test_what_is_sent_is_checked_and_asked_again() -> None:
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 def test_the_person_can_say_no_or_nothing(action: str) -> None:
-    with serving(FORM) as page:
+    with serving(Page(FORM)) as page:
         ask(page.url, [("action", action)])
         assert page.answer.result(_SECONDS).action == action
 
@@ -122,7 +122,7 @@ def test_what_is_no_address_has_no_host(url: str) -> None:
 )
 def test_nobody_else_can_see_or_answer_it(path: str | None, headers: dict[str, Any]) -> None:
     """The address is a secret, and a page of the web cannot have its name point here."""
-    with serving(FORM) as page:
+    with serving(Page(FORM)) as page:
         url = page.url if path is None else page.url.replace(page.path, path)
         for sent in (None, [("action", "decline")]):
             status, text = ask(url, sent, **headers)
@@ -137,7 +137,7 @@ def test_a_browser_that_leaves_early_answers_nothing_and_prints_nothing(
     length: str, resets: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The output is the person's: a traceback there says that something is wrong."""
-    with serving(FORM) as page:
+    with serving(Page(FORM)) as page:
         parts = urlsplit(page.url)
         head = f"POST {page.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {length}"
         with socket.create_connection((str(parts.hostname), parts.port or 0)) as browser:
@@ -151,6 +151,6 @@ def test_a_browser_that_leaves_early_answers_nothing_and_prints_nothing(
 
 
 def test_what_is_too_much_is_not_read() -> None:
-    with serving(FORM) as page:
+    with serving(Page(FORM)) as page:
         status, _ = ask(page.url, [("f0", "x" * 300_000)])
         assert status == 413

@@ -43,6 +43,7 @@ WRITTEN = {
     **dict.fromkeys(("privateKey", "private_key"), ("text", '`""`')),
     "enabled": ("true or false", "`true`"),
     "pin": ('true, false or `"first"`', "`false`"),
+    "approval": ("text or object", "`{}`"),
     "tools": ("list of texts", "none"),
     "arguments": ("object", "`{}`"),
     "operations": ("object", "`{}`"),

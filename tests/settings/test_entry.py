@@ -94,7 +94,6 @@ def test_limits_modes_and_tools_are_read() -> None:
     assert (server.call_timeout_seconds, server.start_timeout_seconds) == (5.0, 0.5)
     assert (server.mode, server.auto_approve) == ("legacy", ("one", "two"))
     assert server.disabled_tools == ("three",)
-    assert (server.approves("one"), server.approves("three")) == (True, False)
 
 
 def test_every_phase_has_a_limit_that_can_be_set() -> None:
@@ -106,7 +105,6 @@ def test_every_phase_has_a_limit_that_can_be_set() -> None:
 def test_all_tools_can_be_approved_at_once() -> None:
     server = read({"command": "a", "alwaysAllow": True})
     assert server.auto_approve == ("*",)
-    assert server.approves("anything")
     assert not read({"command": "a", "autoApprove": False}).auto_approve
 
 

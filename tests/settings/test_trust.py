@@ -113,6 +113,15 @@ def test_the_places_for_the_history_and_for_embeddings_wait(tmp_path: Path) -> N
     assert without_untrusted(load_settings(file)).store == store
 
 
+def test_what_lets_calls_through_waits(tmp_path: Path) -> None:
+    file = write(tmp_path, mcpServers={}, approval="allow")
+    settings = without_untrusted(load_settings(file))
+    assert settings.approval == {}
+    assert len(settings.notes) == 1
+    TrustStore().agree(load_settings(file))
+    assert without_untrusted(load_settings(file)).approval
+
+
 def test_a_link_is_another_file_than_where_it_leads(tmp_path: Path) -> None:
     """`server.py` is looked for beside the link: there it may be anything."""
     file = write(tmp_path / "mine")

@@ -9,6 +9,7 @@ import anyio
 
 from xai_mcp_agent import Answer, Bridge, Question, SourceError
 from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.core.approval import ApprovalAnswer, ApprovalRequest
 from xai_mcp_agent.core.invocation import Caller
 from xai_mcp_agent.core.results import TextPart
 from xai_mcp_agent.core.sampling import SamplingMessage, SamplingReply, SamplingRequest
@@ -30,6 +31,10 @@ class Answering:
         self.asked.append(question.message)
         await anyio.sleep(0)
         return Answer.accepted({"colour": self.name})
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """Nobody is there for that."""
+        return ApprovalAnswer.nobody("only questions are answered here")
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """Its name."""

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import anyio
 
+from ..core.approval import Approver
 from ..core.elicitation import Answerer
 from ..core.sign_in import SignIn
 from ..history.place import find_place
@@ -61,8 +62,9 @@ class Bridge:
     `settings` is what a settings file holds, such as `{"mcpServers": {...}}`;
     without it the file is looked for (see README.md), and what it starts or reaches is used once
     you have agreed to it (see docs/settings.md). `answer` is given the questions that servers
-    ask during a call, in a thread of its own; without it they are declined. `sign_in` gets somebody
-    to sign in where a server wants that; tokens are kept in `token_folder` (see
+    ask during a call, in a thread of its own; without it they are declined. `approve` is given the
+    calls of agents that wait for approval, where nobody sits in front of the run. `sign_in` gets
+    somebody to sign in where a server wants that; tokens are kept in `token_folder` (see
     docs/authorization.md). `store` is where the history is kept: a file, the URL of a database,
     or `memory` (see docs/history.md). `embed` gives a vector for each of a list of texts, to search
     tools by meaning, too (see docs/search.md); it is called in threads. `lock` is the file of what
@@ -80,6 +82,7 @@ class Bridge:
         settings: Mapping[str, Any] | None = None,
         *,
         answer: Answerer | None = None,
+        approve: Approver | None = None,
         sign_in: SignIn | None = None,
         token_folder: str | Path | None = None,
         store: str | Path | None = None,
@@ -97,7 +100,7 @@ class Bridge:
             place, mask, loaded.record, loaded.secrets, warn, loaded.retention
         )
         access = Access(TokenStore(folder), sign_in)
-        host, lock = host_for(answer), find_lock(loaded, lock)
+        host, lock = host_for(answer, approve), find_lock(loaded, lock)
         self.aio = _opened(lambda: Engine(loaded, host, access, recorder, embed, lock, warn))
         """The same methods as coroutines, for callers that own a loop."""
 
@@ -107,6 +110,7 @@ class Bridge:
         path: str | Path | None = None,
         *,
         answer: Answerer | None = None,
+        approve: Approver | None = None,
         sign_in: SignIn | None = None,
         token_folder: str | Path | None = None,
         store: str | Path | None = None,
@@ -121,6 +125,7 @@ class Bridge:
         loaded = _found() if path is None else load_settings(path)
         return cls(
             answer=answer,
+            approve=approve,
             sign_in=sign_in,
             token_folder=token_folder,
             store=store,

@@ -14,6 +14,7 @@ from ..core.errors import (
     DefinitionChanged,
     InvalidArguments,
     NotAccepted,
+    NotApproved,
     SourceError,
     ToolDisabled,
     XaiMcpError,
@@ -40,6 +41,7 @@ _REFUSED: dict[type[XaiMcpError], str] = {
     DefinitionChanged: "Its definition is not the one that was accepted.",
     NotAccepted: "Nobody has accepted its definition.",
     AcceptanceUnknown: "It could not be looked up what was accepted of it.",
+    NotApproved: "It was not approved.",
 }
 _MOST_REFUSED = 10_000  # that are remembered, so that each is told once
 
@@ -49,7 +51,7 @@ class CallPipeline:
 
     The steps: enabled, current, pinned, arguments, then the `policy` (approvals, rules), then the
     source's circuit breaker, then the call itself, which is recorded, as is a refusal of the first
-    two. `current` gives a tool as its source lists it now; `pin_of` says which sources are held to
+    two and of the policy. `current` gives a tool as its source lists it now; `pin_of` says which sources are held to
     what was accepted.
     """
 
@@ -74,13 +76,14 @@ class CallPipeline:
         """Make this call, if every step lets it through; see the steps for what they raise.
 
         Raises:
-            ToolDisabled, NotAccepted, AcceptanceUnknown, InvalidArguments, CircuitOpen: nothing
+            ToolDisabled, NotAccepted, AcceptanceUnknown, InvalidArguments, NotApproved,
+            CircuitOpen: nothing
                 was sent.
         """
         try:
             for step in (self._enabled, self._pinned, self._fitting, *self.policy):
                 invocation = await step(invocation)
-        except (ToolDisabled, NotAccepted, AcceptanceUnknown) as reason:
+        except (ToolDisabled, NotAccepted, AcceptanceUnknown, NotApproved) as reason:
             self._note(invocation, reason)
             raise
         call = partial(self._recorded, invocation, perform)
@@ -132,7 +135,7 @@ class CallPipeline:
             result = await perform(invocation)
             error = (result.text or _NO_WORDS) if result.is_error else ""
             return result
-        except NotAccepted as reason:
+        except (NotAccepted, NotApproved) as reason:
             error = None  # it was not called at all
             self._note(invocation, reason)
             raise

@@ -36,6 +36,7 @@ from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.vector_cache import StoredVectors
+from ..policy.approvals import Approvals
 from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 from ..policy.lockfile import LockFile
@@ -108,6 +109,10 @@ class Engine:
         self.calls = CallPipeline(
             self.decisions, recorder, self.breakers, self._current, self.pin_of
         )
+        self.approvals = Approvals(
+            settings, host, self.decisions, self.catalog.digest, self.catalog.get, recorder.mask
+        )
+        self.calls.policy.append(self.approvals.step)
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self._updates: dict[str, UpdateListeners] = {}
         self.at_end: dict[int, Callable[[], None]] = {}  # told that nothing more will happen

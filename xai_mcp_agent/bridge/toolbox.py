@@ -25,7 +25,7 @@ from ..agent.toolsets import (
     Wrapper,
 )
 from ..catalog.groups import ToolChoice
-from ..core.errors import DefinitionChanged, NotAccepted, SourceFailed, XaiMcpError
+from ..core.errors import DefinitionChanged, NotAccepted, NotApproved, SourceFailed, XaiMcpError
 from ..core.invocation import ToolInvocation
 from ..core.names import listed, may_be_of
 from ..core.results import ToolResult
@@ -307,6 +307,11 @@ class CheckedToolset(Wrapper):
                 self._tell(told)
             words = _CHANGED if isinstance(refused, DefinitionChanged) else _NOT_ACCEPTED
             raise XaiMcpError(words.format(name, refused.server)) from None
+        except NotApproved as refused:
+            if (told := str(refused)) and told not in self._told:
+                self._told.add(told)
+                self._tell(told)
+            raise XaiMcpError(refused.for_model) from None
         finally:
             if news := self._breaker_news.of(invocation.tool.source):
                 self._tell(news)

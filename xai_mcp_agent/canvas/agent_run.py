@@ -27,6 +27,7 @@ from ..bridge.toolbox import GRACE_SECONDS, ChosenToolset, Failure, SourceToolse
 from ..catalog.groups import ToolChoice
 from ..console.console import Console
 from ..console.text import short_arguments
+from ..core.approval import RunApprovals
 from ..core.invocation import Caller
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
@@ -48,6 +49,8 @@ from .transcript import recorder
 from .workflow_thread import WorkflowThread
 
 T = TypeVar("T")
+
+_APPROVED = "approved_calls"  # in `ctx`: for the length of the workflow's run
 
 _ID_BYTES = 6  # of a call by hand: a name that no model's call has
 
@@ -256,7 +259,7 @@ class _Workflow:
         console: Console,
         on_thought: Callable[[ToolFinished], None] | None = None,
     ) -> None:
-        self.ctx = ctx
+        self.ctx: Any = ctx
         self.on_thought = on_thought
         self.thread = WorkflowThread(console.tick)
         self._person = InteractiveHost(self.thread, console)
@@ -281,7 +284,17 @@ class _Workflow:
     def call_for(self, agent: Mapping[str, Any], name: str) -> None:
         """Make the calls of this run in the name of an agent."""
         pins, toolbelt = agent.get("pin_tools") or False, agent.get("toolbelt_name") or ""
-        self.thread.caller = Caller("agent", name, toolbelt, host=self._person, pins=pins)
+        # What a person approved for the run counts for all its agents.
+        granted = self.ctx.setdefault(_APPROVED, set())
+        self.thread.caller = Caller(
+            "agent",
+            name,
+            toolbelt,
+            host=self._person,
+            pins=pins,
+            approval=agent.get("tool_approval") or {},
+            approvals=RunApprovals(granted),
+        )
 
     def lend_model(
         self, agent: Mapping[str, Any], name: str, count: Callable[[Usage], None]

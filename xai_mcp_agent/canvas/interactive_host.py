@@ -16,10 +16,12 @@ from typing import Any, Protocol
 
 import anyio
 
+from ..console.approval import ApprovalPage, ask_approval
 from ..console.console import Console
 from ..console.form import host_of
-from ..console.question_page import serving
+from ..console.question_page import Page, serving
 from ..console.terminal_questions import ask_in_terminal, read_line, why_not_here
+from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
 from ..core.elicitation import Answer, Question, too_late
 from ..core.host import NO_MODEL
 from ..core.invocation import Caller
@@ -39,7 +41,7 @@ def ask_here(question: Question, console: Console) -> Answer:
         return Answer.declined(f"nobody can be asked: {why_not}")
     if not in_lab:
         return _at_the_terminal(question, console, threading.Event())
-    with serving(question) as page:
+    with serving(Page(question)) as page:
         _invite(question, page.url, console)
         try:
             return page.answer.result(question.limit_seconds)
@@ -97,14 +99,57 @@ class InteractiveHost:
             finally:
                 over.set()  # its call has ended: nobody needs an answer any more
 
+    async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """Ask, when all earlier questions are answered; nobody's word where nobody is there."""
+        if self._why_not:
+            return ApprovalAnswer.nobody(self._why_not)
+        try:
+            # With the wait for other questions, and for nodes that the thread is busy with.
+            with anyio.fail_after(request.limit_seconds):
+                async with self._one_at_a_time:
+                    return await self._approved(request)
+        except TimeoutError:
+            return approval_too_late(request)
+
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """What the model of the run's agent says."""
         if self.sampler is None:
             raise SamplingRefused(NO_MODEL)
         return await self.sampler.sample(request)
 
+    async def _approved(self, request: ApprovalRequest) -> ApprovalAnswer:
+        if self._in_lab:
+            return await self._approved_on_a_page(request)
+        over, deadline = threading.Event(), time.monotonic() + request.limit_seconds
+
+        def read(prompt: str) -> str:
+            return self._console.ask(prompt, lambda: read_line(deadline, over))
+
+        try:
+            return await self._stage.run(lambda: ask_approval(request, self._console.tell, read))
+        finally:
+            over.set()  # the run goes on, or has ended: nobody needs an answer any more
+
+    async def _approved_on_a_page(self, request: ApprovalRequest) -> ApprovalAnswer:
+        console, answer = self._console, ApprovalAnswer.no("nobody answered")
+
+        def invite() -> None:
+            console.tell("??", request.title)
+            console.link(f"Approve {request.tool} here, or not", page.url)
+            console.person_awaited(request.server, f"your approval of {request.tool}")
+
+        with serving(ApprovalPage(request)) as page:
+            self._post(invite)
+            try:
+                answer = await asyncio.wrap_future(page.answer)
+            finally:
+                told = f"not approved: {answer.reason}" if answer.scope == "no" else "approved"
+                self._post(lambda: console.person_awaited(request.server))
+                self._post(lambda: console.tell("??", f"{request.tool}: {told}"))
+        return answer
+
     async def _on_a_page(self, question: Question) -> Answer:
-        with serving(question) as page:
+        with serving(Page(question)) as page:
             self._post(lambda: _invite(question, page.url, self._console))
             try:
                 with anyio.fail_after(question.limit_seconds):

@@ -15,6 +15,7 @@ from ..core.invocation import Pin
 from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
 from ..core.names import did_you_mean
 from ..core.tools import JsonObject
+from ..settings.approval import ApprovalWord, read_words, words_in_text
 from ..settings.builtin import ALL_BUILTIN_TOOLS, BuiltinSettings
 from ..settings.document import Place
 from ..settings.entry import SourceSettings
@@ -28,6 +29,8 @@ from .preferences import preferences_for
 _DEFINE, _MAKE, _TOOLS = "AgentDefineTool", "AgentMakeToolbelt", "AgentUseTools"
 GROUPS, FILTERS = "tool_groups", "tool_filters"
 """Of a toolbelt's spec; with the toolbelt's name, of `ctx`. An agent has the latter too."""
+APPROVAL = "approval"
+"""Of a toolbelt's spec: words for patterns of tools."""
 ENABLED_GROUPS = "enabled_groups"
 _WIRE_FILTER = 'Wire the toolbelt_spec of AgentMakeToolbelt, or {"only": [...], "except": [...]}.'
 
@@ -329,15 +332,20 @@ def _require(settings: Settings, source: str, kind: SourceKind) -> None:
 
 
 def make_toolbelt(
-    ctx: Any, name: str | None, pin_tools: Any = False, pin_first: Any = False
+    ctx: Any,
+    name: str | None,
+    pin_tools: Any = False,
+    pin_first: Any = False,
+    approval: Any = None,
 ) -> dict[str, Any]:
     """The spec of a toolbelt: what was defined, declared and preferred for it so far.
 
     With `pin_tools` its sources are held to what was accepted of them; with `pin_first` too, and
-    the first listing of each is accepted.
+    the first listing of each is accepted. `approval` says which calls are asked for: see
+    `approval_in`.
 
     Raises:
-        BadSetting: the name is no text.
+        BadSetting: the name is no text, or `approval` is not what it should be.
     """
     toolbelt = toolbelt_on(name, "name", _MAKE)
     drawn = dict(ctx.get(f"toolbelt_{toolbelt}") or {})
@@ -353,8 +361,25 @@ def make_toolbelt(
     if filters:
         spec[FILTERS] = filters
     spec |= preferences_for(ctx, toolbelt)
+    if words := approval_in(approval, APPROVAL, _MAKE):
+        spec[APPROVAL] = words
     pin: Pin = "first" if pin_first else bool(pin_tools)
     return {**spec, "pin_tools": pin} if pin else spec
+
+
+def approval_in(written: Any, port: str, node: str) -> dict[str, ApprovalWord]:
+    """Words for patterns of tools: a text such as `delete_*: ask, files: deny`, or a dict of them.
+
+    Raises:
+        BadSetting: it is something else; without it a call might not be asked for.
+    """
+    if not written:
+        return {}
+    try:
+        return words_in_text(written) if isinstance(written, str) else read_words(written)
+    except ValueError as why:
+        fix = "Set it to `ask`, or to `delete_*: ask, files: deny`."
+        raise BadSetting(f"`{port}` of {node}: {why} {fix}") from None
 
 
 def tools_chosen(agent: Mapping[str, Any], engine: Engine) -> ToolChoice:

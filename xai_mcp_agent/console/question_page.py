@@ -1,4 +1,4 @@
-"""A server's question as a web page, served once and to this machine only, at a secret address."""
+"""A question as a web page, served once and to this machine only, at a secret address."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from string import punctuation
-from typing import Any, cast
+from typing import Any, Protocol, TypeVar, cast
 from urllib.parse import parse_qs, quote, urlsplit
 
 from ..core.elicitation import Answer, Question
@@ -32,6 +32,24 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
 }
 _HTML = Path(__file__).with_suffix(".html")
+
+
+class Served(Protocol):
+    """A page that can be served: where, what is seen first, and what follows what was sent."""
+
+    path: str
+    url: str
+
+    def first(self) -> str:
+        """The page as the person sees it first."""
+        ...
+
+    def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
+        """What was sent: the page that follows, and where it leads instead if it does."""
+        ...
+
+
+P = TypeVar("P", bound=Served)
 
 
 class Page:
@@ -98,13 +116,12 @@ class Page:
         verb = "Sign in to {}" if self.question.is_sign_in else "{} asks"
         host = host_of(self.question.url)
         title = verb.format(self.question.server)
-        return _html(title, question=self.question, host=host, fields=fields)
+        return html(title, question=self.question, host=host, fields=fields)
 
 
 @contextmanager
-def serving(question: Question) -> Generator[Page]:
-    """A page that can be opened for the length of the block."""
-    page = Page(question)
+def serving(page: P) -> Generator[P]:
+    """The page, which can be opened for the length of the block."""
     server = _Server(page)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -118,7 +135,7 @@ def serving(question: Question) -> Generator[Page]:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Served) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.page = page
         page.url = f"http://127.0.0.1:{self.server_address[1]}{page.path}"
@@ -141,7 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _IDLE_SECONDS
 
     @property
-    def _page(self) -> Page:
+    def _page(self) -> Served:
         return cast(_Server, self.server).page
 
     def do_GET(self) -> None:
@@ -221,8 +238,9 @@ def _for_a_header(url: str) -> str:
 
 
 def _closing(text: str) -> str:
-    return _html("Done", text=text)
+    return html("Done", text=text)
 
 
-def _html(title: str, **values: object) -> str:
+def html(title: str, **values: object) -> str:
+    """One of our pages, with these values."""
     return template(_HTML).render(title=title, **values)

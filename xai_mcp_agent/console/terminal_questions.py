@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import sys
@@ -13,6 +14,8 @@ from typing import Any
 
 from ..core.elicitation import Answer, Question, too_late
 from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
+
+logger = logging.getLogger(__name__)
 
 Say = Callable[[str, str], None]
 """Writes a line or more with a mark in front."""
@@ -82,6 +85,22 @@ def read_line(deadline: float, over: threading.Event) -> str:
     if not typed:
         raise Ended(Answer.cancelled("the terminal's input was ended"))
     return typed.decode(sys.stdin.encoding or "utf-8", "replace").rstrip("\r\n")
+
+
+def forget_typed() -> None:
+    """Throw away what was typed and not read yet."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            while msvcrt.kbhit():
+                msvcrt.getwch()
+        else:
+            import termios
+
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    except (ImportError, OSError, ValueError, AttributeError):
+        logger.debug("what was typed before cannot be thrown away", exc_info=True)
 
 
 def _go_on(deadline: float, over: threading.Event) -> None:

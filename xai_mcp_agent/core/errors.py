@@ -176,6 +176,19 @@ class AcceptanceUnknown(XaiMcpError):
         self.tool = tool
 
 
+class NotApproved(XaiMcpError):
+    """A call of an agent was not made: a person did not approve it, or was not there.
+
+    The message is for a person; empty where they know it already. `for_model` tells the model.
+    """
+
+    def __init__(self, server: str, tool: str, for_model: str, message: str = "") -> None:
+        super().__init__(message)
+        self.server = server
+        self.tool = tool
+        self.for_model = for_model
+
+
 class SourceError(XaiMcpError):
     """Base for trouble with one source. `stderr_tail` is its own last words, newest last."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from .approval import ApprovalAnswer, ApprovalRequest
 from .elicitation import Answer, Question
 from .sampling import SamplingRefused, SamplingReply, SamplingRequest
 
+NO_APPROVER = "nobody sits in front of it"
 NO_MODEL = "no agent makes this call, so there is no model to ask"
 
 
@@ -20,6 +22,10 @@ class Host(Protocol):
 
     async def answer(self, question: Question) -> Answer:
         """Have a question answered, by a person or a program. Must not raise."""
+        ...
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """Have somebody say whether a call may be made. Must not raise."""
         ...
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
@@ -45,6 +51,10 @@ class Nobody:
     async def answer(self, question: Question) -> Answer:
         """Decline."""
         return Answer.declined(self._reason)
+
+    async def approve(self, request: ApprovalRequest) -> ApprovalAnswer:
+        """Approve nothing."""
+        return ApprovalAnswer.nobody(NO_APPROVER)
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """Refuse."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from .approval import RunApprovals
 from .host import Host
 from .results import OnProgress
 from .tools import JsonObject, Tool
@@ -21,6 +22,8 @@ class Caller:
 
     `host` answers what a server asks meanwhile; None: the bridge's own does. With `pins` all
     sources that it uses are held to what was accepted, also where the settings do not want that.
+    `approval` has words for patterns of tools, see `settings.approval`; `approvals` is what a
+    person approved meanwhile.
     """
 
     kind: CallerKind
@@ -29,6 +32,8 @@ class Caller:
     run: str = ""
     host: Host | None = field(default=None, compare=False)
     pins: Pin = False
+    approval: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
+    approvals: RunApprovals = field(default_factory=RunApprovals, compare=False)
 
 
 PROGRAM = Caller("program")

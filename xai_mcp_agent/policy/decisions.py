@@ -195,8 +195,8 @@ class Decisions:
         return found
 
     def approved(self, key: ToolKey) -> str:
-        """What a person said about calls of the tool for good; empty if nothing."""
-        return self._of(key).approved.get(key.name, "")
+        """What a person said about calls of the tool for good; empty if nothing, or not known."""
+        return "" if self.why_unknown() else self._of(key).approved.get(key.name, "")
 
     async def take_first(self, source: str) -> None:
         """Accept all that a source lists, if nothing of it was ever accepted, by any process."""

@@ -31,6 +31,7 @@ from ..core.invocation import Pin
 from ..core.kinds import SourceKind
 from ..core.names import did_you_mean
 from ..secrets.secrets import Secret, Secrets
+from .approval import HOW_TO_WRITE, ApprovalWord, read_words
 from .document import Place, kind_of, repeated_keys
 from .interpolation import Variables
 
@@ -198,6 +199,13 @@ def _breaker(value: Any) -> Any:
 _BREAKER_FIX = 'Write {"failures": 5, "seconds": 30}, or false for none.'
 
 
+def _approval(value: Any) -> dict[str, ApprovalWord]:
+    try:
+        return read_words(value)
+    except ValueError as why:
+        raise mistake(str(why), HOW_TO_WRITE) from None
+
+
 @dataclass(frozen=True)
 class BreakerSettings:
     """After so many failures in a row a source is not called for so long."""
@@ -219,8 +227,9 @@ OURS: Any = Field(exclude=True)
 class SourceSettings:
     """One entry, complete: variables replaced, paths absolute, limits known.
 
-    `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does). With `pin` its tools
-    and instructions are held to what was accepted. `breaker`: None if it is called however often it
+    `auto_approve` names tools that need no approval (`ALL_TOOLS`: none does), `approval` has a
+    word for patterns of them, which are allowed, asked for or denied. With `pin` its tools and
+    instructions are held to what was accepted. `breaker`: None if it is called however often it
     failed. The texts of a disabled entry are kept as they
     were written. `secrets` are the known secrets of the whole file; printing shows none of them.
     """
@@ -235,6 +244,9 @@ class SourceSettings:
     call_timeout_seconds: Annotated[Seconds, spelled("timeout")] = CALL_TIMEOUT_SECONDS
     disabled: Flag = False
     auto_approve: Annotated[ToolNames, spelled("autoApprove")] = ()
+    approval: Annotated[dict[str, ApprovalWord], PlainValidator(_approval)] = field(
+        default_factory=dict[str, ApprovalWord], hash=False
+    )
     disabled_tools: Annotated[Texts, spelled("disabledTools")] = ()
     pin: Annotated[Pin, PlainValidator(_pin)] = False
     breaker: Annotated[BreakerSettings | None, BeforeValidator(_breaker)] = BreakerSettings()
@@ -262,10 +274,6 @@ class SourceSettings:
     def origin(self) -> object:
         """What its tools come from. Two of one name and origin are one source, set up twice."""
         return self.name
-
-    def approves(self, tool: str) -> bool:
-        """Whether the settings say that this tool may run without asking."""
-        return ALL_TOOLS in self.auto_approve or tool in self.auto_approve
 
     def __repr__(self) -> str:
         shown = {x.name: getattr(self, x.name) for x in fields(self) if x.repr}

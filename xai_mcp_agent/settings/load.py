@@ -14,6 +14,8 @@ from ..core.kinds import SourceKind
 from ..secrets.redactor import secrets_in_text
 from ..secrets.secrets import Secrets
 from . import retention
+from .approval import HOW_TO_WRITE, ApprovalWords, read_words
+from .approval import SECTION as _APPROVAL_KEY
 from .document import ParsedObject, Place, kind_of, read_document
 from .entry import SourceSettings
 from .groups import SECTION as _GROUPS_KEY
@@ -39,6 +41,7 @@ _STORE_KEY = "store"
 _RECORD_KEY = "record"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
+_LATER_SECTIONS = (_TOOL_SEARCH_KEY, _GROUPS_KEY, _APPROVAL_KEY)
 _FURTHER_SECTIONS = [key for key in SECTIONS if key != _SERVERS_KEY]
 
 
@@ -140,7 +143,8 @@ def _settings(
 ) -> Settings:
     entries, below = _servers(document, place)
     sections = [(SECTIONS[_SERVERS_KEY], entries, below)]
-    _refuse_misspelled(document, place, _TOOL_SEARCH_KEY)
+    for key in (_TOOL_SEARCH_KEY, _APPROVAL_KEY):
+        _refuse_misspelled(document, place, key)
     read = _Reader(variables, _document_notes(document, place))
     for key in _sections_in(document):
         there = place.at(key)
@@ -159,6 +163,9 @@ def _settings(
     is_server = below == place and _TOOL_SEARCH_KEY in entries
     written = None if is_server else document.get(_TOOL_SEARCH_KEY)
     search = read_tool_search(written, there, variables, read.notes)
+    is_server = below == place and _APPROVAL_KEY in entries
+    written = None if is_server else document.get(_APPROVAL_KEY)
+    approval = _approval(written, place)
     written = None if below == place and _GROUPS_KEY in entries else document.get(_GROUPS_KEY)
     taken = {*read.sources, *read.problems}
     groups = read_groups(written, place.at(_GROUPS_KEY), variables, taken, read.notes)
@@ -167,12 +174,14 @@ def _settings(
         place.file, read.sources, read.problems, variables.secrets, searched, tuple(read.notes),
         store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
         retention=kept,
+        approval=approval,
     )  # fmt: skip
 
 
 def _beside_sources(document: Mapping[Any, Any], place: Place) -> Iterator[tuple[Any, Place]]:
-    """What else names an address or a file."""
+    """What else names an address or a file, or lets calls through."""
     yield document.get(_STORE_KEY), place.at(_STORE_KEY)
+    yield document.get(_APPROVAL_KEY), place.at(_APPROVAL_KEY)
     section = document.get(_TOOL_SEARCH_KEY)
     given = cast(Mapping[Any, Any], section if isinstance(section, Mapping) else {})
     yield given.get(_EMBEDDINGS_KEY), place.at(_TOOL_SEARCH_KEY, _EMBEDDINGS_KEY)
@@ -224,6 +233,14 @@ def _check_name(
         raise there.error("another section of this file has this name too.", "Rename one of them.")
 
 
+def _approval(written: Any, place: Place) -> ApprovalWords:
+    """A slip in it must not open a door."""
+    try:
+        return {} if written is None else read_words(written)
+    except ValueError as why:
+        raise place.at(_APPROVAL_KEY).error(str(why), HOW_TO_WRITE) from None
+
+
 def _store(
     document: Mapping[str, Any], place: Place, variables: Variables, notes: list[str]
 ) -> str:
@@ -243,7 +260,7 @@ def _store(
 def _servers(document: Any, place: Place) -> tuple[Mapping[Any, Any], Place]:
     """The map of names to servers, in any of the three layouts, and its place."""
     top = _object(document, place)
-    for key in (_SERVERS_KEY, _VSCODE_KEY, *_FURTHER_SECTIONS, _TOOL_SEARCH_KEY, _GROUPS_KEY):
+    for key in (_SERVERS_KEY, _VSCODE_KEY, *_FURTHER_SECTIONS, *_LATER_SECTIONS):
         if key in _repeated(top) and key not in _bare(top):
             raise place.at(key).error("this key is written more than once.", "Join them.")
     for key in (_SERVERS_KEY, _VSCODE_KEY):
@@ -260,7 +277,7 @@ def _bare(top: Mapping[Any, Any]) -> ParsedObject:
     others = {_SERVERS_KEY, _VSCODE_KEY, *_NOT_SERVERS, *sections}
     others |= {_STORE_KEY, _RECORD_KEY} if sections else set()
     # Not taken for a wrong server: what it blocks would not be blocked then.
-    others |= {x for x in (_TOOL_SEARCH_KEY, _GROUPS_KEY) if sections or not _is_server(top.get(x))}
+    others |= {x for x in _LATER_SECTIONS if sections or not _is_server(top.get(x))}
     bare = ParsedObject({name: x for name, x in top.items() if name not in others})
     bare.repeated = _repeated(top)
     return bare

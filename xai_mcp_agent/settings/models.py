@@ -14,6 +14,7 @@ from ..core.kinds import MCP, SourceKind
 from ..core.names import nearest
 from ..secrets.secrets import Secrets
 from .agents import AgentSettings
+from .approval import ApprovalWord, ApprovalWords
 from .builtin import BuiltinSettings
 from .entry import SourceSettings
 from .functions import FunctionSettings
@@ -50,6 +51,7 @@ class Settings:
     sources that are not of the file: a run brought them along. `groups` are named sets of tools,
     whose names no source has. `parts` are what of the file starts or reaches something, as it is
     written; see `trust`. `retention` says how long the history is kept.
+    `approval` has words for patterns of tools, for all sources together.
     """
 
     file: str
@@ -67,6 +69,7 @@ class Settings:
     groups: GroupsSettings = field(default_factory=GroupsSettings)
     parts: tuple[Part, ...] = field(default=(), repr=False)
     retention: Retention = field(default_factory=Retention)
+    approval: ApprovalWords = field(default_factory=dict[str, ApprovalWord])
 
     def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
         """Take in a source that the file does not have, and say under which name.

@@ -23,8 +23,8 @@ _FILES = ("file", "module", "workspace")
 # Their values may be secrets, and their names tell enough.
 _NAMED_ONLY = ("env", "headers")
 _MOST_CHARS = 2_000
-STORE, EMBEDDINGS = "store", "toolSearch.embeddings"
-"""The places beside the sources that name an address, or a file."""
+STORE, EMBEDDINGS, APPROVAL = "store", "toolSearch.embeddings", "approval"
+"""The places beside the sources that name an address or a file, or let calls through."""
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode
 

@@ -21,7 +21,7 @@ from ..core.shell import shown_command
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
 from .load import user_settings_path
 from .models import Settings
-from .parts import EMBEDDINGS, STORE, Part
+from .parts import APPROVAL, EMBEDDINGS, STORE, Part
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,8 @@ def without_untrusted(settings: Settings, store: TrustStore | None = None) -> Se
 def withheld(settings: Settings, parts: tuple[Part, ...]) -> Settings:
     """The settings without these parts.
 
-    The history is then kept as for settings that do not name a place, and no model searches.
+    The history is then kept as for settings that do not name a place, no model searches, and what
+    destroys is asked for.
     """
     if not parts:
         return settings
@@ -147,6 +148,7 @@ def withheld(settings: Settings, parts: tuple[Part, ...]) -> Settings:
     return replace(
         settings, sources=sources, problems=problems, problem_kinds=kinds, notes=tuple(notes),
         store="" if STORE in paths else settings.store, search=search,
+        approval={} if APPROVAL in paths else settings.approval,
     )  # fmt: skip
 
 

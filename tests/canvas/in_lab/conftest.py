@@ -16,6 +16,7 @@ from tests.support.asking_server import asking_entry
 from tests.support.lab import browser, chromium, lab, open_lab
 from tests.support.lab_canvas import Canvas
 from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.shredder_server import shredder_entry
 from tests.support.warm_python import warm_python
 from tools.example_agents import BASE_URL
 from xai_mcp_agent.cli.init import init_folder
@@ -39,12 +40,13 @@ def artefacts() -> Path:
 # so these fixtures end with this folder.
 @pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A working folder as `init` makes it, with two more servers, and a model for its examples."""
+    """A working folder as `init` makes it, with three more servers and a model for its examples."""
     made = init_folder(tmp_path_factory.mktemp("browser") / "lab").folder
     settings = made / "mcp_settings.json"
     text = settings.read_text(encoding="utf-8").replace("${python}", warm_python())
     known = json.loads(text)
     known["mcpServers"]["workshop"] = workshop_entry(made / "workshop.pid")
+    known["mcpServers"]["shredder"] = shredder_entry()
     known["mcpServers"]["asking"] = asking_entry(elicitationTimeout=_ANSWER_SECONDS)
     settings.write_text(json.dumps(known, indent=2), encoding="utf-8")
     with model_endpoint(librarian) as endpoint:

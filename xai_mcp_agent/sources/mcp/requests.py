@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 
-from ...core.errors import DefinitionChanged, SourceClosed, SourceError
+from ...core.errors import NotAccepted, NotApproved, SourceClosed, SourceError
 from ...core.host import Host
 from ...core.invocation import Caller
 from .failures import Failures, NotSent, Verdict, is_missing_method, verdict_on
@@ -99,7 +99,7 @@ class Requests:
         Raises:
             SourceError: one of its kinds.
             InvalidArguments: what should be sent cannot be JSON.
-            DefinitionChanged: from `ask`.
+            NotAccepted, NotApproved: from `ask`.
         """
         started, said_before = monotonic(), self._link.stderr.count
         waiting = Waiting(self._host, may_ask, [] if notes is None else notes)
@@ -107,7 +107,7 @@ class Requests:
         try:
             async with self.pending.one(waiting, seconds, era):
                 return await ask()
-        except DefinitionChanged:
+        except (NotAccepted, NotApproved):
             raise
         except Exception as cause:
             verdict = verdict_on(cause, self._link) if waiting.is_sent else "queued"

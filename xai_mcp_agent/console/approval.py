@@ -1,0 +1,161 @@
+"""A call that waits for approval: as text that hides nothing, at the terminal or on a page."""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections.abc import Mapping
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.approval import (
+    SCOPES,
+    ApprovalAnswer,
+    ApprovalRequest,
+    ApprovalScope,
+    approval_too_late,
+    scope_of,
+)
+from ..core.elicitation import Answer
+from ..core.tools import ToolAnnotations
+from .question_page import html
+from .terminal_questions import Ended, Read, Say, forget_typed
+
+logger = logging.getLogger(__name__)
+
+SCOPE_WORDS: Mapping[ApprovalScope, str] = {
+    "once": "this call, with these arguments",
+    "run": "this tool until the run ends, with any arguments",
+    "always": "this tool from now on, as it is described here, with any arguments",
+    "no": "do not call it",
+}
+
+_MOST_TRIES = 5
+_SAID_NO = "the person said no"
+_CLAIMS = {
+    "read_only": ("it only reads", "it changes something"),
+    "destructive": ("it may destroy something", "it destroys nothing"),
+    "idempotent": ("a second call changes nothing more", "a second call may do it twice"),
+    "open_world": ("it deals with the outside world", "it stays within its own data"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownArgument:
+    """One argument to be read: its name, and its value in lines."""
+
+    name: str
+    lines: tuple[str, ...]
+
+
+def visible(text: str) -> str:
+    """The text with an escape for every character that cannot be seen, but for newlines."""
+    if text.isprintable():
+        return text
+    return "".join(x if x.isprintable() or x == "\n" else _escaped(x) for x in text)
+
+
+def shown_arguments(request: ApprovalRequest) -> list[ShownArgument]:
+    """All of them, as JSON; a text of several lines as these. Nothing is left out."""
+    return [
+        ShownArgument(visible(name).replace("\n", "\\n"), _lines(value))
+        for name, value in request.arguments.items()
+    ]
+
+
+def claims(annotations: ToolAnnotations) -> list[str]:
+    """What a source says of its tool's effects, in words; only what it says."""
+    said = {name: getattr(annotations, name) for name in _CLAIMS}
+    return [_CLAIMS[name][0 if value else 1] for name, value in said.items() if value is not None]
+
+
+def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
+    """Ask at the terminal, in the thread of the run; `read` raises as `read_line` does."""
+    say("??", visible(request.title))
+    if request.reason:
+        say("  ", f"You are asked because {request.reason}.")
+    for line in _told(request):
+        say("  ", line)
+    forget_typed()  # what was typed before the question was seen is no answer to it
+    try:
+        answer = _typed_answer(say, read)
+    except TimeoutError:
+        answer = approval_too_late(request)
+    except Ended as ended:
+        answer = ApprovalAnswer.no(ended.answer.reason)
+    if answer.scope == "no":
+        say("??", f"not approved: {answer.reason}")
+    return answer
+
+
+class ApprovalPage:
+    """The page of one request. `answer` is set when the person has sent it."""
+
+    def __init__(self, request: ApprovalRequest) -> None:
+        self.answer: Future[ApprovalAnswer] = Future()
+        self.path = f"/{secrets.token_urlsafe(24)}"
+        self.url = ""
+        self._request = request
+
+    def first(self) -> str:
+        """The page as the person sees it first."""
+        if self.answer.done():
+            return html("Done", text="This was answered already.")
+        request = self._request
+        return html(
+            visible(request.title),
+            approval=request,
+            arguments=shown_arguments(request),
+            description=visible(request.description),
+            claims=claims(request.annotations),
+            scopes=SCOPE_WORDS.items(),
+        )
+
+    def take(self, sent: Mapping[str, list[str]]) -> tuple[str, str]:
+        """What was sent: the page that follows. Anything but a button of ours is no approval."""
+        given = sent.get("action", [""])
+        scope = scope_of(given[0]) or "no"
+        answer = ApprovalAnswer.no(_SAID_NO) if scope == "no" else ApprovalAnswer(scope)
+        try:
+            self.answer.set_result(answer)
+        except InvalidStateError:
+            logger.debug("an approval was answered twice")
+            return html("Done", text="This was answered already."), ""
+        done = "It was not approved." if scope == "no" else f"Approved: {SCOPE_WORDS[scope]}."
+        return html("Done", text=f"{done} You may close this page."), ""
+
+
+def _told(request: ApprovalRequest) -> list[str]:
+    lines = ["With these arguments:" if request.arguments else "Without arguments."]
+    for argument in shown_arguments(request):
+        first, *rest = argument.lines
+        lines += [f"  {argument.name}: {first}", *(f"    {x}" for x in rest)]
+    said = [f"  | {x}" for x in visible(request.description).split("\n")]
+    said += [f"  | ({x})" for x in claims(request.annotations)]
+    if request.server:
+        lines += [f"{visible(request.server)} says of the tool, in its own words:", *said]
+    return [*lines, *(f"{scope}: {words}" for scope, words in SCOPE_WORDS.items())]
+
+
+def _typed_answer(say: Say, read: Read) -> ApprovalAnswer:
+    for _ in range(_MOST_TRIES):
+        typed = read(f"Approve it? ({', '.join(SCOPES)}): ").strip().casefold()
+        if typed in ("no", "n", "/decline", "/cancel"):
+            return ApprovalAnswer.no(_SAID_NO)
+        if scope := scope_of(typed):
+            return ApprovalAnswer(scope)
+        say("!!", f"Type one of these words: {', '.join(SCOPES)}.")
+    raise Ended(Answer.cancelled(f"nothing that fits was typed in {_MOST_TRIES} tries"))
+
+
+def _lines(value: Any) -> tuple[str, ...]:
+    """A value as JSON; a text of several lines with a bar before each, so that none ends it."""
+    if isinstance(value, str) and "\n" in value:
+        return ("", *(f"| {x}" for x in visible(value).split("\n")))
+    return tuple(visible(json.dumps(value, ensure_ascii=False, indent=2)).split("\n"))
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape", "backslashreplace").decode()

@@ -1,0 +1,245 @@
+"""Approvals: whether an agent may make a call, must have a person asked first, or may not at all.
+
+What counts: the most specific word wins, of equal ones the strictest. A tool by its name comes
+before a pattern, that before a whole source, then the toolbelt's word for all, then the settings'.
+Where nothing is said, a tool is asked for if its source says that it may destroy something.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from typing import Protocol, cast
+
+import anyio
+import anyio.to_thread
+
+from ..core.approval import ApprovalAnswer, ApprovalRequest
+from ..core.errors import LockFailed, NotApproved
+from ..core.host import Host
+from ..core.invocation import Caller, ToolInvocation
+from ..core.kinds import META
+from ..core.patterns import fits, names_of
+from ..core.tools import JsonObject, Tool, ToolKey
+from ..secrets.redactor import redact_json
+from ..secrets.secrets import Mask
+from ..settings.approval import EVERY_TOOL, WORDS, ApprovalWord, ApprovalWords
+from ..settings.entry import SourceSettings
+from ..settings.models import Settings
+
+logger = logging.getLogger(__name__)
+
+ALWAYS = "always"
+"""What a person may write in the lock file for a tool, whatever its definition becomes."""
+
+_SAID_SO = "the settings or the toolbelt say that it is asked for"
+_DESTROYS = "its source says that it may destroy something"
+_DENIED = "The tool {!r} was not called: the settings do not allow it. Do without it."
+_SAID_NO = (
+    "The tool {!r} was not called: a person was asked first, and it was not approved ({}). Do not "
+    "repeat the call. Go on without it, or say what you need it for."
+)
+_NOBODY = (
+    "The tool {!r} was not called: it needs the approval of a person, and nobody could be asked. "
+    "Do not repeat the call. Go on without it, and say in your answer what was not done."
+)
+_CHANGED = (
+    "The tool {!r} was not called: its definition changed after a person approved it. Call it "
+    "again, and they are asked anew."
+)
+_NOTE = (
+    "{}: {!r} was not called. It needs your approval, because {}, and nobody could be asked: {}. "
+    "Nothing was sent.\n  Next step: run it where you can answer, in a terminal or the lab. Or set "
+    '"approval": {{{}: "allow"}} {} in the settings.'
+)
+
+
+class ApprovedTools(Protocol):
+    """What was approved for good."""
+
+    async def read(self, seconds: float | None = None) -> None:
+        """Know what was, by other processes too; what takes long is waited for so long."""
+        ...
+
+    def approved(self, key: ToolKey) -> str:
+        """The digest of the definition that was approved, or `ALWAYS`; empty if none was."""
+        ...
+
+    async def approve(self, key: ToolKey, word: str) -> None:
+        """Write that down.
+
+        Raises:
+            LockFailed: it cannot be written; it counts as long as this process lives.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What counts for a call, and why a person is asked."""
+
+    word: ApprovalWord
+    reason: str = ""
+
+
+class Approvals:
+    """A step of the call pipeline, after the arguments were checked. Used on the bridge's loop.
+
+    `host` is asked where whoever makes the call has nobody. `digest` is that of a tool's
+    definition, `current` the tool as it is listed now, `mask` hides secrets.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        host: Host,
+        kept: ApprovedTools,
+        digest: Callable[[Tool], str],
+        current: Callable[[ToolKey], Tool | None],
+        mask: Mask,
+    ) -> None:
+        self._settings = settings
+        self._host = host
+        self._kept = kept
+        self._digest = digest
+        self._current = current
+        self._mask = mask
+
+    async def step(self, invocation: ToolInvocation) -> ToolInvocation:
+        """Let a call go on that is allowed or approved; then the tool must stay what it is.
+
+        Raises:
+            NotApproved: it may not be made; nothing was sent.
+        """
+        caller, tool = invocation.caller, invocation.tool
+        if caller.kind != "agent" or tool.key.kind == META.name:
+            return invocation
+        verdict = self.verdict(tool, caller)
+        if verdict.word == "allow":
+            return invocation
+        if verdict.word == "deny":
+            raise NotApproved(tool.source, tool.name, _DENIED.format(invocation.name))
+        digest = self._digest(tool)
+        async with caller.approvals.asking:
+            if not await self._is_approved(caller, tool.key, digest):
+                await self._ask(invocation, verdict, digest)
+        return replace(invocation, check=partial(self._check, invocation, digest))
+
+    def verdict(self, tool: Tool, caller: Caller) -> Verdict:
+        """What the settings, the toolbelt and the tool's source say, in this order of weight."""
+        own = self._settings.sources.get(tool.source)
+        belt = cast(ApprovalWords, caller.approval)
+        said = [
+            *_of_source(tool, own),
+            *_of_all(tool, belt, beside=1),
+            *_of_all(tool, self._settings.approval, beside=0),
+        ]
+        if said:
+            _, strictness = max(said)
+            return Verdict(WORDS[strictness], _SAID_SO)
+        destroys = tool.annotations.destructive is True
+        return Verdict("ask", _DESTROYS) if destroys else Verdict("allow")
+
+    async def _is_approved(self, caller: Caller, key: ToolKey, digest: str) -> bool:
+        if (key, digest) in caller.approvals.granted:
+            return True
+        await self._kept.read()
+        return self._kept.approved(key) in (digest, ALWAYS)
+
+    async def _ask(self, invocation: ToolInvocation, verdict: Verdict, digest: str) -> None:
+        tool, caller = invocation.tool, invocation.caller
+        request = ApprovalRequest(
+            tool.source,
+            tool.name,
+            await anyio.to_thread.run_sync(self._shown, invocation.arguments),
+            tool.description,
+            tool.annotations,
+            caller.name,
+            verdict.reason,
+        )
+        answer = await self._answer(request, caller)
+        if answer.scope == "no":
+            raise _refusal(invocation, answer, verdict)
+        if answer.scope in ("run", "always"):
+            caller.approvals.granted.add((tool.key, digest))
+        if answer.scope == "always":
+            await self._keep(tool.key, digest)
+
+    async def _answer(self, request: ApprovalRequest, caller: Caller) -> ApprovalAnswer:
+        """What the first says that is there. Whatever goes wrong is no approval."""
+        answer = ApprovalAnswer.nobody("nobody sits in front of it")
+        for host in (x for x in (caller.host, self._host) if x is not None):
+            try:
+                answer = await host.approve(request)
+            except Exception as fault:
+                logger.exception("Asking for an approval failed")
+                return ApprovalAnswer.no(f"asking failed: {type(fault).__name__}")
+            if answer.was_asked:
+                break
+        return answer
+
+    async def _keep(self, key: ToolKey, digest: str) -> None:
+        try:
+            await self._kept.approve(key, digest)
+        except LockFailed as reason:
+            logger.warning("%s", reason)
+
+    def _shown(self, arguments: JsonObject) -> JsonObject:
+        return json.loads(redact_json(json.dumps(arguments), self._mask))
+
+    def _check(self, invocation: ToolInvocation, digest: str) -> None:
+        """See that the tool is what was approved, at this moment; and what else was to be seen."""
+        tool = invocation.tool
+        if invocation.check is not None:
+            invocation.check()
+        if self._digest(self._current(tool.key) or tool) != digest:
+            raise NotApproved(tool.source, tool.name, _CHANGED.format(invocation.name))
+
+
+_fits = lru_cache(maxsize=1_000)(fits)
+
+_Rank = tuple[int, int]
+"""How specific: 3 for a tool's name, 2 for a pattern and its length, 1 for a source, 0 for all."""
+
+
+def _of_source(tool: Tool, own: SourceSettings | None) -> list[tuple[_Rank, int]]:
+    """What the entry of its source says: how specific it is, and how strict."""
+    if own is None:
+        return []
+    words = [(pattern, WORDS.index(word)) for pattern, word in own.approval.items()]
+    words += [(pattern, WORDS.index("allow")) for pattern in own.auto_approve]
+    return [
+        ((1, 0) if pattern == EVERY_TOOL else _rank(pattern), strictness)
+        for pattern, strictness in words
+        if _fits(pattern)(tool.name)
+    ]
+
+
+def _of_all(tool: Tool, words: ApprovalWords, *, beside: int) -> list[tuple[_Rank, int]]:
+    """The same for words about tools of any source; `beside`: what a word for all weighs."""
+    names, found = names_of(tool.key), list[tuple[_Rank, int]]()
+    for pattern, word in words.items():
+        if not any(map(_fits(pattern), names)):
+            continue
+        rank = (1, 0) if pattern == tool.source else _rank(pattern)
+        found.append(((0, beside) if pattern == EVERY_TOOL else rank, WORDS.index(word)))
+    return found
+
+
+def _rank(pattern: str) -> _Rank:
+    is_wild = "*" in pattern or pattern.startswith("regex:")
+    return (2, len(pattern)) if is_wild else (3, 0)
+
+
+def _refusal(invocation: ToolInvocation, answer: ApprovalAnswer, verdict: Verdict) -> NotApproved:
+    tool, name = invocation.tool, invocation.name
+    if answer.was_asked:
+        return NotApproved(tool.source, tool.name, _SAID_NO.format(name, answer.reason or "no"))
+    where = f"for {tool.source!r}" if tool.source else "at the top"
+    quoted = json.dumps(tool.name)
+    who = tool.source or "drawn"
+    note = _NOTE.format(who, tool.name, verdict.reason, answer.reason, quoted, where)
+    return NotApproved(tool.source, tool.name, _NOBODY.format(name), note)

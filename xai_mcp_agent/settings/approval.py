@@ -1,0 +1,77 @@
+"""What a person says of calls beforehand: words for patterns of tools, in settings and on ports.
+
+Who decides by them, and what counts where nothing is said, is in `policy.approvals`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, cast
+
+from ..core.patterns import fits
+
+SECTION = "approval"
+EVERY_TOOL = "*"
+
+ApprovalWord: TypeAlias = Literal["allow", "ask", "deny"]
+"""allow: it may be called. ask: a person is asked first. deny: it is not called."""
+
+ApprovalWords: TypeAlias = Mapping[str, ApprovalWord]
+"""By patterns of tools, see `core.patterns`."""
+
+WORDS: tuple[ApprovalWord, ...] = ("allow", "ask", "deny")
+"""From the mildest to the strictest."""
+
+_BY_WORD: dict[str, ApprovalWord] = {"allow": "allow", "ask": "ask", "deny": "deny"}
+
+HOW_TO_WRITE = (
+    'Write "ask", or {"delete_*": "ask", "drop_all": "deny"}; the words are allow, ask, deny.'
+)
+
+
+def read_words(written: Any) -> dict[str, ApprovalWord]:
+    """The words by patterns: an object, or one word for every tool.
+
+    Raises:
+        ValueError: it is something else; says what is wrong.
+    """
+    if isinstance(written, str):
+        return {EVERY_TOOL: _word(written, "it")}
+    if not isinstance(written, Mapping):
+        raise ValueError("it must be a word, or an object of tools and words.")
+    given = cast(Mapping[Any, Any], written)
+    found: dict[str, ApprovalWord] = {
+        str(pattern): _word(word, repr(str(pattern))) for pattern, word in given.items()
+    }
+    for pattern in found:
+        _require_pattern(pattern)
+    return found
+
+
+def words_in_text(text: str) -> dict[str, ApprovalWord]:
+    """The words as one text has them: `ask`, or `delete_*: ask, files: deny`.
+
+    Raises:
+        ValueError: it is something else; says what is wrong.
+    """
+    parts = [x.strip() for x in text.split(",") if x.strip()]
+    if len(parts) == 1 and ":" not in parts[0]:
+        return read_words(parts[0])
+    pairs = [x.rpartition(":") for x in parts]
+    return read_words({pattern.strip(): word.strip() for pattern, _, word in pairs})
+
+
+def _word(written: Any, of: str) -> ApprovalWord:
+    word = _BY_WORD.get(written) if isinstance(written, str) else None
+    if word is not None:
+        return word
+    raise ValueError(f"the word for {of} must be one of {', '.join(WORDS)}.")
+
+
+def _require_pattern(pattern: str) -> None:
+    if not pattern.strip():
+        raise ValueError("a word stands there for no tool.")
+    try:
+        fits(pattern)
+    except ValueError as why:
+        raise ValueError(f"{pattern!r} is no pattern: {why}.") from None
