@@ -234,12 +234,12 @@ class Canvas:
         self.command("Xircuit-output-panel:execute", code=f"%run {path}")
         self._choose_kernel()
 
-    def follow(self, link: str) -> Page:
-        """Press a link of the panel when it is there; the page that it opens."""
+    def follow(self, link: str, number: int = 1) -> Page:
+        """Press a link of the panel, the so-manyth, when it is there; the page that it opens."""
         shown = self.wait_for_output(link)
         assert link in shown, f"no {link!r} in the panel:\n{shown}"
         with self.page.expect_popup() as opened:
-            self.page.locator(f"{_PANEL} a", has_text=link).click()
+            self.page.locator(f"{_PANEL} a", has_text=link).nth(number - 1).click()
         return opened.value
 
     def wait_for_output(self, text: str) -> str:

@@ -51,8 +51,8 @@ class CallPipeline:
 
     The steps: enabled, current, pinned, arguments, then the `policy` (approvals, rules), then the
     source's circuit breaker, then the call itself, which is recorded, as is a refusal of the first
-    two and of the policy. `current` gives a tool as its source lists it now; `pin_of` says which sources are held to
-    what was accepted.
+    two and of the policy. `current` gives a tool as its source lists it now; `pin_of` says which
+    sources are held to what was accepted.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ def test_a_call_is_approved_on_a_page_that_the_panel_leads_to(canvas: Canvas, fo
     page.get_by_role("button", name="no", exact=True).click()
     page.locator("text=It was not approved").wait_for()
     page.close()
-    page = canvas.follow("Approve shred here, or not")
+    page = canvas.follow("Approve shred here, or not", 2)
     assert "contract" in page.inner_text("pre")
     page.get_by_role("button", name="run", exact=True).click()
     page.locator("text=Approved: this tool until the run ends").wait_for()
