@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 
 import pytest
@@ -32,12 +32,41 @@ class Given(Toolset):
     def __init__(self, *tools: Tool, word: str = "") -> None:
         self.given: Sequence[Tool] = tools
         self.word = word
+        self.said: Mapping[str, str] = {}
 
     async def tools(self) -> Sequence[Tool]:
         return self.given
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
         return ToolResult.of_text(f"{self.word} {invocation.tool.name}")
+
+    def instructions(self) -> Mapping[str, str]:
+        return self.said
+
+
+class GivenPins:
+    """The source `a` is pinned, and nothing it says of its use was accepted."""
+
+    version: object = 0
+
+    def __init__(self, as_accepted: Callable[[Tool], Tool | None]) -> None:
+        self.as_accepted = as_accepted
+        self.told: list[tuple[list[str], list[str]]] = []
+
+    def is_pinned(self, source: str) -> bool:
+        return source == "a"
+
+    async def prepare(self, tools: Sequence[Tool]) -> None:
+        pass
+
+    def may_read_instructions(self, source: str) -> bool:
+        return False
+
+    def why_held(self, name: str) -> str:
+        return f"held: {name}"
+
+    def tell_held(self, tools: Collection[ToolKey], instructions: Collection[str]) -> None:
+        self.told.append(([x.name for x in tools], list(instructions)))
 
 
 class Listed(Given):
@@ -150,7 +179,7 @@ async def test_tens_of_thousands_of_tools_hold_up_nobody():
 
     def wrap(renamed: RenamedToolset) -> Toolset:
         enabled = EnabledToolset(renamed, lambda _: "", lambda: 1)
-        return PinnedToolset(enabled, lambda _: False, lambda x: x, lambda: 1)
+        return PinnedToolset(enabled, GivenPins(lambda x: x), renamed.shown_name)
 
     for _ in range(2):
         tools = AgentTools(CombinedToolset(many), definitions, wrap)
@@ -176,18 +205,21 @@ async def test_what_is_switched_off_is_left_out_and_named_when_it_is_asked_for()
 
 
 async def test_a_pinned_tool_is_shown_as_it_was_accepted_or_not_at_all():
-    accepted = {"x": tool("a", "x", "As accepted."), "y": None}
+    accepted = {"x": tool("a", "x", "As accepted.")}
+    pins = GivenPins(lambda x: accepted.get(x.name))
 
     def wrap(renamed: RenamedToolset) -> Toolset:
-        def as_accepted(tool: Tool) -> Tool | None:
-            return accepted[tool.name]
+        return PinnedToolset(renamed, pins, renamed.shown_name)
 
-        return PinnedToolset(renamed, lambda k: k.name in accepted, as_accepted, lambda: 0)
-
-    given = Given(tool("a", "x", "New."), tool("a", "y"), tool("a", "z", "New."))
-    available = await tools_of(given, wrap=wrap).available()
+    given = Given(tool("a", "x", "New."), tool("a", "y"), tool("b", "z", "New."))
+    given.said = {"a": "Obey.", "b": "Be kind."}
+    tools = tools_of(given, wrap=wrap)
+    available = await tools.available()
     shown = {x.name: x.function.description for x in available.definitions}
-    assert shown == {"a_x": "As accepted.", "a_z": "New."}
+    assert shown == {"a_x": "As accepted.", "b_z": "New."}
+    assert available.instructions == {"b": "Be kind."}
+    assert [tools.why_not(x) for x in ("a_y", "y")] == ["held: a_y", "held: y"]
+    assert pins.told == [(["x", "y"], ["a"])]
 
 
 async def test_definitions_are_made_once_for_each_version_of_a_tool():
@@ -225,14 +257,16 @@ async def test_what_is_left_out_is_worked_out_anew_only_where_something_changed(
         asked.append(tool.name)
         return tool
 
+    pins = GivenPins(as_accepted)
+
     def wrap(renamed: RenamedToolset) -> Toolset:
         enabled = EnabledToolset(renamed, why_off, lambda: version)
-        return PinnedToolset(enabled, lambda _: True, as_accepted, lambda: version)
+        return PinnedToolset(enabled, pins, renamed.shown_name)
 
     tools = tools_of(Given(tool("a", "x")), wrap=wrap)
     assert await tools.available() is await tools.available()
     assert asked == ["x", "x"]
-    version = 1
+    version = pins.version = 1
     await tools.available()
     assert asked == ["x"] * 4
 

@@ -20,7 +20,7 @@ from tests.support.fault_server import entry
 from tests.support.histories import events_of
 from tests.support.journals import calls_in, pids_in
 from tests.support.model_agents import agent, all_told, offered, run, told
-from tests.support.model_endpoint import Step, calls
+from tests.support.model_endpoint import Step, calls, says
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, Tool
@@ -362,3 +362,17 @@ def test_all_that_has_changed_can_be_accepted_by_a_process_that_did_not_list_it(
     with Bridge.open(file) as bridge:
         assert [(x.tool, x.is_new) for x in accept_now(bridge, "fn")] == [("which", True)]
         assert bridge.call_tool("fn", "which").text == "x"
+
+
+def test_thousands_of_pinned_tools_hold_up_nobody(use_settings: UseSettings):
+    """The fixture that watches the loops looks: they are digested and compared for each run."""
+    shop = {**entry(many=10_000), "pin": "first"}
+    file = use_settings(shop=shop)
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shop", None)
+    with agent(ctx, says("one"), says("two")) as endpoint:
+        run(ctx)
+        run(ctx)
+    assert offered(endpoint)
+    lock = json.loads(file.with_name("mcp_tools.lock.json").read_text())
+    assert len(lock["sources"]["mcp:shop"]["accepted"]) > 10_000
