@@ -255,3 +255,15 @@ def test_a_lock_file_that_cannot_be_read_has_no_pinned_call_made(folder: Path):
     with Bridge.open(settings) as bridge, pytest.raises(Exception, match="it is empty"):
         bridge.call_tool("shop", "pay")
     assert calls_in(folder / "journal") == 1
+
+
+def test_servers_tells_that_decisions_cannot_be_looked_up(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    turning(folder)
+    (folder / "mcp_tools.lock.json").write_text('{"sources": {"mcp:shop": {"off": "pay"}}}')
+    with pytest.raises(SystemExit):
+        command(["servers"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Decisions: they cannot be looked up, so agents are offered no tools. The dec" in shown
+    assert '`sources["mcp:shop"].off` must be a list of names.' in shown

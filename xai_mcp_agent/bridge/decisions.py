@@ -77,6 +77,12 @@ async def kept(decision: Awaitable[None]) -> LockFailed | None:
     return None
 
 
+async def why_unknown(engine: Engine) -> str:
+    """Why it cannot be looked up what was decided; empty where it can."""
+    await engine.decisions.read()
+    return engine.decisions.why_unknown()
+
+
 async def _switch(
     engine: Engine, server: str, tools: Sequence[str], drawn: Collection[str], *, is_enabled: bool
 ) -> Decided:

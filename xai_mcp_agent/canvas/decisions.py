@@ -66,7 +66,7 @@ async def _accept_read(engine: Engine, server: str, tool: str, digest: str) -> D
         waiting = waiting_of(await review(engine, server, [tool]))
         if digest or not waiting or host is None or host.why_nobody:
             break
-        text = f"May {server} be used with this from now on? {review_text(waiting[0])}"
+        text = f"May {server} be used with this from now on?\n{review_text(waiting[0])}"
         answer = await host.answer(Question(_ACCEPT, text, {"type": "object", "properties": {}}))
         if answer.action != "accept":
             why = answer.reason or "the person said no"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..bridge.bridge import Bridge
+from ..bridge.decisions import why_unknown
 from ..bridge.engine import Engine
 from ..canvas.waits import call_here
 from ..console.terminal_questions import Ended, open_page, read_line, why_not_here
@@ -173,14 +174,16 @@ def _tell(
 ) -> None:
     """Say what is not about one server, or everything as JSON."""
     settings, store = bridge.settings.file, bridge.store()
-    clashes = find_clashes(Path(), Path(settings).parent)
+    clashes, unknown = find_clashes(Path(), Path(settings).parent), bridge.run(why_unknown)
     if as_json:
         shown = {"settings": settings, "servers": [status_json(x, marks) for x in found]}
-        echo_json({**shown, "clashes": clashes, "store": store_json(store)})
+        echo_json({**shown, "clashes": clashes, "store": store_json(store), "decisions": unknown})
         return
     if marks is not None:
         say(marks_text(marks))
     say(store_text(store))
+    if unknown:
+        say(f"Decisions: they cannot be looked up, so agents are offered no tools. {unknown}")
     for note in bridge.settings.notes:
         say(f"note: {note}")
     for line in clash_lines(clashes):

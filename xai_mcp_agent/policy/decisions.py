@@ -43,6 +43,7 @@ _LOST = (
     "{} is not there any more. What was decided goes on to count in this process, and is written "
     "again with the next decision."
 )
+_NOT_LOOKED = "Nobody has looked yet."
 _NOT_BEGUN = (
     "there is no such file yet, and what was decided before cannot be looked up. {} What was "
     "decided now counts until this process ends."
@@ -107,7 +108,8 @@ class Decisions:
                 if self._is_to_move:
                     await self._noted.read()
                     if self._noted.is_known:
-                        await self._move(self._noted.found)
+                        with anyio.CancelScope(shield=True):
+                            await self._move(self._noted.found)
 
     async def look(self) -> None:
         """Know what other processes decided since it was read."""
@@ -115,6 +117,8 @@ class Decisions:
 
     def why_unknown(self) -> str:
         """Why nobody can say what was decided; empty where it is known."""
+        if not self._file.was_looked_at:
+            return _NOT_LOOKED
         if self._file.trouble is not None:
             return str(self._file.trouble)
         if not self._is_to_move or self._noted.is_known:

@@ -73,13 +73,14 @@ class _Found:
     trouble: LockFailed | None = None
     contents: str = ""  # a digest of them
     is_fresh: bool = False  # it may have changed since without a trace
+    is_looked_at: bool = True
 
     @property
     def is_missing(self) -> bool:
         return self.lock is None and self.trouble is None
 
 
-_NOT_LOOKED = _Found()
+_NOT_LOOKED = _Found(is_looked_at=False)
 
 
 class LockFile:
@@ -103,6 +104,11 @@ class LockFile:
     def trouble(self) -> LockFailed | None:
         """Why it cannot be read; nothing that was decided is known then."""
         return self._found.trouble
+
+    @property
+    def was_looked_at(self) -> bool:
+        """Whether it is known what it says."""
+        return self.path is None or self._found.is_looked_at
 
     @property
     def is_missing(self) -> bool:
@@ -147,7 +153,7 @@ class LockFile:
         self._count()
 
     def _is_news(self) -> bool:
-        if self._found.is_fresh:
+        if self._found.is_fresh or not self._found.is_looked_at:
             return True
         return self.path is not None and _signature_of(self.path) != self._found.signature
 
