@@ -108,9 +108,9 @@ def test_with_nobody_there_nothing_hangs_and_both_are_told(folder: Path) -> None
 
 
 def test_a_toolbelt_says_which_calls_are_asked_for() -> None:
-    spec = make_toolbelt({}, "papers", False, "shred*: deny, shredder: ask")
+    spec = make_toolbelt({}, "papers", False, False, "shred*: deny, shredder: ask")
     assert spec["approval"] == {"shred*": "deny", "shredder": "ask"}
     assert tools_in(spec, "toolbelt_spec", "AgentInit")["tool_approval"] == spec["approval"]
-    assert "approval" not in make_toolbelt({}, "papers", False, "")
+    assert "approval" not in make_toolbelt({}, "papers", False, False, "")
     with pytest.raises(BadSetting, match="`approval` of AgentMakeToolbelt: the word"):
-        make_toolbelt({}, "papers", False, "perhaps")
+        make_toolbelt({}, "papers", False, False, "perhaps")

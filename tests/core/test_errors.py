@@ -131,6 +131,6 @@ def test_an_error_that_no_node_raised_is_shown_as_python_does():
 def test_a_tool_with_thousands_of_changes_is_refused_with_the_first_of_them():
     """All of them are for whoever accepts the tool."""
     lines = [f"Parameter 'p{number}' was added" for number in range(5000)]
-    refused = DefinitionChanged("shop", "pay", lines)
+    refused = DefinitionChanged("shop", "pay", "0" * 32, lines)
     assert len(refused.lines) == 5000
     assert "'p99' was added\n    and 4,900 more changes\n  Next step: " in str(refused)

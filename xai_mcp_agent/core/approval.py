@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
-
-import anyio
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .elicitation import ANSWER_SECONDS
 from .tools import JsonObject, ToolAnnotations, ToolKey
+
+if TYPE_CHECKING:
+    import anyio
 
 ApprovalScope: TypeAlias = Literal["once", "run", "always", "no"]
 """once: this call. run: this tool until the run ends. always: it is not asked again. no: none."""
@@ -83,6 +84,12 @@ Approver: TypeAlias = Callable[[ApprovalRequest], ApprovalAnswer | ApprovalScope
 """Says whether a call may be made. Called in a thread of its own: it may take its time."""
 
 
+def _new_lock() -> anyio.Lock:
+    import anyio  # here, because reading settings loads this file
+
+    return anyio.Lock()
+
+
 @dataclass(slots=True)
 class RunApprovals:
     """What was approved for the length of a run: tools, each with the digest that was shown.
@@ -91,4 +98,4 @@ class RunApprovals:
     """
 
     granted: set[tuple[ToolKey, str]] = field(default_factory=set[tuple[ToolKey, str]])
-    asking: anyio.Lock = field(default_factory=anyio.Lock)
+    asking: anyio.Lock = field(default_factory=_new_lock)

@@ -71,7 +71,7 @@ def place_nodes(mouse: Mouse) -> None:
 def write_texts(mouse: Mouse) -> None:
     """Give the ports that have a star their texts."""
     mouse.write("AgentUseMCPTools", "parameter-string-server_name", "library", -60, 110)
-    mouse.write("AgentInit", "parameter-string-agent_name", "helper", -110, 60)
+    mouse.write("AgentInit", "parameter-string-agent_name", "helper", -110, 130)
     mouse.write("AgentRun", "parameter-string-agent_name", "helper", -20, 205)
     box = mouse.pull("AgentRun", "parameter-any-conversation", 0, 220)
     mouse.submit(QUESTION)

@@ -38,7 +38,7 @@ def path(name: str, schema: Any, **more: Any) -> dict[str, Any]:
         ({"operationId": "addThing", "summary": "Add", "description": "More"}, "addThing", "Add"),
         ({"operationId": "things/add it!", "description": "More"}, "things_add_it", "More"),
         ({}, "post_things_id_parts", "POST /things/{id}/parts"),
-        ({"operationId": "{{ 7 * 7 }}", "summary": "\x1b[2J\u202ea\x00"}, "7_7", "a"),
+        ({"operationId": "{{ 7 * 7 }}", "summary": "\x1b[2J\u202ea\x00"}, "7_7", "a\ufffd"),
         ({"operationId": 5, "summary": ["x"]}, "post_things_id_parts", "POST /things/{id}/parts"),
         ({"operationId": "  "}, "post_things_id_parts", "POST /things/{id}/parts"),
     ],
