@@ -84,18 +84,21 @@ Approver: TypeAlias = Callable[[ApprovalRequest], ApprovalAnswer | ApprovalScope
 """Says whether a call may be made. Called in a thread of its own: it may take its time."""
 
 
-def _new_lock() -> anyio.Lock:
-    import anyio  # here, because reading settings loads this file
-
-    return anyio.Lock()
-
-
 @dataclass(slots=True)
 class RunApprovals:
     """What was approved for the length of a run: tools, each with the digest that was shown.
 
-    `granted` may be shared by the agents of a run. One call at a time is `asking`.
+    `granted` may be shared by the agents of a run.
     """
 
     granted: set[tuple[ToolKey, str]] = field(default_factory=set[tuple[ToolKey, str]])
-    asking: anyio.Lock = field(default_factory=_new_lock)
+    _asking: anyio.Lock | None = None
+
+    @property
+    def asking(self) -> anyio.Lock:
+        """Held by the one call for which a person is asked."""
+        if self._asking is None:
+            import anyio  # here, because reading settings loads this file
+
+            self._asking = anyio.Lock()
+        return self._asking
