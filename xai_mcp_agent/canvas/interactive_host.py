@@ -20,7 +20,7 @@ from ..console.approval import ApprovalPage, ask_approval
 from ..console.console import Console
 from ..console.form import host_of
 from ..console.question_page import Page, serving
-from ..console.terminal_questions import ask_in_terminal, read_line, why_not_here
+from ..console.terminal_questions import Read, ask_in_terminal, read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalRequest, approval_too_late
 from ..core.elicitation import Answer, Question, too_late
 from ..core.host import NO_MODEL
@@ -120,11 +120,8 @@ class InteractiveHost:
     async def _approved(self, request: ApprovalRequest) -> ApprovalAnswer:
         if self._in_lab:
             return await self._approved_on_a_page(request)
-        over, deadline = threading.Event(), time.monotonic() + request.limit_seconds
-
-        def read(prompt: str) -> str:
-            return self._console.ask(prompt, lambda: read_line(deadline, over))
-
+        over = threading.Event()
+        read = _reader(self._console, request.limit_seconds, over)
         try:
             return await self._stage.run(lambda: ask_approval(request, self._console.tell, read))
         finally:
@@ -168,12 +165,13 @@ class InteractiveHost:
 
 
 def _at_the_terminal(question: Question, console: Console, over: threading.Event) -> Answer:
-    deadline = time.monotonic() + question.limit_seconds
+    return ask_in_terminal(question, console.tell, _reader(console, question.limit_seconds, over))
 
-    def read(prompt: str) -> str:
-        return console.ask(prompt, lambda: read_line(deadline, over))
 
-    return ask_in_terminal(question, console.tell, read)
+def _reader(console: Console, limit_seconds: float, over: threading.Event) -> Read:
+    """Reads at the terminal for so long from now on, until it is `over`."""
+    deadline = time.monotonic() + limit_seconds
+    return lambda prompt: console.ask(prompt, lambda: read_line(deadline, over))
 
 
 def _invite(question: Question, url: str, console: Console) -> None:

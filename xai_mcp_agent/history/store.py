@@ -111,22 +111,21 @@ class Store:
 
     def clear_traces(self) -> None:
         """Leave nothing beside the file of what was removed, unless somebody reads there now."""
-        if self.place.file is not None:
-            with suppress(StoreFailed), self._connected() as connection:
-                raw: Any = connection.connection.dbapi_connection
-                raw.execute(f"PRAGMA busy_timeout={_TRACES_MS}")
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-                raw.execute(f"PRAGMA busy_timeout={LOCK_SECONDS * 1000}")
+        self._unless_used("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def shrink(self) -> None:
         """Give the room back of what was removed from a file, unless somebody uses it now."""
+        self._unless_used("VACUUM")
+        self.clear_traces()
+
+    def _unless_used(self, statement: str) -> None:
+        """Have a file seen to; not where that would have to wait for long."""
         if self.place.file is not None:
             with suppress(StoreFailed), self._connected() as connection:
                 raw: Any = connection.connection.dbapi_connection
                 raw.execute(f"PRAGMA busy_timeout={_TRACES_MS}")
-                raw.execute("VACUUM")
+                raw.execute(statement)
                 raw.execute(f"PRAGMA busy_timeout={LOCK_SECONDS * 1000}")
-            self.clear_traces()
 
     def close(self) -> None:
         """Let go of the database. One that is damaged is set aside."""

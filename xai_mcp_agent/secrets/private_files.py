@@ -81,26 +81,28 @@ def append_private(path: Path, data: bytes) -> None:
 def replace_private(path: Path, data: bytes) -> None:
     """Write a file beside this one, then put it in its place: it is never half-written."""
     handle, beside = tempfile.mkstemp(dir=path.parent, suffix=".new")  # only its owner's
-    try:
-        with os.fdopen(handle, "wb") as opened:
-            opened.write(data)
-            opened.flush()
-            os.fsync(opened.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(beside)
-        raise
+    _put(handle, beside, path, data)
 
 
 def replace_file(path: Path, data: bytes) -> None:
     """The same for a file that others may read, as far as they could, or can read new files."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(6)}.new")
-    file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _ALWAYS, 0o666)
+    beside = str(path.with_name(f".{path.name}.{secrets.token_hex(6)}.new"))
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _ALWAYS, 0o666)
     try:
-        with os.fdopen(file, "wb") as opened:
-            with suppress(FileNotFoundError):
-                os.chmod(beside, stat.S_IMODE(os.stat(path).st_mode))
+        with suppress(FileNotFoundError):
+            os.chmod(beside, stat.S_IMODE(os.stat(path).st_mode))
+    except BaseException:
+        os.close(handle)
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+    _put(handle, beside, path, data)
+
+
+def _put(handle: int, beside: str, path: Path, data: bytes) -> None:
+    """Write a file that is open and lies beside another, then put it in the place of that."""
+    try:
+        with os.fdopen(handle, "wb") as opened:
             opened.write(data)
             opened.flush()
             os.fsync(opened.fileno())
