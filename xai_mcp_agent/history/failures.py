@@ -17,6 +17,7 @@ from sqlalchemy.exc import (
 
 from ..core.errors import StoreFailed
 from ..secrets.secrets import MASK
+from .integrity import is_passing
 from .place import ENVIRONMENT_VARIABLE, Place
 from .tables import Unreadable
 
@@ -126,6 +127,11 @@ def is_damage(cause: BaseException | None) -> bool:
     """Whether it came of what is in the file, so that it will not get better by itself."""
     name = _sqlite_name(getattr(cause, "orig", cause))
     return isinstance(cause, Unreadable) or name.startswith(_DAMAGES)
+
+
+def may_be_damage(cause: BaseException) -> bool:
+    """Whether it may have come of what is in the file, which has to be looked through to know."""
+    return not is_damage(cause) and not is_passing(getattr(cause, "orig", cause))
 
 
 def is_mistake(cause: SQLAlchemyError) -> bool:

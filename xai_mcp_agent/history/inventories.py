@@ -61,28 +61,33 @@ def keep_inventory(
     _cache.add(inventory)
 
 
-def inventory_of(
-    connection: Connection, project: int, digest: str, *, is_cached: bool = True
-) -> Inventory | None:
+def inventory_of(connection: Connection, project: int, digest: str) -> Inventory | None:
     """The inventory of this digest; None if it was lost.
 
     Raises:
         Unreadable: what is there is damaged.
     """
-    if is_cached and (known := _cache.get(digest)) is not None:
+    if (known := _cache.get(digest)) is not None:
         return known
+    found = _read(connection, project, digest)
+    if found is not None:
+        _cache.add(found)
+    return found
+
+
+def _read(connection: Connection, project: int, digest: str) -> Inventory | None:
+    """As `inventory_of`, from the store itself."""
     steps: list[Any] = []
     base: str | None = digest
     while base is not None:
         row = _row(connection, project, base)
         if row is None:
             return None
-        steps.append(_unpacked(row.content))
+        steps.append(unpacked(row.content))
         base = row.base if len(steps) <= _MOST_STEPS else None
     found = _joined(steps)
     if found.digest != digest:
         raise Unreadable("An inventory is not what was written.")
-    _cache.add(found)
     return found
 
 
@@ -91,8 +96,8 @@ def drop_damaged(connection: Connection) -> None:
     known = select(inventories.c.project, inventories.c.digest)
     for project, digest in connection.execute(known).all():
         try:
-            is_sound = inventory_of(connection, project, digest, is_cached=False) is not None
-        except Unreadable:
+            is_sound = _read(connection, project, digest) is not None
+        except (Unreadable, TypeError, ValueError):
             is_sound = False
         if not is_sound:
             it = inventories.c.project == project, inventories.c.digest == digest
@@ -122,7 +127,7 @@ def definitions_in(connection: Connection) -> set[str]:
     """The digests of all definitions that inventories name, of all projects."""
     found: set[str] = set()
     for content in connection.execute(select(inventories.c.content)).scalars():
-        found.update(_unpacked(content)[1])
+        found.update(unpacked(content)[1])
     return found
 
 
@@ -169,7 +174,12 @@ def _packed(value: Any) -> bytes:
     return zlib.compress(kept_json(value).encode())
 
 
-def _unpacked(content: bytes) -> Any:
+def unpacked(content: bytes) -> Any:
+    """What a row holds: of an inventory, or what is different from another one.
+
+    Raises:
+        Unreadable: it is damaged.
+    """
     try:
         value = json.loads(zlib.decompress(content))
         if not all(isinstance(x, list) for x in value) or len(value) not in (2, 3):

@@ -281,6 +281,14 @@ def row_of(
     )
 
 
+def payload_of(change: Change, seconds: float | None, kept: JsonObject | None) -> JsonObject:
+    """What an event says, of what is kept of it."""
+    if seconds is not None:
+        more = kept or {}
+        return {"status": "error" if "error" in more else "ok", "seconds": seconds, **more}
+    return usual_payload(change) if kept is None else kept
+
+
 def _last_inventory(connection: Connection, project: int, source: int) -> str | None:
     """That of the newest row of a source that has one."""
     mine = rows.c.project == project, rows.c.subject == source, rows.c.inventory.is_not(None)
@@ -300,13 +308,6 @@ def _kept_payload(event: Event) -> tuple[float | None, str | None]:
         return None, kept_json(payload)
     more = {name: x for name, x in payload.items() if name not in ("status", "seconds")}
     return seconds, kept_json(more) if more else None
-
-
-def _payload(change: Change, seconds: float | None, kept: JsonObject | None) -> JsonObject:
-    if seconds is not None:
-        more = kept or {}
-        return {"status": "error" if "error" in more else "ok", "seconds": seconds, **more}
-    return usual_payload(change) if kept is None else kept
 
 
 def _is_told_by_definition(event: Event) -> bool:
@@ -356,7 +357,7 @@ def _event(row: Any, whose: Project | None) -> Event:
         subject=subject,
         change=change,
         time=row.time,
-        payload=_payload(change, row.seconds, row.payload),
+        payload=payload_of(change, row.seconds, row.payload),
         links=_NO_LINKS if whose is None else _links(row.links, change, subject, whose),
         definition=row.definition,
         reason=row.reason or "",

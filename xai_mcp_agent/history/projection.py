@@ -345,7 +345,7 @@ def _nearest(connection: Connection, project: int, until: int | None) -> tuple[i
     if until is not None:
         query = query.where(snapshots.c.position <= until)
     row = connection.execute(query.order_by(snapshots.c.position.desc()).limit(1)).first()
-    return (0, Fold()) if row is None else (row.position, _unpacked(row.records))
+    return (0, Fold()) if row is None else (row.position, unpacked(row.records))
 
 
 def _packed(connection: Connection, project: int) -> bytes:
@@ -393,7 +393,12 @@ def begin_of(connection: Connection, project: int) -> int:
     return connection.execute(base).scalar() or 0
 
 
-def _unpacked(data: bytes) -> Fold:
+def unpacked(data: bytes) -> Fold:
+    """The records that a snapshot has.
+
+    Raises:
+        Unreadable: it is damaged.
+    """
     try:
         rows = json.loads(zlib.decompress(data))
     except (ValueError, zlib.error) as cause:

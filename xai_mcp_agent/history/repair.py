@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sqlite3
@@ -10,17 +9,23 @@ import stat
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, create_engine
+from sqlalchemy import Table
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.schema import CreateIndex, CreateTable
 
+from .database import engine_for, for_writing
+from .integrity import as_text, columns_of, is_history, is_sound, version_in
 from .inventories import drop_damaged
-from .migrations import NEWEST, VERSION
+from .migrations import NEWEST, VERSION, bring_up_to_date
 from .place import Place, identity_of
-from .tables import RECORDS, STALE, facts
+from .projection import rebuild_stale
+from .tables import RECORDS, STALE, facts, metadata
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +36,6 @@ _ROWS_AT_A_TIME = 500
 # The number of the last row may be unreadable as well, or be anything.
 _HOLE = 200_000
 _LAST_ROW = 2**63 - 1
-_MADE_OF_JSON = frozenset(("payload", "links", "told", "body"))
 _BESIDE = ("-wal", "-shm")
 
 
@@ -47,23 +51,24 @@ def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
     try:
         with _alone(file):
             if identity_of(file) == damaged:
-                _replace(file)
-    except (OSError, sqlite3.Error) as reason:
+                _replace(place, file)
+    except (OSError, sqlite3.Error, SQLAlchemyError) as reason:
         logger.warning("%s is damaged, and cannot be set aside: %s", place.shown, reason)
         return False
     return True
 
 
-def _replace(file: Path) -> None:
+def _replace(place: Place, file: Path) -> None:
     aside = file.with_name(f"{file.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
     new = file.with_name(f"{file.name}.new")
     new.unlink(missing_ok=True)
     new.touch(stat.S_IMODE(file.stat().st_mode))
     with closing(sqlite3.connect(file, timeout=_LOCK_SECONDS)) as damaged:
+        damaged.text_factory = as_text
         with suppress(sqlite3.Error):  # keeps others from writing what would not be in the new one
             damaged.execute("BEGIN IMMEDIATE")
         kept = _copy(damaged, new)
-        _drop_inventories(new)
+        _make_records(place, new)
         if os.name == "nt":  # where files that are open cannot be moved
             damaged.close()
         for ending in _BESIDE:  # before the file: a new one must not meet the old one's
@@ -78,12 +83,20 @@ def _replace(file: Path) -> None:
     )  # fmt: skip
 
 
-def _drop_inventories(new: Path) -> None:
-    """Leave out those that are no more what was written; SQLite does not see that."""
-    engine = create_engine(URL.create("sqlite", database=str(new)))
-    with suppress(SQLAlchemyError), engine.begin() as connection:  # it may be no history
-        drop_damaged(connection)
-    engine.dispose()
+def _make_records(place: Place, new: Path) -> None:
+    """Have all made from the log that is, in a file that may have an older version's tables."""
+    if not new.stat().st_size:
+        return
+    engine = engine_for(replace(place, url=f"sqlite:///{new}", file=new))
+    try:
+        with engine.connect() as connection, for_writing(connection).begin():
+            bring_up_to_date(connection)
+            drop_damaged(connection)
+            rebuild_stale(connection)
+    finally:
+        engine.dispose()
+    with closing(sqlite3.connect(new)) as made:  # nothing may be left beside it
+        made.execute("PRAGMA journal_mode=DELETE")
 
 
 def _keep_as(file: Path, aside: Path) -> None:
@@ -99,28 +112,48 @@ def _copy(damaged: sqlite3.Connection, new: Path) -> int:
     with closing(sqlite3.connect(new)) as copy, copy:
         try:
             made = damaged.execute("SELECT name, type, sql FROM sqlite_master").fetchall()
+            if not is_history(damaged):
+                return 0
         except sqlite3.Error:
             return 0
-        own = [x for x in made if x[2] and not x[0].startswith("sqlite_")]
-        for _, _, statement in sorted(own, key=lambda x: x[1] != "table"):
+        is_older = (version_in(damaged) or NEWEST) < NEWEST
+        for statement in _statements(made) if is_older else _our_statements():
             copy.execute(statement)
-        for table in (name for name, kind, _ in own if kind == "table"):
+        for table in metadata.sorted_tables:
             kept += _copy_table(damaged, copy, table)
-        with suppress(sqlite3.Error):  # not a history
-            values = f"INTO {facts.name} VALUES (?, ?)"
-            copy.execute(f"INSERT OR REPLACE {values}", (RECORDS, STALE))
-            # Nobody could use it without; one of an older version, damaged just there, is rare.
-            copy.execute(f"INSERT OR IGNORE {values}", (VERSION, str(NEWEST)))
+        values = f"INTO {facts.name} VALUES (?, ?)"
+        copy.execute(f"INSERT OR REPLACE {values}", (RECORDS, STALE))
+        # Nobody could use it without; one of an older version, damaged just there, is rare.
+        copy.execute(f"INSERT OR IGNORE {values}", (VERSION, str(NEWEST)))
     return kept
 
 
-def _copy_table(damaged: sqlite3.Connection, copy: sqlite3.Connection, table: str) -> int:
-    columns = [(name, kind) for _, name, kind, *_ in copy.execute(f'PRAGMA table_info("{table}")')]
-    marks = ", ".join("?" * len(columns))
+def _statements(made: list[tuple[str, str, str]]) -> list[str]:
+    """What made the tables and indexes of an older version."""
+    own = [x for x in made if x[2] and not x[0].startswith("sqlite_")]
+    return [x[2] for x in sorted(own, key=lambda x: x[1] != "table")]
+
+
+def _our_statements() -> list[str]:
+    """What makes those of this version: the damaged file may tell them wrongly."""
+    dialect, made = sqlite.dialect(), list[str]()
+    for table in metadata.sorted_tables:
+        made.append(str(CreateTable(table).compile(dialect=dialect)))
+        indexes = sorted(table.indexes, key=lambda x: str(x.name))
+        made += (str(CreateIndex(x).compile(dialect=dialect)) for x in indexes)
+    return made
+
+
+def _copy_table(damaged: sqlite3.Connection, copy: sqlite3.Connection, table: Table) -> int:
+    names = columns_of(copy, table.name)
+    is_as_now = names == [x.name for x in table.columns]
+    marks = ", ".join("?" * len(names))
     before = copy.total_changes
-    for rows in _rows(damaged, table):
-        sound = [row for row in map(partial(_mended, columns), rows) if _is_sound(row, columns)]
-        copy.executemany(f'INSERT OR IGNORE INTO "{table}" VALUES ({marks})', sound)
+    for rows in _rows(damaged, table.name) if names else ():
+        found = (row for row in rows if len(row) == len(names))
+        if is_as_now:
+            found = (row for row in map(partial(_mended, names), found) if is_sound(table, row))
+        copy.executemany(f'INSERT OR IGNORE INTO "{table.name}" VALUES ({marks})', found)
     return copy.total_changes - before
 
 
@@ -157,32 +190,9 @@ def _last_row(damaged: sqlite3.Connection, table: str) -> int:
         return _LAST_ROW
 
 
-def _mended(columns: Sequence[tuple[str, str]], row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Without a record that is damaged: it is made anew, and its subject is needed."""
-    return tuple(
-        None if name == "record" and not _is_json(value) else value
-        for value, (name, _) in zip(row, columns, strict=True)
-    )
-
-
-def _is_sound(row: Sequence[Any], columns: Sequence[tuple[str, str]]) -> bool:
-    """Whether it may have been written so; SQLite does not see what is damaged within a value."""
-    for value, (name, kind) in zip(row, columns, strict=True):
-        if value is None:
-            continue
-        if "INT" in kind and not isinstance(value, int):
-            return False
-        if name in _MADE_OF_JSON and not _is_json(value):
-            return False
-    return True
-
-
-def _is_json(value: Any) -> bool:
-    try:
-        json.loads(value)
-    except (TypeError, ValueError):
-        return False
-    return True
+def _mended(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Without the record of a subject, which may be damaged, and is made anew from the log."""
+    return tuple(None if x == "record" else y for x, y in zip(names, row, strict=True))
 
 
 def _is_database(file: Path) -> bool:

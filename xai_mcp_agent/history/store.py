@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import sqlite3
 import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager, suppress
@@ -17,16 +19,18 @@ from ..core.errors import StoreFailed
 from ..secrets.private_files import open_private
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
-from .failures import failure, is_damage, is_locked, is_mistake, not_mended
+from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
 from .forks import ClosedInForks, importing
+from .integrity import OF_ROWS, is_file_intact
 from .migrations import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
 from .repair import set_aside
-from .tables import projects
+from .tables import Unreadable, projects
 
 # The first ones that open a new database at the same moment are in each other's way.
 _OPENING_PAUSE_SECONDS = 0.1
 _TRACES_MS = 2000  # whoever reads is done sooner, or reads something large
+_LOOK_AGAIN_SECONDS = 60.0  # through a file that was found to be intact
 _GONE = "The file was deleted, or another one put in its place, while it was used."
 _NOTHING_THERE = ("There is no history of this project in it.", "Name another place.")
 _GOES_ON = "What happens from now on is kept in the file that is there then."
@@ -55,6 +59,7 @@ class Store:
         self._forks = ClosedInForks(self._close_file)
         self._file: tuple[int, int] | None = None
         self._is_damaged = False
+        self._looked = -math.inf
         self._opened: int | None = None
         with self._connected():
             self._file = identity_of(place.file)
@@ -147,11 +152,26 @@ class Store:
         try:
             with self._forks.used(), self._engine.connect() as connection:
                 yield connection
-        except SQLAlchemyError as cause:
-            if is_mistake(cause):
-                raise
+        except (SQLAlchemyError, *OF_ROWS) as raised:
+            cause = raised if not may_be_damage(raised) else self._damage() or raised
             self._is_damaged |= is_damage(cause)
+            is_foreign = not isinstance(cause, SQLAlchemyError) or is_mistake(cause)
+            if cause is raised and is_foreign:
+                raise
             raise failure(self.place, cause) from cause
+
+    def _damage(self) -> Unreadable | None:
+        """What is wrong with the file, of which something could not be used; not always looked."""
+        now = time.monotonic()
+        if self.place.file is None or now - self._looked < _LOOK_AGAIN_SECONDS:
+            return None
+        try:
+            if is_file_intact(self.place.file):
+                self._looked = now
+                return None
+        except sqlite3.Error:
+            return None
+        return Unreadable("A row is not what was written.")
 
 
 def open_store(place: Place) -> Store:

@@ -1,0 +1,146 @@
+"""Whatever becomes of the file, the history works again by itself, with all that can be read."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import sqlite3
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.support.databases import place_of
+from tests.support.histories import rebuild, short
+from tests.support.processes import wait_until
+from xai_mcp_agent import StoreFailed, Tool, ToolKey
+from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
+from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.queries import When, events_in, graph_at, records_at
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
+from xai_mcp_agent.history.store import Store
+
+_SECONDS = 30.0
+_CALLS = 60
+LOG = ToolKey("mcp", "git", "log")
+
+
+@contextmanager
+def history_in(place: Place) -> Generator[HistoryRecorder]:
+    memory = HistoryRecorder(place, str, {"arguments"})
+    try:
+        yield memory
+    finally:
+        memory.close(_SECONDS)
+
+
+def use(memory: HistoryRecorder, number: int) -> None:
+    """A session with some calls, whose tools change each time."""
+    memory.notice(SourceConnected("git", "stdio", "2026-07-28"))
+    names = ["log", *(f"tool_{x}" for x in range(12)), f"only_{number}"]
+    schema = {"type": "object", "properties": {f"p{number}": {"type": "string"}}}
+    tools = tuple(Tool(ToolKey("mcp", "git", x), f"Looks at {x}.", schema) for x in names)
+    memory.notice(InventoryChanged("git", Inventory("git", tools)))
+    for _ in range(_CALLS):
+        memory.called(LOG, 0.01, "", {"number": number})
+    memory.called(LOG, 0.02, "There is no shelf 9.", {"number": number})
+    memory.notice(SourceLost("git", "The server exited with code 1."))
+
+
+def look(store: Store) -> int:
+    """Use all that there is; how many events."""
+    found = events_in(store, Range())
+    for event in found[:: max(1, len(found) // 5)]:
+        records_at(store, When(position=event.position))
+    graph_at(store, When())
+    rebuild(store)
+    records_at(store, When())
+    return len(found)
+
+
+def works_again(place: Place, number: int) -> int:
+    """Whether it does, before anybody gives up; how many events there are then."""
+    with history_in(place) as memory:
+        use(memory, number)
+
+        def is_well() -> bool:
+            try:
+                memory.ask(look).result(_SECONDS)
+            except StoreFailed:
+                return False
+            return not memory.trouble
+
+        wait_until(is_well, "the history works again", _SECONDS)
+        changes = short(memory.ask(lambda store: events_in(store, Range())).result(_SECONDS))
+        assert changes[-1][0] == "unavailable"
+        assert [x for x, _ in changes].count("called") > _CALLS
+        return len(changes)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history of some sessions."""
+    folder = tmp_path_factory.mktemp("sound")
+    with history_in(place_of("", folder)) as memory:
+        for number in range(5):
+            use(memory, number)
+    return folder / ".xircuits"
+
+
+def copied(sound: Path, folder: Path) -> tuple[Place, Path]:
+    place = place_of("", folder)
+    assert place.file is not None
+    shutil.copytree(sound, folder / ".xircuits", dirs_exist_ok=True)
+    return place, place.file
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_after_a_flipped_byte_the_history_works_again_by_itself(
+    sound: Path, tmp_path: Path, seed: int
+) -> None:
+    place, file = copied(sound, tmp_path)
+    data = bytearray(file.read_bytes())
+    chance = random.Random(seed)
+    data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
+    file.write_bytes(data)
+    works_again(place, 9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_after_the_end_of_the_file_was_lost_the_history_works_again_by_itself(
+    sound: Path, tmp_path: Path, seed: int
+) -> None:
+    place, file = copied(sound, tmp_path)
+    data = file.read_bytes()
+    file.write_bytes(data[: random.Random(seed).randrange(len(data))])
+    works_again(place, 9)
+
+
+def nothing(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def a_text(file: Path) -> None:
+    file.write_text("Dear diary,\n" * 1000)
+
+
+def noise(file: Path) -> None:
+    file.write_bytes(random.Random(1).randbytes(50_000))
+
+
+def another_database(file: Path) -> None:
+    file.unlink()
+    with closing(sqlite3.connect(file)) as other, other:
+        other.execute("CREATE TABLE xai_mcp_facts (something, quite, different)")
+        other.execute("CREATE TABLE notes (words)")
+
+
+@pytest.mark.parametrize("spoil", [nothing, a_text, noise, another_database])
+def test_where_another_file_took_its_place_the_history_works_again_by_itself(
+    sound: Path, tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    place, file = copied(sound, tmp_path)
+    spoil(file)
+    works_again(place, 9)
