@@ -16,6 +16,8 @@ from tests.support.histories import rebuild, short
 from tests.support.processes import wait_until
 from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
+from xai_mcp_agent.history import tables
+from xai_mcp_agent.history.backup import backup_of
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, graph_at, records_at
@@ -106,6 +108,38 @@ def test_after_a_flipped_byte_the_history_works_again_by_itself(
     data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
     file.write_bytes(data)
     works_again(place, 9)
+
+
+def test_what_cannot_be_read_any_more_comes_from_the_backup(sound: Path, tmp_path: Path) -> None:
+    place, file = copied(sound, tmp_path)
+    before = works_again(place, 6)  # with which a backup is made, if there is none
+    assert backup_of(file).stat().st_mode & 0o777 == 0o600
+    assert {x.name for x in file.parent.glob("*backup*")} == {backup_of(file).name}
+    backup_size = file.stat().st_size
+    after = works_again(place, 7)
+    data = file.read_bytes()
+    file.write_bytes(b"\xde\xad\xbe\xef" * (backup_size // 8) + data[backup_size // 2 :])
+    assert works_again(place, 8) >= before
+    assert after > before
+    assert [x for x in file.parent.iterdir() if ".damaged-" in x.name]
+
+
+def test_a_history_that_was_deleted_does_not_come_back_from_its_backup(
+    sound: Path, tmp_path: Path
+) -> None:
+    place, file = copied(sound, tmp_path)
+    before = works_again(place, 6)
+    for one in file.parent.glob("history.db*"):
+        if one != backup_of(file):
+            one.unlink()
+    assert works_again(place, 7) < before
+    assert_backup_is_of(file)
+
+
+def assert_backup_is_of(file: Path) -> None:
+    with closing(sqlite3.connect(backup_of(file))) as backup, closing(sqlite3.connect(file)) as now:
+        query = f"SELECT min(time) FROM {tables.log_rows.name}"
+        assert backup.execute(query).fetchone() == now.execute(query).fetchone()
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -28,6 +28,7 @@ from xai_mcp_agent import Event, Records, StoreFailed, Subject, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
 from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.history import database, store, tables
+from xai_mcp_agent.history.backup import backup_of
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, records_at
@@ -425,6 +426,7 @@ def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_kept(
 ) -> None:
     place = lasting(tmp_path)
     assert place.file is not None
+    backup_of(place.file).unlink()
     spoil(place.file, begin, end)
     with memory_in(place) as memory:
         connect(memory)

@@ -19,13 +19,14 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateIndex, CreateTable
 
+from .backup import backup_of, belongs_to
 from .database import engine_for, for_writing
-from .integrity import as_text, columns_of, is_history, is_sound, version_in
+from .integrity import as_text, columns_of, is_file_intact, is_history, is_sound, version_in
 from .inventories import drop_damaged
 from .migrations import NEWEST, VERSION, bring_up_to_date
 from .place import Place, identity_of
 from .projection import rebuild_stale
-from .tables import RECORDS, STALE, facts, metadata
+from .tables import RECORDS, STALE, facts, intents, metadata, runs, vectors
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ _ROWS_AT_A_TIME = 500
 # The number of the last row may be unreadable as well, or be anything.
 _HOLE = 200_000
 _LAST_ROW = 2**63 - 1
+_CHANGED = (runs.name, intents.name, vectors.name)
 _BESIDE = ("-wal", "-shm")
 
 
@@ -46,7 +48,11 @@ def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
     left alone: it may be anything.
     """
     file = place.file
-    if file is None or damaged is None or not (place.is_own or _is_database(file)):
+    if (
+        file is None
+        or damaged is None
+        or not (place.is_own or _is_database(file) or backup_of(file).exists())
+    ):
         return False
     try:
         with _alone(file):
@@ -67,6 +73,7 @@ def _replace(place: Place, file: Path) -> None:
         damaged.text_factory = as_text
         with suppress(sqlite3.Error):  # keeps others from writing what would not be in the new one
             damaged.execute("BEGIN IMMEDIATE")
+        is_restored = _restore(place, file, damaged, new)
         kept = _copy(damaged, new)
         _make_records(place, new)
         if os.name == "nt":  # where files that are open cannot be moved
@@ -78,8 +85,9 @@ def _replace(place: Place, file: Path) -> None:
         os.replace(new, file)
     logger.warning(
         "The history in %s was damaged. It is set aside as %s. %s", file, aside.name,
-        f"A new one is begun with the {kept} rows that can still be read."
-        if kept else "Nothing in it can be read, so a new one is begun.",
+        "It is restored from its backup, with all that can still be read." if is_restored
+        else f"A new one is begun with the {kept} rows that can still be read." if kept
+        else "Nothing in it can be read, so a new one is begun.",
     )  # fmt: skip
 
 
@@ -106,6 +114,29 @@ def _keep_as(file: Path, aside: Path) -> None:
         os.rename(file, aside)
 
 
+def _restore(place: Place, file: Path, damaged: sqlite3.Connection, new: Path) -> bool:
+    """Begin the new file with the last backup, if it is of this one; whether it is."""
+    if not backup_of(file).exists():
+        return False
+    try:
+        with (
+            closing(sqlite3.connect(backup_of(file))) as backup,
+            closing(sqlite3.connect(new)) as x,
+        ):
+            is_ours = is_history(backup) and belongs_to(backup, damaged)
+            if is_ours:
+                backup.backup(x)
+        if is_ours and is_file_intact(new):
+            _make_records(place, new)
+            return True
+    except (sqlite3.Error, SQLAlchemyError) as reason:
+        logger.warning("The backup of %s cannot be used: %s", file, reason)
+    # It may be anything; and whoever finds one beside a file without a history asks for it.
+    os.replace(backup_of(file), file.with_name(f"{file.name}.damaged-backup"))
+    new.write_bytes(b"")
+    return False
+
+
 def _copy(damaged: sqlite3.Connection, new: Path) -> int:
     """Every table with every row that can be read; how many rows that were."""
     kept = 0
@@ -117,8 +148,11 @@ def _copy(damaged: sqlite3.Connection, new: Path) -> int:
         except sqlite3.Error:
             return 0
         is_older = (version_in(damaged) or NEWEST) < NEWEST
-        for statement in _statements(made) if is_older else _our_statements():
-            copy.execute(statement)
+        if not is_history(copy):
+            for statement in _statements(made) if is_older else _our_statements():
+                copy.execute(statement)
+        elif is_older:
+            return 0  # what it has is in the backup, as it was before it was brought up to date
         for table in metadata.sorted_tables:
             kept += _copy_table(damaged, copy, table)
         values = f"INTO {facts.name} VALUES (?, ?)"
@@ -149,11 +183,13 @@ def _copy_table(damaged: sqlite3.Connection, copy: sqlite3.Connection, table: Ta
     is_as_now = names == [x.name for x in table.columns]
     marks = ", ".join("?" * len(names))
     before = copy.total_changes
+    # What is changed, and not only added to, is older in a backup.
+    how = "REPLACE" if table.name in _CHANGED else "IGNORE"
     for rows in _rows(damaged, table.name) if names else ():
         found = (row for row in rows if len(row) == len(names))
         if is_as_now:
             found = (row for row in map(partial(_mended, names), found) if is_sound(table, row))
-        copy.executemany(f'INSERT OR IGNORE INTO "{table.name}" VALUES ({marks})', found)
+        copy.executemany(f'INSERT OR {how} INTO "{table.name}" VALUES ({marks})', found)
     return copy.total_changes - before
 
 

@@ -17,6 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..core.errors import StoreFailed
 from ..secrets.private_files import open_private
+from .backup import back_up, backup_of, forget_backup, is_due
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
 from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
@@ -65,11 +66,15 @@ class Store:
             self._file = identity_of(place.file)
         with self.reading() as connection:
             is_ready = is_up_to_date(connection)
+            is_older = not is_ready and has_tables(connection)
+            if not is_ready and not is_older and _is_replaced(place):
+                raise Unreadable("There is a backup of a history, and here is none.")
             known = _project(connection, place) if is_ready else None
             if known is None and is_to_read:
-                is_older = not is_ready and has_tables(connection)
                 raise OlderStore if is_older else NoHistory(place.shown, *_NOTHING_THERE)
         if known is None:
+            if place.file is not None and is_older:
+                back_up(place.file)
             with self.writing() as connection:
                 was_older = bring_up_to_date(connection)
                 known = _project(connection, place) or _new_project(connection, place)
@@ -116,7 +121,20 @@ class Store:
 
     def clear_traces(self) -> None:
         """Leave nothing beside the file of what was removed, unless somebody reads there now."""
+        if self.place.file is not None:
+            forget_backup(self.place.file)
         self._unless_used("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def back_up_if_due(self) -> None:
+        """Copy the file beside it, if nobody did this day.
+
+        Raises:
+            StoreFailed: it turns out to be damaged; the one that is opened next is mended.
+        """
+        file = self.place.file
+        if file is not None and not self.is_to_read and is_due(file) and not back_up(file):
+            self._is_damaged = True
+            raise failure(self.place, Unreadable("A row is not what was written."))
 
     def shrink(self) -> None:
         """Give the room back of what was removed from a file, unless somebody uses it now."""
@@ -241,7 +259,10 @@ def _keep_to_its_owner(place: Place) -> None:
     It is no part of what people publish. Both only at its beginning: whoever changes the modes
     of the file, or our `.gitignore`, has decided.
     """
-    if not place.is_own or place.file is None or place.file.exists():
+    if place.file is None or place.file.exists():
+        return
+    forget_backup(place.file)  # of one that was deleted
+    if not place.is_own:
         return
     with suppress(OSError), open(place.file.with_name(".gitignore"), "x", encoding="ascii") as file:
         file.write(f"{place.file.name}*\n")
@@ -278,6 +299,11 @@ def _opened(place: Place, is_to_read: bool) -> Store:
         if is_damaged and not _mended(place, found, is_to_read):
             raise not_mended(place) from cause
         raise
+
+
+def _is_replaced(place: Place) -> bool:
+    """Whether something else is where a history was."""
+    return place.file is not None and backup_of(place.file).exists()
 
 
 def _is_missing(file: Path | None) -> bool:

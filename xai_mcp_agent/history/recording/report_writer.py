@@ -148,6 +148,7 @@ class ReportWriter:
         """
         try:
             self.prune_if_due()
+            self.store.back_up_if_due()
             with self._page() as projection:
                 for source in tuple(self._connected):  # usually none is left
                     self._take_in(projection, Lost(source, datetime.now(UTC), _ENDED))

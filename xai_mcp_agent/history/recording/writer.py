@@ -310,6 +310,7 @@ class HistoryWriter:
         if not self._waiting:
             self._recorder.beat()
             self._recorder.prune_if_due()
+            self._recorder.store.back_up_if_due()
         while self._waiting:
             if (question := self._waiting.take_question()) is not None:
                 question.ask(self._recorder)
