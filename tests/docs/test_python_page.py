@@ -105,7 +105,7 @@ def test_the_coroutines_have_the_names_and_parameters_of_the_methods() -> None:
         [x.name for x in fields(Version)],
         [x.name for x in fields(ToolRecord)],
         [x.name for x in fields(SourceRecord)],
-        [x.name for x in fields(Usage) if x.name != "durations"],
+        [x.name for x in fields(Usage) if not x.name.startswith("durations")],
     ],
     ids=[
         "status",

@@ -167,10 +167,10 @@ def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:
         log.append(connection, store.project_id, [told("half")], {"d": BODY})
         raise LookupError
 
-    append(store, told("before"))
+    append(store, told("before", payload={"seconds": 0.1}))
     with pytest.raises(LookupError), store.writing() as connection:
         half(connection)
-    append(store, told("after"))
+    append(store, told("after", payload={"seconds": 0.1}))
     assert [(x.position, x.subject.tool) for x in read(store)] == [(1, "before"), (2, "after")]
     with store.reading() as connection:
         assert log.definitions_of(connection, ["d"]) == {}

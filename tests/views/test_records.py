@@ -47,7 +47,7 @@ def test_a_connected_server_is_shown_with_the_calls_of_its_tools():
     assert shown(*LISTED, *calls, broken) == [
         "web (Web 1.2): connected, 2 tools",
         "  fetch: never called",
-        "  search: 3 calls, 433 ms on average, 95 of 100 within 1.0 s; 1 failed, the",
+        "  search: 3 calls, 433 ms on average, 95 of 100 within 1.1 s; 1 failed, the",
         "      last: too many",
     ]
 

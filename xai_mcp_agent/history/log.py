@@ -168,9 +168,12 @@ def last_position(connection: Connection, project: int) -> int:
 
 
 def position_at(connection: Connection, project: int, moment: datetime) -> int:
-    """The position of the newest event that is not later than this; 0 before the first."""
-    known = select(rows.c.position).where(rows.c.project == project, rows.c.time <= moment)
-    newest = known.order_by(rows.c.time.desc(), rows.c.position.desc()).limit(1)
+    """The position of the newest event that is not later than this; 0 before the first.
+
+    The one written last, and not the one of the latest time: clocks are set back.
+    """
+    is_by_then = rows.c.project == project, rows.c.time <= moment
+    newest = select(func.max(rows.c.position)).where(*is_by_then)
     return connection.execute(newest).scalar() or 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -11,9 +12,10 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ..core.tools import JsonObject, Tool
 from .event import Event, Subject
 
-# Each bucket is this much wider than the one before, so that a duration is known to 2.5 %.
+# Each bucket is this much wider than the one before, so that a duration is known to 5 %.
 _BUCKET_GROWTH = math.log(1.05)
 _SHORTEST_SECONDS = 1e-6
+_RECENT = 500  # calls in a window; the percentile is that of this one and the one before
 _MOST = 0.95
 
 ToolState: TypeAlias = Literal["available", "at rest", "gone"]
@@ -34,7 +36,10 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How often a tool was called, and how that went. `durations` counts them by size."""
+    """How often a tool was called, and how that went.
+
+    `durations` counts the recent calls by size, `durations_before` those before them.
+    """
 
     calls: int = 0
     errors: int = 0
@@ -42,6 +47,7 @@ class Usage:
     last_executed: datetime | None = None
     total_seconds: float = 0.0
     durations: Mapping[int, int] = field(default_factory=dict[int, int])
+    durations_before: Mapping[int, int] = field(default_factory=dict[int, int])
 
     @property
     def mean_seconds(self) -> float | None:
@@ -50,20 +56,30 @@ class Usage:
 
     @property
     def p95_seconds(self) -> float | None:
-        """What 95 of 100 calls stay below, to 2.5 %; None before the first."""
-        left = math.ceil(_MOST * self.calls)
-        for bucket in sorted(self.durations):
-            left -= self.durations[bucket]
+        """What 95 of 100 recent calls stay below, at most 5 % more; None before the first.
+
+        Of the last 500 to 1,000: one that became faster or slower is soon told so.
+        """
+        recent = Counter(self.durations_before)
+        recent.update(self.durations)
+        left = math.ceil(_MOST * recent.total())
+        for bucket in sorted(recent):
+            left -= recent[bucket]
             if left <= 0:
-                return math.exp((bucket + 0.5) * _BUCKET_GROWTH)
+                # Where the bucket ends, so that no call in it took longer.
+                return math.exp((bucket + 1) * _BUCKET_GROWTH)
         return None
 
     def with_calls(self, made: Iterable[Call]) -> Usage:
         """Some calls more, in their order."""
         calls, errors, last_error = self.calls, self.errors, self.last_error
         last_executed, total_seconds = self.last_executed, self.total_seconds
-        durations = dict(self.durations)
+        durations, before = dict(self.durations), self.durations_before
+        left = _RECENT - sum(durations.values())
         for call in made:
+            if left <= 0:
+                durations, before, left = {}, durations, _RECENT
+            left -= 1
             calls += 1
             last_executed = call.time
             total_seconds += call.seconds
@@ -71,7 +87,7 @@ class Usage:
             durations[bucket] = durations.get(bucket, 0) + 1
             if call.error:
                 errors, last_error = errors + 1, call.error
-        return Usage(calls, errors, last_error, last_executed, total_seconds, durations)
+        return Usage(calls, errors, last_error, last_executed, total_seconds, durations, before)
 
 
 NO_USAGE = Usage()
@@ -156,7 +172,7 @@ def last_seen(tool: ToolRecord, source: SourceRecord | None) -> datetime:
     """When it was there last. That an inventory is as before is told of its source alone."""
     if source is None or source.last_sync is None or state_of(tool, source) == "gone":
         return tool.last_seen
-    return max(tool.last_seen, source.last_sync)
+    return source.last_sync  # and not the later one: a clock may have been set back
 
 
 def is_offered(tool: ToolRecord, source: SourceRecord | None) -> bool:
@@ -268,7 +284,7 @@ def _with_source(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:
     """A tool that `Fold` has as available is at rest while its source is not connected."""
     if source is None or not tool.is_available:
         return tool
-    seen = max(tool.last_seen, source.last_sync or tool.last_seen)
+    seen = source.last_sync or tool.last_seen
     if source.is_connected:
         return replace(tool, last_seen=seen)
     return replace(
@@ -358,7 +374,7 @@ def _missed(record: ToolRecord, event: Event, source: SourceRecord | None) -> To
         if not source.is_connected and source.disconnected_since == event.time:
             return record
         before = source.synced_before if source.last_sync == event.time else source.last_sync
-        seen = max(seen, before or seen) if record.is_available else seen
+        seen = before or seen if record.is_available else seen
     return replace(
         record, is_available=False, unavailable_since=event.time, reason=event.reason,
         last_seen=seen,
@@ -428,12 +444,14 @@ def _usage_as_json(usage: Usage) -> JsonObject:
         last_executed=_text(usage.last_executed),
         total_seconds=usage.total_seconds,
         durations={str(bucket): count for bucket, count in usage.durations.items()},
+        durations_before={str(bucket): n for bucket, n in usage.durations_before.items()},
     )
 
 
 def _usage_from_json(value: JsonObject) -> Usage:
     fields: dict[str, Any] = dict(value)
-    fields["durations"] = {int(bucket): n for bucket, n in value.get("durations", {}).items()}
+    for name in ("durations", "durations_before"):
+        fields[name] = {int(bucket): n for bucket, n in value.get(name, {}).items()}
     fields["last_executed"] = _moment(value.get("last_executed"))
     return Usage(**fields)
 
