@@ -15,6 +15,7 @@ from ..core.errors import (
     InvalidArguments,
     NotAccepted,
     NotApproved,
+    RuleDenied,
     SourceError,
     ToolDisabled,
     XaiMcpError,
@@ -42,6 +43,7 @@ _REFUSED: dict[type[XaiMcpError], str] = {
     NotAccepted: "Nobody has accepted its definition.",
     AcceptanceUnknown: "It could not be looked up what was accepted of it.",
     NotApproved: "It was not approved.",
+    RuleDenied: "A rule does not allow it.",
 }
 _MOST_REFUSED = 10_000  # that are remembered, so that each is told once
 
@@ -147,6 +149,8 @@ class CallPipeline:
             if error is not None:
                 seconds = time.perf_counter() - started
                 key, arguments = invocation.tool.key, invocation.arguments
+                words = invocation.ruling.words
+                invocation.caller.facts.ended(key, words, is_error=bool(error))
                 self._recorder.called(key, seconds, error, arguments, result)
 
     def _note(self, invocation: ToolInvocation, reason: XaiMcpError) -> None:

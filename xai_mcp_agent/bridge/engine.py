@@ -40,6 +40,7 @@ from ..policy.approvals import Approvals
 from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 from ..policy.lockfile import LockFile
+from ..policy.rules.gate import RuleGate
 from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
 from ..search.preferences import Preferences
@@ -112,7 +113,8 @@ class Engine:
         self.approvals = Approvals(
             settings, host, self.decisions, self.catalog.digest, self.catalog.get, recorder.mask
         )
-        self.calls.policy.append(self.approvals.step)
+        self.rules = RuleGate(settings.rules, recorder.mask)
+        self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self._updates: dict[str, UpdateListeners] = {}
         self.at_end: dict[int, Callable[[], None]] = {}  # told that nothing more will happen

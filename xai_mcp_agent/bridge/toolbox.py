@@ -36,6 +36,7 @@ from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
 from .engine import Engine
 from .pins import RunPins
+from .ruled import RuledToolset, ranking_rules
 
 logger = logging.getLogger(__name__)
 
@@ -354,7 +355,8 @@ def agent_tools(
 
     def wrap(renamed: RenamedToolset) -> Toolset:
         enabled = EnabledToolset(renamed, why_off, version)
-        as_accepted = PinnedToolset(enabled, RunPins(engine, tell), renamed.shown_name)
+        ruled = RuledToolset(enabled, engine.rules, engine.caller, renamed.shown_name)
+        as_accepted = PinnedToolset(ruled, RunPins(engine, tell), renamed.shown_name)
         return CheckedToolset(RecordedToolset(as_accepted, engine), engine, tell)
 
     budget = budget_tokens or engine.settings.search.budget_tokens
@@ -367,7 +369,8 @@ def agent_tools(
 
 def search_for(engine: Engine, preferred: Preferences) -> Search:
     """The search as the engine's caller has it: with what its toolbelt was used for."""
-    ranking, toolbelt = Ranking(preferred), engine.caller.toolbelt
+    ranking = Ranking(preferred, ranking_rules(engine.rules, engine.caller))
+    toolbelt = engine.caller.toolbelt
     engine.usage.follow(toolbelt)
 
     async def search(

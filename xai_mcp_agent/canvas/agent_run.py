@@ -30,6 +30,7 @@ from ..console.text import short_arguments
 from ..core.approval import RunApprovals
 from ..core.invocation import Caller
 from ..core.results import ToolResult
+from ..core.ruling import RunFacts
 from ..core.tools import JsonObject
 from ..search.preferences import Preferences
 from ..search.selector import Selection
@@ -50,7 +51,8 @@ from .workflow_thread import WorkflowThread
 
 T = TypeVar("T")
 
-_APPROVED = "approved_calls"  # in `ctx`: for the length of the workflow's run
+# In `ctx`: for the length of the workflow's run.
+_APPROVED, _FACTS = "approved_calls", "facts_for_rules"
 
 _ID_BYTES = 6  # of a call by hand: a name that no model's call has
 
@@ -294,6 +296,7 @@ class _Workflow:
             pins=pins,
             approval=agent.get("tool_approval") or {},
             approvals=RunApprovals(granted),
+            facts=self.ctx.setdefault(_FACTS, RunFacts()),
         )
 
     def lend_model(

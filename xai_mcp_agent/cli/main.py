@@ -10,6 +10,7 @@ import typer
 
 from ..canvas.installation import installed_version
 from ..core.errors import XaiMcpError
+from . import rules
 from .explain import explain
 from .history import diff, graph, history, prune
 from .init import init
@@ -45,6 +46,7 @@ _history = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 _history.callback(invoke_without_command=True)(history)
 _history.command("prune")(prune)
 app.add_typer(_history, name="history")
+app.add_typer(rules.app, name="rules")
 
 
 def _print_version(wanted: bool) -> None:

@@ -189,6 +189,10 @@ class NotApproved(XaiMcpError):
         self.for_model = for_model
 
 
+class RuleDenied(NotApproved):
+    """A call of an agent was not made: a rule does not allow it, or its limit is used up."""
+
+
 class SourceError(XaiMcpError):
     """Base for trouble with one source. `stderr_tail` is its own last words, newest last."""
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from .approval import RunApprovals
 from .host import Host
 from .results import OnProgress
+from .ruling import Ruling, RunFacts
 from .tools import JsonObject, Tool
 
 CallerKind: TypeAlias = Literal["agent", "person", "program", "gateway"]
@@ -23,7 +24,7 @@ class Caller:
     `host` answers what a server asks meanwhile; None: the bridge's own does. With `pins` all
     sources that it uses are held to what was accepted, also where the settings do not want that.
     `approval` has words for patterns of tools, see `settings.approval`; `approvals` is what a
-    person approved meanwhile.
+    person approved meanwhile, `facts` what happened in the run.
     """
 
     kind: CallerKind
@@ -34,9 +35,11 @@ class Caller:
     pins: Pin = False
     approval: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     approvals: RunApprovals = field(default_factory=RunApprovals, compare=False)
+    facts: RunFacts = field(default_factory=RunFacts, compare=False)
 
 
 PROGRAM = Caller("program")
+NO_RULING = Ruling()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class ToolInvocation:
     `shown_name` is what the caller calls the tool, if that is not its own name. `timeout_seconds`
     covers connecting too; None: the source's own limit. `meta` goes along for programs at the far
     side. `check` is called right before anything is sent, also over a new connection; what it
-    raises ends the call.
+    raises ends the call. `ruling` is what rules say of it.
     """
 
     tool: Tool
@@ -57,6 +60,7 @@ class ToolInvocation:
     on_progress: OnProgress | None = None
     meta: JsonObject | None = None
     check: Callable[[], None] | None = None
+    ruling: Ruling = NO_RULING
 
     @property
     def name(self) -> str:

@@ -20,15 +20,17 @@ import anyio.to_thread
 from ..core.approval import ApprovalAnswer, ApprovalRequest
 from ..core.errors import LockFailed, NotApproved
 from ..core.host import Host
-from ..core.invocation import Caller, ToolInvocation
+from ..core.invocation import NO_RULING, Caller, ToolInvocation
 from ..core.kinds import META
 from ..core.patterns import fits, names_of
+from ..core.ruling import Ruling
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..secrets.redactor import redact_json
 from ..secrets.secrets import Mask
 from ..settings.approval import EVERY_TOOL, WORDS, ApprovalWord, ApprovalWords
 from ..settings.entry import SourceSettings
 from ..settings.models import Settings
+from .rules.rulebook import reason
 
 logger = logging.getLogger(__name__)
 
@@ -117,7 +119,7 @@ class Approvals:
         caller, tool = invocation.caller, invocation.tool
         if caller.kind != "agent" or tool.key.kind == META.name:
             return invocation
-        verdict = self.verdict(tool, caller)
+        verdict = self.verdict(tool, caller, invocation.ruling)
         if verdict.word == "allow":
             return invocation
         if verdict.word == "deny":
@@ -128,8 +130,11 @@ class Approvals:
                 await self._ask(invocation, verdict, digest)
         return replace(invocation, check=partial(self._check, invocation, digest))
 
-    def verdict(self, tool: Tool, caller: Caller) -> Verdict:
-        """What the settings, the toolbelt and the tool's source say, in this order of weight."""
+    def verdict(self, tool: Tool, caller: Caller, ruling: Ruling = NO_RULING) -> Verdict:
+        """What the settings, the toolbelt and the tool's source say, in this order of weight.
+
+        A rule that asks makes a word stricter; one that allows counts where nobody says a word.
+        """
         own = self._settings.sources.get(tool.source)
         belt = cast(ApprovalWords, caller.approval)
         said = [
@@ -139,7 +144,12 @@ class Approvals:
         ]
         if said:
             _, strictness = max(said)
-            return Verdict(WORDS[strictness], _SAID_SO)
+            if WORDS[strictness] != "allow" or ruling.word != "ask":
+                return Verdict(WORDS[strictness], _SAID_SO)
+        if ruling.word == "ask":
+            return Verdict("ask", reason(ruling))
+        if ruling.word == "allow":
+            return Verdict("allow", reason(ruling))
         destroys = tool.annotations.destructive is True
         return Verdict("ask", _DESTROYS) if destroys else Verdict("allow")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +25,8 @@ from .models import SECTIONS, Settings
 from .parts import parts_of
 from .recording import recorded_by
 from .retention import read_retention
+from .rules import SECTION as _RULES_KEY
+from .rules import Rule, read_rules
 from .server import URL_KEYS, ServerSettings
 from .tool_search import EMBEDDINGS_KEY as _EMBEDDINGS_KEY
 from .tool_search import SECTION as _TOOL_SEARCH_KEY
@@ -41,7 +43,7 @@ _STORE_KEY = "store"
 _RECORD_KEY = "record"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
-_LATER_SECTIONS = (_TOOL_SEARCH_KEY, _GROUPS_KEY, _APPROVAL_KEY)
+_LATER_SECTIONS = (_TOOL_SEARCH_KEY, _GROUPS_KEY, _APPROVAL_KEY, _RULES_KEY)
 _FURTHER_SECTIONS = [key for key in SECTIONS if key != _SERVERS_KEY]
 
 
@@ -143,7 +145,7 @@ def _settings(
 ) -> Settings:
     entries, below = _servers(document, place)
     sections = [(SECTIONS[_SERVERS_KEY], entries, below)]
-    for key in (_TOOL_SEARCH_KEY, _APPROVAL_KEY):
+    for key in (_TOOL_SEARCH_KEY, _APPROVAL_KEY, _RULES_KEY):
         _refuse_misspelled(document, place, key)
     read = _Reader(variables, _document_notes(document, place))
     for key in _sections_in(document):
@@ -159,22 +161,22 @@ def _settings(
     read.notes += notes
     there = place.at(retention.SECTION)
     kept = read_retention(beside.get(retention.SECTION), there, read.notes)
+    # In a bare map a server may have such a name.
+    later = {x: document.get(x) for x in _LATER_SECTIONS if below != place or x not in entries}
     there = place.at(_TOOL_SEARCH_KEY)
-    is_server = below == place and _TOOL_SEARCH_KEY in entries
-    written = None if is_server else document.get(_TOOL_SEARCH_KEY)
-    search = read_tool_search(written, there, variables, read.notes)
-    is_server = below == place and _APPROVAL_KEY in entries
-    written = None if is_server else document.get(_APPROVAL_KEY)
-    approval = _approval(written, place)
-    written = None if below == place and _GROUPS_KEY in entries else document.get(_GROUPS_KEY)
-    taken = {*read.sources, *read.problems}
-    groups = read_groups(written, place.at(_GROUPS_KEY), variables, taken, read.notes)
-    parts = parts_of([(x, there) for _, x, there in sections], _beside_sources(document, place))
+    search = read_tool_search(later.get(_TOOL_SEARCH_KEY), there, variables, read.notes)
+    approval = _approval(later.get(_APPROVAL_KEY), place)
+    taken, there = {*read.sources, *read.problems}, place.at(_GROUPS_KEY)
+    groups = read_groups(later.get(_GROUPS_KEY), there, variables, taken, read.notes)
+    there = place.at(_RULES_KEY)
+    rules = read_rules(later.get(_RULES_KEY), there, variables)
+    reaching = [*_beside_sources(document, place), (_allowing(rules), there)]
+    parts = parts_of([(x, there) for _, x, there in sections], reaching)
     return Settings(
         place.file, read.sources, read.problems, variables.secrets, searched, tuple(read.notes),
         store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
         retention=kept,
-        approval=approval,
+        approval=approval, rules=rules,
     )  # fmt: skip
 
 
@@ -185,6 +187,11 @@ def _beside_sources(document: Mapping[Any, Any], place: Place) -> Iterator[tuple
     section = document.get(_TOOL_SEARCH_KEY)
     given = cast(Mapping[Any, Any], section if isinstance(section, Mapping) else {})
     yield given.get(_EMBEDDINGS_KEY), place.at(_TOOL_SEARCH_KEY, _EMBEDDINGS_KEY)
+
+
+def _allowing(rules: Iterable[Rule]) -> list[str]:
+    """All rules, if one of them lets calls through; they may be in a file of their own."""
+    return [repr(x) for x in rules] if any(x.word == "allow" for x in rules) else []
 
 
 @dataclass

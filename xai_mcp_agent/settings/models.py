@@ -22,6 +22,7 @@ from .groups import GroupSettings, GroupsSettings
 from .openapi import OpenApiSettings
 from .parts import Part
 from .retention import Retention
+from .rules import Rule
 from .server import ServerSettings
 from .tool_search import ToolSearchSettings
 from .workflows import WorkflowSettings
@@ -51,7 +52,7 @@ class Settings:
     sources that are not of the file: a run brought them along. `groups` are named sets of tools,
     whose names no source has. `parts` are what of the file starts or reaches something, as it is
     written; see `trust`. `retention` says how long the history is kept.
-    `approval` has words for patterns of tools, for all sources together.
+    `approval` has words for patterns of tools, for all sources together; `rules` hold for all, too.
     """
 
     file: str
@@ -70,6 +71,7 @@ class Settings:
     parts: tuple[Part, ...] = field(default=(), repr=False)
     retention: Retention = field(default_factory=Retention)
     approval: ApprovalWords = field(default_factory=dict[str, ApprovalWord])
+    rules: tuple[Rule, ...] = ()
 
     def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
         """Take in a source that the file does not have, and say under which name.

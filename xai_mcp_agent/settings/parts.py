@@ -23,7 +23,7 @@ _FILES = ("file", "module", "workspace")
 # Their values may be secrets, and their names tell enough.
 _NAMED_ONLY = ("env", "headers")
 _MOST_CHARS = 2_000
-STORE, EMBEDDINGS, APPROVAL = "store", "toolSearch.embeddings", "approval"
+STORE, EMBEDDINGS, APPROVAL, RULES = "store", "toolSearch.embeddings", "approval", "rules"
 """The places beside the sources that name an address or a file, or let calls through."""
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode

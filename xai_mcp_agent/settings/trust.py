@@ -21,7 +21,7 @@ from ..core.shell import shown_command
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
 from .load import user_settings_path
 from .models import Settings
-from .parts import APPROVAL, EMBEDDINGS, STORE, Part
+from .parts import APPROVAL, EMBEDDINGS, RULES, STORE, Part
 
 logger = logging.getLogger(__name__)
 
@@ -130,8 +130,8 @@ def without_untrusted(settings: Settings, store: TrustStore | None = None) -> Se
 def withheld(settings: Settings, parts: tuple[Part, ...]) -> Settings:
     """The settings without these parts.
 
-    The history is then kept as for settings that do not name a place, no model searches, and what
-    destroys is asked for.
+    The history is then kept as for settings that do not name a place, no model searches, what
+    destroys is asked for, and no rule allows anything; those that hold calls back stay.
     """
     if not parts:
         return settings
@@ -149,6 +149,7 @@ def withheld(settings: Settings, parts: tuple[Part, ...]) -> Settings:
         settings, sources=sources, problems=problems, problem_kinds=kinds, notes=tuple(notes),
         store="" if STORE in paths else settings.store, search=search,
         approval={} if APPROVAL in paths else settings.approval,
+        rules=tuple(x for x in settings.rules if x.word != "allow" or RULES not in paths),
     )  # fmt: skip
 
 

@@ -1,0 +1,507 @@
+"""What people want to write as rules, what follows from it, and that nothing slips through."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.shredder_server import shredder_entry
+from xai_mcp_agent import Bridge, SettingsError, settings_from
+from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.core.errors import NotApproved, RuleDenied
+from xai_mcp_agent.core.invocation import Caller, ToolInvocation
+from xai_mcp_agent.core.ruling import Ruling, RunFacts
+from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
+from xai_mcp_agent.policy.rules.facts import Facts
+from xai_mcp_agent.policy.rules.gate import RuleGate
+from xai_mcp_agent.policy.rules.rulebook import RuleBook
+from xai_mcp_agent.secrets.secrets import Secrets
+from xai_mcp_agent.settings.models import Settings
+
+NOON, NIGHT = datetime(2026, 11, 23, 12, 0), datetime(2026, 11, 23, 23, 30)
+SECONDS = 30.0
+UNTRUSTED = [
+    {"when": {"server": ["web", "mail"], "annotation": "open_world"}, "then": {"is": "untrusted"}},
+    {"when": {"tool": ["*send*", "*post*"]}, "then": {"is": "leaves"}},
+    {"when": {"is": "leaves", "run.was": "untrusted"}, "then": "ask"},
+]
+WRITES = [
+    {
+        "name": "writing tools",
+        "when": {"tool.name": ["*write*", "*delete*", "*move*"], "tool.params": "path"},
+        "then": {"is": "writes_files"},
+    },
+    {
+        "name": "keep to the workspace",
+        "when": {"is": "writes_files", "args.path": "outside /work"},
+        "then": "ask",
+    },
+]
+
+
+def tool(server: str, name: str, *params: str, **annotations: bool) -> Tool:
+    properties = {x: {"type": "string"} for x in params}
+    schema = {"type": "object", "properties": properties}
+    said = ToolAnnotations(**annotations)
+    return Tool(ToolKey("mcp", server, name), "", schema, annotations=said)
+
+
+def written(rules: Any, folder: Path | None = None) -> Settings:
+    return settings_from({"mcpServers": {}, "rules": rules}, folder=folder)
+
+
+def book(rules: Any) -> RuleBook:
+    return RuleBook(written(rules).rules, str)
+
+
+def agent(name: str = "helper", toolbelt: str = "", facts: RunFacts | None = None) -> Caller:
+    return Caller("agent", name, toolbelt, facts=facts or RunFacts())
+
+
+def said(
+    rules: Any,
+    of: Tool,
+    arguments: Mapping[str, Any] | None = None,
+    *,
+    caller: Caller | None = None,
+    now: datetime = NOON,
+) -> Ruling:
+    found = Facts(of, caller or agent(), dict(arguments or {}), now)
+    return book(rules).ruling(found)
+
+
+def before(rules: Any, of: Tool, caller: Caller | None = None) -> Ruling:
+    """What is said where only the tool is known."""
+    return book(rules).ruling(Facts(of, caller or agent()))
+
+
+def test_1_a_server_is_denied_except_for_what_only_reads() -> None:
+    rules = [{"when": {"server": "files", "annotation": "not read_only"}, "then": "deny"}]
+    assert said(rules, tool("files", "write")).word == "deny"
+    assert said(rules, tool("files", "read", read_only=True)).word == ""
+    assert said(rules, tool("other", "write")).word == ""
+
+
+def test_2_what_destroys_is_asked_for() -> None:
+    rules = [{"when": {"annotation": "destructive"}, "then": "ask"}]
+    assert said(rules, tool("x", "drop", destructive=True)).word == "ask"
+    assert said(rules, tool("x", "drop")).word == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "word"),
+    [
+        ("/work/a.txt", ""),
+        ("a.txt", ""),
+        ("/work", ""),
+        ("/etc/passwd", "ask"),
+        ("/work/../etc/passwd", "ask"),
+        ("../etc/passwd", "ask"),
+        ("/workshop/a.txt", "ask"),
+        ("file:///etc/passwd", "ask"),
+        ("file:///work/a.txt", ""),
+        ("~/a.txt", "ask"),
+        ("/work/a\0b", "ask"),
+        (["/work/a", "/etc/b"], "ask"),
+        ({"deep": ["/etc/b"]}, "ask"),
+        (7, "ask"),
+    ],
+    ids=str,
+)
+def test_3_a_derived_word_asks_for_paths_outside_of_the_workspace(path: Any, word: str) -> None:
+    ruling = said(WRITES, tool("files", "write_file", "path"), {"path": path})
+    assert ruling.word == word
+    assert ruling.words == {"writes_files"}
+
+
+def test_3_a_link_out_of_the_workspace_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    os.symlink("/etc", tmp_path / "work" / "inner")
+    place = f"outside {tmp_path / 'work'}"
+    rules = [{"when": {"args.path": place}, "then": "deny"}]
+    ruling = said(rules, tool("x", "write", "path"), {"path": str(tmp_path / "work/inner/passwd")})
+    assert ruling.word == "deny"
+    assert ruling.why.startswith('args.path, "')
+    assert place in ruling.why
+
+
+def test_4_a_server_is_for_one_agent() -> None:
+    rules = [{"when": {"server": "git", "agent": "not coder"}, "then": "deny"}]
+    assert said(rules, tool("git", "log")).word == "deny"
+    assert said(rules, tool("git", "log"), caller=agent("coder")).word == ""
+    assert before(rules, tool("git", "log")).word == "deny"
+
+
+def test_5_no_mail_at_night() -> None:
+    rules = [{"when": {"server": "mail", "time": "22:00-06:00"}, "then": "deny"}]
+    assert said(rules, tool("mail", "send"), now=NIGHT).word == "deny"
+    assert said(rules, tool("mail", "send"), now=NIGHT.replace(hour=5)).word == "deny"
+    assert said(rules, tool("mail", "send"), now=NIGHT.replace(hour=6, minute=0)).word == ""
+    monday = [{"when": {"day": "sat-mon"}, "then": "deny"}]
+    assert said(monday, tool("mail", "send")).word == "deny"
+    assert said([{"when": {"day": "tue-fri"}, "then": "deny"}], tool("a", "b")).word == ""
+
+
+def test_6_five_searches_a_run() -> None:
+    gate = gate_of([{"name": "few", "when": {"server": "search"}, "then": {"limit": "5 a run"}}])
+    who = agent()
+    assert [pass_gate(gate, tool("search", "find"), who) for _ in range(6)] == [
+        *[""] * 5,
+        "The tool 'find' was not called: the rule 'few' allows 5 a run, and that is used up. "
+        "Do without it.",
+    ]
+    assert pass_gate(gate, tool("other", "find"), who) == ""
+    assert pass_gate(gate, tool("search", "find"), agent()) == ""
+
+
+def test_limits_by_time_count_for_all_runs() -> None:
+    gate = gate_of([{"when": {"server": "search"}, "then": {"limit": "2 an hour"}}])
+    passed = [pass_gate(gate, tool("search", "find"), agent()) for _ in range(3)]
+    assert [bool(x) for x in passed] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("amount", "word"),
+    [(99, ""), (100, ""), (100.5, "ask"), ("150", "ask"), ("much", "ask"), (True, "ask")],
+)
+def test_7_above_an_amount_is_asked_for(amount: Any, word: str) -> None:
+    """What cannot be compared is not let through."""
+    rules = [{"when": {"tool": "pay", "args.amount": "> 100"}, "then": "ask"}]
+    assert said(rules, tool("bank", "pay", "amount"), {"amount": amount}).word == word
+
+
+def test_8_mail_only_inside_of_the_domain() -> None:
+    rules = [{"when": {"tool": "send", "args.to": "not *@example.org"}, "then": "deny"}]
+    send = tool("mail", "send", "to")
+    assert said(rules, send, {"to": "a@example.org"}).word == ""
+    assert said(rules, send, {"to": "a@example.com"}).word == "deny"
+    assert said(rules, send, {"to": ["a@example.org", "b@evil.example"]}).word == "deny"
+
+
+def test_8_written_as_what_is_allowed_every_address_counts() -> None:
+    rules = [
+        {"when": {"tool": "send"}, "unless": {"args.to": "*@example.org"}, "then": "deny"},
+        {"when": {"args.to": "*@example.org"}, "then": "allow"},
+    ]
+    send = tool("mail", "send", "to")
+    assert said(rules, send, {"to": ["a@example.org"]}).word == "allow"
+    assert said(rules, send, {"to": ["a@example.org", "b@evil.example"]}).word == "deny"
+    assert said(rules, send, {"to": []}).word == "deny"
+    assert said(rules, send).word == "deny"
+
+
+def test_9_of_two_servers_one_is_preferred() -> None:
+    rules = [
+        {"name": "ours", "when": {"server": "ours"}, "then": {"prefer": 0.1}},
+        {"when": {"server": "theirs"}, "then": {"prefer": -0.1}},
+    ]
+    assert before(rules, tool("ours", "find")).prefer == 0.1
+    assert before(rules, tool("theirs", "find")).prefer == -0.1
+    assert before(rules, tool("ours", "find")).word == ""
+
+
+def test_10_after_untrusted_text_was_read_it_is_asked_before_anything_leaves() -> None:
+    facts = RunFacts()
+    send, read = tool("chat", "post_message"), tool("web", "fetch", open_world=True)
+    assert said(UNTRUSTED, send, caller=agent(facts=facts)).word == ""
+    facts.ended(read.key, said(UNTRUSTED, read).words, is_error=False)
+    ruling = said(UNTRUSTED, send, caller=agent(facts=facts))
+    assert (ruling.word, ruling.why) == (
+        "ask",
+        "it is 'leaves', and something before in this run is 'untrusted'",
+    )
+    assert said(UNTRUSTED, tool("chat", "read"), caller=agent(facts=facts)).word == ""
+
+
+def test_11_no_drop_unless_it_is_the_keeper_of_the_database() -> None:
+    rules = [{"when": {"args.*": "contains drop"}, "unless": {"agent": "dba"}, "then": "deny"}]
+    query = {"steps": [{"sql": "DrOp table books"}]}
+    assert said(rules, tool("db", "run"), query).word == "deny"
+    assert said(rules, tool("db", "run"), query, caller=agent("dba")).word == ""
+    assert said(rules, tool("db", "run"), {"sql": "select 1"}).word == ""
+
+
+def test_12_it_is_deployed_only_after_the_tests_succeeded() -> None:
+    rules = [{"when": {"tool": "deploy", "run.succeeded": "not run_tests"}, "then": "deny"}]
+    facts, deploy = RunFacts(), tool("ci", "deploy")
+    assert said(rules, deploy, caller=agent(facts=facts)).word == "deny"
+    facts.ended(ToolKey("mcp", "ci", "run_tests"), (), is_error=True)
+    assert said(rules, deploy, caller=agent(facts=facts)).word == "deny"
+    facts.ended(ToolKey("mcp", "ci", "run_tests"), (), is_error=False)
+    assert said(rules, deploy, caller=agent(facts=facts)).word == ""
+
+
+def test_what_depends_on_the_call_is_told_beforehand() -> None:
+    ruling = before(WRITES, tool("files", "write_file", "path"))
+    assert (ruling.word, [x.rule for x in ruling.perhaps]) == ("", ["keep to the workspace"])
+    derived = [
+        {"when": {"args.path": "*.key"}, "then": {"is": "a_key"}},
+        {"name": "keys", "when": {"is": "a_key"}, "then": "deny"},
+    ]
+    assert [x.rule for x in before(derived, tool("files", "read", "path")).perhaps] == ["keys"]
+
+
+def test_a_value_that_is_not_given_is_what_the_schema_says() -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string", "default": "/"}}}
+    clear = Tool(ToolKey("mcp", "files", "delete_all"), "", schema)
+    assert said(WRITES, clear).word == "ask"
+
+
+def test_what_must_not_be_so_is_not_outvoted_by_one_value_of_many() -> None:
+    rules = [
+        {"when": {"args.to": "*@example.org"}, "then": {"is": "inside"}},
+        {"when": {"tool": "send", "is": "not inside"}, "then": "deny"},
+        {"when": {"is": "inside"}, "then": "allow"},
+    ]
+    send = tool("mail", "send", "to")
+    assert said(rules, send, {"to": ["a@example.org", "b@evil.example"]}).word == "deny"
+    assert said(rules, send, {"to": ["a@example.org"]}).word == "allow"
+
+
+def test_reasons_are_short_and_hide_secrets() -> None:
+    secrets = Secrets(["tok-5f1c9a77"])
+    rules = written([{"when": {"args.key": "*"}, "then": "deny", "because": "No keys."}]).rules
+    found = Facts(tool("x", "y"), agent(), {"key": "tok-5f1c9a77" + "x" * 1000}, NOON)
+    why = RuleBook(rules, secrets.redact).ruling(found).why
+    assert why.startswith("No keys. (args.key")
+    assert "5f1c9a77" not in why
+    assert len(why) < 400
+
+
+WORDS = ["", "allow", "ask", "deny"]
+RULES = st.lists(
+    st.builds(
+        lambda number, when, then: (number, when, then),
+        st.integers(0, 10**6),
+        st.dictionaries(
+            st.sampled_from(["server", "agent", "args.a", "is", "annotation"]),
+            st.sampled_from(["red", "blue", "not red", "r*"]),
+            max_size=2,
+        ),
+        st.sampled_from(["allow", "ask", "deny", "is red", "is blue", "limit", "prefer"]),
+    ),
+    max_size=12,
+    unique_by=lambda x: x[0],
+)
+
+
+def as_written(one: tuple[int, dict[str, str], str]) -> dict[str, Any]:
+    number, when, then = one
+    when = {x: "read_only" if x == "annotation" else y for x, y in when.items()}
+    outcome: Any = then
+    if then.startswith("is "):
+        when.pop("is", None) if when.get("is", "").startswith("not") else None
+        outcome = {"is": then.removeprefix("is ")}
+    elif then == "limit":
+        outcome = {"limit": "3 a run"}
+    elif then == "prefer":
+        outcome = {"prefer": 0.1}
+    return {"name": f"drawn {number}", "when": when, "then": outcome}
+
+
+BOTH = [{"when": {"server": "never"}, "then": {"is": x}} for x in ("red", "blue")]
+
+
+@settings(max_examples=200, deadline=None)
+@given(RULES, st.sampled_from(["red", "blue"]), st.lists(st.sampled_from(["red", "blue", "x"])))
+def test_the_order_of_rules_says_nothing_and_the_strictest_wins(
+    drawn: list[tuple[int, dict[str, str], str]], server: str, values: list[str]
+) -> None:
+    rules = [*BOTH, *map(as_written, drawn)]
+    shuffled = random.Random(1).sample(rules, len(rules))
+    of, arguments = tool(server, "red"), {"a": values}
+    ruling = said(rules, of, arguments)
+    other = said(shuffled, of, arguments)
+    assert (ruling.word, ruling.rule, ruling.words) == (other.word, other.rule, other.words)
+    assert sorted(ruling.limits) == sorted(other.limits)
+    stricter = said([*rules, {"then": "deny", "when": {}}], of, arguments)
+    assert stricter.word == "deny"
+    alone = [said([*BOTH, *_deriving(rules), x], of, arguments).word for x in rules]
+    assert ruling.word == max(alone, key=WORDS.index)
+
+
+def _deriving(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{**x, "name": f"also {x['name']}"} for x in rules[2:] if isinstance(x["then"], dict)]
+
+
+def test_a_thousand_words_that_follow_from_each_other_come_to_an_end() -> None:
+    chain = [{"when": {"is": f"w{x}"}, "then": {"is": f"w{x + 1}"}} for x in range(300)]
+    ring = [{"when": {"is": "w300"}, "then": {"is": "w0"}}]
+    start = [{"when": {"server": "x"}, "then": {"is": "w0"}}]
+    end = [{"when": {"is": "w300"}, "then": "deny"}]
+    assert said([*chain, *ring, *start, *end], tool("x", "y")).word == "deny"
+    assert said([*chain, *ring, *end, *start], tool("z", "y")).word == ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({"when": {"sever": "x"}, "then": "deny"}, "server"),
+        ({"when": {"server": "x"}, "then": "denied"}, "does not say what follows"),
+        ({"when": {"server": "x"}}, "does not say what follows"),
+        ({"when": {"server": "x"}, "then": {"limit": "often"}}, "no limit"),
+        ({"when": {"server": "x"}, "then": {"prefer": 7}}, "no preference"),
+        ({"when": {"server": 7}, "then": "deny"}, "must be a text"),
+        ({"when": {"server": []}, "then": "deny"}, "is empty"),
+        ({"when": {"server": "not "}, "then": "deny"}, "says nothing"),
+        ({"when": {"server": "regex:("}, "then": "deny"}, "no pattern"),
+        ({"when": {"annotation": "dangerous"}, "then": "deny"}, "no annotation"),
+        ({"when": {"time": "at night"}, "then": "deny"}, "no time of a day"),
+        ({"when": {"day": "someday"}, "then": "deny"}, "no day"),
+        ({"when": {"is": "unheard"}, "then": "deny"}, "no rule derives"),
+        ({"when": {"run.was": "unheard"}, "then": "deny"}, "no rule derives"),
+        ({"wen": {}, "then": "deny"}, "not known"),
+        ({"when": {"is": "not a"}, "then": {"is": "a"}}, "may not depend"),
+        ({"when": {"server": "${NOT_SET_ANYWHERE}"}, "then": "deny"}, "not set"),
+        ("there_is_no_such_file.yaml", "no file"),
+        (7, "must be an object"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_in_a_rule_is_told_and_nothing_goes_on_without_it(
+    rule: Any, says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError, match=says) as caught:
+        written([rule], tmp_path)
+    assert caught.value.key_path.startswith("rules")
+
+
+def test_rules_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(
+        "- name: writing\n"
+        "  when: {tool: ['*write*'], tool.params: path}\n"
+        "  then: {is: writes}\n"
+        "- {name: place, when: {is: writes, args.path: 'outside ${workspaceFolder}'}, then: ask}\n",
+        encoding="utf-8",
+    )
+    found = written("rules.yaml", tmp_path).rules
+    assert [x.name for x in found] == ["writing", "place"]
+    assert [x.name for x in written(["rules.yaml", *UNTRUSTED], tmp_path).rules[:2]] == [
+        "writing",
+        "place",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("- {when: {server: a, server: b}, then: deny}", "more than once"),
+        ("- {when: [", "not YAML"),
+        ("rules: 7", "must hold a list"),
+        ("- !!python/object/apply:os.system ['true']", "not YAML"),
+        ("- &a [*a]", "must be an object"),
+        ("a\0b", "not YAML"),
+        ("[" * 5000, "nested too deeply|not YAML"),
+    ],
+    ids=["twice", "open", "number", "python", "ring", "null", "deep"],
+)
+def test_a_file_of_rules_that_is_wrong_is_told(text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(SettingsError, match=says):
+        written("rules.yaml", tmp_path)
+
+
+def gate_of(rules: Any) -> RuleGate:
+    return RuleGate(written(rules).rules, str, now=lambda: NOON)
+
+
+def pass_gate(gate: RuleGate, of: Tool, caller: Caller) -> str:
+    """What a call is told."""
+
+    async def go() -> str:
+        try:
+            await gate.count(await gate.judge(ToolInvocation(of, {}, caller)))
+        except RuleDenied as why:
+            return why.for_model
+        return ""
+
+    return anyio.run(go)
+
+
+def shred(bridge: Bridge, caller: Caller, name: str = "shred", **arguments: Any) -> str:
+    """What the call gives, or for what reason it was not made."""
+
+    async def go(engine: Engine) -> str:
+        with anyio.fail_after(SECONDS):
+            call = engine.for_caller(caller).call_tool("shredder", name, arguments)
+            return (await call).text
+
+    try:
+        return bridge.run(go)
+    except NotApproved as refused:
+        return refused.for_model
+
+
+def shredding(rules: Any, **options: Any) -> Bridge:
+    servers = {"shredder": shredder_entry()}
+    return Bridge({"mcpServers": servers, "rules": rules}, **options)
+
+
+def test_a_denied_call_is_not_made_and_the_model_reads_why() -> None:
+    rules = [{"name": "contracts", "when": {"args.paper": "contract*"}, "then": "deny"}]
+    rules += [{"when": {"tool": "shred"}, "then": "allow"}]
+    with shredding(rules) as bridge:
+        told = shred(bridge, agent(), paper="contract 7")
+        assert told == (
+            "The tool 'shred' was not called: the rule 'contracts' does not allow it, because "
+            "args.paper, \"contract 7\", fits 'contract*'. Do without it."
+        )
+        assert shred(bridge, agent(), "count") == "0"
+        assert shred(bridge, agent(), paper="letter") == "shredded letter"
+        assert shred(bridge, Caller("person"), paper="contract 7") == "shredded contract 7"
+
+
+def test_a_call_that_a_rule_asks_for_is_asked_for_though_a_word_allows_it() -> None:
+    asked: list[str] = []
+
+    def approve(request: Any) -> str:
+        asked.append(request.reason)
+        return "no"
+
+    rules = [{"name": "papers", "when": {"tool": "shred"}, "then": "ask"}]
+    entry = {**shredder_entry(), "approval": "allow"}
+    with Bridge({"mcpServers": {"shredder": entry}, "rules": rules}, approve=approve) as bridge:
+        assert "was not approved" in shred(bridge, agent(), paper="letter")
+    assert asked == ["the rule 'papers' has it asked for, because tool is 'shred'"]
+
+
+def test_what_was_done_in_a_run_counts_for_the_rest_of_it() -> None:
+    rules = [
+        {"when": {"tool": "shred", "run.succeeded": "not count"}, "then": "deny"},
+        {"when": {"tool": "shred"}, "then": "allow"},
+    ]
+    with shredding(rules) as bridge:
+        who = agent()
+        assert "does not allow it" in shred(bridge, who, paper="a")
+        shred(bridge, who, "count")
+        assert shred(bridge, who, paper="a") == "shredded a"
+        assert "does not allow it" in shred(bridge, agent(), paper="a")
+
+
+def test_rules_of_a_file_that_nobody_agreed_to_hold_and_let_nothing_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from xai_mcp_agent.settings.load import load_settings
+    from xai_mcp_agent.settings.trust import TrustStore, without_untrusted
+
+    monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
+    file = tmp_path / "mcp_settings.json"
+    rules = [{"when": {"tool": x}, "then": x} for x in ("allow", "deny")]
+    file.write_text(json.dumps({"mcpServers": {}, "rules": rules}), encoding="utf-8")
+    store = TrustStore(tmp_path / "trusted.json", {})
+    loaded = load_settings(file)
+    assert [x.word for x in without_untrusted(loaded, store).rules] == ["deny"]
+    store.agree(loaded)
+    assert [x.word for x in without_untrusted(loaded, store).rules] == ["allow", "deny"]
+    file.write_text(json.dumps({"mcpServers": {}, "rules": [*rules, *BOTH]}), encoding="utf-8")
+    assert [x.word for x in without_untrusted(load_settings(file), store).rules] == ["deny", "", ""]

@@ -1,0 +1,205 @@
+"""Whether a condition of a rule holds for a call: yes, no, or not known yet."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from ...core.patterns import fits
+from ...settings.rules import ARGUMENT, DERIVED, EARLIER, Check, Condition
+from .facts import Facts
+
+Passes: TypeAlias = Callable[[Any], bool]
+
+_SHOWN_CHARS = 60
+_SPOKEN = {DERIVED: "it", EARLIER: "something before in this run"}
+_COMPARED: dict[str, Callable[[float, float], bool]] = {
+    ">": lambda x, y: x > y,
+    ">=": lambda x, y: x >= y,
+    "<": lambda x, y: x < y,
+    "<=": lambda x, y: x <= y,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words that were derived, and that would be if what is not known yet were so.
+
+    Of a list of values some follow from `every` one of them, others from `one`.
+    """
+
+    one: frozenset[str] = frozenset()
+    one_perhaps: frozenset[str] = frozenset()
+    every: frozenset[str] = frozenset()
+    every_perhaps: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A condition that is ready to be asked often."""
+
+    field: str
+    positive: tuple[Passes, ...]
+    negative: tuple[Passes, ...]
+    words: str
+
+    @staticmethod
+    def of(condition: Condition) -> Test:
+        """The one for this condition."""
+        passes = [(_passes(x), x) for x in condition.checks]
+        return Test(
+            condition.field,
+            tuple(one for one, x in passes if not x.negated),
+            tuple(one for one, x in passes if x.negated),
+            " or ".join(x.words for x in condition.checks),
+        )
+
+    @property
+    def asks_for_a_place(self) -> bool:
+        """Whether files are looked at."""
+        return " inside " in f" {self.words} " or " outside " in f" {self.words} "
+
+    def holds(self, facts: Facts, words: Words, *, every: bool) -> bool | None:
+        """Whether it does; `every`: not only for one of the values of an argument."""
+        if self.field == DERIVED:
+            return self._fits_words(words, every=every)
+        values = facts.known(self.field)
+        if values is None:
+            return None
+        if self.field.startswith(ARGUMENT):
+            found = [self._fits_one(x, every=every) for x in values]
+            return bool(found) and (all(found) if every else any(found))
+        return self._fits_all(values, values)
+
+    def _fits_words(self, words: Words, *, every: bool) -> bool | None:
+        """What must be so is taken strictly where `every` value counts, what must not otherwise."""
+        if every:
+            wanted, wanted_perhaps = words.every, words.every_perhaps
+            unwanted, unwanted_perhaps = words.one, words.one_perhaps
+        else:
+            wanted, wanted_perhaps = words.one, words.one_perhaps
+            unwanted, unwanted_perhaps = words.every, words.every_perhaps
+        surely = self._fits_all(tuple(wanted), tuple(unwanted_perhaps))
+        return surely if surely == self._fits_all(tuple(wanted_perhaps), tuple(unwanted)) else None
+
+    def told(self, facts: Facts) -> str:
+        """In words, for a reason; of an argument with a value that it holds for."""
+        if not self.field.startswith(ARGUMENT):
+            return f"{_SPOKEN.get(self.field, self.field)} {self.words}"
+        values = facts.known(self.field) or ()
+        value = next((x for x in values if self._fits_one(x, every=False)), None)
+        shown = json.dumps(value, ensure_ascii=False, default=str)
+        if len(shown) > _SHOWN_CHARS:
+            shown = f"{shown[:_SHOWN_CHARS]}..."
+        return f"{self.field}, {shown}, {self.words}"
+
+    def _fits_one(self, value: Any, *, every: bool) -> bool:
+        """Whether a value is as it says. One that cannot be compared is, unless `every` must be."""
+        try:
+            if any(x(value) for x in self.negative):
+                return False
+            return not self.positive or any(x(value) for x in self.positive)
+        except _NotComparable:
+            return not every
+
+    def _fits_all(self, wanted: Sequence[Any], unwanted: Sequence[Any]) -> bool:
+        """Whether what a call is, all together, is as it says."""
+        if any(x(value) for x in self.negative for value in unwanted):
+            return False
+        return not self.positive or any(x(value) for x in self.positive for value in wanted)
+
+
+class _NotComparable(Exception):
+    """A value is of another kind than what it is compared with."""
+
+
+def _passes(check: Check) -> Passes:
+    return _MADE[check.how](check.what)
+
+
+def _fitting(pattern: str) -> Passes:
+    is_fitting = fits(pattern)
+    return lambda value: is_fitting(value if isinstance(value, str) else _as_text(value))
+
+
+def _equal(what: Any) -> Passes:
+    if isinstance(what, str):
+        return lambda value: _as_text(value) == what
+    return lambda value: type(value) in _kinds_like(what) and value == what
+
+
+def _kinds_like(what: Any) -> tuple[type, ...]:
+    return (bool,) if isinstance(what, bool) else (int, float)
+
+
+def _containing(what: str) -> Passes:
+    return lambda value: what in _as_text(value).casefold()
+
+
+def _above(what: tuple[str, float]) -> Passes:
+    sign, bound = what
+    return lambda value: _COMPARED[sign](_number(value), bound)
+
+
+def _inside(folder: str) -> Passes:
+    root = os.path.realpath(os.path.expanduser(folder))
+
+    def is_inside(value: Any) -> bool:
+        if not isinstance(value, str):
+            raise _NotComparable
+        there = _real_path(value, root)
+        return there == root or there.startswith(root.rstrip(os.sep) + os.sep)
+
+    return is_inside
+
+
+def _between(times: tuple[int, int]) -> Passes:
+    begin, end = times
+    if begin <= end:
+        return lambda now: begin <= now < end
+    return lambda now: now >= begin or now < end
+
+
+def _on(days: Iterable[str]) -> Passes:
+    return frozenset(days).__contains__
+
+
+_MADE: dict[str, Callable[[Any], Passes]] = {
+    "fits": _fitting,
+    "equals": _equal,
+    "contains": _containing,
+    "above": _above,
+    "inside": _inside,
+    "between": _between,
+    "on": _on,
+}
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _number(value: Any) -> float:
+    """The value, which may be written as a text."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise _NotComparable from None
+    if math.isnan(number):
+        raise _NotComparable
+    return number
+
+
+def _real_path(value: str, root: str) -> str:
+    """Where a path leads, links followed; a relative one begins at the root. Also of `file:`."""
+    if value[:5].lower() == "file:":
+        value = unquote(urlsplit(value).path)
+    try:
+        return os.path.realpath(os.path.join(root, os.path.expanduser(value)))
+    except (OSError, ValueError):  # such as a null character
+        raise _NotComparable from None

@@ -1,0 +1,98 @@
+"""What rules may ask of a call: the tool, who calls it, with what, when, and what was before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+
+from ...core.invocation import Caller
+from ...core.patterns import names_of
+from ...core.tools import JsonObject, Tool, ToolKey, properties
+from ...settings.rules import ANNOTATIONS, ANY_ARGUMENT, ARGUMENT, DAYS, EARLIER
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Of a call of `caller`. Without `arguments` and `now` only what is certain before a call."""
+
+    tool: Tool
+    caller: Caller
+    arguments: JsonObject | None = None
+    now: datetime | None = None
+
+    def known(self, name: str) -> tuple[Any, ...] | None:
+        """All that the field is of this call, any of which may fit; None where it is not known."""
+        if name.startswith(ARGUMENT):
+            return self._argument(name)
+        if (known := _CERTAIN.get(name)) is not None:
+            return known(self)
+        return None if self.now is None else _OF_NOW[name](self, self.now)
+
+    def _argument(self, name: str) -> tuple[Any, ...] | None:
+        """Every value in it; of one that is not given, what its schema says is taken then."""
+        if self.arguments is None:
+            return None
+        if name == ANY_ARGUMENT:
+            return tuple(_leaves(self.arguments))
+        path = name.removeprefix(ARGUMENT)
+        found = _at(self.arguments, path)
+        if found is None and path not in self.arguments:
+            found = properties(self.tool.input_schema).get(path, {}).get("default")
+        return tuple(_leaves(found))
+
+
+def _at(arguments: JsonObject, path: str) -> Any:
+    """The value of a name, which may have dots itself, or of a name in an inner object."""
+    if path in arguments:
+        return arguments[path]
+    value: Any = arguments
+    for name in path.split("."):
+        if not isinstance(value, dict):
+            return None
+        value = cast(dict[str, Any], value).get(name)
+    return value
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    """All plain values in it, however deep; the keys of objects are none."""
+    rest: list[Any] = [value]
+    while rest:
+        one = rest.pop()
+        if isinstance(one, dict):
+            rest += cast(dict[str, Any], one).values()
+        elif isinstance(one, list | tuple):
+            rest += cast(list[Any], one)
+        elif one is not None:
+            yield one
+
+
+def _of(tools: Iterable[ToolKey]) -> tuple[str, ...]:
+    return tuple(name for key in tools for name in names_of(key))
+
+
+def _annotations(facts: Facts) -> tuple[str, ...]:
+    said = facts.tool.annotations
+    return tuple(x for x in ANNOTATIONS if getattr(said, x) is True)
+
+
+_CERTAIN: Mapping[str, Callable[[Facts], tuple[str, ...]]] = {
+    "server": lambda x: (x.tool.source,),
+    "kind": lambda x: (x.tool.key.kind,),
+    "tool": lambda x: names_of(x.tool.key),
+    "tool.params": lambda x: tuple(properties(x.tool.input_schema)),
+    "tag": lambda x: x.tool.tags,
+    "annotation": _annotations,
+    "agent": lambda x: (x.caller.name,),
+    "toolbelt": lambda x: (x.caller.toolbelt,),
+}
+
+_OF_NOW: Mapping[str, Callable[[Facts, datetime], tuple[Any, ...]]] = {
+    "time": lambda _, now: (now.hour * 60 + now.minute,),
+    "day": lambda _, now: (DAYS[now.weekday()],),
+    "run.called": lambda x, _: _of(x.caller.facts.succeeded | x.caller.facts.failed),
+    "run.succeeded": lambda x, _: _of(x.caller.facts.succeeded),
+    "run.failed": lambda x, _: _of(x.caller.facts.failed),
+    EARLIER: lambda x, _: tuple(x.caller.facts.was),
+}

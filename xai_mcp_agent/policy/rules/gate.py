@@ -1,0 +1,99 @@
+"""Rules in the call pipeline: a call is denied, marked as asked for, or counted."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+import anyio.to_thread
+
+from ...core.errors import RuleDenied
+from ...core.invocation import Caller, ToolInvocation
+from ...core.kinds import META
+from ...core.tools import JsonObject, Tool
+from ...secrets.secrets import Mask
+from ...settings.rules import Limit, Rule
+from .facts import Facts
+from .rulebook import RuleBook, reason
+
+_DENIED = "The tool {!r} was not called: {}. Do without it."
+_LIMIT = (
+    "The tool {!r} was not called: the rule {!r} allows {}, and that is used up. Do without it."
+)
+_SECONDS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
+
+
+class RuleGate:
+    """What the rules of some settings say of calls of agents. Used on the bridge's loop.
+
+    A person or a program that calls a tool by hand knows what it does. `now` tells the local time.
+    """
+
+    def __init__(
+        self, rules: tuple[Rule, ...], mask: Mask, now: Callable[[], datetime] = datetime.now
+    ) -> None:
+        self.book = RuleBook(rules, mask)
+        self._now = now
+        self._used = defaultdict[str, deque[float]](deque)
+
+    def facts(self, tool: Tool, caller: Caller, arguments: JsonObject | None = None) -> Facts:
+        """Of a call that is made now; without arguments, of any call of this tool."""
+        return Facts(tool, caller, arguments, None if arguments is None else self._now())
+
+    async def judge(self, invocation: ToolInvocation) -> ToolInvocation:
+        """The call with what the rules say of it.
+
+        Raises:
+            RuleDenied: it may not be made.
+        """
+        tool = invocation.tool
+        if not self.book or not _is_ruled(tool, invocation.caller):
+            return invocation
+        facts = self.facts(tool, invocation.caller, invocation.arguments)
+        # In a thread where files are looked at: a disk may be slow.
+        judge = partial(self.book.ruling, facts)
+        ruling = await anyio.to_thread.run_sync(judge) if self.book.asks_for_places else judge()
+        if ruling.word == "deny":
+            why = _DENIED.format(invocation.name, reason(ruling))
+            raise RuleDenied(tool.source, tool.name, why)
+        return replace(invocation, ruling=ruling)
+
+    async def count(self, invocation: ToolInvocation) -> ToolInvocation:
+        """Take the call from the limits that count it, if all of them have one left.
+
+        Raises:
+            RuleDenied: one has none.
+        """
+        limits = [(x, self.book.limits[x]) for x in invocation.ruling.limits]
+        facts, tool = invocation.caller.facts, invocation.tool
+        for name, limit in limits:
+            used = facts.counted[name] if limit.period == "run" else self._lately(name, limit)
+            if used >= limit.most:
+                why = _LIMIT.format(invocation.name, name, limit.words)
+                raise RuleDenied(tool.source, tool.name, why)
+        for name, limit in limits:
+            facts.counted[name] += 1
+            if limit.period != "run":
+                self._used[name].append(time.monotonic())
+        return invocation
+
+    def why_never(self, tool: Tool, caller: Caller) -> str:
+        """Why no call of this tool is allowed to the caller, whatever its arguments; or empty."""
+        if not self.book.hides or not _is_ruled(tool, caller):
+            return ""
+        ruling = self.book.ruling(self.facts(tool, caller))
+        return reason(ruling) if ruling.word == "deny" else ""
+
+    def _lately(self, name: str, limit: Limit) -> int:
+        used, begin = self._used[name], time.monotonic() - _SECONDS[limit.period]
+        while used and used[0] <= begin:
+            used.popleft()
+        return len(used)
+
+
+def _is_ruled(tool: Tool, caller: Caller) -> bool:
+    return caller.kind == "agent" and tool.key.kind != META.name

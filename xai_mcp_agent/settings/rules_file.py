@@ -1,0 +1,87 @@
+"""A file of rules, in YAML or JSON, beside the settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, cast
+
+from ..core.errors import SettingsError
+from .document import Place, kind_of
+
+_MOST_BYTES = 1_000_000
+
+
+def read_rules_file(name: str, place: Place, folder: str) -> tuple[list[Any], Place]:
+    """The rules of a file, which is named in `place`, and their place in it.
+
+    Raises:
+        SettingsError: it cannot be read, or holds something else.
+    """
+    file = Path(os.path.join(folder, os.path.expanduser(name)))
+    there = Place(str(file))
+    found = _parsed(_content(file, place), there)
+    if isinstance(found, dict) and [*cast(dict[Any, Any], found)] == ["rules"]:
+        found, there = cast(dict[Any, Any], found)["rules"], there.at("rules")
+    if not isinstance(found, list):
+        fix = "Begin each rule with a dash, as in: - {when: {server: mail}, then: ask}"
+        raise there.error(f"it must hold a list of rules, but holds {kind_of(found)}.", fix)
+    return cast(list[Any], found), there
+
+
+def _content(file: Path, place: Place) -> bytes:
+    try:
+        if not file.is_file():
+            raise place.error(f"there is no file {file}.", "Correct the name, or write it.")
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as cause:
+        reason = getattr(cause, "strerror", None) or str(cause)
+        raise place.error(f"{file} cannot be read: {reason}.", "Mend that.") from cause
+    if len(content) > _MOST_BYTES:
+        raise place.error(f"{file} is larger than {_MOST_BYTES:,} bytes.", "Is it the right one?")
+    return content
+
+
+def _parsed(content: bytes, place: Place) -> Any:
+    # Here, because few settings name such a file.
+    import yaml
+
+    try:
+        return yaml.load(content, Loader=_loader())
+    except _Repeated as found:
+        mark = Place(place.file, f"line {found.line}")
+        raise mark.error("a key is written more than once.", "Join them.") from None
+    except (yaml.YAMLError, ValueError) as cause:
+        mark = getattr(cause, "problem_mark", None)
+        where = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
+        raise _not_yaml(Place(place.file, where)) from None
+    except RecursionError:
+        raise place.error("it is nested too deeply.", "Is it the right file?") from None
+
+
+def _not_yaml(place: Place) -> SettingsError:
+    return place.error("this is not YAML.", "Correct it there or just before.")
+
+
+class _Repeated(Exception):
+    """A key twice in one object: of two conditions only one would count."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+
+
+def _loader() -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """As usual, but a key that is written twice is refused."""
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+            keys = [x.value for x, _ in node.value if isinstance(x.value, str)]
+            if len(keys) > len(set(keys)):
+                raise _Repeated(node.start_mark.line + 1)
+            return super().construct_mapping(node, deep)
+
+    return Loader

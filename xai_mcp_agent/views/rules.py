@@ -1,0 +1,118 @@
+"""What rules say of calls, as JSON and as text."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..console.text import count, one_line, wrap
+from ..core.ruling import Ruling
+from ..core.tools import JsonObject, ToolKey
+from ..policy.rules.ruled import RuledTool
+from ..settings.approval import WORDS
+from ..settings.rules import Rule
+
+_VERBS = {"allow": "allowed", "ask": "asked for", "deny": "denied"}
+_MAY = {"ask": "may be asked for", "deny": "may be denied"}
+_MOST_NAMES = 5
+_NAME_CHARS = 60
+_INDENT = "    "
+
+
+def ruled_json(ruled: RuledTool) -> JsonObject:
+    """What is said of one tool, or of one call of it."""
+    ruling = ruled.ruling
+    return {
+        "server": ruled.tool.source,
+        "tool": ruled.tool.name,
+        "word": ruled.word,
+        "reason": ruled.reason,
+        "rule": ruling.rule or None,
+        "derived": sorted(ruling.words),
+        "limits": list(ruling.limits),
+        "prefer": ruling.prefer,
+        "perhaps": [{"word": x.word, "rule": x.rule} for x in ruling.perhaps],
+    }
+
+
+def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
+    """A dry run of all rules over these tools."""
+    touched = _touched(ruled)
+    return {
+        "counts": {word: sum(x.word == word for x in ruled) for word in WORDS},
+        "rules": [{"name": x.name, "tools": touched[x.name]} for x in rules if not x.derived],
+        "tools": [ruled_json(x) for x in ruled],
+    }
+
+
+def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) -> str:
+    """The same, for a person: counts, then each rule with what it is about."""
+    counts = Counter(x.word for x in ruled)
+    said = ", ".join(f"{counts[word]:,} {_VERBS[word]}" for word in WORDS)
+    lines = wrap(f"With these rules: {said}, of {count(len(ruled), 'tool')}.", width)
+    for rule in rules:
+        lines += wrap(_rule_text(rule, ruled), width, "", _INDENT)
+    return "\n".join(lines)
+
+
+def ruled_text(ruled: RuledTool, width: int) -> str:
+    """Why a call would be made, asked for or denied, for a person."""
+    return "\n".join(x for line in _ruled_lines(ruled) for x in wrap(line, width, "", _INDENT))
+
+
+def _ruled_lines(ruled: RuledTool) -> Iterator[str]:
+    ruling = ruled.ruling
+    why = f": {ruled.reason}" if ruled.reason else ": nothing speaks against it"
+    yield f"{_name(ruled.tool.key)} is {_VERBS[ruled.word]}{why}."
+    if ruling.words:
+        yield f"It is: {', '.join(sorted(ruling.words))}."
+    for name in ruling.limits:
+        yield f"It is counted by the rule {name!r}."
+    if ruling.prefer:
+        yield f"In rankings it is moved by {ruling.prefer:+g}: {', '.join(ruling.preferred_by)}."
+    for one in ruling.perhaps:
+        yield f"It {_MAY[one.word]} by the rule {one.rule!r}: {one.why}."
+
+
+def _rule_text(rule: Rule, ruled: Sequence[RuledTool]) -> str:
+    if rule.derived:
+        found = [x.tool.key for x in ruled if rule.derived in x.ruling.words]
+        does = f"says {rule.derived!r}"
+    else:
+        named, does = _touched(ruled)[rule.name], _does(rule)
+        found = [x.tool.key for x in ruled if _name(x.tool.key) in named]
+    about = _names(found) if found else "no tool that is there now"
+    return f"{rule.name}: {does}: {about}"
+
+
+def _does(rule: Rule) -> str:
+    if rule.limit is not None:
+        return f"at most {rule.limit.words}"
+    return rule.word or f"prefer {rule.prefer:+g}"
+
+
+def _touched(ruled: Iterable[RuledTool]) -> dict[str, list[str]]:
+    """The tools that each rule is about, or may be."""
+    found = defaultdict[str, list[str]](list)
+    for one in ruled:
+        for name in _rules_of(one.ruling):
+            found[name].append(_name(one.tool.key))
+    return found
+
+
+def _rules_of(ruling: Ruling) -> Iterator[str]:
+    if ruling.rule:
+        yield ruling.rule
+    yield from ruling.limits
+    yield from ruling.preferred_by
+    yield from (x.rule for x in ruling.perhaps)
+
+
+def _name(key: ToolKey) -> str:
+    return f"{key.source}/{key.name}" if key.source else key.name
+
+
+def _names(keys: Sequence[ToolKey]) -> str:
+    shown = ", ".join(one_line(_name(x), _NAME_CHARS) for x in keys[:_MOST_NAMES])
+    more = len(keys) - _MOST_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
