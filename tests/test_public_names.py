@@ -35,7 +35,7 @@ PUBLIC = [
     "ModelTimeout", "ModelUnreachable", "NotAccepted", "NotApproved", "OnChange",
     "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
-    "Review", "ReviewNeeded",
+    "Review", "ReviewNeeded", "RuleDenied",
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",

@@ -22,7 +22,7 @@ __all__ = [
     "ModelTimeout", "ModelUnreachable", "NotAccepted", "NotApproved", "OnChange",
     "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
-    "Review", "ReviewNeeded",
+    "Review", "ReviewNeeded", "RuleDenied",
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
@@ -46,7 +46,7 @@ _HOMES = {
         "ModelAnswerInvalid ModelAnswerMissing ModelAuthenticationError ModelCannotCallFunctions "
         "ModelContentFiltered ModelContextOverflow ModelError ModelRateLimited ModelTimeout "
         "ModelUnreachable NotAccepted NotApproved "
-        "ReviewNeeded ServerError SettingsError SourceClosed SourceError SourceFailed "
+        "ReviewNeeded RuleDenied ServerError SettingsError SourceClosed SourceError SourceFailed "
         "StoreFailed ToolDisabled ToolTimeout UnknownAgent UnknownServer UnknownTool XaiMcpError"
     ),
     "core.events": "SourceState SourceStatus",
@@ -100,6 +100,7 @@ if TYPE_CHECKING:
         NotAccepted,
         NotApproved,
         ReviewNeeded,
+        RuleDenied,
         ServerError,
         SettingsError,
         SourceClosed,

@@ -31,7 +31,7 @@ from tests.support.warm_python import warmed
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.main import app, run
 
-LANGUAGES = {"sh", "json", "jsonl", "python", "text", "plan"}
+LANGUAGES = {"sh", "json", "jsonl", "python", "text", "plan", "yaml"}
 # What would let a person's own settings decide about a test.
 FOREIGN = ("XAI_MCP_SETTINGS", "OPENAI_API_KEY", "OPENAI_BASE_URL", "XIRCUITS_COMPONENTS_DIR")
 # The parts of a checkout that its commands need.
@@ -231,6 +231,8 @@ COMMANDS = [
     Known(r"xai-mcp-agent graph --format json --at 2026-11-17", warmly, "nodes"),
     Known(r"xai-mcp-agent (disable|enable) library borrow_book", warmly, "library: borrow_book"),
     Known(r"xai-mcp-agent accept --all", warmly),
+    Known(r"xai-mcp-agent rules check", warmly, "There are no rules"),
+    Known(r"xai-mcp-agent rules why library borrow_book .*", warmly, "library/borrow_book is"),
     Known(r"xai-mcp-agent accept library.*", unattended, "library: nothing was accepted"),
     Known(r"xai-mcp-agent call units .*", warmly, "8.04672"),
 ]

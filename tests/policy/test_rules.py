@@ -15,9 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.model_agents import agent as model_agent
+from tests.support.model_agents import offered, run, told
+from tests.support.model_endpoint import calls
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import Bridge, SettingsError, settings_from
 from xai_mcp_agent.bridge.engine import Engine
+from xai_mcp_agent.canvas.toolbelts import use_server
 from xai_mcp_agent.core.errors import NotApproved, RuleDenied
 from xai_mcp_agent.core.invocation import Caller, ToolInvocation
 from xai_mcp_agent.core.ruling import Ruling, RunFacts
@@ -30,6 +34,7 @@ from xai_mcp_agent.settings.models import Settings
 
 NOON, NIGHT = datetime(2026, 11, 23, 12, 0), datetime(2026, 11, 23, 23, 30)
 SECONDS = 30.0
+PAPER = {"paper": "contract"}
 UNTRUSTED = [
     {"when": {"server": ["web", "mail"], "annotation": "open_world"}, "then": {"is": "untrusted"}},
     {"when": {"tool": ["*send*", "*post*"]}, "then": {"is": "leaves"}},
@@ -505,3 +510,37 @@ def test_rules_of_a_file_that_nobody_agreed_to_hold_and_let_nothing_through(
     assert [x.word for x in without_untrusted(loaded, store).rules] == ["allow", "deny"]
     file.write_text(json.dumps({"mcpServers": {}, "rules": [*rules, *BOTH]}), encoding="utf-8")
     assert [x.word for x in without_untrusted(load_settings(file), store).rules] == ["deny", "", ""]
+
+
+def test_what_is_never_allowed_is_not_offered_and_what_may_be_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+    rules = [
+        {"name": "no counts", "when": {"tool": "count", "agent": "not clerk"}, "then": "deny"},
+        {"when": {"tool": "shred", "time": "00:00-24:00"}, "then": "deny"},
+    ]
+    document = {"mcpServers": {"shredder": shredder_entry()}, "rules": rules}
+    (tmp_path / "mcp_settings.json").write_text(json.dumps(document), encoding="utf-8")
+    ctx: dict[str, Any] = {}
+    use_server(ctx, "shredder", None)
+    with model_agent(ctx, calls(("shredder_count", {}))) as endpoint:
+        run(ctx)
+    assert {*offered(endpoint)} == {"shredder_shred", "shredder_rename"}
+    assert "is not for this agent: the rule 'no counts' does not allow it" in told(endpoint)
+    assert "because tool is 'count', and agent is not 'clerk'" in told(endpoint)
+    with model_agent(ctx, calls(("shredder_shred", PAPER))) as endpoint:
+        run(ctx)
+    assert "does not allow it, because tool is 'shred', and time is 00:00-24:00" in told(endpoint)
+
+
+def test_what_is_preferred_comes_first_among_equals() -> None:
+    rules = [{"name": "ours", "when": {"server": "b"}, "then": {"prefer": 0.1}}]
+    servers = {name: shredder_entry() for name in ("a", "b")}
+    with Bridge({"mcpServers": servers}) as bridge:
+        assert [x.tool.source for x in bridge.search_tools("shred a paper", limit=2)] == ["a", "b"]
+    with Bridge({"mcpServers": servers, "rules": rules}) as bridge:
+        found = bridge.search_tools("shred a paper", limit=2)
+    assert [x.tool.source for x in found] == ["b", "a"]
+    assert "preferred by the rule 'ours'" in found[0].reasons

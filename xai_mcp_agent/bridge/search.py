@@ -20,6 +20,7 @@ from ..search.ranking import Ranked, Ranking
 from ..search.selector import Selection
 from .engine import Engine
 from .refresh import marked_tools
+from .ruled import ranking_rules
 from .toolbox import SourceToolset, agent_tools, search_for
 
 
@@ -38,7 +39,8 @@ async def find_tools(
     preferred = engine.preferences.joined(preferences or Preferences())
     entries, failed = await listed_tools(engine, choice)
     tools = {key: x.require() for key, x in entries.items() if not preferred.is_blocked(key)}
-    ranked = await engine.search.search(query, tools, limit, Ranking(preferred))
+    ranking = Ranking(preferred, ranking_rules(engine.rules, engine.caller))
+    ranked = await engine.search.search(query, tools, limit, ranking)
     return FoundTools(tuple(FoundTool(entries[x.tool.key], x) for x in ranked), failed)
 
 

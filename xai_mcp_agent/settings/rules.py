@@ -45,6 +45,10 @@ _LIMIT = re.compile(r"([1-9]\d{0,8}|0) (?:an?|per|each) (run|minute|hour|day)")
 _ABOVE = re.compile(r"(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)")
 _PLACES = re.compile(r"(inside|outside|contains|is)\s+(\S.*)", re.S)
 _TIMES = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-4]):([0-5]\d)")
+_NEGATED = {
+    "is": "is not", "fits": "does not fit", "has": "does not have",
+    ">": "not >", ">=": "not >=", "<": "not <", "<=": "not <=",
+}  # fmt: skip
 _MOST_RULES = 1_000
 _MOST_PREFERRED = 1.0
 
@@ -248,7 +252,8 @@ def _of_argument(text: str, negated: bool) -> Check | None:
 
 
 def _said(how: How, what: Any, words: str, negated: bool) -> Check:
-    return Check(how, what, f"not: {words}" if negated else words, negated)
+    verb, _, rest = words.partition(" ")
+    return Check(how, what, f"{_NEGATED[verb]} {rest}" if negated else words, negated)
 
 
 def _pattern(name: str, text: str, negated: bool, place: Place) -> Check:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
 
@@ -21,9 +21,17 @@ class Facts:
     caller: Caller
     arguments: JsonObject | None = None
     now: datetime | None = None
+    _found: dict[str, tuple[Any, ...] | None] = field(
+        default_factory=dict[str, "tuple[Any, ...] | None"], compare=False, repr=False
+    )
 
     def known(self, name: str) -> tuple[Any, ...] | None:
         """All that the field is of this call, any of which may fit; None where it is not known."""
+        if name not in self._found:  # many rules ask for the same
+            self._found[name] = self._look(name)
+        return self._found[name]
+
+    def _look(self, name: str) -> tuple[Any, ...] | None:
         if name.startswith(ARGUMENT):
             return self._argument(name)
         if (known := _CERTAIN.get(name)) is not None:

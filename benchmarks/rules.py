@@ -1,0 +1,54 @@
+"""What fifty rules cost a call: each of them looked at, and some that derive words for others."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.tools import Tool, ToolKey
+from xai_mcp_agent.policy.rules.facts import Facts
+from xai_mcp_agent.policy.rules.rulebook import RuleBook
+from xai_mcp_agent.settings.load import settings_from
+
+from .rows import Row
+
+_CALLS, _ROUNDS = 2_000, 5
+_RULES, _TOOLS = 50, 5_000
+_TARGET_MS = 0.5
+
+
+def _rules() -> Iterator[dict[str, Any]]:
+    for number in range(_RULES):
+        when = {"tool": [f"*write_{number}*", f"send_{number % 7}*"], "args.path": f"*.k{number}"}
+        if number % 5 == 0:
+            yield {"when": when, "then": {"is": f"word_{number}"}}
+        elif number % 5 == 1:
+            yield {"when": {"is": f"word_{number - 1}", "agent": "not coder"}, "then": "ask"}
+        else:
+            yield {"when": when, "unless": {"time": "22:00-06:00"}, "then": "deny"}
+
+
+def rows() -> Iterator[Row]:
+    """Measure the processor time, of the quickest round."""
+    book = RuleBook(settings_from({"mcpServers": {}, "rules": [*_rules()]}).rules, str)
+    caller, now = Caller("agent", "helper"), datetime(2026, 11, 23, 12, 0)
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    tools = [Tool(ToolKey("mcp", "s", f"send_{x}_write_{x}"), "", schema) for x in range(_TOOLS)]
+    calls = [Facts(tools[x], caller, {"path": f"a.k{x % 60}"}, now) for x in range(_CALLS)]
+    yield Row(f"{_RULES} rules, one call", _least(book, calls) / _CALLS * 1e3, " ms", _TARGET_MS)
+    before = [Facts(x, caller) for x in tools]
+    yield Row(f"{_RULES} rules, which of {_TOOLS:,} tools to offer", _least(book, before), " s")
+
+
+def _least(book: RuleBook, calls: list[Facts]) -> float:
+    """The seconds of processor time of the quickest round."""
+    found: list[float] = []
+    for _ in range(_ROUNDS):
+        started = time.process_time()
+        for call in calls:
+            book.ruling(call)
+        found.append(time.process_time() - started)
+    return min(found)

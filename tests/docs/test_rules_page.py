@@ -1,0 +1,25 @@
+"""What the page on rules shows is what can be written, and does what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.support.pages import ROOT, blocks_of
+from xai_mcp_agent import settings_from
+from xai_mcp_agent.settings.rules import FIELDS
+
+PAGE = ROOT / "docs" / "rules.md"
+
+
+def test_the_rules_on_the_page_can_be_read(tmp_path: Path) -> None:
+    blocks = [x for x in blocks_of(PAGE) if x.language == "yaml"]
+    assert len(blocks) == 2
+    for block in blocks:
+        (tmp_path / "rules.yaml").write_text(block.text, encoding="utf-8")
+        found = settings_from({"mcpServers": {}, "rules": "rules.yaml"}, folder=tmp_path)
+        assert len(found.rules) >= 5
+
+
+def test_all_that_can_be_asked_for_is_on_the_page() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert [x for x in FIELDS if f"`{x}`" not in text] == []
