@@ -46,7 +46,7 @@ class MCPAcceptTool(Component):
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
     - tool_name (str): The tool, by the server's own name for it.
-    - digest (str): That of what you have read, or 12 of its characters: just that is accepted.
+    - digest (str): That of what you have read, the whole of it: just that is accepted.
       Default: you are shown what is new, and asked.
 
     ##### outPorts:

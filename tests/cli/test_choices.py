@@ -96,7 +96,7 @@ def test_a_digest_accepts_what_it_is_of(project: Path, capsys: Any):
     with Bridge.open() as bridge:
         bridge.list_tools("shop")
     digest = digest_in(command(capsys, "accept", "shop", "pay")[2])
-    status, out, _ = command(capsys, "accept", "shop", "pay", "--digest", digest[:12])
+    status, out, _ = command(capsys, "accept", "shop", "pay", "--digest", digest.upper())
     first, *changes = out.splitlines()
     assert (status, first) == (0, "shop: pay is accepted as it is now.")
     assert len(changes) == 1
@@ -107,6 +107,20 @@ def test_a_digest_accepts_what_it_is_of(project: Path, capsys: Any):
     assert lock["sources"]["mcp:shop"]["accepted"]["pay"] == digest
     status, out, _ = command(capsys, "accept", "shop", "pay")
     assert (status, out) == (0, "shop: pay has not changed since it was accepted.\n")
+
+
+def test_a_beginning_of_a_digest_accepts_nothing(project: Path, capsys: Any):
+    """48 bits of it, which were enough once, a server finds another definition for in hours."""
+    before = (project / "mcp_tools.lock.json").read_text()
+    with Bridge.open() as bridge:
+        (review,) = bridge.review("shop", "pay")
+    for length in (12, 31):
+        given = review.digest[:length]
+        status, _, err = command(capsys, "accept", "shop", "pay", "--digest", given)
+        assert status == 1
+        assert "a digest needs all of its 32 characters" in err
+        assert f"accept shop pay --digest {review.digest}`" in err
+    assert (project / "mcp_tools.lock.json").read_text() == before
 
 
 @pytest.mark.parametrize("digest", ["0" * 32, "0" * 11, "no"])

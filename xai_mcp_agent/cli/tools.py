@@ -277,7 +277,7 @@ def accept(
         str,
         typer.Option(
             metavar="DIGEST",
-            help="Of what you have read (12 or more of its characters): accept it unasked.",
+            help="Of what you have read, the whole of it: accept that unasked.",
         ),
     ] = "",
     everything: Annotated[

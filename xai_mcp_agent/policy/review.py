@@ -14,7 +14,6 @@ Standing: TypeAlias = Literal["accepted", "changed", "new"]
 """How a tool is to what was accepted: it, another definition of it, or nothing was."""
 
 INSTRUCTIONS = "instructions"
-_LEAST_CHARS = 12  # of a digest that somebody writes: 48 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +52,15 @@ def digest_of_reviews(reviews: Sequence[Review]) -> str:
 def require_read(reviews: Sequence[Review], digest: str) -> list[Review]:
     """Those that are accepted now: all that wait, if this digest is of them, or of all of it.
 
+    Only the whole of it counts: a server could find another definition for a beginning.
+
     Raises:
-        ReviewNeeded: it is not, or is too short.
+        ReviewNeeded: it is not, or not the whole of it.
     """
     waiting = waiting_of(reviews)
     given = digest.strip().lower()
     told = {digest_of_reviews(waiting), digest_of_reviews(reviews)} if waiting else {given}
-    if not waiting or (len(given) >= _LEAST_CHARS and any(x.startswith(given) for x in told)):
+    if not waiting or given in told:
         return waiting
     raise _needed(waiting, given)
 
@@ -73,8 +74,8 @@ def _needed(waiting: Sequence[Review], given: str) -> ReviewNeeded:
     lines += [f"{all_of_it}  all of it"] if len(waiting) > 1 else []
     if not given:
         problem = "say by its digest what you have read."
-    elif len(given) < _LEAST_CHARS:
-        problem = f"a digest needs {_LEAST_CHARS} of its characters."
+    elif len(given) < len(all_of_it):
+        problem = f"a digest needs all of its {len(all_of_it)} characters."
     else:
         problem = f"{given} is not what the server says now."
     return ReviewNeeded(server, problem, lines, f"{command} --digest {all_of_it}", command)
