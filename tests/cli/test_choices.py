@@ -220,6 +220,50 @@ def test_a_decision_holds_where_the_history_is_forgotten_at_once(
     assert lock["sources"]["mcp:shop"]["off"] == ["pay"]
 
 
+def test_lists_of_tools_tell_what_a_pin_holds_back(project: Path, capsys: Any):
+    lock = project / "mcp_tools.lock.json"
+    decided = json.loads(lock.read_text())
+    del decided["sources"]["mcp:shop"]["accepted"]["ask"]
+    lock.write_text(json.dumps(decided))
+    _, out, _ = command(capsys, "tools", "shop")
+    assert "pay(to?: string) (changed since it was accepted): Pays." in out
+    assert "ask(no parameters) (not accepted yet): Asks." in out
+    shown = json.loads(command(capsys, "tools", "shop", "--json")[1])
+    assert [x["is_held"] for x in shown["tools"]["shop"]] == [True]  # it has lost the other
+    _, out, _ = command(capsys, "explain", "shop", "ask")
+    assert out.startswith("shop: ask (not accepted yet)")
+    lock.unlink()
+    _, out, _ = command(capsys, "tools", "shop")
+    assert "ask(no parameters): Asks." in out, "the first use of it accepts what it lists"
+
+
+def test_lists_of_tools_tell_where_nobody_knows_what_was_decided(project: Path, capsys: Any):
+    (project / "mcp_tools.lock.json").write_text("{")
+    status, out, err = command(capsys, "tools", "shop")
+    assert (status, "(not accepted yet)" in out) == (0, True)
+    assert err.startswith("Decisions: they cannot be looked up, so agents are offered no tools.")
+    shown = json.loads(command(capsys, "tools", "shop", "--json")[1])
+    assert "it is no JSON" in shown["decisions"]
+
+
+def test_the_graph_has_what_is_decided_now_and_what_was_noted_then(project: Path, capsys: Any):
+    def off(*words: str) -> list[str]:
+        nodes = json.loads(command(capsys, "graph", "--format", "json", *words)[1])["nodes"]
+        return [x["label"] for x in nodes if not x["is_enabled"]]
+
+    command(capsys, "disable", "shop", "pay")
+    (project / "mcp_tools.lock.json").write_text('{"sources": {"mcp:shop": {"off": ["ask"]}}}')
+    assert off() == ["ask"]
+    with Bridge.open() as bridge:
+        assert [x.label for x in bridge.graph().nodes if not x.is_enabled] == ["ask"]
+    assert off("--at", "0s") == ["pay"]
+    _, out, _ = command(capsys, "tools", "--at", "0s")
+    assert "Decisions are told as the history noted them; " in out
+    (project / "mcp_tools.lock.json").write_text("{")
+    _, _, err = command(capsys, "graph")
+    assert "What is switched off is as the history notes it." in err
+
+
 def test_lists_of_tools_tell_of_it(project: Path, capsys: Any):
     command(capsys, "disable", "shop", "ask")
     status, out, _ = command(capsys, "tools", "shop")

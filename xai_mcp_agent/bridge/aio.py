@@ -299,6 +299,8 @@ class AioBridge:
     async def graph(self, at: At = None) -> Graph:
         """All there ever was and what hangs on what: `as_json()`, `as_mermaid()`.
 
+        Which tools are switched off is what is decided now; `at` a time, what the history notes.
+
         Raises:
             StoreFailed: the history cannot be used; the message says why and what to do.
         """

@@ -116,7 +116,11 @@ async def difference(
 
 async def graph(engine: Engine, at: At) -> Graph:
     """See `Bridge.graph`."""
-    return await answer(engine, partial(_graph, at))
+    found = await answer(engine, partial(_graph, at))
+    if at is not None:
+        return found
+    await engine.decisions.read()
+    return found.marked(engine.decisions.is_off)
 
 
 async def versions(engine: Engine, server: str, tool: str) -> list[Version]:

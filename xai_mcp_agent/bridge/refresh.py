@@ -11,6 +11,7 @@ import anyio
 
 from ..catalog.entry import CatalogEntry, Refreshed
 from ..core.errors import StoreFailed, XaiMcpError
+from ..core.tools import Tool
 from .engine import Engine
 from .history import answer, refresh
 
@@ -72,7 +73,13 @@ async def marked_tools(engine: Engine, server: str) -> list[CatalogEntry]:
     tools = await engine.list_tools(server)
     await engine.decisions.read()
     await engine.catalog.digest_all(tools)
-    return [engine.decisions.marked(engine.catalog.entry_of(x)) for x in tools]
+    return [marked_tool(engine, x) for x in tools]
+
+
+def marked_tool(engine: Engine, tool: Tool) -> CatalogEntry:
+    """The tool with what was decided about it, as far as that was read."""
+    pin = engine.pin_of(tool.source, engine.caller)
+    return engine.decisions.marked(engine.catalog.entry_of(tool), pin)
 
 
 # These run in the thread that owns the store, and load SQLAlchemy there.

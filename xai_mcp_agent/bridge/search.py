@@ -19,7 +19,7 @@ from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
 from ..search.selector import Selection
 from .engine import Engine
-from .refresh import marked_tools
+from .refresh import marked_tool, marked_tools
 from .ruled import ranking_rules
 from .toolbox import SourceToolset, agent_tools, search_for
 
@@ -91,7 +91,7 @@ async def explain_tool(engine: Engine, server: str, tool: str) -> ExplainedTool:
     await engine.decisions.read()
     # In a thread: schemas are strangers' words.
     example = await anyio.to_thread.run_sync(example_arguments, found.input_schema)
-    return ExplainedTool(engine.decisions.marked(engine.catalog.entry_of(found)), example)
+    return ExplainedTool(marked_tool(engine, found), example)
 
 
 async def listed_tools(

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+from ..bridge.decisions import why_unknown
 from ..bridge.engine import Engine
 from ..bridge.refresh import marked_tools
 from ..bridge.search import listed_tools
@@ -26,7 +27,7 @@ from ..views.servers import (
     status_text,
     store_text,
 )
-from ..views.tools import tool_json, tool_text
+from ..views.tools import tool_json, tool_text, unknown_text
 from .ports import as_text, mapping, optional, positive, required
 from .saving import save
 from .transcript import used
@@ -40,16 +41,21 @@ _SERVER = "server_name"
 def list_tools(ctx: Any, server: str) -> tuple[list[JsonObject], str]:
     """The tools of a server, or of a group, as dicts, and as text to read."""
     failed: dict[str, str] = {}
+    unknown = list[str]()
 
     async def find(engine: Engine, name: str) -> list[CatalogEntry]:
         if engine.settings.group(name) is None:
-            return await marked_tools(engine, name)
-        entries, reasons = await listed_tools(engine, engine.choice([name]))
-        failed.update(reasons)
-        return list(entries.values())
+            found = await marked_tools(engine, name)
+        else:
+            entries, reasons = await listed_tools(engine, engine.choice([name]))
+            failed.update(reasons)
+            found = list(entries.values())
+        unknown.append(unknown_text(await why_unknown(engine)))
+        return found
 
     tools = _listed(ctx, "MCPListTools", server, find, "tool", lambda x: x.key.name)
     lines = [*map(tool_text, tools), *(f"Left out: {reason}" for reason in failed.values())]
+    lines += filter(None, unknown)
     return [tool_json(x) for x in tools], "\n".join(lines)
 
 

@@ -28,7 +28,8 @@ class CatalogEntry:
 
     `record` is what the history knows of it; None if that has not told yet. `is_enabled` says
     whether agents may use it, and `accepted` is the digest of the definition that was accepted;
-    `is_changed`: it has another one now. These three are as `policy.decisions` marks them.
+    `is_changed`: it has another one now. `is_held`: its source is pinned, and this definition not
+    accepted, so that agents neither read nor call it. These are as `policy.decisions` marks them.
     """
 
     key: ToolKey
@@ -37,6 +38,7 @@ class CatalogEntry:
     is_enabled: bool = True
     accepted: str = ""
     is_changed: bool = False
+    is_held: bool = False
 
     @property
     def usage(self) -> Usage:

@@ -15,8 +15,10 @@ import typer
 
 from ..bridge.history import At, when
 from ..console.text import as_it_is, count
-from ..core.errors import StoreFailed, XaiMcpError
+from ..core.errors import LockFailed, StoreFailed, XaiMcpError
 from ..history.place import NOTHING_KEPT, Place, find_place
+from ..policy.lock import DecisionLock
+from ..policy.lockfile import decided_now, find_lock
 from ..settings.load import load_settings
 from ..settings.retention import Retention
 from ..settings.trust import without_untrusted
@@ -173,11 +175,12 @@ def graph(
 ) -> None:
     """Give the graph of all servers and tools there ever were, and what is dead. Starts no server.
 
-    mermaid is text that GitHub, GitLab and notebooks draw; html is a page for a browser.
+    mermaid is text that GitHub, GitLab and notebooks draw; html is a page for a browser. Which
+    tools are switched off is what is decided now; with --at, or --store, what the history notes.
     """
     wanted = format_ or _BY_SUFFIX.get(out.suffix.lower() if out else "", "mermaid")
     with opened(store, settings) as found:
-        text = None if found is None else _drawn(found, at, wanted)
+        text = None if found is None else _drawn(found, at, wanted, _decided(store, settings, at))
     if text is None:
         say_nothing_yet(store, settings)
     elif out is None:
@@ -301,10 +304,22 @@ def _is_later(store: Store, before: At, after: At) -> bool:
     return first is not None and last is not None and first > last
 
 
-def _drawn(store: Store, at: At, wanted: Format) -> str:
+def _decided(store: str | None, settings: Path | None, at: At) -> DecisionLock | None:
+    """What is decided now; None where only the history tells: of the past, and of any file."""
+    if at is not None or store:
+        return None
+    try:
+        return decided_now(find_lock(load_settings(settings)))
+    except LockFailed as reason:
+        say(f"note: What is switched off is as the history notes it. {reason}", to_stderr=True)
+        return None
+
+
+def _drawn(store: Store, at: At, wanted: Format, lock: DecisionLock | None) -> str:
     from ..history.queries import graph_at  # loads SQLAlchemy
 
     found = graph_at(store, when(at))
+    found = found if lock is None else found.marked(lock.is_off)
     match wanted:
         case "mermaid":
             return found.as_mermaid()

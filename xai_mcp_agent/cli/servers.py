@@ -32,6 +32,7 @@ from ..views.servers import (
     store_json,
     store_text,
 )
+from ..views.tools import unknown_text
 from .bridges import open_bridge
 from .component_files import clash_lines, find_clashes
 from .output import AsJson, SettingsFile, echo_json, say, say_result
@@ -183,7 +184,7 @@ def _tell(
         say(marks_text(marks))
     say(store_text(store))
     if unknown:
-        say(f"Decisions: they cannot be looked up, so agents are offered no tools. {unknown}")
+        say(unknown_text(unknown))
     for note in bridge.settings.notes:
         say(f"note: {note}")
     for line in clash_lines(clashes):

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ..bridge.bridge import Bridge
+from ..bridge.decisions import why_unknown
 from ..bridge.engine import Engine
 from ..bridge.history import At, when
 from ..bridge.refresh import marked_tools, refreshed
@@ -32,6 +33,7 @@ from ..views.tools import (
     review_text,
     tool_json,
     tool_text,
+    unknown_text,
 )
 from .bridges import open_bridge
 from .history import opened, say_nothing_yet, shown_at
@@ -39,6 +41,7 @@ from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, t
 from .servers import require_settings
 
 _NOTHING_THEN = "Nothing was known then."
+_AS_NOTED = "Decisions are told as the history noted them; `tools` has what counts now."
 
 Server = Annotated[
     str, typer.Argument(help="The server, as the settings name it; `canvas` for drawn tools.")
@@ -72,11 +75,14 @@ def tools(
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         listed, failed = listed_tools(bridge, server)
+        unknown = bridge.run(why_unknown)
     if as_json:
         shown = {name: [tool_json(x) for x in found] for name, found in listed.items()}
-        echo_json({"tools": shown, "failed": failed})
+        echo_json({"tools": shown, "failed": failed, "decisions": unknown})
     else:
         _print_tools(listed)
+        if unknown:
+            say(unknown_text(unknown), to_stderr=True)
         for reason in failed.values():
             say(f"error: {reason}", to_stderr=True)
     if failed:
@@ -208,7 +214,8 @@ def _tell_known_at(
         say_nothing_yet(store, settings)
     else:
         text = records_text(records, text_width(), server)
-        say(f"As of {shown_at(at)}:\n" + (_NOTHING_THEN if text == NOTHING else text))
+        told = _NOTHING_THEN if text == NOTHING else f"{text}\n{_AS_NOTED}"
+        say(f"As of {shown_at(at)}:\n{told}")
 
 
 def _connected(bridge: Bridge, server: str | None) -> dict[str, str]:

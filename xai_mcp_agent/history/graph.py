@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 from ..core.kinds import MCP, META, STATIC
-from ..core.tools import JsonObject
+from ..core.tools import JsonObject, ToolKey
 from .diff.wording import plain
 from .event import Links, Project, Subject
 from .records import Records, SourceRecord, ToolRecord, ToolState, state_of
@@ -118,6 +118,16 @@ class Graph:
             if edge.kind == "extends" and edge.source != edge.target:
                 found[edge.target].append(nodes[edge.source])
         return found
+
+    def marked(self, is_off: Callable[[ToolKey], bool]) -> Graph:
+        """The same with this word about which tools are switched off."""
+
+        def mark(node: Node) -> Node:
+            if node.subject is None or node.subject.tool is None:
+                return node
+            return replace(node, is_enabled=not is_off(node.subject.key))
+
+        return replace(self, nodes=tuple(map(mark, self.nodes)))
 
     def as_json(self) -> JsonObject:
         """The project, the nodes and the edges."""

@@ -27,7 +27,7 @@ from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import Decided
 from ..history.records import ToolRecord
 from ..secrets.redactor import redact_json
-from .lock import DecisionLock, SourceLock
+from .lock import DecisionLock, SourceLock, source_name
 from .lockfile import Change, LockFile
 from .noted import NotedDecisions
 from .review import Standing
@@ -132,7 +132,11 @@ class Decisions:
         """
         if self.why_unknown():
             return _NOT_KNOWN
-        return SWITCHED_OFF if self._of(key).is_off(key.name) else ""
+        return SWITCHED_OFF if self.is_off(key) else ""
+
+    def is_off(self, key: ToolKey) -> bool:
+        """Whether a person has switched it off, as far as that is known."""
+        return self._file.lock.is_off(key)
 
     def standing(self, tool: Tool) -> Standing:
         """How the tool, as it is here, is to what was accepted of it."""
@@ -172,21 +176,23 @@ class Decisions:
         """Whether anything of the source was ever accepted."""
         return not self._of_source(source).is_untouched
 
-    def marked(self, entry: CatalogEntry) -> CatalogEntry:
-        """The entry with what was decided about the tool."""
+    def marked(self, entry: CatalogEntry, pin: Pin = False) -> CatalogEntry:
+        """The entry with what was decided about the tool, whose source has this pin."""
         standing = self.standing(entry.tool) if entry.tool is not None else "new"
+        may_take = pin == "first" and not self.has_accepted(entry.key.source)
+        is_read = (standing == "accepted" or may_take) and not self.why_unknown()
         return replace(
             entry,
-            is_enabled=not self._of(entry.key).is_off(entry.key.name),
+            is_enabled=not self.is_off(entry.key),
             accepted=self._accepted(entry.key),
             is_changed=standing == "changed",
+            is_held=bool(pin) and entry.tool is not None and not is_read,
         )
 
     def marked_record(self, record: ToolRecord) -> ToolRecord:
         """The record with what is decided now, whatever the history notes."""
         key = record.subject.key
-        off = self._of(key).is_off(key.name)
-        return replace(record, is_enabled=not off, accepted=self._accepted(key))
+        return replace(record, is_enabled=not self.is_off(key), accepted=self._accepted(key))
 
     def known_tools(self, source: str) -> list[ToolKey]:
         """The tools of a source about which something was decided, of every kind it ever was."""
@@ -385,7 +391,7 @@ class Decisions:
         return (self._of(key).accepted or {}).get(key.name, "")
 
     def _of(self, key: ToolKey) -> SourceLock:
-        return self._file.lock.of(source_name(kind_named(key.kind), key.source))
+        return self._file.lock.of_tool(key)
 
     def _of_source(self, source: str) -> SourceLock:
         return self._file.lock.of(self._name_of(source))
@@ -397,11 +403,6 @@ class Decisions:
         if text not in self._told:
             self._told.add(text)
             self._tell(text)
-
-
-def source_name(kind: SourceKind, source: str) -> str:
-    """What a source is called in the lock file: `mcp:weather`, `tools:canvas`."""
-    return f"{kind.name}:{source or NAMELESS.get(kind, '')}"
 
 
 def changes_between(before: JsonObject | None, after: JsonObject | None) -> tuple[str, ...]:

@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NoReturn, cast
 
+from ..core.kinds import SourceKind, kind_named
 from ..core.names import skeleton
-from ..core.tools import JsonObject
+from ..core.tools import JsonObject, ToolKey
+from ..history.event import NAMELESS
 
 VERSION = 1
 _VERSION, _SOURCES = "version", "sources"
@@ -120,6 +122,14 @@ class DecisionLock:
         """What was decided about this source."""
         return self.sources.get(source, NOTHING)
 
+    def of_tool(self, key: ToolKey) -> SourceLock:
+        """What was decided about the source of this tool."""
+        return self.of(source_name(kind_named(key.kind), key.source))
+
+    def is_off(self, key: ToolKey) -> bool:
+        """Whether no agent may use it."""
+        return self.of_tool(key).is_off(key.name)
+
     def with_source(self, name: str, source: SourceLock) -> DecisionLock:
         """The same with another word about one source."""
         others = {x: kept for x, kept in self.sources.items() if x != name}
@@ -130,6 +140,11 @@ class DecisionLock:
         sources = {name: _as_json(x) for name, x in self.sources.items()}
         value = {**self.others, _VERSION: VERSION, _SOURCES: sources}
         return json.dumps(value, indent=2, sort_keys=True) + "\n"
+
+
+def source_name(kind: SourceKind, source: str) -> str:
+    """What a source is called in the lock file: `mcp:weather`, `tools:canvas`."""
+    return f"{kind.name}:{source or NAMELESS.get(kind, '')}"
 
 
 def read_lock(text: str) -> DecisionLock:

@@ -83,6 +83,18 @@ class _Found:
 _NOT_LOOKED = _Found(is_looked_at=False)
 
 
+def decided_now(path: Path | None) -> DecisionLock | None:
+    """What the file says at this moment; None where there is none.
+
+    Raises:
+        LockFailed: it cannot be read.
+    """
+    found = _Found() if path is None else _read(path)
+    if found.trouble is not None:
+        raise found.trouble
+    return found.lock
+
+
 class LockFile:
     """Used on the bridge's loop. Without a path all is kept in memory.
 

@@ -10,7 +10,7 @@ from ..core.schemas import properties, required, signature, types_of
 from ..core.tools import JsonObject
 from ..search.found import ExplainedTool, FoundTool
 from .times import time_text, utc_text
-from .tools import marks_text, tool_json, tool_text, usage_text
+from .tools import marks_of, tool_json, tool_text, usage_text
 
 _INDENT = " " * 6  # under the words, beside the scores
 _DEEPER = " " * 8
@@ -57,7 +57,7 @@ def explained_text(explained: ExplainedTool, width: int) -> str:
 
 def _explained_lines(explained: ExplainedTool, width: int) -> Iterator[str]:
     entry, tool = explained.entry, explained.entry.require()
-    said = marks_text(is_enabled=entry.is_enabled, is_changed=entry.is_changed)
+    said = marks_of(entry)
     title = f"{tool.source}: {tool.title or tool.name}" + (f" ({said})" if said else "")
     yield from wrap(title, width, "", _INDENT)
     for line in tool.description.strip().splitlines():

@@ -53,13 +53,14 @@ def tool_json(entry: CatalogEntry) -> JsonObject:
         "note": tool.note,
         "is_enabled": entry.is_enabled,
         "is_changed": entry.is_changed,
+        "is_held": entry.is_held,
     }
 
 
 def tool_text(entry: CatalogEntry) -> str:
     """A tool in one line: how to call it, what was decided about it, and what it does."""
     tool = entry.require()
-    said = marks_text(is_enabled=entry.is_enabled, is_changed=entry.is_changed)
+    said = marks_of(entry)
     marks = f" ({said})" if said else ""
     first = (tool.description.strip().splitlines() or [""])[0]
     short = first if len(first) <= _DESCRIPTION_CHARS else f"{first[:_DESCRIPTION_CHARS]}..."
@@ -69,10 +70,16 @@ def tool_text(entry: CatalogEntry) -> str:
     return f"{call}{marks}: {words}" if words else f"{call}{marks}"
 
 
-def marks_text(*, is_enabled: bool, is_changed: bool) -> str:
-    """What was decided about a tool; nothing where it is as usual."""
-    said = ("" if is_enabled else "switched off", "changed since it was accepted" * is_changed)
-    return ", ".join(x for x in said if x)
+def marks_of(entry: CatalogEntry) -> str:
+    """What was decided about a tool, or has to be; nothing where it is as usual."""
+    is_new = entry.is_held and not entry.is_changed
+    return _marks_text(entry.is_enabled, entry.is_changed, is_new)
+
+
+def unknown_text(why: str) -> str:
+    """That nobody can say what was decided; nothing where it is known."""
+    said = "Decisions: they cannot be looked up, so agents are offered no tools."
+    return f"{said} {why}" if why else ""
 
 
 def choice_json(choice: Choice) -> JsonObject:
@@ -176,8 +183,17 @@ def _tool_lines(tool: ToolRecord, source: SourceRecord | None) -> Iterator[str]:
 
 def _marks(tool: ToolRecord) -> str:
     is_changed = tool.accepted not in ("", tool.definition)
-    said = marks_text(is_enabled=tool.is_enabled, is_changed=is_changed)
+    said = _marks_text(tool.is_enabled, is_changed)
     return f"{said}; " if said else ""
+
+
+def _marks_text(is_enabled: bool, is_changed: bool, is_new: bool = False) -> str:
+    marks = {
+        "switched off": not is_enabled,
+        "changed since it was accepted": is_changed,
+        "not accepted yet": is_new,
+    }
+    return ", ".join(x for x, is_so in marks.items() if is_so)
 
 
 def _source_json(record: SourceRecord) -> JsonObject:
