@@ -92,6 +92,14 @@ def test_the_model_of_the_agent_answers_and_is_told_nothing_else(
     assert "60 (24 cached) + 15 tokens" in shown  # of all three requests
 
 
+def test_a_model_is_lent_no_words_that_nobody_sees(use_servers: UseServers) -> None:
+    hidden = "\u202e\u200b\U000e006f\U000e0101"
+    arguments = request(text("user", f"Sum up{hidden}"), systemPrompt=f"Be short.{hidden}")
+    endpoint, _ = run(use_servers, arguments, says("a"))
+    lent = [x["content"] for x in endpoint.requests[1].body["messages"]]
+    assert lent == ["Be short.", "Sum up"]
+
+
 def test_the_settings_bound_the_tokens_and_the_number(use_servers: UseServers) -> None:
     entry = asking_entry(sampling="allow", samplingMaxTokens=20, samplingMaxCalls=2)
     arguments = request(maxTokens=100_000) | {"rounds": 3}

@@ -10,8 +10,9 @@ import pytest
 
 from xai_mcp_agent import ApprovalRequest
 from xai_mcp_agent.bridge.callback_host import CallbackHost
-from xai_mcp_agent.console.approval import ApprovalPage, ask_approval, shown_arguments, visible
+from xai_mcp_agent.console.approval import ApprovalPage, ask_approval, shown_arguments
 from xai_mcp_agent.console.question_page import serving
+from xai_mcp_agent.core.visible import escaped
 
 REQUEST = ApprovalRequest(
     "files", "delete", {"path": "/a", "text": "x\npath: /b", "n": [1]}, "<script>Deletes</script>"
@@ -19,8 +20,11 @@ REQUEST = ApprovalRequest(
 
 
 def test_what_cannot_be_seen_is_written_out() -> None:
-    assert visible("a\u202eb\u200bc\x1b\U000e0041\nd") == "a\\u202eb\\u200bc\\x1b\\U000e0041\nd"
-    assert visible("Grüße, 世界") == "Grüße, 世界"
+    assert (
+        escaped("a\u202eb\u200bc\x1b\U000e0041\nd", "\n") == "a\\u202eb\\u200bc\\x1b\\U000e0041\nd"
+    )
+    assert escaped("a\ufe0f\U000e0101b\u3164") == "a\\ufe0f\\U000e0101b\\u3164", "letters to Python"
+    assert escaped("Grüße, 世界") == "Grüße, 世界"
 
 
 def test_no_value_can_pass_for_another_argument() -> None:

@@ -9,6 +9,7 @@ from ..core.errors import UnknownTool
 from ..core.fingerprint import digest_of
 from ..core.invocation import PROGRAM
 from ..core.tools import JsonObject
+from ..core.visible import escaped
 from ..policy.decisions import Choice, changes_between
 from ..policy.review import Review, require_read
 from .decisions import Decided, KnownTools, kept, known_tools
@@ -91,7 +92,7 @@ def _of_instructions(engine: Engine, server: str) -> list[Review]:
     said, decisions = engine.catalog.instructions(server), engine.decisions
     if not said:
         return []
-    digest, lines = digest_of(said), tuple(engine.recorder.mask(said).splitlines())
+    digest, lines = digest_of(said), tuple(escaped(engine.recorder.mask(said), "\n").split("\n"))
     if decisions.has_accepted_instructions(server):
         return [Review(server, "", digest, "accepted")]
     return [Review(server, "", digest, decisions.standing_of_instructions(server), lines)]

@@ -20,6 +20,7 @@ from ..core.approval import (
 )
 from ..core.elicitation import Answer
 from ..core.tools import ToolAnnotations
+from ..core.visible import escaped
 from .question_page import html
 from .terminal_questions import Ended, Read, Say, forget_typed
 
@@ -50,18 +51,10 @@ class ShownArgument:
     lines: tuple[str, ...]
 
 
-def visible(text: str) -> str:
-    """The text with an escape for every character that cannot be seen, but for newlines."""
-    if text.isprintable():
-        return text
-    return "".join(x if x.isprintable() or x == "\n" else _escaped(x) for x in text)
-
-
 def shown_arguments(request: ApprovalRequest) -> list[ShownArgument]:
     """All of them, as JSON; a text of several lines as these. Nothing is left out."""
     return [
-        ShownArgument(visible(name).replace("\n", "\\n"), _lines(value))
-        for name, value in request.arguments.items()
+        ShownArgument(escaped(name), _lines(value)) for name, value in request.arguments.items()
     ]
 
 
@@ -73,7 +66,7 @@ def claims(annotations: ToolAnnotations) -> list[str]:
 
 def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnswer:
     """Ask at the terminal, in the thread of the run; `read` raises as `read_line` does."""
-    say("??", visible(request.title))
+    say("??", escaped(request.title))
     if request.reason:
         say("  ", f"You are asked because {request.reason}.")
     for line in _told(request):
@@ -105,10 +98,10 @@ class ApprovalPage:
             return html("Done", text="This was answered already.")
         request = self._request
         return html(
-            visible(request.title),
+            escaped(request.title),
             approval=request,
             arguments=shown_arguments(request),
-            description=visible(request.description),
+            description=escaped(request.description, "\n"),
             claims=claims(request.annotations),
             scopes=SCOPE_WORDS.items(),
         )
@@ -132,10 +125,10 @@ def _told(request: ApprovalRequest) -> list[str]:
     for argument in shown_arguments(request):
         first, *rest = argument.lines
         lines += [f"  {argument.name}: {first}", *(f"    {x}" for x in rest)]
-    said = [f"  | {x}" for x in visible(request.description).split("\n")]
+    said = [f"  | {x}" for x in escaped(request.description, "\n").split("\n")]
     said += [f"  | ({x})" for x in claims(request.annotations)]
     if request.server:
-        lines += [f"{visible(request.server)} says of the tool, in its own words:", *said]
+        lines += [f"{escaped(request.server)} says of the tool, in its own words:", *said]
     return [*lines, *(f"{scope}: {words}" for scope, words in SCOPE_WORDS.items())]
 
 
@@ -153,9 +146,5 @@ def _typed_answer(say: Say, read: Read) -> ApprovalAnswer:
 def _lines(value: Any) -> tuple[str, ...]:
     """A value as JSON; a text of several lines with a bar before each, so that none ends it."""
     if isinstance(value, str) and "\n" in value:
-        return ("", *(f"| {x}" for x in visible(value).split("\n")))
-    return tuple(visible(json.dumps(value, ensure_ascii=False, indent=2)).split("\n"))
-
-
-def _escaped(letter: str) -> str:
-    return letter.encode("unicode_escape", "backslashreplace").decode()
+        return ("", *(f"| {x}" for x in escaped(value, "\n").split("\n")))
+    return tuple(escaped(json.dumps(value, ensure_ascii=False, indent=2), "\n").split("\n"))

@@ -10,6 +10,7 @@ from datetime import date, datetime
 from typing import Any, Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
+from ..core.elicitation import seen_label
 from ..core.schemas import SchemaCheck, properties, required, types_of, value_from_text
 from ..core.tools import JsonObject
 
@@ -54,7 +55,7 @@ class Field:
     @property
     def label(self) -> str:
         """What a person reads as its name."""
-        return _text(self.schema.get("title")) or self.name
+        return _text(self.schema.get("title")) or seen_label(self.name)
 
     @property
     def description(self) -> str:
@@ -103,7 +104,8 @@ class Field:
             return "yes" if value else "no"
         if isinstance(value, list):
             return ", ".join(self.shown(x) for x in cast(list[Any], value))
-        return next((x.label for x in self.choices if x.value == value), str(value))
+        labels = (x.label for x in self.choices if x.value == value)
+        return next(labels, seen_label(str(value)))
 
     def problems(self, value: Any) -> list[str]:
         """What is wrong with a value, one line each."""
@@ -175,13 +177,17 @@ def _choices(spec: JsonObject) -> tuple[Choice, ...]:
     for key in ("oneOf", "anyOf"):
         titled = [cast(JsonObject, x) for x in _list(spec.get(key)) if isinstance(x, dict)]
         if titled and all(isinstance(x.get("const"), str) for x in titled):
-            return tuple(Choice(x["const"], _text(x.get("title")) or x["const"]) for x in titled)
+            return tuple(_choice(x["const"], _text(x.get("title"))) for x in titled)
     values = _list(spec.get("enum"))
     if not values or not all(isinstance(x, str) for x in values):
         return ()
     names = [_text(x) for x in _list(spec.get("enumNames"))]
     names += [""] * (len(values) - len(names))
-    return tuple(Choice(x, name or x) for x, name in zip(values, names, strict=False))
+    return tuple(_choice(x, name) for x, name in zip(values, names, strict=False))
+
+
+def _choice(value: str, label: str) -> Choice:
+    return Choice(value, label or seen_label(value))
 
 
 def _yes_or_no(typed: str) -> bool:

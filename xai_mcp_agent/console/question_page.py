@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from ..core.elicitation import Answer, Question
 from .form import NO_DEFAULT, Field, Unfit, fields_of, host_of
-from .text import template
+from .text import clean, template
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +116,8 @@ class Page:
         verb = "Sign in to {}" if self.question.is_sign_in else "{} asks"
         host = host_of(self.question.url)
         title = verb.format(self.question.server)
-        return html(title, question=self.question, host=host, fields=fields)
+        said = clean(self.question.message)  # also of ours, which may quote anybody
+        return html(title, question=self.question, message=said, host=host, fields=fields)
 
 
 @contextmanager

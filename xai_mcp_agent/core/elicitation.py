@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 from .schemas import properties, required
 from .tools import JsonObject
+from .visible import visible_text
 
 Action: TypeAlias = Literal["accept", "decline", "cancel"]
 """accept: here is the answer. decline: no. cancel: no answer either way."""
 
 ANSWER_SECONDS = 300.0
 """The longest wait for an answer where nothing else was said: time to look something up."""
+
+
+_MESSAGE_CHARS = 4000  # a page; nobody reads more before they answer
+_WORDS_CHARS = 1000  # what is said of one field
+_MOST_LEVELS = 4  # a list of values has two; a form is flat
+_LABEL_CHARS = 200  # a field, or one of the values to choose
+_SAID = {"title": _LABEL_CHARS, "description": _WORDS_CHARS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +42,21 @@ class Question:
     url: str = ""
     limit_seconds: float = ANSWER_SECONDS
     is_sign_in: bool = False
+
+    @staticmethod
+    def of_stranger(
+        server: str,
+        message: str,
+        schema: JsonObject | None = None,
+        url: str = "",
+        limit_seconds: float = ANSWER_SECONDS,
+    ) -> Question:
+        """One in words of a server, as they look: nothing is hidden in them, nothing endless.
+
+        The names of fields, and values to choose, stay as they are: they are sent back.
+        """
+        seen = None if schema is None else _seen_form(schema)
+        return Question(server, visible_text(message, _MESSAGE_CHARS), seen, url, limit_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +91,11 @@ def too_late(question: Question) -> Answer:
     return Answer.cancelled(f"nobody answered within {question.limit_seconds:g} s")
 
 
+def seen_label(text: str) -> str:
+    """A name or a value of a server's form as a person reads it: on one line, and not endless."""
+    return " ".join(visible_text(text, _LABEL_CHARS).split())
+
+
 Answerer: TypeAlias = Callable[[Question], Answer]
 """Answers questions. Called in a thread of its own: it may take its time."""
 
@@ -82,3 +110,30 @@ def answer_with_defaults(question: Question) -> Answer:
     if missing:
         return Answer.declined(f"these have no default: {', '.join(missing)}")
     return Answer.accepted(content)
+
+
+def _seen_form(schema: JsonObject) -> JsonObject:
+    """The same form with its words for people as they look."""
+    found = schema.get("properties")
+    if not isinstance(found, dict):
+        return schema
+    fields = cast(JsonObject, found).items()
+    return {**schema, "properties": {name: _seen_field(spec) for name, spec in fields}}
+
+
+def _seen_field(spec: Any, depth: int = _MOST_LEVELS) -> object:
+    """A field, one of the values of it, or what is in a list of them."""
+    if not isinstance(spec, dict) or not depth:
+        return cast(object, spec)
+    field = dict(cast(JsonObject, spec))
+    for name, most in _SAID.items():
+        if isinstance(text := field.get(name), str):
+            field[name] = visible_text(text, most)
+    for name in ("oneOf", "anyOf"):
+        if isinstance(values := field.get(name), list):
+            field[name] = [_seen_field(x, depth - 1) for x in cast(list[Any], values)]
+    if isinstance(names := field.get("enumNames"), list):
+        field["enumNames"] = [
+            seen_label(x) if isinstance(x, str) else x for x in cast(list[Any], names)
+        ]
+    return field | ({"items": _seen_field(field["items"], depth - 1)} if "items" in field else {})

@@ -59,6 +59,17 @@ def marked(text: str, mark: str) -> str:
     return _CONTROLS.sub(mark, seen if seen.isascii() else _HIDDEN.sub(mark, seen))
 
 
+def escaped(text: str, keep: str = "") -> str:
+    """The text with an escape for each character that would not be seen, but those to `keep`."""
+    if text.isprintable() and text.isascii():
+        return text
+    hidden = {x.start() for x in _HIDDEN.finditer(text)}
+    return "".join(
+        x if x in keep or (x.isprintable() and at not in hidden) else _escape(x)
+        for at, x in enumerate(text)
+    )
+
+
 def visible_text(text: str, at_most: int) -> str:
     """The text as it looks, cut to so many characters; it says that it was cut."""
     seen = visible(text[: 2 * at_most])
@@ -102,6 +113,10 @@ def own_names(arguments: JsonObject, schema: JsonObject) -> JsonObject:
         return arguments
     shown = {shown_parameter(x): x for x in _parameters_in(schema)}
     return cast(JsonObject, _with_names(arguments, shown))
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape", "surrogatepass").decode()
 
 
 def _renamed_in(value: Any) -> bool:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeAlias
 from urllib.parse import quote, quote_plus
 
+from ..core.visible import visible
+
 MASK = "***"
 
 Mask: TypeAlias = Callable[[str], str]
@@ -19,8 +21,11 @@ _LOOKED_AT = 64 * 1024
 
 
 def masked_and_cut(text: str, mask: Mask, at_most: int = 300) -> str:
-    """The beginning of a text for people. Masked before it is cut: half a secret is not known."""
-    shown = mask(text[:_LOOKED_AT])
+    """The beginning of a stranger's text, as it looks.
+
+    Masked before it is cut: half a secret is not known. Nor is one with hidden characters in it.
+    """
+    shown = mask(visible(text[:_LOOKED_AT]))
     return shown if len(shown) <= at_most else f"{shown[:at_most]}..."
 
 

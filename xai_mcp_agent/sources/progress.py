@@ -5,8 +5,11 @@ from __future__ import annotations
 import logging
 
 from ..core.results import OnProgress
+from ..core.visible import visible_text
 
 logger = logging.getLogger(__name__)
+
+_MOST_CHARS = 2000  # of a message; more than anybody reads while a call goes on
 
 
 class ProgressListener:
@@ -21,11 +24,11 @@ class ProgressListener:
         self._is_well = True
 
     async def tell(self, progress: float, total: float | None, message: str | None) -> None:
-        """Tell it; a message that was not given is empty for it."""
+        """Tell it, the message as it looks; one that was not given is empty for it."""
         if not self._is_well:
             return
         try:
-            await self._listener(progress, total, message or "")
+            await self._listener(progress, total, visible_text(message or "", _MOST_CHARS))
         except Exception as cause:
             self._is_well = False
             logger.exception("A progress listener raised; it is not called for this call any more")

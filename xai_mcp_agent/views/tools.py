@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from ..catalog.entry import CatalogEntry
-from ..console.text import count, one_line, wrap
+from ..console.text import clean, count, one_line, wrap
 from ..core.kinds import META, STATIC
 from ..core.schemas import signature
 from ..core.tools import JsonObject
@@ -67,7 +67,7 @@ def tool_text(entry: CatalogEntry) -> str:
     titled = tool.title if tool.title and tool.title not in (tool.name, short) else ""
     words = ". ".join(x.rstrip(".") if x == titled else x for x in (titled, short) if x)
     call = f"{tool.name}({signature(tool.input_schema)})"
-    return f"{call}{marks}: {words}" if words else f"{call}{marks}"
+    return clean(f"{call}{marks}: {words}" if words else f"{call}{marks}")
 
 
 def marks_of(entry: CatalogEntry) -> str:

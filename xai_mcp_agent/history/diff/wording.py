@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import Any, cast
 
+from ...core.visible import escaped
+
 LINE_CHARS = 76
 """Fits a terminal of 80 columns, with some room before it."""
 
@@ -44,12 +46,12 @@ def is_same(old: Any, new: Any) -> bool:
 
 def plain(text: str, chars: int) -> str:
     """The text in one line, without anything a terminal might obey; its beginning if it is long."""
-    return _clipped(_visible(text), chars)
+    return _clipped(escaped(text), chars)
 
 
 def quoted(text: str, chars: int, keep_end: bool = False) -> str:
     """The same in quotes; its end, if that is to be kept."""
-    visible, room = _visible(text), max(chars - 2, 1)
+    visible, room = escaped(text), max(chars - 2, 1)
     if keep_end and len(visible) > room:
         return f"'…{visible[-room + 1 :]}'"
     return f"'{_clipped(visible, room)}'"
@@ -59,7 +61,7 @@ def shown(value: Any, chars: int) -> str:
     """Any JSON value, as it is written."""
     if isinstance(value, str):
         return quoted(value, chars)
-    return _clipped(_visible(_written(value)), chars)
+    return _clipped(escaped(_written(value)), chars)
 
 
 def from_to(old: Any, new: Any, chars: int) -> Iterator[str]:
@@ -68,7 +70,7 @@ def from_to(old: Any, new: Any, chars: int) -> Iterator[str]:
     each = (room - 3) // 2
     if not (isinstance(old, str) and isinstance(new, str)):
         yield _arrow(_text_of(old), _text_of(new), each)
-    elif max(map(len, (_visible(old), _visible(new)))) + 2 <= each:
+    elif max(map(len, (escaped(old), escaped(new)))) + 2 <= each:
         yield f"{quoted(old, each)} → {quoted(new, each)}"
     else:
         yield from _passages(old, new, room)
@@ -83,14 +85,6 @@ def _pairs(one: Any, other: Any) -> list[tuple[Any, Any]] | None:
     if one.keys() != other.keys():
         return None
     return [(x, other[name]) for name, x in one.items()]
-
-
-def _visible(text: str) -> str:
-    if text.isprintable():
-        return text
-    return "".join(
-        x if x.isprintable() else x.encode("unicode_escape", "surrogatepass").decode() for x in text
-    )
 
 
 def _clipped(text: str, chars: int) -> str:
@@ -117,7 +111,7 @@ def _pruned(value: Any, depth: int) -> Any:
 
 
 def _text_of(value: Any) -> str:
-    return f"'{_visible(value)}'" if isinstance(value, str) else _visible(_written(value))
+    return f"'{escaped(value)}'" if isinstance(value, str) else escaped(_written(value))
 
 
 def _arrow(old: str, new: str, each: int) -> str:

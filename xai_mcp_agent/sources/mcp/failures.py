@@ -18,7 +18,7 @@ from ...secrets.secrets import Mask, masked_and_cut
 from ..web.network_errors import FEWER_FILES, has_too_many_files, reaching_help
 from .transport import Connection
 from .wire.streams import METHOD_NOT_FOUND, NotDelivered
-from .wire.watch import NEXT_STEP, TROUBLE
+from .wire.watch import HTTP_STATUS, NEXT_STEP, TROUBLE
 
 Verdict: TypeAlias = Literal[
     "queued", "late", "lost", "unsent", "broken", "unsendable", "refused", "unreadable"
@@ -67,6 +67,7 @@ _CODE_HELP = {
 }
 _ASK_THE_SERVER = "The words are its own: its documentation, or its log, may say more."
 _CHECK_FIRST = "It may have been carried out all the same: check that before you try again."
+_MOST_CHARS = 64 * 1024  # of a server's words that are looked at
 _SHOWN_WORDS = 1000  # characters; a model may read what was wrong with its arguments
 _SHOWN_COMMAND = 1000  # characters; an error is to be read
 _LASTING_STATUSES = (401, 403, 404, 405)
@@ -333,7 +334,7 @@ def _data(cause: BaseException) -> dict[str, Any]:
 
 
 def _http_status(cause: BaseException) -> int | None:
-    status = _data(cause).get("http_status")
+    status = _data(cause).get(HTTP_STATUS)
     if status is None:
         status = getattr(getattr(cause, "response", None), "status_code", None)
     return status if isinstance(status, int) else None
@@ -361,5 +362,5 @@ def _words_of(cause: BaseException) -> str:
 
 
 def _first_line(cause: BaseException) -> str:
-    lines = str(cause).strip().splitlines()
+    lines = str(cause)[:_MOST_CHARS].strip().splitlines()
     return lines[0].rstrip(".") if lines else type(cause).__name__

@@ -1,4 +1,9 @@
-"""Conversion of the SDK's types to our values, field by field; nothing is lost silently."""
+"""Conversion of the SDK's types to our values, field by field; nothing is lost silently.
+
+What is listed for people, and a prompt, which goes to a model, are cleaned of what nobody sees, but
+for the names by which things are asked for. Tools and results are kept as they came: they are
+compared, and programs use them; whoever shows them cleans them.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +25,7 @@ from ...core.results import (
     UnknownPart,
 )
 from ...core.tools import Icon, JsonObject, Tool, ToolAnnotations, ToolKey
+from ...core.visible import is_visible, visible, visible_text
 from .wire.sanitize import RAW, kept_in
 
 if TYPE_CHECKING:
@@ -27,6 +33,9 @@ if TYPE_CHECKING:
 
 _MANY = 200
 _TAGGED = ("fastmcp", "_fastmcp")  # keys of `_meta`, since and before its version 3
+_MOST_CHARS = 4000  # of a title, or of what a server says of something
+_MOST_VALUE_CHARS = 2000  # of a value that is offered for an argument
+_MOST_PROMPT_CHARS = 200_000  # of one message; more fits into no model's window
 # Far above what anybody writes; each is part of the definition, and matched against groups.
 _MOST_TAGS, _TAG_CHARS = 100, 200
 
@@ -128,10 +137,10 @@ def resource_of(
     return Resource(
         str(uri),
         listed.name,
-        listed.description or "",
+        _said(listed.description),
         listed.mime_type,
         is_template=is_template,
-        title=listed.title,
+        title=_said(listed.title) or None,
         icons=_icons(listed.icons),
     )
 
@@ -139,24 +148,38 @@ def resource_of(
 def prompt_of(listed: types.Prompt) -> Prompt:
     """A listed prompt with its arguments."""
     arguments = tuple(
-        PromptArgument(a.name, a.description or "", bool(a.required))
+        PromptArgument(a.name, _said(a.description), bool(a.required))
         for a in listed.arguments or ()
     )
-    return Prompt(
-        listed.name, listed.description or "", arguments, listed.title, _icons(listed.icons)
-    )
+    said, title = _said(listed.description), _said(listed.title) or None
+    return Prompt(listed.name, said, arguments, title, _icons(listed.icons))
 
 
 def prompt_message_of(message: types.PromptMessage) -> PromptMessage:
     """One message of a filled-in prompt."""
-    return PromptMessage(message.role, part_of(message.content))
+    return PromptMessage(message.role, seen_part(part_of(message.content)))
+
+
+def seen_part(part: ResultPart) -> ResultPart:
+    """The same part for a model: its words as they look, and not endless."""
+    match part:
+        case TextPart(text):
+            return TextPart(visible_text(text, _MOST_PROMPT_CHARS))
+        case LinkPart(uri, name, description, mime_type):
+            return LinkPart(visible(uri), _said(name), _said(description) or None, mime_type)
+        case ResourcePart(uri, text, data, mime_type):
+            seen = None if text is None else visible_text(text, _MOST_PROMPT_CHARS)
+            return ResourcePart(uri, seen, data, mime_type)
+        case _:
+            return part
 
 
 def completion_of(completion: types.Completion) -> Completion:
-    """What a value may be completed to."""
+    """What a value may be completed to; values that are not what they look like are left out."""
     total = completion.total
     has_more = completion.has_more or (total or 0) > len(completion.values)
-    return Completion(tuple(completion.values), has_more, total)
+    values = (x for x in completion.values if len(x) <= _MOST_VALUE_CHARS and is_visible(x))
+    return Completion(tuple(values), has_more, total)
 
 
 def _icons_in(raw: Any) -> tuple[Icon, ...]:
@@ -187,6 +210,10 @@ def _icons(listed: Iterable[types.Icon] | None) -> tuple[Icon, ...]:
 
 def _list(value: Any) -> list[Any]:
     return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def _said(text: str | None) -> str:
+    return visible_text(text or "", _MOST_CHARS)
 
 
 def _text(value: Any) -> str:

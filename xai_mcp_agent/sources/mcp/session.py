@@ -15,6 +15,7 @@ from ...core.host import Host
 from ...core.invocation import PROGRAM, Caller, ToolInvocation
 from ...core.results import ToolResult
 from ...core.schemas import ArgumentChecks
+from ...core.visible import visible_text
 from ..base import LISTS
 from ..progress import ProgressListener
 from . import results
@@ -106,7 +107,8 @@ class McpSession:
         """What the server calls itself, with its version."""
         client = self._requests.client
         info = client.server_info if client else None
-        return f"{info.title or info.name} {info.version}".strip()[:_SHOWN] if info else ""
+        said = f"{info.title or info.name} {info.version}" if info else ""
+        return " ".join(visible_text(said, _SHOWN).split())
 
     async def serve(self, seconds: float) -> None:
         """Connect and list within `seconds`, say so, and stay until `close` or the connection ends.

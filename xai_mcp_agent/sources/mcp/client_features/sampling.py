@@ -14,6 +14,7 @@ from ....core.sampling import (
     ToolUse,
     ToolUseResult,
 )
+from ....core.visible import visible_text
 from ....settings.server import ServerSettings
 from .. import results
 from ..pending import WHOSE_IS_IT, Pending
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MOST_CHARS = 200_000  # of what the model is told before all else
 _REJECTED = -1  # the protocol's code for a person's no
 
 
@@ -94,7 +96,7 @@ def _request_of(
             for x in params.messages
         ),
         max_tokens=max(1, min(params.max_tokens, settings.sampling_max_tokens)),
-        system=params.system_prompt or "",
+        system=visible_text(params.system_prompt or "", _MOST_CHARS),
         temperature=params.temperature,
         stop_sequences=tuple(params.stop_sequences or ()),
         tools=tuple(results.tool_of(settings.name, x) for x in params.tools or ()),
@@ -107,10 +109,10 @@ def _part_of(block: Any) -> Any:
         case "tool_use":
             return ToolUse(block.id, block.name, block.input)
         case "tool_result":
-            parts = tuple(results.part_of(x) for x in block.content)
+            parts = tuple(results.seen_part(results.part_of(x)) for x in block.content)
             return ToolUseResult(block.tool_use_id, parts, bool(block.is_error))
         case _:
-            return results.part_of(block)
+            return results.seen_part(results.part_of(block))
 
 
 def _result_of(

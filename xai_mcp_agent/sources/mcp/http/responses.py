@@ -17,7 +17,7 @@ from ...web.large_json import SHORT_BYTES
 from ...web.network_errors import by_which_way, has_too_many_files
 from ..auth.errors import AuthFailure
 from ..wire.streams import INTERNAL_ERROR, METHOD_NOT_FOUND
-from ..wire.watch import NEXT_STEP, TROUBLE, Trouble
+from ..wire.watch import HTTP_STATUS, NEXT_STEP, TROUBLE, Trouble
 from .body_problems import what_came_instead, words_of
 from .facts import SESSION_HEADER, HttpFacts, RequestContext, current_request
 from .redirects import why_not_followed
@@ -294,7 +294,7 @@ def _error_answer(
 ) -> httpx2.Response:
     import httpx2
 
-    data = {"http_status": status, TROUBLE: trouble, NEXT_STEP: next_step}
+    data = {HTTP_STATUS: status, TROUBLE: trouble, NEXT_STEP: next_step}
     error = {"code": INTERNAL_ERROR, "message": message, "data": data}
     return httpx2.Response(
         max(status, 400),  # or the SDK would not look for the error

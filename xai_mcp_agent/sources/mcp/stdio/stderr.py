@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable
+
+from ....core.visible import visible
 
 # Enough to hold a Python traceback; what is older tells little about why it failed now.
 _KEPT_LINES = 200
@@ -12,8 +13,6 @@ _TAIL_LINES = 12
 _SHOWN_CHARACTERS = 2000
 # A progress bar without newlines must not grow for ever.
 _MAX_LINE_BYTES = 64 * 1024
-# Colours and cursor movements are for terminals; here they would garble what is shown around them.
-_TERMINAL_CODES = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|[@-_])|[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class StderrLog:
@@ -66,6 +65,7 @@ class StderrLog:
 
     def _shown(self, line: str) -> str:
         # A progress bar writes over itself; its last state is what a person would see.
-        visible = line[:_MAX_LINE_BYTES].rstrip().rpartition("\r")[2]
+        last = line[:_MAX_LINE_BYTES].rstrip().rpartition("\r")[2]
         # Masked before it is shortened: half a secret would not be recognised.
-        return _TERMINAL_CODES.sub("", self._mask(visible))[:_SHOWN_CHARACTERS].rstrip()
+        seen = self._mask(" ".join(visible(last).split("\n")))
+        return seen[:_SHOWN_CHARACTERS].rstrip()

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 import anyio
 
 from ....core.tools import JsonObject
+from ....core.visible import visible_text
 
 Trouble: TypeAlias = Literal["unsent", "broken", "forgotten", "unreadable"]
 """unsent: no connection, so the server never saw the request. broken: the connection ended before
 the answer was complete. forgotten: the server does not know our session any more. unreadable: the
 answer is no use."""
 
-TROUBLE = "xai-mcp-agent/trouble"
+# Another one in each process, which no server knows: what it says must not pass for our word.
+_OURS = f"xai-mcp-agent/{secrets.token_hex(16)}"
+
+TROUBLE = f"{_OURS}/trouble"
 """Key in the `data` of an error answer that a transport of ours gives in a server's place."""
 
-NEXT_STEP = "xai-mcp-agent/next-step"
+NEXT_STEP = f"{_OURS}/next-step"
 """Another one: what a person can do about it."""
+
+HTTP_STATUS = f"{_OURS}/status"
+"""Another one: the status that the server answered with."""
 
 
 # A person reads them.
@@ -58,7 +66,7 @@ class Watch:
     def note(self, text: str, method: str = "tools/list") -> None:
         """Remember a remark for people on the answer to this method, once."""
         notes = self.notes if method == "tools/list" else self._other_notes.setdefault(method, [])
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+        shown = visible_text(text, _SHOWN)
         if len(notes) >= _MOST_NOTES:
             shown = "There is more of this kind."
         if shown not in notes:
