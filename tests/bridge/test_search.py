@@ -14,7 +14,7 @@ from tests.support import catalog_server
 from tests.support.embeddings_endpoint import EmbeddingsEndpoint, embeddings_endpoint, meanings
 from tests.support.processes import wait_until
 from tests.support.warm_python import warm_python
-from xai_mcp_agent import Bridge, JsonObject, Ranked, Tool
+from xai_mcp_agent import Bridge, JsonObject, Ranked, SettingsError, Tool
 
 TOOLS = {
     "forecast": "Tells whether an umbrella is needed.",
@@ -67,6 +67,25 @@ def test_what_is_blocked_is_not_found_and_what_is_trusted_comes_first(settings: 
         found = bridge.search_tools("send a letter")
     assert names(found) == ["b/send_letter", "a/send_letter"]
     assert "trusted" in found[0].reasons
+
+
+def test_groups_of_the_file_can_be_blocked_and_trusted(settings: Settings):
+    post = {"selectors": [{"source": "a", "name": "send_*"}], "include": ["a/pay"]}
+    with Bridge({**settings(blocked=["post"]), "groups": {"post": post}}) as bridge:
+        assert names(bridge.search_tools("pay a bill")) == ["b/pay"]
+        assert names(bridge.search_tools("send a letter")) == ["b/send_letter"]
+    with Bridge({**settings(trusted=["post"]), "groups": {"post": post}}) as bridge:
+        assert names(bridge.search_tools("send a letter"))[0] == "a/send_letter"
+
+
+def test_a_wrong_group_that_is_blocked_keeps_tools_from_being_found(settings: Settings):
+    """Nobody can tell what is blocked."""
+    wrong = {"post": {"selector": []}}
+    blocked = Bridge({**settings(blocked=["po*"]), "groups": wrong})
+    with blocked, pytest.raises(SettingsError, match="this key is not known"):
+        blocked.search_tools("pay a bill")
+    with Bridge({**settings(trusted=["po*"]), "groups": wrong}) as bridge:
+        assert bridge.search_tools("pay a bill")
 
 
 def test_a_tool_that_a_server_adds_is_found(settings: Settings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -57,6 +58,22 @@ def test_without_a_budget_of_its_own_an_agent_has_that_of_the_settings(
     monkeypatch.setenv("XAI_TOOL_BUDGET", "400")
     assert shown_by() >= BOTH
     assert "library_search_books" in shown_by(tool_token_budget=10_000)
+
+
+def test_a_group_of_the_settings_is_blocked_and_pinned_by_its_name(
+    use_servers: UseServers, library: dict[str, Any], tmp_path: Path
+) -> None:
+    use_servers(library=library)
+    file = tmp_path / "mcp_settings.json"
+    written = json.loads(file.read_text())
+    finding = {"selectors": [{"name": ["search_*"]}]}
+    file.write_text(json.dumps({**written, "groups": {"finding": finding}}))
+    node = make(AgentPreferTools, toolbelt_name="default", blocked="finding")
+    names = shown_by(node)
+    assert "library_library_statistics" in names
+    assert "library_search_books" not in names
+    pin = make(AgentPinTools, toolbelt_name="default", tools="finding")
+    assert "library_search_books" in shown_by(pin, tool_token_budget=400)
 
 
 def test_an_agent_with_a_small_budget_searches_for_its_tools() -> None:

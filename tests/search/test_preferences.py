@@ -56,6 +56,21 @@ def test_a_group_stands_for_what_is_in_it_however_deep():
     assert not found.is_blocked(BOOKS)
 
 
+def test_a_group_that_is_no_pattern_is_named_like_any_other():
+    def is_book(key: ToolKey) -> bool:
+        return "books" in key.name
+
+    sets = {"reading": is_book, "read_file": is_book}
+    assert Preferences(blocked=("reading",), sets=sets).is_blocked(BOOKS)
+    assert Preferences(pinned=("read*",), sets=sets).is_pinned(BOOKS)
+    inner = Preferences(trusted=("mine",), groups={"mine": ("reading",)}, sets=sets)
+    assert inner.is_trusted(BOOKS)
+    assert not inner.is_trusted(READ)
+    both = Preferences(blocked=("read_file",), sets=sets)
+    assert {x for x in (READ, WRITE, BOOKS) if both.is_blocked(x)} == {READ, BOOKS}, "all it means"
+    assert Preferences(blocked=("reading", "other"), sets=sets).idle([READ]) == ("other",)
+
+
 def test_groups_that_name_each_other_come_to_an_end():
     found = Preferences(trusted=("a",), groups={"a": ("b", "a"), "b": ("a", "library")})
     assert found.is_trusted(BOOKS)

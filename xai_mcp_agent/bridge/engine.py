@@ -43,7 +43,6 @@ from ..policy.lockfile import LockFile
 from ..policy.rules.gate import RuleGate
 from ..search.embeddings import Embed, Embedder, VectorCache
 from ..search.live import ToolSearch
-from ..search.preferences import Preferences
 from ..search.usage import UsageMemory
 from ..secrets.logs import masked_logs
 from ..settings.entry import SourceSettings
@@ -104,7 +103,6 @@ class Engine:
         self._embed = embed
         self.search = ToolSearch(self.catalog, self._meaning)
         self.usage = UsageMemory(recorder, learns=settings.search.learns)
-        self.preferences = _preferences(settings)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
         self._marks = KeptMarks()
         self.calls = CallPipeline(
@@ -471,11 +469,6 @@ class _Observers:
     def notice(self, event: SourceEvent) -> None:
         for observer in self._observers:
             observer.notice(event)
-
-
-def _preferences(settings: Settings) -> Preferences:
-    said = settings.search
-    return Preferences(said.pinned, said.blocked, said.trusted, said.groups)
 
 
 def _kind_of(settings: Settings, source: str) -> SourceKind:

@@ -19,6 +19,7 @@ from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
 from ..search.selector import Selection
 from .engine import Engine
+from .preferences import preferred
 from .refresh import marked_tool, marked_tools
 from .ruled import ranking_rules
 from .toolbox import SourceToolset, agent_tools, search_for
@@ -36,10 +37,10 @@ async def find_tools(
     All are connected for it; what cannot be is told of, and the others are searched. What the
     settings or the `preferences` block is not found.
     """
-    preferred = engine.preferences.joined(preferences or Preferences())
+    wanted = preferred(engine, preferences)
     entries, failed = await listed_tools(engine, choice)
-    tools = {key: x.require() for key, x in entries.items() if not preferred.is_blocked(key)}
-    ranking = Ranking(preferred, ranking_rules(engine.rules, engine.caller))
+    tools = {key: x.require() for key, x in entries.items() if not wanted.is_blocked(key)}
+    ranking = Ranking(wanted, ranking_rules(engine.rules, engine.caller))
     ranked = await engine.search.search(query, tools, limit, ranking)
     return FoundTools(tuple(FoundTool(entries[x.tool.key], x) for x in ranked), failed)
 
@@ -74,7 +75,7 @@ async def selection_for(
     known = {x.tool.key: x.tool for x in available.definitions if x.tool.key.kind != META.name}
     found: list[ToolKey] = []
     if question.strip():
-        search = search_for(engine, engine.preferences.joined(preferences or Preferences()))
+        search = search_for(engine, preferred(engine, preferences))
         hits = await search(question, known, DEFAULT_RESULTS)
         found = [x.tool.key for x in reversed(hits)]  # the best is the last to give way
     return tools.selector.select(available.definitions, found)

@@ -36,6 +36,7 @@ from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
 from .engine import Engine
 from .pins import RunPins
+from .preferences import preferred
 from .ruled import RuledToolset, ranking_rules
 
 logger = logging.getLogger(__name__)
@@ -337,10 +338,10 @@ def agent_tools(
     `preferences` or the settings block is left out. Every call goes through the call pipeline. A
     request shows what fits `budget_tokens`, or the settings' budget.
     """
-    decisions, preferred = engine.decisions, engine.preferences.joined(preferences or Preferences())
+    decisions, wanted = engine.decisions, preferred(engine, preferences)
 
     def why_off(key: ToolKey) -> str:
-        return decisions.why_off(key) or (_BLOCKED if preferred.is_blocked(key) else "")
+        return decisions.why_off(key) or (_BLOCKED if wanted.is_blocked(key) else "")
 
     def usable_name(key: ToolKey) -> str:
         return "" if why_off(key) else tools.shown_name(key)
@@ -349,7 +350,7 @@ def agent_tools(
         return decisions.version
 
     pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
-    discovery = DiscoveryToolset(search_for(engine, preferred), lambda: tools.available())
+    discovery = DiscoveryToolset(search_for(engine, wanted), lambda: tools.available())
     combined = CombinedToolset(*parts, pages, discovery)
     engine.record_static(combined.known())
 
@@ -360,16 +361,16 @@ def agent_tools(
         return CheckedToolset(RecordedToolset(as_accepted, engine), engine, tell)
 
     budget = budget_tokens or engine.settings.search.budget_tokens
-    selector = BudgetSelector(budget, preferred.is_pinned)
+    selector = BudgetSelector(budget, wanted.is_pinned)
     names = state.names if state else ()
     learn = partial(engine.usage.learn, engine.caller.toolbelt)
     tools = AgentTools(combined, engine.definitions, wrap, names, selector=selector, learn=learn)
     return tools, pages
 
 
-def search_for(engine: Engine, preferred: Preferences) -> Search:
+def search_for(engine: Engine, wanted: Preferences) -> Search:
     """The search as the engine's caller has it: with what its toolbelt was used for."""
-    ranking = Ranking(preferred, ranking_rules(engine.rules, engine.caller))
+    ranking = Ranking(wanted, ranking_rules(engine.rules, engine.caller))
     toolbelt = engine.caller.toolbelt
     engine.usage.follow(toolbelt)
 

@@ -22,6 +22,7 @@ from ..agent.models.base import Model, Usage
 from ..agent.results import ResultPages
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..bridge.engine import Engine
+from ..bridge.preferences import preferred
 from ..bridge.search import selection_for
 from ..bridge.toolbox import GRACE_SECONDS, ChosenToolset, Failure, SourceToolset, agent_tools
 from ..catalog.groups import ToolChoice
@@ -361,18 +362,18 @@ async def _usable_tools(
     choice = tools_chosen(agent, engine)
     sources = SourceToolset(engine, choice.all_sources, workflow.failed)
     parts = [*remembering, drawn, ChosenToolset(sources, choice)]
-    preferred = preferences_of(agent)
+    own = preferences_of(agent)
     tools, pages = agent_tools(
         engine,
         parts,
         tell=workflow.tell,
         kept=workflow.kept,
-        preferences=preferred,
+        preferences=own,
         budget_tokens=agent.get("tool_token_budget"),
     )
     left_out = await sources.connect(workflow.show_waiting, grace_seconds)
     if not left_out:  # else what they name may be there, and is not known
-        await _tell_idle(workflow, engine, preferred, CombinedToolset(*parts), choice.all_sources)
+        await _tell_idle(workflow, engine, own, CombinedToolset(*parts), choice.all_sources)
         await _tell_unknown(workflow, choice, sources)
     return tools, pages, left_out
 
@@ -384,7 +385,8 @@ async def _tell_idle(
     if own == Preferences():
         return
     keys = [x.key for x in await tools.tools()]
-    with_groups = replace(own, groups=engine.preferences.groups)
+    groups = engine.settings.search.groups
+    with_groups = replace(own, groups=groups, sets=preferred(engine).sets)
     # Beside the loop: each word may have to be held against thousands of names.
     if idle := await to_thread.run_sync(with_groups.idle, keys, sources):
         workflow.tell(nothing_named(idle, [*sources, *(x.name for x in keys)]))

@@ -1,13 +1,31 @@
-"""What a person prefers: which tools are always shown, never used, or trusted."""
+"""What a person prefers: which tools are always shown, never used, or trusted.
+
+A name may be that of a tool, of a server and of a group at once: then it means all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 from ..core.patterns import Patterns, idle, names_of
 from ..core.tools import ToolKey
+
+Has: TypeAlias = Callable[[ToolKey], bool]
+"""Whether a tool is in a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """All that some patterns mean."""
+
+    patterns: Patterns
+    sets: tuple[Has, ...]
+
+    def has(self, key: ToolKey) -> bool:
+        return self.patterns.name(key) or any(has(key) for has in self.sets)
 
 
 @dataclass(frozen=True)
@@ -15,13 +33,19 @@ class Preferences:
     """Patterns of tools, and the groups of patterns that these may name.
 
     A pattern is the name of a tool, of a server, or `server/tool`, or that of a group, each
-    perhaps with `*` in it. Names are compared with case.
+    perhaps with `*` in it. Names are compared with case. `sets` are groups that are no patterns:
+    what tells of a tool whether it is in them.
     """
 
     pinned: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    sets: Mapping[str, Has] = field(default_factory=dict[str, Has])
+
+    def with_sets(self, sets: Mapping[str, Has]) -> Preferences:
+        """The same, where the names of these may be written, too."""
+        return replace(self, sets=sets)
 
     def joined(self, other: Preferences) -> Preferences:
         """What either of the two prefers. A group of both has what it has in either."""
@@ -31,36 +55,51 @@ class Preferences:
             (*self.blocked, *other.blocked),
             (*self.trusted, *other.trusted),
             {x: (*self.groups.get(x, ()), *other.groups.get(x, ())) for x in names},
+            {**self.sets, **other.sets},
         )
 
     def is_pinned(self, key: ToolKey) -> bool:
         """Whether it is shown in every request."""
-        return self._pinned.name(key)
+        return self._pinned.has(key)
 
     def is_blocked(self, key: ToolKey) -> bool:
         """Whether agents may not use it. A tool without a source of its own never is."""
-        return bool(key.source) and self._blocked.name(key)
+        return bool(key.source) and self._blocked.has(key)
 
     def is_trusted(self, key: ToolKey) -> bool:
         """Whether it comes before others that fit as well."""
-        return self._trusted.name(key)
+        return self._trusted.has(key)
 
     def idle(self, tools: Iterable[ToolKey], sources: Iterable[str] = ()) -> tuple[str, ...]:
         """The patterns that name none of these tools and sources, and no group."""
-        names = {*self.groups, *sources, *(name for key in tools for name in names_of(key))}
+        names = {
+            *self.groups,
+            *self.sets,
+            *sources,
+            *(name for key in tools for name in names_of(key)),
+        }
         return idle((*self.pinned, *self.blocked, *self.trusted), names)
 
-    @cached_property
-    def _pinned(self) -> Patterns:
-        return Patterns.of(self._with_groups(self.pinned))
+    @property
+    def all_blocked(self) -> tuple[str, ...]:
+        """The patterns of what is blocked, those in groups too."""
+        return self._with_groups(self.blocked)
 
     @cached_property
-    def _blocked(self) -> Patterns:
-        return Patterns.of(self._with_groups(self.blocked))
+    def _pinned(self) -> _Meant:
+        return self._meant(self.pinned)
 
     @cached_property
-    def _trusted(self) -> Patterns:
-        return Patterns.of(self._with_groups(self.trusted))
+    def _blocked(self) -> _Meant:
+        return self._meant(self.blocked)
+
+    @cached_property
+    def _trusted(self) -> _Meant:
+        return self._meant(self.trusted)
+
+    def _meant(self, patterns: Iterable[str]) -> _Meant:
+        found = Patterns.of(self._with_groups(patterns))
+        return _Meant(found, tuple(x for name, x in self.sets.items() if found.fit_any([name])))
 
     def _with_groups(self, patterns: Iterable[str]) -> tuple[str, ...]:
         """These, and those in the groups they name, however deep. Groups may name each other."""
