@@ -158,7 +158,7 @@ def test_a_person_reads_says_yes_and_accepts_what_they_read(project: Path):
     with terminal(*COMMAND, "accept", "shop", folder=project) as s:
         s.expect("shop: pay changed since it was accepted (digest ")
         s.expect("'to'")
-        s.expect("Accept this of 'shop'? [y/N]: ")
+        s.expect("Accept this of 'shop'? (yes or no): ")
         s.type("y")
         s.expect("shop: pay is accepted as it is now.")
         assert s.end() == 0
@@ -170,8 +170,10 @@ def test_a_person_reads_says_yes_and_accepts_what_they_read(project: Path):
 def test_a_person_says_no_and_nothing_is_accepted(project: Path):
     before = (project / "mcp_tools.lock.json").read_text()
     with terminal(*COMMAND, "accept", "--all", folder=project) as s:
-        s.expect("Accept this of 'shop'? [y/N]: ")
+        s.expect("Accept this of 'shop'? (yes or no): ")
         s.type("")
+        s.expect("Type yes or no.")
+        s.type("no")
         s.expect("shop: nothing was accepted.")
         assert s.end() == 0
     assert (project / "mcp_tools.lock.json").read_text() == before

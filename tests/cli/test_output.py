@@ -6,11 +6,12 @@ Names of files, what learners' workflows print, and the texts of servers may hol
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.cli.output import say, say_result
+from xai_mcp_agent.cli.output import echo_json, say, say_result
 
 EVIL = "before\x1b[2J\x1b]0;title\x07after\nnext line"
 SEEN = "before?[2J?]0;title?after\nnext line\n"
@@ -43,6 +44,18 @@ def test_an_error_about_a_file_names_it_without_its_codes(monkeypatch: pytest.Mo
     with pytest.raises(SystemExit):
         run(["adopt", "\x1b[2Jno.xircuits"])
     assert "no file ?[2Jno.xircuits" in shown.getvalue()
+
+
+def test_json_hides_nothing_from_who_looks_at_it_and_says_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    value = {"a": "caf\xe9 \x9b31m\u202e\U000e0041"}
+    echo_json(value)
+    out = capsys.readouterr().out
+    assert out.isascii()
+    assert json.loads(out) == value
+    echo_json({"a": "caf\xe9"})
+    assert "caf\xe9" in capsys.readouterr().out
 
 
 def test_a_program_gets_a_result_as_it_came(capsys: pytest.CaptureFixture[str]) -> None:

@@ -116,6 +116,16 @@ def test_trust_shows_what_it_is_about_and_wants_a_yes(
     assert TrustStore().not_agreed(load_settings(stranger))
 
 
+def test_trust_is_asked_at_the_terminal_as_everything_is(stranger: Path) -> None:
+    with in_terminal("trust", folder=stranger.parent) as screen:
+        screen.expect("Trust it? (yes or no): ")
+        screen.type("perhaps")
+        screen.expect("Type yes or no.")
+        screen.type("yes")
+        screen.expect("Trusted.")
+        assert screen.end() == 0
+
+
 def test_init_trusts_what_it_writes_and_no_file_that_was_there(tmp_path: Path) -> None:
     ours = init_folder(tmp_path / "ours").folder / "mcp_settings.json"
     assert not TrustStore().not_agreed(load_settings(ours))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -21,10 +23,16 @@ from ..core.sampling import SamplingRefused, SamplingReply, SamplingRequest
 
 logger = logging.getLogger(__name__)
 
+A = TypeVar("A")
+
 _NOBODY = Nobody(
     "nobody can be asked where this was called from. Give `answer=` to the Bridge, run the "
     'workflow in a terminal, or set "elicitation": "defaults" for this server in the settings'
 )
+
+
+class _Raised(Exception):
+    """A function of the program raised; what, by its name."""
 
 
 class CallbackHost:
@@ -45,38 +53,43 @@ class CallbackHost:
         if self._approver is None:
             return await _NOBODY.approve(request)
         try:
-            with anyio.fail_after(request.limit_seconds):
-                async with self._one_at_a_time:
-                    said = await anyio.to_thread.run_sync(
-                        self._approver, request, abandon_on_cancel=True
-                    )
+            said = await self._said(self._approver, request, request.limit_seconds)
         except TimeoutError:
             return approval_too_late(request)
-        except Exception as cause:
-            logger.exception("The program's `approve` raised")
-            return ApprovalAnswer.no(f"the program that approves raised {type(cause).__name__}")
+        except _Raised as raised:
+            return ApprovalAnswer.no(f"the program that approves raised {raised}")
         return _checked_approval(said)
 
     async def answer(self, question: Question) -> Answer:
         """What the function says. Where it raises, or takes too long, that is no answer."""
         if self._answerer is None:
             return await _NOBODY.answer(question)
-        async with self._one_at_a_time:
-            try:
-                with anyio.fail_after(question.limit_seconds):
-                    answer = await anyio.to_thread.run_sync(
-                        self._answerer, question, abandon_on_cancel=True
-                    )
-            except TimeoutError:
-                return too_late(question)
-            except Exception as cause:
-                logger.exception("The program's `answer` raised")
-                return Answer.cancelled(f"the program that answers raised {type(cause).__name__}")
+        try:
+            answer = await self._said(self._answerer, question, question.limit_seconds)
+        except TimeoutError:
+            return too_late(question)
+        except _Raised as raised:
+            return Answer.cancelled(f"the program that answers raised {raised}")
         return _checked(answer)
 
     async def sample(self, request: SamplingRequest) -> SamplingReply:
         """Refuse: a program has no model."""
         raise SamplingRefused(NO_MODEL)
+
+    async def _said(self, function: Callable[[A], object], asked: A, seconds: float) -> object:
+        """What the function says when it is its turn; the wait for that counts, too.
+
+        Raises:
+            TimeoutError: it takes longer than so many seconds.
+            _Raised: it raised.
+        """
+        with anyio.fail_after(seconds):
+            async with self._one_at_a_time:
+                try:
+                    return await anyio.to_thread.run_sync(function, asked, abandon_on_cancel=True)
+                except Exception as cause:
+                    logger.exception("The program's `answer` or `approve` raised")
+                    raise _Raised(type(cause).__name__) from cause
 
 
 def _checked(answer: object) -> Answer:

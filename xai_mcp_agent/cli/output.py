@@ -8,6 +8,8 @@ import os
 import shutil
 import sys
 import textwrap
+import threading
+import time
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +18,11 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from ..console.surface import surface_of
+from ..console.terminal_questions import Ended, agrees, forget_typed, read_line, why_not_here
 from ..console.text import clean
+from ..core.elicitation import ANSWER_SECONDS
+from ..core.errors import XaiMcpError
+from ..core.visible import is_visible
 from ..history.place import IN_MEMORY, OFF
 from ..views.times import BadTime, moment, now, position_or_moment
 
@@ -61,6 +67,29 @@ def say(text: str, *, to_stderr: bool = False) -> None:
     typer.echo(clean(text), err=to_stderr)
 
 
+def says_yes(asked: str, otherwise: str = "") -> bool:
+    """What the person at the terminal answers; no, where they close it or say nothing for long.
+
+    `otherwise` is what to do where nobody can be asked.
+
+    Raises:
+        XaiMcpError: nobody can be.
+    """
+    if why_not := why_not_here():
+        raise XaiMcpError(f"Nobody can be asked: {why_not}. {otherwise}".rstrip())
+    deadline = time.monotonic() + ANSWER_SECONDS
+
+    def read(prompt: str) -> str:
+        typer.echo(clean(prompt), nl=False)
+        return read_line(deadline, threading.Event())
+
+    forget_typed()  # what was typed before the question was seen is no answer to it
+    try:
+        return agrees(f"{asked} (yes or no): ", lambda _, text: say(text), read)
+    except (Ended, TimeoutError):
+        return False
+
+
 def say_result(text: str, *, to_stderr: bool) -> None:
     """Print what a tool answered: to a person as `say` does, to a program as it came."""
     stream: TextIO | None = sys.stderr if to_stderr else sys.stdout  # None: it was closed
@@ -102,13 +131,13 @@ def replace_text(file: Path, text: str) -> Path | None:
 
 
 def _json_text(value: Any) -> str:
-    """JSON that a person can read, where stdout's encoding can tell it all."""
+    """JSON that a person can read, where stdout's encoding can tell it all, and nothing hides."""
     text = json.dumps(value, indent=2, ensure_ascii=False, default=_plain)
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except UnicodeEncodeError:
         return json.dumps(value, indent=2, default=_plain)
-    return text
+    return text if is_visible(text) else json.dumps(value, indent=2, default=_plain)
 
 
 def _plain(value: Any) -> Any:

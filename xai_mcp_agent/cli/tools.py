@@ -37,7 +37,7 @@ from ..views.tools import (
 )
 from .bridges import open_bridge
 from .history import opened, say_nothing_yet, shown_at
-from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, text_width
+from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, says_yes, text_width
 from .servers import require_settings
 
 _NOTHING_THEN = "Nothing was known then."
@@ -326,7 +326,7 @@ def _accepted_when_asked(bridge: Bridge, server: str, tools: Sequence[str], _: s
     """Show what waits, and accept exactly that, if the person says yes."""
     while waiting := waiting_of(bridge.review(server, *tools)):
         say("\n".join(map(review_text, waiting)))
-        if not typer.confirm(f"Accept this of {server!a}?"):
+        if not says_yes(f"Accept this of {server!a}?"):
             say(f"{server}: nothing was accepted.")
             return []
         try:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ..canvas.trust import parts_text
-from ..console.terminal_questions import Ended, read_line, why_not_here
 from ..core.errors import SettingsError, XaiMcpError
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.trust import TrustStore
-from .output import AsJson, echo_json, say
-
-_ANSWER_SECONDS = 300.0
+from .output import AsJson, echo_json, say, says_yes
 
 
 def trust(
@@ -55,7 +50,7 @@ def _agree(store: TrustStore, loaded: Settings, *, is_asked: bool) -> None:
         say(f"{loaded.file}: nothing in it waits for your agreement.")
         return
     say(f"{loaded.file} starts or reaches:\n{parts_text(parts, loaded)}")
-    if is_asked and not _says_yes():
+    if is_asked and not says_yes("Trust it?", "Say --yes once you have read the file."):
         raise SettingsError(loaded.file, "", "it is not trusted.", "Nothing was changed.")
     store.agree(loaded)
     say("Trusted. What changes in it will be asked about.")
@@ -66,19 +61,3 @@ def _show(files: list[str], *, as_json: bool) -> None:
         echo_json({"files": files})
     else:
         say("\n".join(files) or "You trust no settings file yet.")
-
-
-def _says_yes() -> bool:
-    """What the person at the terminal says.
-
-    Raises:
-        XaiMcpError: there is none.
-    """
-    if why_not := why_not_here():
-        raise XaiMcpError(f"Nobody can be asked: {why_not}. Say --yes once you have read the file.")
-    typer.echo("Trust it? (yes or no): ", nl=False)
-    try:
-        typed = read_line(time.monotonic() + _ANSWER_SECONDS, threading.Event())
-    except (Ended, TimeoutError):
-        return False
-    return typed.strip().casefold() in ("yes", "y")

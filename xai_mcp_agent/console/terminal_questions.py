@@ -162,7 +162,7 @@ class _Form:
             if field.name in content:
                 self._say("  ", f"{field.label}: {field.shown(content[field.name])}")
         prompt = f"Send this to {server}? (yes; no: all of it again): "
-        return _agrees(prompt, self._say, self._read)
+        return agrees(prompt, self._say, self._read)
 
 
 def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
@@ -175,7 +175,7 @@ def _ask_to_open(url: str, say: Say, read: Read) -> Answer:
 
 
 def _accepted_or_not(asked: str, say: Say, read: Read) -> Answer:
-    if not _agrees(f"{asked} (yes or no; {_CANCEL} stops asking): ", say, read):
+    if not agrees(f"{asked} (yes or no; {_CANCEL} stops asking): ", say, read):
         raise Ended(Answer.declined("the person said no"))
     return Answer.accepted()
 
@@ -191,7 +191,13 @@ def open_page(url: str) -> bool:
         return False
 
 
-def _agrees(prompt: str, say: Say, read: Read) -> bool:
+def agrees(prompt: str, say: Say, read: Read) -> bool:
+    """Whether the person says yes: the one way in which that is asked at a terminal.
+
+    Raises:
+        Ended: they stopped the questions, closed the terminal, or said neither too often.
+        TimeoutError: as `read` does.
+    """
     for _ in range(_MOST_TRIES):
         typed = _typed(prompt, read).strip().casefold()
         if typed in ("yes", "y", "no", "n"):
