@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -18,11 +21,13 @@ from xai_mcp_agent import StoreFailed, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected, SourceLost
 from xai_mcp_agent.history import tables
 from xai_mcp_agent.history.backup import backup_of
+from xai_mcp_agent.history.gate import alone
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, graph_at, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
-from xai_mcp_agent.history.store import Store
+from xai_mcp_agent.history.repair import set_aside
+from xai_mcp_agent.history.store import Store, open_store
 
 _SECONDS = 30.0
 _CALLS = 60
@@ -108,6 +113,109 @@ def test_after_a_flipped_byte_the_history_works_again_by_itself(
     data[chance.randrange(len(data))] ^= chance.randrange(1, 256)
     file.write_bytes(data)
     works_again(place, 9)
+
+
+def a_record(file: Path) -> None:
+    """No digest tells that it is damaged."""
+    with closing(sqlite3.connect(file)) as opened, opened:
+        opened.execute("UPDATE xai_mcp_subjects SET record = replace(record, '+00:00', '+0Y:00')")
+
+
+def the_making_of_a_table(file: Path) -> None:
+    """What SQLite quotes of it is no text."""
+    data = file.read_bytes()
+    assert data.count(b"CREATE TABLE xai_mcp_log") == 1
+    file.write_bytes(data.replace(b"CREATE TABLE xai_mcp_log", b"CREATE TABLE xai_mcp_\xa4og"))
+
+
+def an_index(file: Path) -> None:
+    """A position in it is no number any more: SQLite goes by it, and says nothing."""
+    with closing(sqlite3.connect(file)) as opened:
+        name = f"sqlite_autoindex_{tables.log_rows.name}_1"
+        query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        ((number,),) = opened.execute(query, (name,)).fetchall()
+        ((size,),) = opened.execute("PRAGMA page_size").fetchall()
+    data = bytearray(file.read_bytes())
+    page = (number - 1) * size
+    if data[page] == 2:  # it only says where the parts of the index are
+        page = (int.from_bytes(data[page + 8 : page + 12]) - 1) * size
+    assert data[page] == 10
+    middle = page + 8 + int.from_bytes(data[page + 3 : page + 5]) // 2 * 2
+    entry = page + int.from_bytes(data[middle : middle + 2])
+    data[entry + 3] = 0x46
+    file.write_bytes(data)
+
+
+def the_version_for_writing(file: Path) -> None:
+    """By which SQLite only reads it."""
+    data = bytearray(file.read_bytes())
+    data[18] = 248
+    file.write_bytes(data)
+
+
+SPOILERS = [
+    a_record,
+    the_making_of_a_table,
+    the_version_for_writing,
+]
+
+
+@pytest.mark.parametrize("spoil", SPOILERS)
+def test_what_is_damaged_where_it_is_hard_to_see_costs_nothing_else(
+    sound: Path, tmp_path: Path, spoil: Callable[[Path], object]
+) -> None:
+    place, file = copied(sound, tmp_path)
+    with history_in(place) as memory:
+        before = memory.ask(look).result(_SECONDS)
+    backup_of(file).unlink()
+    spoil(file)
+    assert works_again(place, 9) > before
+    assert [x for x in file.parent.iterdir() if ".damaged-" in x.name]
+
+
+def test_a_damaged_index_is_found_when_the_file_is_opened(sound: Path, tmp_path: Path) -> None:
+    place, file = copied(sound, tmp_path)
+    an_index(file)
+    open_store(place).close()
+    assert [x for x in file.parent.iterdir() if ".damaged-" in x.name]
+
+
+def test_where_the_end_of_a_session_was_lost_it_is_over_all_the_same(
+    sound: Path, tmp_path: Path
+) -> None:
+    place, file = copied(sound, tmp_path)
+    log = tables.log_rows.name
+    with closing(sqlite3.connect(file)) as opened, opened:
+        newest = f"SELECT max(position) FROM {log} WHERE change = 'disconnected'"
+        opened.execute(f"DELETE FROM {log} WHERE position = ({newest})")
+        opened.execute("INSERT INTO xai_mcp_facts VALUES ('records', 'stale')")
+    works_again(place, 9)
+
+
+def test_nobody_opens_a_file_while_another_one_is_put_in_its_place(
+    sound: Path, tmp_path: Path
+) -> None:
+    """What lies beside the old one must not meet the new one."""
+    place, file = copied(sound, tmp_path)
+    with ThreadPoolExecutor(1) as threads:
+        with alone(file):
+            opening = threads.submit(open_store, place)
+            with pytest.raises(TimeoutError):
+                opening.result(0.3)
+        opening.result(_SECONDS).close()
+
+
+def test_looking_at_a_file_leaves_the_locks_that_its_process_has_on_it(tmp_path: Path) -> None:
+    """POSIX takes them all when a process closes the file, however it opened it."""
+    file = tmp_path / "theirs.db"
+    with closing(sqlite3.connect(file, isolation_level=None)) as mine:
+        mine.execute("CREATE TABLE notes (words)")
+        mine.execute("BEGIN EXCLUSIVE")
+        set_aside(place_of(file, tmp_path), (0, 0))
+        other = "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('BEGIN')"
+        other += ".execute('SELECT * FROM notes')"
+        ended = subprocess.run([sys.executable, "-c", other, file], capture_output=True, text=True)
+        assert "locked" in ended.stderr
 
 
 def test_what_cannot_be_read_any_more_comes_from_the_backup(sound: Path, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from tests.support.old_stores import make_version_3
 from xai_mcp_agent import Subject
 from xai_mcp_agent.core.errors import StoreFailed
 from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.history.backup import forget_backup
+from xai_mcp_agent.history.integrity import is_file_intact
 from xai_mcp_agent.history.intents import Which, intents_in, state_of
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.migrations import (
@@ -28,11 +30,12 @@ from xai_mcp_agent.history.migrations import (
     is_up_to_date,
     version_of,
 )
-from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.place import Place, identity_of
 from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Lost
 from xai_mcp_agent.history.records import Records, records_of
+from xai_mcp_agent.history.repair import set_aside
 from xai_mcp_agent.history.store import Store, open_store, open_to_read
 from xai_mcp_agent.history.tables import metadata
 from xai_mcp_agent.history.vectors import read_vectors, write_vectors
@@ -202,6 +205,25 @@ def test_an_old_store_takes_less_room_when_it_is_brought_up_to_date(tmp_path: Pa
     before = place.file.stat().st_size
     open_store(place).close()
     assert place.file.stat().st_size < before / 5
+
+
+def test_an_older_store_that_was_brought_up_to_date_is_not_taken_for_damaged(
+    tmp_path: Path,
+) -> None:
+    """Some of its columns are in another order."""
+    place = place_of("", tmp_path)
+    assert place.file is not None
+    lived_in(place)
+    make_version_3(place, *FIRST)
+    store = open_store(place)
+    events = events_in(store, Range())
+    store.close()
+    assert is_file_intact(place.file)
+    forget_backup(place.file)
+    assert set_aside(place, identity_of(place.file))
+    store = open_store(place)
+    assert events_in(store, Range()) == events
+    store.close()
 
 
 def test_an_older_store_that_nobody_can_write_is_read_as_a_copy(

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from ..secrets.private_files import open_private
-from .integrity import is_file_intact, is_history
+from .integrity import OF_FILES, is_file_intact, is_history, is_passing, open_to_look
 from .tables import log_rows
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def back_up(file: Path) -> bool:
         if is_intact:
             os.replace(new, backup_of(file))
         return is_intact
-    except (OSError, sqlite3.Error) as reason:
+    except (OSError, *OF_FILES) as reason:
         logger.info("%s is not backed up: %s", file, reason)
         return True
     finally:
@@ -83,20 +83,20 @@ def belongs_to(backup: sqlite3.Connection, damaged: sqlite3.Connection) -> bool:
             if found == row:
                 return True
             has_other |= found is not None
-    except sqlite3.Error:
+    except OF_FILES:
         return True
     return not has_other
 
 
 def _copy(file: Path, new: Path) -> bool:
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as source:
+    with closing(open_to_look(file)) as source:
         source.execute(f"PRAGMA busy_timeout={int(_LOCK_SECONDS * 1000)}")
         with closing(sqlite3.connect(new)) as copy:
             try:
                 source.backup(copy)
                 copy.execute("PRAGMA journal_mode=DELETE")
-            except sqlite3.DatabaseError as cause:
-                if cause.sqlite_errorname.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-                    return False
-                raise
+            except OF_FILES as cause:
+                if is_passing(cause):
+                    raise
+                return False
     return is_file_intact(new, with_rows=new.stat().st_size <= _LARGEST_WITH_ROWS)

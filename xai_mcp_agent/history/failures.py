@@ -134,6 +134,11 @@ def may_be_damage(cause: BaseException) -> bool:
     return not is_damage(cause) and not is_passing(getattr(cause, "orig", cause))
 
 
+def is_to_read_only(cause: BaseException) -> bool:
+    """Whether SQLite does not write into the file, and says nothing of why."""
+    return _sqlite_name(getattr(cause, "orig", cause)) == "SQLITE_READONLY"
+
+
 def is_mistake(cause: SQLAlchemyError) -> bool:
     """Whether it was given what no database takes, so that nothing is wrong with this one."""
     if isinstance(cause, DBAPIError):

@@ -17,15 +17,20 @@ from sqlalchemy.dialects import sqlite
 from ..core.kinds import kind_named
 from . import inventories, log, projection, tables
 from .event import Change, Event, EventKind, Links, Subject, Teller
+from .gate import wait_until_free
 from .migrations import NEWEST, VERSION
 from .packing import Inventory, bundle_from
-from .records import Fold
+from .records import Fold, source_from_json, tool_from_json
 from .tables import metadata
 
 OF_ROWS = (
-    ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError, zlib.error,
+    ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError,
+    ValueError, zlib.error,
 )  # fmt: skip
 """What reading a row raises that was never written so."""
+
+OF_FILES = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite raises of a damaged file: the second where its message quotes what is no text."""
 
 _ROWS_AT_A_TIME = 1000
 # Whether it is damaged cannot be told now: it is locked, the disk is full or away.
@@ -44,15 +49,21 @@ def is_file_intact(file: Path, *, with_rows: bool = True) -> bool:
     Raises:
         sqlite3.Error: it cannot be looked at now.
     """
-    with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+    with closing(open_to_look(file)) as connection:
         connection.text_factory = as_text
         try:
             ((found, *_), *_) = connection.execute("PRAGMA integrity_check(1)").fetchall()
             return found == "ok" and (not with_rows or _are_rows_sound(connection))
-        except sqlite3.Error as cause:
+        except OF_FILES as cause:
             if is_passing(cause):
                 raise
             return False
+
+
+def open_to_look(file: Path) -> sqlite3.Connection:
+    """A connection to a file that there is, beside those that write to it."""
+    wait_until_free(file)
+    return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
 
 
 def is_passing(cause: Any) -> bool:
@@ -92,7 +103,7 @@ def version_in(connection: sqlite3.Connection) -> int | None:
     try:
         query = f"SELECT value FROM {tables.facts.name} WHERE name = ?"
         return int(connection.execute(query, (VERSION,)).fetchone()[0])
-    except (sqlite3.Error, TypeError, ValueError):
+    except (*OF_FILES, TypeError, ValueError):
         return None
 
 
@@ -108,9 +119,11 @@ def _are_rows_sound(connection: sqlite3.Connection) -> bool:
     if not is_history(connection) or (version is not None and version != NEWEST):
         return True
     for table in metadata.sorted_tables:
-        if columns_of(connection, table.name) != [x.name for x in table.columns]:
+        names = [x.name for x in table.columns]
+        if {*columns_of(connection, table.name)} != {*names}:
             return False
-        rows = connection.execute(f"SELECT * FROM {table.name}")
+        # In our order: in a store that was brought up to date they may have another one.
+        rows = connection.execute(f"SELECT {', '.join(names)} FROM {table.name}")
         while some := rows.fetchmany(_ROWS_AT_A_TIME):
             if not all(is_sound(table, row) for row in some):
                 return False
@@ -151,7 +164,12 @@ def _check_fact(values: Mapping[str, Any]) -> None:
 
 def _check_subject(values: Mapping[str, Any]) -> None:
     names = kind_named(values["kind"]), values["source_name"], values["tool"]
-    _must(Subject(*names).digest == values["digest"])
+    subject, record = Subject(*names), values["record"]
+    _must(subject.digest == values["digest"])
+    if record is not None and subject.tool is None:
+        source_from_json(subject, record)
+    elif record is not None:
+        _ = tool_from_json(subject, record).usage.p95_seconds
 
 
 def _check_definition(values: Mapping[str, Any]) -> None:

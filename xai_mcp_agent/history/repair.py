@@ -7,8 +7,8 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,17 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from .backup import backup_of, belongs_to
 from .database import engine_for, for_writing
-from .integrity import as_text, columns_of, is_file_intact, is_history, is_sound, version_in
+from .gate import alone
+from .integrity import (
+    OF_FILES,
+    as_text,
+    columns_of,
+    is_file_intact,
+    is_history,
+    is_sound,
+    open_to_look,
+    version_in,
+)
 from .inventories import drop_damaged
 from .migrations import NEWEST, VERSION, bring_up_to_date
 from .place import Place, identity_of
@@ -55,10 +65,10 @@ def set_aside(place: Place, damaged: tuple[int, int] | None) -> bool:
     ):
         return False
     try:
-        with _alone(file):
+        with alone(file):
             if identity_of(file) == damaged:
                 _replace(place, file)
-    except (OSError, sqlite3.Error, SQLAlchemyError) as reason:
+    except (OSError, *OF_FILES, SQLAlchemyError) as reason:
         logger.warning("%s is damaged, and cannot be set aside: %s", place.shown, reason)
         return False
     return True
@@ -71,8 +81,10 @@ def _replace(place: Place, file: Path) -> None:
     new.touch(stat.S_IMODE(file.stat().st_mode))
     with closing(sqlite3.connect(file, timeout=_LOCK_SECONDS)) as damaged:
         damaged.text_factory = as_text
-        with suppress(sqlite3.Error):  # keeps others from writing what would not be in the new one
+        with suppress(*OF_FILES):  # keeps others from writing what would not be in the new one
             damaged.execute("BEGIN IMMEDIATE")
+        with suppress(*OF_FILES):
+            _know_tables(damaged)
         is_restored = _restore(place, file, damaged, new)
         kept = _copy(damaged, new)
         _make_records(place, new)
@@ -129,7 +141,7 @@ def _restore(place: Place, file: Path, damaged: sqlite3.Connection, new: Path) -
         if is_ours and is_file_intact(new):
             _make_records(place, new)
             return True
-    except (sqlite3.Error, SQLAlchemyError) as reason:
+    except (*OF_FILES, SQLAlchemyError) as reason:
         logger.warning("The backup of %s cannot be used: %s", file, reason)
     # It may be anything; and whoever finds one beside a file without a history asks for it.
     os.replace(backup_of(file), file.with_name(f"{file.name}.damaged-backup"))
@@ -145,7 +157,7 @@ def _copy(damaged: sqlite3.Connection, new: Path) -> int:
             made = damaged.execute("SELECT name, type, sql FROM sqlite_master").fetchall()
             if not is_history(damaged):
                 return 0
-        except sqlite3.Error:
+        except OF_FILES:
             return 0
         is_older = (version_in(damaged) or NEWEST) < NEWEST
         if not is_history(copy):
@@ -160,6 +172,25 @@ def _copy(damaged: sqlite3.Connection, new: Path) -> int:
         # Nobody could use it without; one of an older version, damaged just there, is rare.
         copy.execute(f"INSERT OR IGNORE {values}", (VERSION, str(NEWEST)))
     return kept
+
+
+def _know_tables(damaged: sqlite3.Connection) -> None:
+    """Have SQLite know what our tables are like where the file does not tell any more.
+
+    That is never kept there: the transaction, without which nothing is done, is not committed.
+    """
+    damaged.execute("PRAGMA writable_schema=ON")  # so that what cannot be read is passed over
+    if not damaged.in_transaction or (version_in(damaged) or NEWEST) != NEWEST:
+        return
+    how = "UPDATE sqlite_master SET name = ?, tbl_name = ?, sql = ? WHERE ? IN (name, tbl_name)"
+    dialect = sqlite.dialect()
+    for table in metadata.sorted_tables:
+        if {*columns_of(damaged, table.name)} != {x.name for x in table.columns}:
+            made = str(CreateTable(table).compile(dialect=dialect)).strip()
+            named = (table.name, table.name, made, table.name)
+            damaged.execute(f"{how} AND type = 'table'", named)
+    damaged.execute("PRAGMA writable_schema=RESET")  # has it read them anew
+    damaged.execute("PRAGMA writable_schema=ON")
 
 
 def _statements(made: list[tuple[str, str, str]]) -> list[str]:
@@ -185,44 +216,51 @@ def _copy_table(damaged: sqlite3.Connection, copy: sqlite3.Connection, table: Ta
     before = copy.total_changes
     # What is changed, and not only added to, is older in a backup.
     how = "REPLACE" if table.name in _CHANGED else "IGNORE"
-    for rows in _rows(damaged, table.name) if names else ():
-        found = (row for row in rows if len(row) == len(names))
+    for found in _rows(damaged, table.name, names) if names else ():
         if is_as_now:
-            found = (row for row in map(partial(_mended, names), found) if is_sound(table, row))
+            found = [row for row in map(partial(_mended, names), found) if is_sound(table, row)]
         copy.executemany(f'INSERT OR {how} INTO "{table.name}" VALUES ({marks})', found)
     return copy.total_changes - before
 
 
-def _rows(damaged: sqlite3.Connection, table: str) -> Iterator[list[tuple[Any, ...]]]:
+def _rows(
+    damaged: sqlite3.Connection, table: str, names: Sequence[str]
+) -> Iterator[list[tuple[Any, ...]]]:
     """The rows that can be read, some at a time."""
+    # A name between double quotes would be a text where there is no such column.
+    query = f'SELECT rowid, {", ".join(f"[{x}]" for x in names)} FROM "{table}" WHERE rowid'
+    try:
+        damaged.execute(f"{query} < 0")
+    except OF_FILES as cause:
+        if getattr(cause, "sqlite_errorname", None) == "SQLITE_ERROR":
+            return  # there is no such table
     last, end = 0, _last_row(damaged, table)
     unread = 0
     while last < end and unread < _HOLE:
         try:
-            query = f'SELECT rowid, * FROM "{table}" WHERE rowid > ? ORDER BY rowid LIMIT ?'
-            found = damaged.execute(query, (last, _ROWS_AT_A_TIME)).fetchall()
+            some = damaged.execute(f"{query} > ? ORDER BY rowid LIMIT ?", (last, _ROWS_AT_A_TIME))
+            found = some.fetchall()
             if not found:
                 return
             last = found[-1][0]
-        except sqlite3.Error:
-            found = list(_one_by_one(damaged, table, last))
+        except OF_FILES:
+            found = list(_one_by_one(damaged, query, last))
             last += _ROWS_AT_A_TIME
         unread = 0 if found else unread + _ROWS_AT_A_TIME
         yield [row[1:] for row in found]
 
 
-def _one_by_one(damaged: sqlite3.Connection, table: str, last: int) -> Iterator[tuple[Any, ...]]:
+def _one_by_one(damaged: sqlite3.Connection, query: str, last: int) -> Iterator[tuple[Any, ...]]:
     for number in range(last + 1, min(last + _ROWS_AT_A_TIME, _LAST_ROW) + 1):
-        with suppress(sqlite3.Error):
-            query = f'SELECT rowid, * FROM "{table}" WHERE rowid = ?'
-            yield from damaged.execute(query, (number,)).fetchall()
+        with suppress(*OF_FILES):
+            yield from damaged.execute(f"{query} = ?", (number,)).fetchall()
 
 
 def _last_row(damaged: sqlite3.Connection, table: str) -> int:
     """Its number; the greatest there can be if that cannot be read."""
     try:
         return damaged.execute(f'SELECT max(rowid) FROM "{table}"').fetchone()[0] or 0
-    except sqlite3.Error:
+    except OF_FILES:
         return _LAST_ROW
 
 
@@ -232,18 +270,22 @@ def _mended(names: Sequence[str], row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _is_database(file: Path) -> bool:
+    """Whether it is one, damaged or not. SQLite is asked first.
+
+    To open and close it here would take away the locks that this process has on it.
+    """
     try:
-        with file.open("rb") as opened:
+        with closing(open_to_look(file)) as opened:
+            opened.execute("PRAGMA busy_timeout=0")
+            opened.execute("PRAGMA schema_version").fetchone()
+            return file.stat().st_size > 0
+    except OF_FILES as cause:
+        if not (getattr(cause, "sqlite_errorname", None) or "").startswith("SQLITE_NOTADB"):
+            return True
+    except OSError:
+        return False
+    try:
+        with file.open("rb") as opened:  # on which nobody can have a lock
             return opened.read(len(_HEAD)) == _HEAD
     except OSError:
         return False
-
-
-@contextmanager
-def _alone(file: Path) -> Generator[None]:
-    """One process at a time; a lock of SQLite's own is one on every system."""
-    gate = file.with_name(f"{file.name}.gate")
-    with closing(sqlite3.connect(gate, timeout=_LOCK_SECONDS, isolation_level=None)) as lock:
-        lock.execute("BEGIN EXCLUSIVE")
-        yield
-    gate.unlink(missing_ok=True)

@@ -7,7 +7,7 @@ import random
 import socket
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,11 @@ class Runs:
         query = select(runs).where(runs.c.project == self._project, runs.c.ended.is_(None))
         rows = connection.execute(query.where(runs.c.id != self.own))
         return {row.id: _end_of(row) for row in rows if self._is_over(row)}
+
+    def over(self, connection: Connection, wanted: Iterable[str]) -> list[str]:
+        """Which of these runs are over, or not known any more."""
+        query = select(runs.c.id).where(runs.c.project == self._project, runs.c.ended.is_(None))
+        return sorted({*wanted} - {*connection.execute(query).scalars()})
 
     def _is_over(self, row: Row[Any]) -> bool:
         import psutil

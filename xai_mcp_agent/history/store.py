@@ -20,8 +20,17 @@ from ..secrets.private_files import open_private
 from .backup import back_up, backup_of, forget_backup, is_due
 from .database import LOCK_SECONDS, engine_for, for_reading, for_writing, lock
 from .event import Project
-from .failures import failure, is_damage, is_locked, is_mistake, may_be_damage, not_mended
+from .failures import (
+    failure,
+    is_damage,
+    is_locked,
+    is_mistake,
+    is_to_read_only,
+    may_be_damage,
+    not_mended,
+)
 from .forks import ClosedInForks, importing
+from .gate import wait_until_free
 from .integrity import OF_ROWS, is_file_intact
 from .migrations import NewerStore, OlderStore, bring_up_to_date, has_tables, is_up_to_date
 from .place import KINDS, NOTHING_KEPT, Place, identity_of, project_of
@@ -32,6 +41,8 @@ from .tables import Unreadable, projects
 _OPENING_PAUSE_SECONDS = 0.1
 _TRACES_MS = 2000  # whoever reads is done sooner, or reads something large
 _LOOK_AGAIN_SECONDS = 60.0  # through a file that was found to be intact
+# Looked through in some hundredths of a second whenever it is opened; larger ones once a day.
+_SMALL_BYTES = 4 * 2**20
 _GONE = "The file was deleted, or another one put in its place, while it was used."
 _NOTHING_THERE = ("There is no history of this project in it.", "Name another place.")
 _GOES_ON = "What happens from now on is kept in the file that is there then."
@@ -65,6 +76,7 @@ class Store:
         with self._connected():
             self._file = identity_of(place.file)
         with self.reading() as connection:
+            _look_through(connection, place)
             is_ready = is_up_to_date(connection)
             is_older = not is_ready and has_tables(connection)
             if not is_ready and not is_older and _is_replaced(place):
@@ -171,12 +183,21 @@ class Store:
             with self._forks.used(), self._engine.connect() as connection:
                 yield connection
         except (SQLAlchemyError, *OF_ROWS) as raised:
-            cause = raised if not may_be_damage(raised) else self._damage() or raised
+            cause = (self._damage() if may_be_damage(raised) else self._mark(raised)) or raised
             self._is_damaged |= is_damage(cause)
             is_foreign = not isinstance(cause, SQLAlchemyError) or is_mistake(cause)
             if cause is raised and is_foreign:
                 raise
             raise failure(self.place, cause) from cause
+
+    def _mark(self, raised: BaseException) -> Unreadable | None:
+        """What is wrong with a file that says that it is only to be read, and is not."""
+        file = self.place.file
+        if file is None or self.is_to_read or not is_to_read_only(raised):
+            return None
+        if not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)):
+            return None
+        return Unreadable("It says that it is of a version of SQLite that there never was.")
 
     def _damage(self) -> Unreadable | None:
         """What is wrong with the file, of which something could not be used; not always looked."""
@@ -279,6 +300,8 @@ def _opened(place: Place, is_to_read: bool) -> Store:
         raise StoreFailed(place.shown, "That is a folder.", "Name a file in it.")
     if is_to_read and _is_missing(place.file):
         raise NoHistory(place.shown, *_NOTHING_THERE)
+    if place.file is not None:
+        wait_until_free(place.file)
     found = identity_of(place.file)
     try:
         if place.file is not None and not is_to_read:
@@ -299,6 +322,18 @@ def _opened(place: Place, is_to_read: bool) -> Store:
         if is_damaged and not _mended(place, found, is_to_read):
             raise not_mended(place) from cause
         raise
+
+
+def _look_through(connection: Connection, place: Place) -> None:
+    """Have a small file looked through: from a damaged index SQLite gives wrong answers only."""
+    try:
+        if place.file is None or place.file.stat().st_size > _SMALL_BYTES:
+            return
+    except OSError:  # it is gone, which is found out as well
+        return
+    found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+    if found != "ok":
+        raise Unreadable("SQLite finds something wrong in it.")
 
 
 def _is_replaced(place: Place) -> bool:

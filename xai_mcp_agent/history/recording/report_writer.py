@@ -47,6 +47,7 @@ logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 3600.0
 _ENDED = "It was still connected when its process ended."
+_END_LOST = "Its process ended; what the history had of that was lost."
 
 
 class ReportWriter:
@@ -173,6 +174,8 @@ class ReportWriter:
                 projection = Projection(connection, self.store.project_id)
                 if not self._runs.beat(connection):
                     self._begin(projection)
+                elif self._used is not self.store:
+                    self._end_what_is_over(projection)
                 yield projection
                 last = projection.save()
                 self._snapshots.take_if_due(connection, last, projection.rows)
@@ -196,8 +199,17 @@ class ReportWriter:
                 lost = Lost(source, began, end, run)
                 projection.add(self._changes.of_loss(lost, projection.known(source)))
             self._runs.end(projection.connection, run)
+        self._end_what_is_over(projection)
         for report in tuple(self._connected.values()):
             self._listed(projection, replace(report, time=began))
+
+    def _end_what_is_over(self, projection: Projection) -> None:
+        """Note what runs had that are over, where a damaged file does not tell any more."""
+        known = {x for source in projection.sources() for x in source.runs}
+        for run in self._runs.over(projection.connection, known - {self._runs.own}):
+            for source in projection.sources_of(run):
+                lost = Lost(source, datetime.now(UTC), _END_LOST, run)
+                projection.add(self._changes.of_loss(lost, projection.known(source)))
 
     def _take_in(self, projection: Projection, report: Report) -> None:
         match report:
