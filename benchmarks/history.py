@@ -23,6 +23,7 @@ from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Listed, Lost, Report
 from xai_mcp_agent.history.store import open_store
@@ -38,12 +39,15 @@ _TIMES = 5
 _CALLS, _ROUNDS, _OVERHEAD = 96, 41, 1.02
 _CONNECTS, _CONNECT_BYTES = 40, 1000
 _SOME_CALLS, _CALL_BYTES = 50_000, 400
+_NOTED, _NOTED_US, _CLOSE_SECONDS = 5000, 200.0, 30.0
 _BIG = Subject(MCP, "big")
 
 
 def rows() -> Iterator[Row]:
     """Measure what a call costs, then listings, then a long history."""
     yield from _calls()
+    with _store() as place:
+        yield from _noted(place)
     with _store() as place:
         yield from _listings(place)
     with _store() as place:
@@ -79,6 +83,7 @@ def _bridge(entry: dict[str, Any]) -> Iterator[Bridge]:
 def _forget(bridge: Bridge) -> None:
     async def drop(engine: Any) -> None:
         engine.recorder.called = lambda *_, **__: None
+        engine.recorder.begun = lambda *_, **__: 0
 
     bridge.run(drop)
 
@@ -89,6 +94,27 @@ def _calls_of(bridge: Bridge) -> Callable[[], None]:
             bridge.call_tool("echo", "echo", {"text": "hello"})
 
     return calls
+
+
+def _noted(place: Place) -> Iterator[Row]:
+    """What the loop waits for at a call, and what a transaction of its own would take."""
+    recorder = HistoryRecorder(place, str)
+    key = ToolKey("mcp", "big", "tool_1")
+
+    def call() -> None:
+        recorder.called(key, 0.01, "", begun=recorder.begun(key))
+
+    def call_in_store() -> None:
+        call()
+        recorder.settled().result()
+
+    call_in_store()
+    noted = statistics.median(seconds(call) for _ in range(_NOTED))
+    what = "a call, noted before it is sent and when it is over"
+    yield Row(what, noted * 1_000_000, " us", _NOTED_US, "there when the process is killed")
+    written = statistics.median(seconds(call_in_store) for _ in range(_NOTED // 10))
+    yield Row("the same in a transaction of its own, which is not done", written * 1000, " ms")
+    recorder.close(_CLOSE_SECONDS)
 
 
 def _listings(place: Place) -> Iterator[Row]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Generator
+from contextlib import closing
+from pathlib import Path
 
 import anyio
 import pytest
@@ -10,6 +14,7 @@ import pytest
 from tests.support.bridges import bridge_with
 from tests.support.fault_server import entry
 from tests.support.histories import events_of, records_of
+from tests.support.mcp_servers import gallery_entry
 from xai_mcp_agent import (
     Bridge,
     InvalidArguments,
@@ -152,3 +157,34 @@ def test_what_is_long_is_cut():
         (call,) = calls_of(bridge)
     assert len(str(call)) < 10_000
     assert call["result"].endswith("... (100000 characters)")
+
+
+NOTED = """
+from pathlib import Path
+
+def noted() -> str:
+    return "".join(x.read_text() for x in Path(__file__).parent.glob("h.db.calls-*"))
+"""
+
+
+def test_a_call_is_noted_before_it_is_sent_and_when_it_is_over(tmp_path: Path):
+    """Also while nobody can write into the history. One that only reads is noted afterwards."""
+    (tmp_path / "tools.py").write_text(NOTED, encoding="utf-8")
+    functions = {"own": {"file": str(tmp_path / "tools.py")}}
+    settings = {"functions": functions, "mcpServers": {"gallery": gallery_entry()}}
+    with Bridge(settings, store=tmp_path / "h.db") as bridge:
+        bridge.connect(wait=True)
+        events_of(bridge)  # all is written by then
+        with closing(sqlite3.connect(tmp_path / "h.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            seen = bridge.call_tool("own", "noted").text
+            bridge.call_tool("gallery", "add", {"a": 1, "b": 2})
+            (file,) = tmp_path.glob("h.db.calls-*")
+            lines = [json.loads(x) for x in file.read_text(encoding="utf-8").splitlines()]
+            other.execute("ROLLBACK")
+        assert calls_of(bridge) == [{"status": "ok"}] * 2
+    assert '"was":"begun"' in seen
+    assert '"was":"called"' not in seen
+    told = [(x["was"], x["tool"][2]) for x in lines if "was" in x]
+    assert told == [("begun", "noted"), ("called", "noted"), ("called", "add")]
+    assert not [*tmp_path.glob("h.db.calls-*")]

@@ -130,7 +130,14 @@ class CallPipeline:
         return invocation if given is invocation.arguments else replace(invocation, arguments=given)
 
     async def _recorded(self, invocation: ToolInvocation, perform: Perform) -> ToolResult:
-        """Make the call and write down how long it took, and what went wrong with it."""
+        """Make the call and write down how long it took, and what went wrong with it.
+
+        One that may change something is noted before it is sent: if we are killed meanwhile, it
+        is known that it may have been carried out.
+        """
+        tool, begun = invocation.tool, 0
+        if not tool.annotations.read_only:
+            begun = self._recorder.begun(tool.key, invocation.arguments)
         started, result = time.perf_counter(), None
         error: str | None = _CANCELLED
         try:
@@ -139,6 +146,7 @@ class CallPipeline:
             return result
         except (NotAccepted, NotApproved) as reason:
             error = None  # it was not called at all
+            self._recorder.not_called(begun)
             self._note(invocation, reason)
             raise
         except Exception as cause:
@@ -151,7 +159,7 @@ class CallPipeline:
                 key, arguments = invocation.tool.key, invocation.arguments
                 words = invocation.ruling.words
                 invocation.caller.facts.ended(key, words, is_error=bool(error))
-                self._recorder.called(key, seconds, error, arguments, result)
+                self._recorder.called(key, seconds, error, arguments, result, begun)
 
     def _note(self, invocation: ToolInvocation, reason: XaiMcpError) -> None:
         """Write down that it was refused: once in a run for each tool and reason."""

@@ -251,6 +251,7 @@ def _place(store: str | None, settings: Path | None) -> Place:
 
 def _note_ends(store: Store) -> None:
     """Write down the end of processes that had no time to: what they had is not there any more."""
+    from ..history.recording.call_journal import is_any_left_behind
     from ..history.recording.report_writer import ReportWriter  # loads SQLAlchemy
     from ..history.runs import Runs
     from ..history.store import open_store
@@ -261,7 +262,7 @@ def _note_ends(store: Store) -> None:
     with suppress(StoreFailed):  # it can be read all the same
         with store.reading() as connection:
             ended = Runs(store.project_id).ended_silently(connection)
-        if ended:
+        if ended or is_any_left_behind(store.place):
             ReportWriter(open_store(store.place), as_it_is).close()
 
 

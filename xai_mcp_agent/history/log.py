@@ -6,7 +6,7 @@ Many events of one moment may be one row (see `packing`); whoever reads is given
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
@@ -53,6 +53,7 @@ _MOST_DEFINITIONS = 20_000  # that are known while events are read, some ten meg
 _NO_LINKS, _NO_TOOLS = Links(), Bundle()
 _LINKS = tuple(field.name for field in fields(Links))
 _CALLED: Change = "called"
+_BEGUN: Change = "begun"
 # Made once: they are asked in every transaction.
 _PROJECT = select(projects).where(projects.c.id == bindparam("project"))
 _NEWEST = select(func.max(rows.c.position)).where(rows.c.project == bindparam("project"))
@@ -175,6 +176,18 @@ def position_at(connection: Connection, project: int, moment: datetime) -> int:
     is_by_then = rows.c.project == project, rows.c.time <= moment
     newest = select(func.max(rows.c.position)).where(*is_by_then)
     return connection.execute(newest).scalar() or 0
+
+
+def calls_at(
+    connection: Connection, project: int, times: Collection[datetime]
+) -> set[tuple[str, datetime]]:
+    """Of which tools, by their digests, there are calls at these times."""
+    if not times:
+        return set()
+    query = select(subjects.c.digest, rows.c.time).join(subjects, _IS_SUBJECT)
+    within = rows.c.time.between(min(times), max(times)), rows.c.change.in_((_CALLED, _BEGUN))
+    found = connection.execute(query.where(rows.c.project == project, *within))
+    return {(digest, time) for digest, time in found}
 
 
 def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]:

@@ -38,7 +38,8 @@ class Call(NamedTuple):
 class Usage:
     """How often a tool was called, and how that went.
 
-    `durations` counts the recent calls by size, `durations_before` those before them.
+    `durations` counts the recent calls by size, `durations_before` those before them. Of `unknown`
+    ones, which are none of the `calls`, nobody knows whether they were carried out.
     """
 
     calls: int = 0
@@ -48,6 +49,7 @@ class Usage:
     total_seconds: float = 0.0
     durations: Mapping[int, int] = field(default_factory=dict[int, int])
     durations_before: Mapping[int, int] = field(default_factory=dict[int, int])
+    unknown: int = 0
 
     @property
     def mean_seconds(self) -> float | None:
@@ -87,7 +89,9 @@ class Usage:
             durations[bucket] = durations.get(bucket, 0) + 1
             if call.error:
                 errors, last_error = errors + 1, call.error
-        return Usage(calls, errors, last_error, last_executed, total_seconds, durations, before)
+        return Usage(
+            calls, errors, last_error, last_executed, total_seconds, durations, before, self.unknown
+        )  # fmt: skip
 
 
 NO_USAGE = Usage()
@@ -321,6 +325,8 @@ def fold_tool(
             return _missed(record, event, source)
         case "called":
             return replace(record, usage=record.usage.with_calls([_call(event)]))
+        case "begun":
+            return replace(record, usage=replace(record.usage, unknown=record.usage.unknown + 1))
         case "enabled" | "disabled":
             return replace(record, is_enabled=event.change == "enabled")
         case "accepted":
@@ -417,7 +423,7 @@ def tool_as_json(record: ToolRecord) -> JsonObject:
         reason=record.reason,
         is_disabled=not record.is_enabled,
         accepted=record.accepted,
-        usage=_usage_as_json(record.usage) if record.usage.calls else None,
+        usage=_usage_as_json(record.usage),
     )
 
 
@@ -445,6 +451,7 @@ def _usage_as_json(usage: Usage) -> JsonObject:
         total_seconds=usage.total_seconds,
         durations={str(bucket): count for bucket, count in usage.durations.items()},
         durations_before={str(bucket): n for bucket, n in usage.durations_before.items()},
+        unknown=usage.unknown,
     )
 
 

@@ -35,12 +35,12 @@ _RUN = select(runs.c.id, runs.c.number).where(
 
 
 class Runs:
-    """The runs of one project; `own` is the id of this one."""
+    """The runs of one project; `own` is the id of this one, a new one if none is given."""
 
-    def __init__(self, project: int) -> None:
+    def __init__(self, project: int, own: str = "") -> None:
         import psutil  # here: no command should wait for it that has no history
 
-        self.own = uuid.uuid4().hex
+        self.own = own or uuid.uuid4().hex
         self._project = project
         self._host = f"{socket.gethostname()}{_BETWEEN}{_numbers()}"
         self._pid_started = _started(os.getpid()) or 0.0
@@ -65,6 +65,11 @@ class Runs:
             "seen": now,
         }
         connection.execute(insert(runs).values(row))
+
+    def is_known(self, connection: Connection) -> bool:
+        """Whether it was written down before."""
+        key = {"project": self._project, "run": self.own}
+        return connection.execute(_RUN, key).first() is not None
 
     def beat(self, connection: Connection) -> bool:
         """Write down that it is still there; False if others took it for ended meanwhile."""

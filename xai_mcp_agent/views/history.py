@@ -31,6 +31,7 @@ _OF_TOOLS: dict[Change, str] = {
     "disabled": "switched off, so offered to no agent",
     "accepted": "accepted with this definition",
     "refused": "not called",
+    "begun": "called",
     "forgotten": "what it was used for is forgotten",
 }
 _BY_FIRST_LISTING = "listed for the first time, and so accepted with this definition"

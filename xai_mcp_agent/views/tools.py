@@ -133,14 +133,15 @@ def records_json(records: Records, server: str | None = None) -> dict[str, list[
 
 def usage_text(usage: Usage) -> str:
     """How often it was called, how long that took, and what went wrong last."""
+    unknown = f"{count(usage.unknown, 'call')} of which nobody knows whether it was carried out"
     if not usage.calls:
-        return "never called"
+        return unknown if usage.unknown else "never called"
     text = f"{count(usage.calls, 'call')}, {seconds_text(usage.mean_seconds or 0)}"
     if usage.calls > 1:
         text += f" on average, 95 of 100 within {seconds_text(usage.p95_seconds or 0)}"
     if usage.errors:
         text += f"; {usage.errors:,} failed, the last: {_short(usage.last_error)}"
-    return text
+    return f"{text}; and {unknown}" if usage.unknown else text
 
 
 def _sources(records: Records, server: str | None) -> list[tuple[Subject, list[ToolRecord]]]:
@@ -230,6 +231,7 @@ def _tool_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
         "accepted": record.accepted,
         "calls": usage.calls,
         "errors": usage.errors,
+        "unknown": usage.unknown,
         "last_error": usage.last_error,
         "last_executed": utc_text(usage.last_executed),
         "mean_seconds": usage.mean_seconds,

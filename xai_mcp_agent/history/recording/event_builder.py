@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 
@@ -22,6 +23,7 @@ from ..event import (
 )
 from ..records import Known, SourceRecord, ToolRecord, is_offered
 from .reports import (
+    Begun,
     Called,
     Decided,
     Failed,
@@ -35,6 +37,7 @@ from .reports import (
 
 NOT_LISTED = "It is not listed any more."
 DISABLED = "`disabledTools` of its server's entry in the settings leaves it out."
+UNKNOWN = "Its process ended before it was over: it is not known whether it was carried out."
 _NAME_CHARS = 200  # of a name in a reason; servers may send longer ones
 
 
@@ -119,6 +122,14 @@ class EventBuilder:
             if value := getattr(report, name):
                 payload[name] = value
         return self._own_event("called", report.tool, report.time, payload)
+
+    def of_begun(self, report: Begun) -> Event:
+        """A call of which the end is not known."""
+        payload: JsonObject = {"status": "unknown"}
+        if report.arguments:
+            payload["arguments"] = report.arguments
+        event = self._own_event("begun", report.tool, report.time, payload)
+        return replace(event, reason=UNKNOWN)
 
     def of_learning(self, report: Learned, intent: str) -> Event:
         """A tool was used for something that is remembered by this id; the words are elsewhere."""

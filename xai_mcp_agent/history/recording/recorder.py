@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import uuid
 from collections.abc import Callable, Container, Generator, Iterable
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -31,8 +32,10 @@ from ...settings.retention import Retention
 from ..event import Subject
 from ..forks import importing
 from ..place import Place
+from .call_journal import CallJournal
 from .off import NoWriter
 from .reports import (
+    Begun,
     Called,
     Decided,
     Failed,
@@ -82,8 +85,12 @@ class HistoryRecorder:
         began, followers = _now(), list[Callable[[RecordUpdate], None]]()
         self._followers, tell = followers, partial(_tell, followers)
         redact = self._redactor = Redactor([secrets] if secrets else [], guesses=True)
+        run = uuid.uuid4().hex
+        self._journal = journal = CallJournal(place, run, warn)
         writer = HistoryWriter(
-            lambda before: _open(place, mask, began, before, tell, redact, keep, warn), warn
+            lambda before: _open(place, mask, began, before, tell, redact, keep, warn, run),
+            warn,
+            lambda written: journal.written(x.entry for x in written if isinstance(x, Called)),
         )
         self._writer = NoWriter() if place.is_off else writer
         self._kinds: dict[str, SourceKind] = {}
@@ -134,6 +141,18 @@ class HistoryRecorder:
         if new:
             self._writer.report(Seeded(kind, _now(), tuple(new.values())))
 
+    def begun(self, key: ToolKey, arguments: JsonObject | None = None) -> int:
+        """A call is about to be sent: from now on it is known, whatever happens to this process.
+
+        What comes back is for `called`, or for `not_called`.
+        """
+        given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
+        return self._journal.begin(Begun(self.subject(key), _now(), given))
+
+    def not_called(self, begun: int) -> None:
+        """A call that was begun was not sent."""
+        self._journal.withdraw(begun)
+
     def called(
         self,
         key: ToolKey,
@@ -141,14 +160,19 @@ class HistoryRecorder:
         error: str,
         arguments: JsonObject | None = None,
         result: ToolResult | None = None,
+        begun: int = 0,
     ) -> None:
-        """A call is over. `error` is empty when it went well."""
+        """A call is over. `error` is empty when it went well; `begun` is what its begin gave.
+
+        It is known from now on, whatever happens to this process.
+        """
         subject = self.subject(key)
         if error:
             error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
         text = self._redactor.short(result.text) if result and RESULTS in self._record else None
-        self._writer.report(Called(subject, _now(), seconds, error, given, text))
+        report = Called(subject, _now(), seconds, error, given, text)
+        self._writer.report(self._journal.end(begun, report))
 
     def learned(self, key: ToolKey, toolbelt: str, texts: Iterable[str]) -> None:
         """A tool was of use for what somebody asked for in these words. Returns at once."""
@@ -228,6 +252,7 @@ class HistoryRecorder:
     def close(self, seconds: float) -> None:
         """Write what is left, within so long."""
         self._writer.close(seconds)
+        self._journal.close()
 
     def _look(
         self,
@@ -302,6 +327,7 @@ def _open(
     redact: Callable[[str], str],
     keep: Retention | None,
     warn: Callable[[str], None],
+    run: str,
 ) -> ReportWriter:
     """In the writer's thread: SQLAlchemy takes a while, and others get going meanwhile.
 
@@ -316,7 +342,7 @@ def _open(
     if before is None:
         store = open_store(place)
         try:
-            return ReportWriter(store, mask, began, publish, redact, keep, warn)
+            return ReportWriter(store, mask, began, publish, redact, keep, warn, run)
         except BaseException:
             store.close()
             raise

@@ -25,6 +25,7 @@ from ..records import Known, ToolRecord
 from ..retention import is_due, prune
 from ..runs import Runs
 from ..store import Store
+from .call_journal import LeftBehind, left_behind
 from .damping import Damping
 from .event_builder import EventBuilder
 from .reports import (
@@ -56,7 +57,8 @@ class ReportWriter:
     `began` is when the run did: before the first report, which may have waited for the store.
     What was written is given to `publish`, in the same thread. `redact` hides more, also what only
     looks like a secret, in what people said. What is not to be kept any more, as `keep` says, is
-    removed now and then; without it nothing is. `warn` is told of what a person should know.
+    removed now and then; without it nothing is. `warn` is told of what a person should know. `run`
+    is the id of the run.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class ReportWriter:
         redact: Callable[[str], str] | None = None,
         keep: Retention | None = None,
         warn: Callable[[str], None] = logger.warning,
+        run: str = "",
     ) -> None:
         self._retention = keep
         self._damping = Damping(store.project_id, warn)
@@ -82,8 +85,9 @@ class ReportWriter:
         self._seen: dict[Subject, ListingDigest] = {}
         self._connected: dict[Subject, Listed] = {}
         self._began = began
-        self._runs = Runs(store.project_id)  # not begun
+        self._runs = Runs(store.project_id, run)  # not begun
         self._changes = EventBuilder(store.project, self._runs.own)
+        self._left: list[LeftBehind] = []  # that the transaction takes in
         self.beat()
 
     def record(self, reports: Iterable[Report]) -> None:
@@ -182,7 +186,13 @@ class ReportWriter:
             self._used = self.store
         except BaseException:
             self._connected, self._damping.held = connected, held
+            for left in self._left:
+                left.let_go()
             raise
+        finally:
+            left_over, self._left = self._left, []
+        for left in left_over:
+            left.remove()
 
     def _begin(self, projection: Projection) -> None:
         """Begin a run, and note what those had that ended without a word.
@@ -190,8 +200,9 @@ class ReportWriter:
         What this process has connected it had in a run that others took for ended, because the
         machine slept, say.
         """
-        self._runs = Runs(self.store.project_id)
-        self._changes = EventBuilder(self.store.project, self._runs.own)
+        if self._runs.is_known(projection.connection):  # others took it for ended
+            self._runs = Runs(self.store.project_id)
+            self._changes = EventBuilder(self.store.project, self._runs.own)
         self._runs.begin(projection.connection)
         began, self._began = self._began or datetime.now(UTC), None
         for run, end in self._runs.ended_silently(projection.connection).items():
@@ -200,6 +211,7 @@ class ReportWriter:
                 projection.add(self._changes.of_loss(lost, projection.known(source)))
             self._runs.end(projection.connection, run)
         self._end_what_is_over(projection)
+        self._take_in_left_behind(projection)
         for report in tuple(self._connected.values()):
             self._listed(projection, replace(report, time=began))
 
@@ -210,6 +222,20 @@ class ReportWriter:
             for source in projection.sources_of(run):
                 lost = Lost(source, datetime.now(UTC), _END_LOST, run)
                 projection.add(self._changes.of_loss(lost, projection.known(source)))
+
+    def _take_in_left_behind(self, projection: Projection) -> None:
+        """Add the calls of processes that were killed before the store had them."""
+        self._left = left_behind(self.store.place)
+        calls = [(call, left.run) for left in self._left for call in left.calls]
+        times = [call.time for call, _ in calls]
+        known = log.calls_at(projection.connection, self.store.project_id, times)
+        for call, run in sorted(calls, key=lambda x: x[0].time):
+            is_over = isinstance(call, Called)
+            if (call.tool.digest, call.time) in known:
+                continue
+            event = self._changes.of_call(call) if is_over else self._changes.of_begun(call)
+            projection.read(call.tool)
+            projection.add([replace(event, run=run)])
 
     def _take_in(self, projection: Projection, report: Report) -> None:
         match report:

@@ -63,11 +63,20 @@ class Seeded:
 
 
 @dataclass(frozen=True, slots=True)
+class Begun:
+    """A call that is about to be sent; its arguments as with `Called`."""
+
+    tool: Subject
+    time: datetime
+    arguments: JsonObject | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Called:
     """A call that is over. `error` is empty when it went well.
 
     `arguments` and `result` are None unless somebody asked for them to be kept. They are without
-    secrets; what is long is the beginning of a text.
+    secrets; what is long is the beginning of a text. `entry` is its number in the journal.
     """
 
     tool: Subject
@@ -76,6 +85,7 @@ class Called:
     error: str = ""
     arguments: JsonObject | str | None = None
     result: str | None = None
+    entry: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,15 +155,18 @@ class HistoryWriter:
     """Used from any thread. Its own begins with the first report or question.
 
     `open_recorder` is called in that thread, with the recorder that failed before if there was
-    one. It may raise `StoreFailed`. What a person should know of its trouble is given to `warn`.
+    one. It may raise `StoreFailed`. What a person should know of its trouble is given to `warn`,
+    and what the store has now, or never will, to `written`.
     """
 
     def __init__(
         self,
         open_recorder: Callable[[ReportWriter | None], ReportWriter],
         warn: Callable[[str], None] = logger.warning,
+        written: Callable[[Iterable[Report]], None] = lambda _: None,
     ) -> None:
         self._warn = warn
+        self._written = written
         self._open_recorder = open_recorder
         self._recorder: ReportWriter | None = None
         self._waiting = ReportQueue()
@@ -328,6 +331,7 @@ class HistoryWriter:
         except Exception as reason:  # noqa: BLE001 - one of them is told below
             logger.debug("A batch of reports is written one by one: %r", reason)
             self._record_singly(recorder, batch)
+        self._written(batch)
 
     def _record_singly(self, recorder: ReportWriter, batch: list[Report]) -> None:
         for number, report in enumerate(batch):
@@ -335,6 +339,7 @@ class HistoryWriter:
                 recorder.record([report])
             except StoreFailed:
                 self._waiting.put_back(batch[number:])
+                self._written(batch[:number])
                 raise
             except Exception:
                 logger.exception("A report was not written into the history: %.200r", report)

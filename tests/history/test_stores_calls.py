@@ -1,0 +1,188 @@
+"""Calls of a process that is killed: those that returned are there, what was under way is told."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.support.call_writer import LOOK, SAVE
+from tests.support.databases import place_of
+from tests.support.processes import wait_until
+from tests.support.warm_python import warm_python
+from xai_mcp_agent import Event, StoreFailed, Subject
+from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.recording import call_journal
+from xai_mcp_agent.history.recording.call_journal import CallJournal, left_behind
+from xai_mcp_agent.history.recording.recorder import HistoryRecorder
+from xai_mcp_agent.history.recording.reports import Begun, Called
+from xai_mcp_agent.views.history import event_json, events_text
+
+ROOT = Path(__file__).parents[2]
+_SECONDS = 60.0
+_CALLS = 20
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is noted of calls for databases elsewhere lies there."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@contextmanager
+def recorder_of(place: Place) -> Iterator[HistoryRecorder]:
+    made = HistoryRecorder(place, str, {"arguments"})
+    try:
+        yield made
+    finally:
+        made.close(_SECONDS)
+
+
+def events(recorder: HistoryRecorder) -> list[Event]:
+    return recorder.ask(lambda store: events_in(store, Range())).result(_SECONDS)
+
+
+def numbers(found: list[Event], change: str) -> list[int]:
+    return [x.payload["arguments"]["number"] for x in found if x.change == change]
+
+
+def killed_after(place: Place, count: int) -> None:
+    """Have a process make so many calls; it is killed when the last one has returned."""
+    store = str(place.file or place.url.replace("+psycopg", ""))
+    command = [warm_python(), "-m", "tests.support.call_writer", store, str(place.folder)]
+    with subprocess.Popen(
+        [*command, str(count)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        said = [process.stdout.readline() for _ in range(count + 1)]
+        process.kill()
+        process.wait(_SECONDS)
+    assert said[-1] == b"waits\n"
+
+
+def test_a_process_that_is_killed_has_all_the_calls_that_returned(lasting_place: Place) -> None:
+    """And of the one that was under way it is told that nobody knows what became of it."""
+    killed_after(lasting_place, _CALLS)
+    with recorder_of(lasting_place) as recorder:
+        found = events(recorder)
+        assert sorted(numbers(found, "called")) == list(range(_CALLS))
+        assert numbers(found, "begun") == [_CALLS]
+        begun = next(x for x in found if x.change == "begun")
+        assert begun.run
+        assert {begun.run} == {x.run for x in found if x.change == "called"}
+        assert event_json(begun)["payload"]["status"] == "unknown"
+        text = events_text([begun], 200)
+        assert "notes.save: called: " in text
+        assert "it is not known whether it was carried out" in text
+        tools = recorder.ask(lambda store: records_at(store, When())).result(_SECONDS).tools
+        usage = {x.name: (x.usage.calls, x.usage.unknown) for x in tools.values()}
+        assert usage == {SAVE.name: (_CALLS // 2, 1), LOOK.name: (_CALLS // 2, 0)}
+    assert not left_behind(lasting_place)
+
+
+def test_what_was_left_behind_is_taken_in_once(
+    lasting_place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the next process is killed before the file is removed."""
+    killed_after(lasting_place, _CALLS)
+    monkeypatch.setattr(call_journal.LeftBehind, "remove", call_journal.LeftBehind.let_go)
+    for _ in range(2):
+        with recorder_of(lasting_place) as recorder:
+            found = events(recorder)
+            assert sorted(numbers(found, "called")) == list(range(_CALLS))
+            assert numbers(found, "begun") == [_CALLS]
+
+
+def test_what_another_process_is_still_doing_is_not_told(lasting_place: Place) -> None:
+    with recorder_of(lasting_place) as one:
+        begun = one.begun(SAVE, {"number": 1})
+        with recorder_of(lasting_place) as other:
+            assert numbers(events(other), "begun") == []
+        one.called(SAVE, 0.1, "", {"number": 1}, begun=begun)
+    with recorder_of(lasting_place) as recorder:
+        found = events(recorder)
+    assert (numbers(found, "called"), numbers(found, "begun")) == ([1], [])
+
+
+def test_a_call_that_was_not_made_after_all_is_not_told(lasting_place: Place) -> None:
+    journal = CallJournal(lasting_place, "run")
+    subject, now = Subject(MCP, "notes", "save"), datetime.now(UTC)
+    first, second = (journal.begin(Begun(subject, now)) for _ in range(2))
+    journal.end(first, Called(subject, now, 0.1))
+    journal.withdraw(second)
+    journal.close()  # before the store has the first one
+    (left,) = left_behind(lasting_place)
+    assert left.calls == [Called(subject, now, 0.1)]
+    left.let_go()
+    with recorder_of(lasting_place) as again:
+        assert [x.change for x in events(again)] == ["called"]
+
+
+def test_what_a_store_did_not_take_is_there_when_it_does(tmp_path: Path) -> None:
+    """The folder of the history was away until the process ended."""
+    place = place_of("", tmp_path)
+    assert place.file is not None
+    place.file.mkdir(parents=True)
+    with recorder_of(place) as recorder:
+        recorder.called(SAVE, 0.1, "", {"number": 7})
+        with pytest.raises(StoreFailed):
+            recorder.settled().result(_SECONDS)
+    place.file.rmdir()
+    with recorder_of(place) as recorder:
+        assert numbers(events(recorder), "called") == [7]
+
+
+def test_where_calls_cannot_be_noted_that_is_said_once_and_they_are_made(tmp_path: Path) -> None:
+    place, said = place_of("", tmp_path), list[str]()
+    (tmp_path / ".xircuits").write_text("no folder")
+    recorder = HistoryRecorder(place, str, warn=said.append)
+    for _ in range(3):
+        recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
+    wait_until(lambda: any("cannot be noted" in x for x in said), "it is said", _SECONDS)
+    recorder.close(_SECONDS)
+    assert len([x for x in said if "cannot be noted" in x]) == 1
+
+
+def test_the_file_of_calls_stays_small_and_is_its_owners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_journal, "_TIDY_BYTES", 2000)
+    place = place_of("", tmp_path)
+    with recorder_of(place) as recorder:
+        under_way = recorder.begun(SAVE, {"number": -1})
+        for number in range(500):
+            recorder.called(LOOK, 0.1, "", {"number": number})
+            if number % 20 == 0:
+                recorder.settled().result(_SECONDS)
+        recorder.settled().result(_SECONDS)
+        (file,) = (tmp_path / ".xircuits").glob("*.calls-*")
+        assert file.stat().st_size < 8000
+        assert file.stat().st_mode & 0o777 == 0o600
+        assert b'"number":-1' in file.read_bytes()
+        recorder.called(SAVE, 0.1, "", {"number": -1}, begun=under_way)
+    assert not list((tmp_path / ".xircuits").glob("*.calls-*"))
+
+
+def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
+    place = place_of("", tmp_path)
+    with closing(CallJournal(place, "run")) as journal:
+        journal.end(0, Called(Subject(MCP, "notes", "save"), datetime.now(UTC), 0.1))
+        (file,) = (tmp_path / ".xircuits").glob("*.calls-*")
+        with file.open("ab") as opened:
+            opened.write(b'{"n":9,"was":"cal')
+    (left,) = left_behind(place)
+    assert [x.tool.tool for x in left.calls] == ["save"]
+    left.remove()
+
+
+def test_a_history_in_memory_notes_nothing_in_a_file(tmp_path: Path) -> None:
+    with recorder_of(place_of("memory", tmp_path)) as recorder:
+        recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
+    assert [*tmp_path.iterdir()] == []

@@ -1,0 +1,265 @@
+"""Calls noted in a file before they are sent, and when they are over, until the store has them.
+
+One line appended takes some millionths of a second, and is there when the process is killed: a
+transaction for each call would take longer than many calls. The file lies beside that of the
+history; that of a database elsewhere among what this user has on this machine. Who starts next
+takes in what a process left behind that is not there any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import threading
+import uuid
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import fields, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from ...core.kinds import kind_named
+from ...core.tools import JsonObject
+from ...secrets.private_files import make_private_folder, open_private, take_lock
+from ..event import Subject
+from ..place import Place
+from .reports import Begun, Called
+
+logger = logging.getLogger(__name__)
+
+# Some hundred thousand calls, which wait for a store that is away.
+_LARGEST_BYTES = 32 * 2**20
+_TIDY_BYTES = 2**20  # written anew without what the store has by now
+_HASH_CHARS = 24
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
+_BESIDE = ("tool", "time", "entry")  # written in another form
+
+
+class CallJournal:
+    """That of one run, by its id. Used from any thread; nothing in it waits.
+
+    `warn` is told once, in a thread of its own, if calls cannot be noted: they are made all the
+    same.
+    """
+
+    def __init__(
+        self, place: Place, run: str, warn: Callable[[str], None] = logger.warning
+    ) -> None:
+        self._run = _encoded({"run": run})
+        stem = _stem(place)
+        self._file = None if stem is None else stem.with_name(f"{stem.name}{uuid.uuid4().hex}")
+        self._warn = warn
+        self._opened: int | None = None
+        self._lines: dict[int, bytes] = {}  # what the store does not have yet
+        self._size = self._last = 0
+        self._changing = threading.RLock()
+        self._pid = os.getpid()
+
+    def begin(self, call: Begun) -> int:
+        """A call is about to be sent; the number that it has here, 0 for none."""
+        with self._changing:
+            self._last += 1
+            return self._last if self._add(self._last, _line(self._last, call)) else 0
+
+    def end(self, number: int, call: Called) -> Called:
+        """A call is over; what is to be reported of it. `number` is what it has here, if any."""
+        with self._changing:
+            if not number:
+                number = self._last = self._last + 1
+            self._add(number, _line(number, call))
+        return replace(call, entry=number)
+
+    def written(self, numbers: Iterable[int]) -> None:
+        """The store has these calls, or they were never made."""
+        with self._changing:
+            for number in numbers:
+                self._lines.pop(number, None)
+            if self._opened is None or self._pid != os.getpid():
+                return
+            try:
+                if not self._lines:
+                    os.ftruncate(self._opened, 0)
+                    self._size = 0
+                    self._append(self._run)
+                elif self._size > _TIDY_BYTES + 2 * sum(map(len, self._lines.values())):
+                    self._write_anew()
+            except OSError as reason:
+                logger.debug("The file of calls stays as it is: %s", reason)
+
+    def withdraw(self, number: int) -> None:
+        """This call was not made."""
+        with self._changing:
+            if number in self._lines:
+                self._add(number, _encoded({"n": number, "was": "withdrawn"}))
+                self.written([number])
+
+    def close(self) -> None:
+        """Let go of the file; if the store does not have all of it, for who starts next."""
+        with self._changing:
+            opened, self._opened, file, self._file = self._opened, None, self._file, None
+            if opened is None or file is None or self._pid != os.getpid():
+                return
+            if not self._lines:
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)
+            os.close(opened)
+
+    def _add(self, number: int, line: bytes) -> bool:
+        """Whether it is noted."""
+        if self._file is None or self._pid != os.getpid():
+            return False
+        try:
+            if self._opened is None:
+                self._open(self._file)
+            if self._opened is None or self._size + len(line) > _LARGEST_BYTES:
+                return False
+            self._append(line)
+        except OSError as reason:
+            self._say(reason)
+            return False
+        self._lines[number] = self._lines.get(number, b"") + line
+        return True
+
+    def _open(self, file: Path) -> None:
+        make_private_folder(file.parent)
+        opened = open_private(file, _FLAGS)
+        take_lock(opened)  # of nobody else's: by which others know that this process is there
+        self._opened = opened
+        self._append(self._run)
+
+    def _append(self, line: bytes) -> None:
+        if self._opened is not None:
+            self._size += os.write(self._opened, line)
+
+    def _write_anew(self) -> None:
+        assert self._file is not None
+        before, beside = self._opened, self._file.with_name(f"{self._file.name}.new")
+        opened = open_private(beside, _FLAGS | os.O_TRUNC)
+        try:
+            take_lock(opened)
+            data = self._run + b"".join(self._lines.values())
+            if os.write(opened, data) < len(data):
+                raise OSError("there is no room")
+            os.replace(beside, self._file)
+        except OSError:
+            os.close(opened)
+            raise
+        self._opened, self._size = opened, len(data)
+        if before is not None:
+            os.close(before)
+
+    def _say(self, reason: OSError) -> None:
+        self._file = None
+        text = (
+            f"Calls cannot be noted before they are sent ({reason}): if this process is killed, "
+            "the last ones may be missing in the history. The agent goes on."
+        )
+        threading.Thread(target=self._warn, args=(text,), daemon=True).start()
+
+
+class LeftBehind:
+    """What a process noted that is not there any more. To be let go of, or removed."""
+
+    def __init__(self, file: Path, opened: int) -> None:
+        self._file, self._opened = file, opened
+        self.run = ""
+        self.calls: list[Begun | Called] = []
+        """Those that were begun and are not known to have ended, and those that did."""
+        self._read()
+
+    def remove(self) -> None:
+        """The store has them all."""
+        with suppress(OSError):
+            self._file.unlink(missing_ok=True)
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Leave it for somebody else."""
+        opened, self._opened = self._opened, -1
+        if opened >= 0:
+            os.close(opened)
+
+    def _read(self) -> None:
+        found: dict[int, Begun | Called] = {}
+        with os.fdopen(os.dup(self._opened), "rb") as file:
+            for line in file.read(_LARGEST_BYTES * 2).splitlines():
+                with suppress(ArithmeticError, LookupError, TypeError, ValueError):  # cut off
+                    self._take(json.loads(line), found)
+        self.calls = [*found.values()]
+
+    def _take(self, value: Any, found: dict[int, Begun | Called]) -> None:
+        if "run" in value:
+            self.run = str(value["run"])
+        elif value["was"] == "withdrawn":
+            found.pop(value["n"], None)
+        else:
+            found[value["n"]] = _call(value)
+
+
+def left_behind(place: Place) -> list[LeftBehind]:
+    """What processes noted that are not there any more, for this project in this store."""
+    found: list[LeftBehind] = []
+    stem = _stem(place)
+    if stem is None:
+        return found
+    try:
+        names = sorted(x for x in os.listdir(stem.parent) if x.startswith(stem.name))
+    except OSError:
+        return found
+    for name in names:
+        file = stem.with_name(name)
+        with suppress(OSError):
+            opened = os.open(file, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+            if take_lock(opened):
+                found.append(LeftBehind(file, opened))
+            else:
+                os.close(opened)
+    return found
+
+
+def is_any_left_behind(place: Place) -> bool:
+    """Whether there is something for who writes next."""
+    found = left_behind(place)
+    for left in found:
+        left.let_go()
+    return any(left.calls for left in found)
+
+
+def _stem(place: Place) -> Path | None:
+    """What the names of such files begin with."""
+    if not place.is_lasting or place.problem:
+        return None
+    if place.file is not None:
+        return place.file.with_name(f"{place.file.name}.calls-")
+    # Here, because only databases elsewhere need it.
+    from platformdirs import user_state_path
+
+    name = f"{place.url}\0{place.folder}".encode("utf-8", "surrogatepass")
+    named = hashlib.sha256(name).hexdigest()[:_HASH_CHARS]
+    return user_state_path("xai-mcp-agent", appauthor=False) / "calls" / f"{named}-"
+
+
+def _line(number: int, call: Begun | Called) -> bytes:
+    subject, was = call.tool, "called" if isinstance(call, Called) else "begun"
+    value: JsonObject = {"n": number, "was": was, "time": call.time.isoformat()}
+    value["tool"] = [subject.kind.name, subject.source, subject.tool]
+    for field in fields(call):
+        if field.name not in _BESIDE and (told := getattr(call, field.name)) != field.default:
+            value[field.name] = told
+    return _encoded(value)
+
+
+def _call(value: JsonObject) -> Begun | Called:
+    kind, source, tool = value["tool"]
+    made = Called if value["was"] == "called" else Begun
+    known = {x.name for x in fields(made)} - {*_BESIDE}
+    told = {name: x for name, x in value.items() if name in known}
+    subject = Subject(kind_named(kind), source, tool)
+    return made(subject, datetime.fromisoformat(value["time"]), **told)
+
+
+def _encoded(value: JsonObject) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
