@@ -21,6 +21,7 @@ from xai_mcp_agent.agent.events import TextArrived, ToolFinished
 from xai_mcp_agent.canvas import servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
 from xai_mcp_agent.canvas.agents import init_agent
+from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.routing import define_route, follow_route
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt, use_server
 from xai_mcp_agent.canvas.transcript import Recorder, read_transcript
@@ -117,6 +118,25 @@ def test_the_chosen_route_is_told(file: Path) -> None:
     follow_route(ctx, "helper", "Which books do you have?", None)
     line = only(read_transcript(file), "NodeFinished")
     assert (line["node"], line["route"]) == ("AgentRouter", "books")
+
+
+def test_a_call_in_the_history_has_the_run_of_the_transcript(file: Path) -> None:
+    """Issue 15: who used what. Each run of an agent, and each use of a node, is one of its own."""
+    ctx: dict[str, Any] = {}
+    shouting(ctx)
+    for _ in range(2):
+        run_agent(ctx, "helper", 'Shout "ahoy".', outcome=CanvasRun())
+    run_tool(ctx, "helper", "shout", "ahoy", None)
+    servers.call_tool(ctx, "it", "echo", {"text": "hi"}, None)
+    calls = [x.payload for x in bridge_of(ctx).history() if x.change == "called"]
+    lines = [x for x in read_transcript(file) if x["event"] in ("ToolFinished", "NodeFinished")]
+    assert [x["run_id"] for x in calls] == [x["run_id"] for x in lines]
+    assert len({x["run_id"] for x in calls}) == 4
+    assert [x.get("call_id") for x in calls] == [x.get("call_id") for x in lines]
+    nodes = ["AgentRun", "AgentRun", "AgentRunTool", "MCPCallTool"]
+    assert [x["node"] for x in calls] == nodes
+    assert [x["caller"] for x in calls] == ["agent", "agent", "agent", "person"]
+    assert [x.get("agent") for x in calls] == ["helper"] * 3 + [None]
 
 
 def test_nothing_is_written_when_no_file_is_named(

@@ -14,7 +14,7 @@ from tests.history.test_stores_log import ODD_NAMES
 from tests.history.test_stores_records import NOON, life, listed, tool
 from tests.support.databases import place_of
 from tests.support.histories import rebuild
-from tests.support.old_stores import make_version_3
+from tests.support.old_stores import make_version_3, make_version_4
 from xai_mcp_agent import Subject
 from xai_mcp_agent.core.errors import StoreFailed
 from xai_mcp_agent.core.kinds import MCP
@@ -189,6 +189,21 @@ def test_an_old_store_reads_as_it_did_and_goes_on(lasting_place: Place) -> None:
     writer = ReportWriter(store, str)
     writer.record([listed("a", tool("a", "x"), connected=True)])
     assert events_in(store, Range(after=len(events)))[0].position == len(events) + 1
+    writer.close()
+
+
+def test_calls_of_a_store_that_did_not_tell_who_made_them_read_as_they_did(
+    lasting_place: Place,
+) -> None:
+    lived_in(lasting_place)
+    events = make_version_4(lasting_place)
+    store = open_store(lasting_place)
+    assert events_in(store, Range()) == events
+    writer = ReportWriter(store, str)
+    by = (("call_id", "call_1"), ("caller", "agent"), ("agent", "helper"))
+    writer.record([Called(Subject(MCP, "a", "x"), NOON, 0.5, by=by)])
+    (call,) = events_in(store, Range(after=len(events), changes=("called",)))
+    assert call.payload == {"status": "ok", "seconds": 0.5, **dict(by)}
     writer.close()
 
 

@@ -1,4 +1,7 @@
-"""Stores of version 3, which had a row of the log for each tool, made of ones of today."""
+"""Stores of older versions, made of ones of today.
+
+Version 3 had a row of the log for each tool, version 4 did not tell who made calls.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.records import source_as_json, tool_as_json
 from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.history.tables import (
+    callers,
     inventories,
     kept_moment,
     kept_words,
@@ -58,13 +62,25 @@ def make_version_3(place: Place, *more: str) -> list[Event]:
             connection.execute(text(statement))
         _insert(connection, "events", (_event(store.project_id, x) for x in events))
         _insert_records(connection, store.project_id, records)
-        for table in (log_rows, subjects, names, inventories):
+        for table in (log_rows, subjects, names, inventories, callers):
             table.drop(connection)
         connection.execute(text("DROP INDEX runs_by_number"))
         connection.execute(text("ALTER TABLE xai_mcp_runs DROP COLUMN number"))
         connection.execute(text("UPDATE xai_mcp_facts SET value = '3' WHERE name = 'version'"))
         for statement in more:
             connection.execute(text(statement))
+    store.close()
+    return events
+
+
+def make_version_4(place: Place) -> list[Event]:
+    """Have the store of a place as it was before version 5; its events."""
+    store = open_store(place)
+    events = events_in(store, Range())
+    with store.writing() as connection:
+        callers.drop(connection)
+        connection.execute(text("ALTER TABLE xai_mcp_log DROP COLUMN caller"))
+        connection.execute(text("UPDATE xai_mcp_facts SET value = '4' WHERE name = 'version'"))
     store.close()
     return events
 

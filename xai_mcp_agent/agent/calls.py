@@ -138,7 +138,7 @@ class CallRunner:
             await self._emit(ToolProgressed(call_id, name, done, total, message))
 
         invocation = ToolInvocation(
-            definition.tool, arguments, self._caller, name, on_progress=on_progress
+            definition.tool, arguments, self._caller, name, on_progress=on_progress, call_id=call_id
         )
         try:
             return await self._tools.call(invocation)

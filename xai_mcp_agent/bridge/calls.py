@@ -26,6 +26,7 @@ from ..core.results import ToolResult
 from ..core.schemas import ArgumentChecks, signature, without_idle_nulls
 from ..core.tools import JsonObject, Tool
 from ..history.recording.recorder import HistoryRecorder
+from ..history.use import used_by
 from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
 
@@ -136,8 +137,9 @@ class CallPipeline:
         is known that it may have been carried out.
         """
         tool, begun = invocation.tool, 0
+        by = used_by(invocation.caller, invocation.call_id)
         if not tool.annotations.read_only:
-            begun = self._recorder.begun(tool.key, invocation.arguments)
+            begun = self._recorder.begun(tool.key, invocation.arguments, by)
         started, result = time.perf_counter(), None
         error: str | None = _CANCELLED
         try:
@@ -159,7 +161,7 @@ class CallPipeline:
                 key, arguments = invocation.tool.key, invocation.arguments
                 words = invocation.ruling.words
                 invocation.caller.facts.ended(key, words, is_error=bool(error))
-                self._recorder.called(key, seconds, error, arguments, result, begun)
+                self._recorder.called(key, seconds, error, arguments, result, begun, by)
 
     def _note(self, invocation: ToolInvocation, reason: XaiMcpError) -> None:
         """Write down that it was refused: once in a run for each tool and reason."""
@@ -171,7 +173,8 @@ class CallPipeline:
             if len(self._refused) >= _MOST_REFUSED:
                 self._refused.clear()
             self._refused.add(refused)
-            self._recorder.refused(key, why, digest)
+            by = used_by(caller, invocation.call_id)
+            self._recorder.refused(key, why, digest, by)
 
     def _problems(self, tool: Tool, arguments: JsonObject) -> list[str]:
         return self._checks.problems(tool.key, tool.input_schema, arguments)

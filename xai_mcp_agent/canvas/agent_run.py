@@ -38,6 +38,7 @@ from ..search.selector import Selection
 from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import agent_in, learn_keys, spec_of
+from .callers import new_run_id, workflow_name
 from .drawn_tools import DrawnToolset
 from .interactive_host import InteractiveHost
 from .kept_results import keep, kept_for
@@ -268,6 +269,7 @@ class _Workflow:
         self._person = InteractiveHost(self.thread, console)
         self.failed: dict[str, Failure] = {}
         self.kept: Mapping[str, str] = {}  # long results of nodes before
+        self._run_id = new_run_id()
         self._console = console
         self._who = who
 
@@ -279,7 +281,8 @@ class _Workflow:
                 secrets = hold.bridge.settings.secrets
                 learn_keys(self.ctx, secrets)
                 self._console.hide(Redactor([secrets]))
-                self._recorder = recorder(self.ctx, hold.bridge, **self._who)
+                who = {"run_id": self._run_id, **self._who}
+                self._recorder = recorder(self.ctx, hold.bridge, **who)
                 return self.thread.perform(hold.bridge, do)
         finally:
             self.ctx = self.on_thought = None
@@ -293,11 +296,14 @@ class _Workflow:
             "agent",
             name,
             toolbelt,
-            host=self._person,
+            self._run_id,
+            self._person,
             pins=pins,
             approval=agent.get("tool_approval") or {},
             approvals=RunApprovals(granted),
             facts=self.ctx.setdefault(_FACTS, RunFacts()),
+            workflow=workflow_name(),
+            node=self._who.get("node", "AgentRun"),
         )
 
     def lend_model(

@@ -26,6 +26,7 @@ from ..core.elicitation import Answer, Question, too_late
 from ..core.host import NO_MODEL
 from ..core.invocation import Caller
 from ..core.sampling import SamplingRefused, SamplingReply, SamplingRequest
+from .callers import workflow_name
 from .workflow_thread import WorkflowThread
 
 _OTHERWISE = (
@@ -57,10 +58,14 @@ class Sampler(Protocol):
         ...
 
 
-def stage_for(console: Console) -> WorkflowThread:
-    """A stage for the run that this console shows, in this thread, with its person as host."""
-    stage = WorkflowThread(console.tick)
-    stage.caller = Caller("person", host=InteractiveHost(stage, console))
+def stage_for(console: Console, node: str = "", run_id: str = "") -> WorkflowThread:
+    """A stage for the run that this console shows, in this thread, with its person as host.
+
+    `node` is the one that calls a tool in it, if one does.
+    """
+    stage, workflow = WorkflowThread(console.tick), workflow_name() if node else ""
+    host = InteractiveHost(stage, console)
+    stage.caller = Caller("person", run=run_id, host=host, workflow=workflow, node=node)
     return stage
 
 

@@ -28,6 +28,7 @@ from ..views.servers import (
     store_text,
 )
 from ..views.tools import tool_json, tool_text, unknown_text
+from .callers import new_run_id
 from .ports import as_text, mapping, optional, positive, required
 from .saving import save
 from .transcript import used
@@ -67,8 +68,10 @@ def call_tool(
     server, tool = required(server, _SERVER, node), required(tool, "tool_name", node)
     limit = positive(timeout_seconds, "timeout_seconds", node)
     given = mapping(arguments, "arguments", node)
-    with used(ctx, node, server=server, tool=tool, arguments=given) as (bridge, tell):
-        result = call(bridge, server, tool, given, limit)
+    run_id = new_run_id()
+    asked = {"server": server, "tool": tool, "arguments": given}
+    with used(ctx, node, run_id=run_id, **asked) as (bridge, tell):
+        result = call(bridge, server, tool, given, limit, node, run_id)
         tell(text=result.text, is_error=result.is_error)
     return result
 

@@ -2,9 +2,11 @@
 
 `XAI_MCP_TRANSCRIPT=<file>` turns it on. Each line has the `time` (seconds since 1970), the `run`
 (the same in all lines of one run of a workflow), the `agent` or the `node` it is about, the
-`event`, and the event's own fields. Runs, threads and processes may share a file: a line
-is one write at its end. Secrets are masked and long values cut. Only the owner can read the file,
-also where others could before. One that cannot be written is told of once, and no run stops for it.
+`event`, and the event's own fields. Lines of one run of an agent, or of a node that calls a tool,
+have the `run_id` that the calls have in the history. Runs, threads and processes may share a file:
+a line is one write at its end. Secrets are masked and long values cut. Only the owner can read the
+file, also where others could before. One that cannot be written is told of once, and no run stops
+for it.
 """
 
 from __future__ import annotations

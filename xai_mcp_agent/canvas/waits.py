@@ -76,8 +76,10 @@ def call(
     tool: str,
     arguments: JsonObject,
     timeout_seconds: float | None,
+    node: str,
+    run_id: str,
 ) -> ToolResult:
-    """Call a tool of a server and show it as a call of an agent is shown.
+    """Call a tool of a server for a node and show it as a call of an agent is shown.
 
     Raises:
         XaiMcpError: see `Engine.call_tool`.
@@ -86,7 +88,7 @@ def call(
     name = f"{server}.{tool}"
     with Console(server) as console:
         console.hide(Redactor([bridge.settings.secrets]))
-        stage = stage_for(console)
+        stage = stage_for(console, node, run_id)
 
         def show(event: RunEvent) -> None:
             stage.post(lambda: console.show(event))

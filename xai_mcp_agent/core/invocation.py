@@ -19,7 +19,9 @@ Pin: TypeAlias = bool | Literal["first"]
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who makes a call. `name` is that of the agent or the node; `run` that of the workflow's run.
+    """Who makes a call. `name` is that of the agent, `run` the id of the agent's or the node's run.
+
+    `workflow` and `node` say where on the canvas it is made.
 
     `host` answers what a server asks meanwhile; None: the bridge's own does. With `pins` all
     sources that it uses are held to what was accepted, also where the settings do not want that.
@@ -36,6 +38,8 @@ class Caller:
     approval: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
     approvals: RunApprovals = field(default_factory=RunApprovals, compare=False)
     facts: RunFacts = field(default_factory=RunFacts, compare=False)
+    workflow: str = ""
+    node: str = ""
 
 
 PROGRAM = Caller("program")
@@ -49,7 +53,7 @@ class ToolInvocation:
     `shown_name` is what the caller calls the tool, if that is not its own name. `timeout_seconds`
     covers connecting too; None: the source's own limit. `meta` goes along for programs at the far
     side. `check` is called right before anything is sent, also over a new connection; what it
-    raises ends the call. `ruling` is what rules say of it.
+    raises ends the call. `ruling` is what rules say of it. `call_id` is that of the model's call.
     """
 
     tool: Tool
@@ -61,6 +65,7 @@ class ToolInvocation:
     meta: JsonObject | None = None
     check: Callable[[], None] | None = None
     ruling: Ruling = NO_RULING
+    call_id: str = ""
 
     @property
     def name(self) -> str:

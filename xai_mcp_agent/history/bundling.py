@@ -37,7 +37,7 @@ from .records import as_offered, source_as_json, source_from_json, tool_as_json,
 from .runs import run_numbers
 from .subjects import numbered
 from .subjects import row_of as subject_row
-from .tables import Json, Moment, Words, kept_json, loaded, log_rows, projects, subjects
+from .tables import Json, Moment, Words, kept_json, loaded, projects, subjects
 
 _AT_ONCE = 2000
 _OK = '{"status":"ok","seconds":'
@@ -53,6 +53,29 @@ _events = Table(
     *(Column(x, Text) for x in ("payload", "links", "definition")),
     Column("reason", Words),
 )
+
+
+_log = Table(
+    "xai_mcp_log",
+    MetaData(),
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("time", BigInteger, nullable=False),
+    Column("run", Integer, nullable=False),
+    Column("change", String(20), nullable=False),
+    *(Column(x, Integer, nullable=False) for x in ("subject", "anchor", "span")),
+    Column("seconds", Double),
+    Column("payload", Text),
+    Column("definition", String(32)),
+    Column("reason", Text),
+    Column("inventory", String(32)),
+    *(Column(x, Text) for x in ("told", "links")),
+    *(Column(x, String(20)) for x in ("event_kind", "source")),
+    Index("log_of_a_subject", "project", "subject", "position"),
+    Index("log_of_a_source", "project", "anchor", "position"),
+    Index("log_in_time", "project", "time", "position"),
+)
+"""The log as it was at first, however it looks in the newest version."""
 
 
 def _old_records(name: str, *names: str) -> Table:
@@ -115,26 +138,6 @@ def _add_tables(connection: Connection) -> None:
         *(Column("source_name", Text, nullable=False), Column("tool", Text)),
     )
     Table(
-        "xai_mcp_log",
-        added,
-        Column("project", Integer, primary_key=True, autoincrement=False),
-        Column("position", BigInteger, primary_key=True, autoincrement=False),
-        Column("time", BigInteger, nullable=False),
-        Column("run", Integer, nullable=False),
-        Column("change", String(20), nullable=False),
-        *(Column(x, Integer, nullable=False) for x in ("subject", "anchor", "span")),
-        Column("seconds", Double),
-        Column("payload", Text),
-        Column("definition", digest),
-        Column("reason", Text),
-        Column("inventory", digest),
-        *(Column(x, Text) for x in ("told", "links")),
-        *(Column(x, String(20)) for x in ("event_kind", "source")),
-        Index("log_of_a_subject", "project", "subject", "position"),
-        Index("log_of_a_source", "project", "anchor", "position"),
-        Index("log_in_time", "project", "time", "position"),
-    )
-    Table(
         "xai_mcp_inventories",
         added,
         Column("project", Integer, primary_key=True, autoincrement=False),
@@ -144,6 +147,7 @@ def _add_tables(connection: Connection) -> None:
         Column("content", LargeBinary, nullable=False),
     )
     added.create_all(connection)
+    _log.create(connection)
     connection.execute(text("ALTER TABLE xai_mcp_runs ADD COLUMN number INTEGER"))
     connection.execute(text("CREATE INDEX runs_by_number ON xai_mcp_runs (project, number)"))
 
@@ -216,7 +220,7 @@ def _move_events(connection: Connection, project: int) -> None:
                 near[head.subject] = bundle.inventory.digest
             last = head.position + len(tools)
             rows.append(row_of(project, last, head, bundle, numbers, runs, whose))
-        insert_rows(connection, log_rows, rows, are_new=True)
+        insert_rows(connection, _log, rows, are_new=True)
 
 
 def _without_gaps(head: Event, tools: Sequence[Event]) -> Iterator[tuple[Event, list[Event]]]:

@@ -202,6 +202,11 @@ def _check_event(values: Mapping[str, Any]) -> None:
         _must(all(isinstance(y, str) for x in told_then for y in (x.tool, x.reason)))
 
 
+def _check_caller(values: Mapping[str, Any]) -> None:
+    named: dict[str, Any] = values["names"]
+    _must(all(isinstance(x, str) for x in named.values()) and named.get("agent") == values["agent"])
+
+
 def _check_inventory(values: Mapping[str, Any]) -> None:
     inventories.unpacked(values["content"])
 
@@ -215,6 +220,7 @@ _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     tables.subjects.name: _check_subject,
     tables.definitions.name: _check_definition,
     tables.log_rows.name: _check_event,
+    tables.callers.name: _check_caller,
     tables.inventories.name: _check_inventory,
     tables.snapshots.name: _check_snapshot,
 }

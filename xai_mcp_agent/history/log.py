@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select
 
 from ..core.kinds import kind_named
 from ..core.tools import JsonObject
+from .callers import KnownCallers, caller_numbers
 from .database import insert_rows
 from .event import (
     Change,
@@ -46,6 +47,7 @@ from .tables import (
     subjects,
 )
 from .tables import log_rows as rows
+from .use import names_in, without_names
 
 _ROWS_AT_A_TIME = 2000
 _DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement
@@ -60,7 +62,7 @@ _NEWEST = select(func.max(rows.c.position)).where(rows.c.project == bindparam("p
 
 _COLUMNS = (
     "position", "time", "change", "span", "seconds", "payload", "definition", "reason",
-    "inventory", "told", "links", "event_kind", "source",
+    "inventory", "told", "links", "event_kind", "source", "caller",
 )  # fmt: skip
 _IS_SUBJECT = and_(subjects.c.project == rows.c.project, subjects.c.id == rows.c.subject)
 _IS_RUN = and_(runs.c.project == rows.c.project, runs.c.number == rows.c.run)
@@ -144,6 +146,7 @@ def append(
     groups = list(grouped(new, whose))
     numbers = numbered(connection, project, dict.fromkeys(x.subject for x, _ in groups), known)
     known_runs = run_numbers(connection, project, {x.run: x.time for x, _ in groups})
+    known_callers = caller_numbers(connection, project, {names_in(x.payload) for x, _ in groups})
     last, made = last_position(connection, project), list[tuple[Any, ...]]()
     for head, tools in groups:
         bundle = bundled(head, tools, lambda x: definition_of(x.subject))
@@ -151,7 +154,8 @@ def append(
             near = _last_inventory(connection, project, numbers[head.subject])
             keep_inventory(connection, project, bundle.inventory, near)
         last += 1 + len(tools)
-        made.append(row_of(project, last, head, bundle, numbers, known_runs, whose))
+        row = row_of(project, last, head, bundle, numbers, known_runs, whose)
+        made.append((*row, known_callers.get(names_in(head.payload))))
     insert_rows(connection, definitions, sorted(bodies.items()))
     insert_rows(connection, rows, made, are_new=True)
     return last, len(made)
@@ -272,7 +276,7 @@ def row_of(
     known_runs: Mapping[str, int],
     whose: Project,
 ) -> tuple[Any, ...]:
-    """A row of the log, in the order of the columns."""
+    """A row of the log, in the order of the columns; without its caller, which is the last."""
     subject, change = event.subject, event.change
     seconds, payload = _kept_payload(event)
     is_usual = event.links == links_of(change, subject, whose)
@@ -314,7 +318,7 @@ def _last_inventory(connection: Connection, project: int, source: int) -> str | 
 
 def _kept_payload(event: Event) -> tuple[float | None, str | None]:
     """How long a call took, and what else has to be written to have the payload again."""
-    payload = event.payload
+    payload = without_names(event.payload)
     if _is_told_by_definition(event) or payload == usual_payload(event.change):
         return None, None
     seconds = payload.get("seconds")
@@ -357,8 +361,9 @@ def _entries(
     connection: Connection, project: int, wanted: Range, whose: Project | None
 ) -> Iterator[Entry]:
     """With the links where `whose` is given."""
+    known_callers = KnownCallers(connection, project)
     for row in _rows(connection, project, wanted):
-        event = _event(row, whose)
+        event = _event(row, whose, known_callers)
         bundle = _bundle(connection, project, row.inventory, row.told, row.reason)
         first, end = event.position, LARGEST_POSITION if wanted.until is None else wanted.until
         numbers = range(max(0, wanted.after - first), max(0, min(len(bundle), end - first)))
@@ -367,13 +372,14 @@ def _entries(
             yield Entry(event, bundle, numbers, is_within)
 
 
-def _event(row: Any, whose: Project | None) -> Event:
+def _event(row: Any, whose: Project | None, known_callers: KnownCallers) -> Event:
     subject, change = subject_of(row.kind, row.source_name, row.tool), row.change
+    payload = payload_of(change, row.seconds, row.payload)
     return Event(
         subject=subject,
         change=change,
         time=row.time,
-        payload=payload_of(change, row.seconds, row.payload),
+        payload=payload if row.caller is None else payload | known_callers[row.caller],
         links=_NO_LINKS if whose is None else _links(row.links, change, subject, whose),
         definition=row.definition,
         reason=row.reason or "",

@@ -60,7 +60,22 @@ def _add_intents(connection: Connection) -> None:
     added.create(connection)
 
 
-STEPS: tuple[Step, ...] = (_add_vectors, _add_intents, bundle_events)
+def _add_callers(connection: Connection) -> None:
+    """The table of callers as it was at first, and their numbers in the log."""
+    added = Table(
+        "xai_mcp_callers",
+        MetaData(),
+        *(Column(x, Integer, primary_key=True, autoincrement=False) for x in ("project", "id")),
+        Column("digest", String(32), nullable=False),
+        Column("agent", Text),
+        Column("names", Text, nullable=False),
+        Index("callers_by_digest", "project", "digest", unique=True),
+    )
+    added.create(connection)
+    connection.exec_driver_sql("ALTER TABLE xai_mcp_log ADD COLUMN caller INTEGER")
+
+
+STEPS: tuple[Step, ...] = (_add_vectors, _add_intents, bundle_events, _add_callers)
 """What leads from version 1 to 2, from 2 to 3, and so on. A step is never changed or removed."""
 
 VERSION, NEWEST = "version", len(STEPS) + 1

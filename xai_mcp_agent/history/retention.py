@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, se
 from ..core.tools import JsonObject
 from ..settings.retention import Retention
 from . import log
+from .callers import drop_unused_callers
 from .database import insert_rows
 from .inventories import definitions_in, drop_unused
 from .packing import bundle_from
@@ -178,6 +179,7 @@ def _remove(connection: Connection, project: int, until: int) -> None:
     ended = runs.c.project == project, runs.c.ended.is_not(None), runs.c.number.not_in(told)
     connection.execute(delete(runs).where(*ended))
     drop_unused(connection, project)
+    drop_unused_callers(connection, project)
     _drop_definitions(connection)
 
 

@@ -180,6 +180,7 @@ log_rows = Table(
     Column("links", Json),
     Column("event_kind", String(20)),
     Column("source", String(20)),
+    Column("caller", Integer),
     Index("log_of_a_subject", "project", "subject", "position"),
     Index("log_of_a_source", "project", "anchor", "position"),
     Index("log_in_time", "project", "time", "position"),
@@ -188,8 +189,21 @@ log_rows = Table(
 
 A row is an event, or `span` of them: that of a source, and behind it those of its tools, which are
 `told`. It has the position of its last one. `payload`, `links`, `event_kind` and `source` are None
-where they are those that the kind of event, its definition or its `seconds` tell.
+where they are those that the kind of event, its definition or its `seconds` tell. `caller` is the
+number of the names of who made a call.
 """
+
+callers = Table(
+    "xai_mcp_callers",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("digest", _Digest, nullable=False),
+    Column("agent", Words),
+    Column("names", Json, nullable=False),
+    Index("callers_by_digest", "project", "digest", unique=True),
+)
+"""Who made calls: agents, their workflows, nodes and toolbelts, each combination once."""
 
 inventories = Table(
     "xai_mcp_inventories",

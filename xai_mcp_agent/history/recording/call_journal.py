@@ -257,6 +257,8 @@ def _call(value: JsonObject) -> Begun | Called:
     made = Called if value["was"] == "called" else Begun
     known = {x.name for x in fields(made)} - {*_BESIDE}
     told = {name: x for name, x in value.items() if name in known}
+    if "by" in told:
+        told["by"] = tuple((str(key), str(text)) for key, text in told["by"])
     subject = Subject(kind_named(kind), source, tool)
     return made(subject, datetime.fromisoformat(value["time"]), **told)
 

@@ -121,6 +121,7 @@ class EventBuilder:
         for name in ("error", "arguments", "result"):
             if value := getattr(report, name):
                 payload[name] = value
+        payload |= report.by
         return self._own_event("called", report.tool, report.time, payload)
 
     def of_begun(self, report: Begun) -> Event:
@@ -128,6 +129,7 @@ class EventBuilder:
         payload: JsonObject = {"status": "unknown"}
         if report.arguments:
             payload["arguments"] = report.arguments
+        payload |= report.by
         event = self._own_event("begun", report.tool, report.time, payload)
         return replace(event, reason=UNKNOWN)
 
@@ -153,7 +155,7 @@ class EventBuilder:
     def of_refusal(self, report: Refused) -> Event:
         """A call that was not made."""
         return Event(
-            report.tool, "refused", report.time, {"status": "refused"},
+            report.tool, "refused", report.time, {"status": "refused", **dict(report.by)},
             _links("refused", report.tool, self._project), report.definition or None, report.reason,
             run=self._run, event_kind="action", source="executor",
         )  # fmt: skip

@@ -32,6 +32,7 @@ from ...settings.retention import Retention
 from ..event import Subject
 from ..forks import importing
 from ..place import Place
+from ..use import Use, kept_use
 from .call_journal import CallJournal
 from .off import NoWriter
 from .reports import (
@@ -141,13 +142,14 @@ class HistoryRecorder:
         if new:
             self._writer.report(Seeded(kind, _now(), tuple(new.values())))
 
-    def begun(self, key: ToolKey, arguments: JsonObject | None = None) -> int:
+    def begun(self, key: ToolKey, arguments: JsonObject | None = None, by: Use = ()) -> int:
         """A call is about to be sent: from now on it is known, whatever happens to this process.
 
-        What comes back is for `called`, or for `not_called`.
+        What comes back is for `called`, or for `not_called`. `by` says who makes it.
         """
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        return self._journal.begin(Begun(self.subject(key), _now(), given))
+        by = kept_use(by, self.mask)
+        return self._journal.begin(Begun(self.subject(key), _now(), given, by))
 
     def not_called(self, begun: int) -> None:
         """A call that was begun was not sent."""
@@ -161,17 +163,19 @@ class HistoryRecorder:
         arguments: JsonObject | None = None,
         result: ToolResult | None = None,
         begun: int = 0,
+        by: Use = (),
     ) -> None:
         """A call is over. `error` is empty when it went well; `begun` is what its begin gave.
 
-        It is known from now on, whatever happens to this process.
+        It is known from now on, whatever happens to this process. `by` says who made it.
         """
         subject = self.subject(key)
         if error:
             error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
         text = self._redactor.short(result.text) if result and RESULTS in self._record else None
-        report = Called(subject, _now(), seconds, error, given, text)
+        by = kept_use(by, self.mask)
+        report = Called(subject, _now(), seconds, error, given, text, by=by)
         self._writer.report(self._journal.end(begun, report))
 
     def learned(self, key: ToolKey, toolbelt: str, texts: Iterable[str]) -> None:
@@ -190,9 +194,10 @@ class HistoryRecorder:
         """Something was decided about a tool."""
         self._writer.report(decision)
 
-    def refused(self, key: ToolKey, reason: str, definition: str = "") -> None:
-        """A call was not made, because of what was decided."""
-        self._writer.report(Refused(self.subject(key), _now(), reason, definition))
+    def refused(self, key: ToolKey, reason: str, definition: str = "", by: Use = ()) -> None:
+        """A call was not made, because of what was decided; `by` says whose."""
+        kept = kept_use(by, self.mask)
+        self._writer.report(Refused(self.subject(key), _now(), reason, definition, kept))
 
     def follow(self, tell: Callable[[RecordUpdate], None]) -> Callable[[], None]:
         """Have each change of the records told when it is written, in the writer thread.

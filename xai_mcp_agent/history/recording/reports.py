@@ -12,6 +12,7 @@ from ...core.kinds import SourceKind
 from ...core.tools import JsonObject, Tool
 from ..event import Subject, Teller
 from ..records import ToolRecord
+from ..use import Use
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +65,12 @@ class Seeded:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A call that is about to be sent; its arguments as with `Called`."""
+    """A call that is about to be sent; its arguments, and who makes it, as with `Called`."""
 
     tool: Subject
     time: datetime
     arguments: JsonObject | str | None = None
+    by: Use = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,8 @@ class Called:
     """A call that is over. `error` is empty when it went well.
 
     `arguments` and `result` are None unless somebody asked for them to be kept. They are without
-    secrets; what is long is the beginning of a text. `entry` is its number in the journal.
+    secrets; what is long is the beginning of a text. `entry` is its number in the journal, `by`
+    says who made it.
     """
 
     tool: Subject
@@ -86,6 +89,7 @@ class Called:
     arguments: JsonObject | str | None = None
     result: str | None = None
     entry: int = 0
+    by: Use = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +112,15 @@ class Decided:
 class Refused:
     """A call that was not made, because of what people decided; `reason` says why.
 
-    `definition` is the digest of what the source says of the tool now, if that is why.
+    `definition` is the digest of what the source says of the tool now, if that is why. `by` says
+    who wanted to make it.
     """
 
     tool: Subject
     time: datetime
     reason: str
     definition: str = ""
+    by: Use = ()
 
 
 @dataclass(frozen=True, slots=True)

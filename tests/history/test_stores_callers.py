@@ -1,0 +1,131 @@
+"""Who made a call stands in its event, and takes little room, on each kind of store."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Generator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from tests.support.databases import place_of
+from tests.support.recorded import NOON
+from xai_mcp_agent import Event, Subject
+from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.queries import events_in
+from xai_mcp_agent.history.recording.report_writer import ReportWriter
+from xai_mcp_agent.history.recording.reports import Called, Refused
+from xai_mcp_agent.history.retention import prune
+from xai_mcp_agent.history.store import open_store
+from xai_mcp_agent.history.tables import callers
+from xai_mcp_agent.history.use import Use, kept_use, used_by
+from xai_mcp_agent.settings.retention import Retention
+
+LOG = Subject(MCP, "git", "log")
+HELPER = Caller("agent", "helper", "default", "b1946ac92492", workflow="my_agent", node="AgentRun")
+ODD = "\x1b[31m\u202eö\ud800\0'\"%_\n" * 30
+
+
+@pytest.fixture
+def writer(place: Place) -> Generator[ReportWriter]:
+    made = ReportWriter(open_store(place), str)
+    yield made
+    made.close()
+
+
+def events(writer: ReportWriter) -> list[Event]:
+    return events_in(writer.store, Range())
+
+
+def kept(writer: ReportWriter) -> int:
+    with writer.store.reading() as connection:
+        return connection.execute(select(func.count()).select_from(callers)).scalar_one()
+
+
+def by(caller: Caller = HELPER, call_id: str = "call_1") -> Use:
+    return kept_use(used_by(caller, call_id), str)
+
+
+def test_an_event_tells_agent_workflow_node_toolbelt_run_and_call(writer: ReportWriter) -> None:
+    writer.record([Called(LOG, NOON, 0.5, "There is no shelf 9.", by=by())])
+    writer.record([Refused(LOG, NOON, "It was not approved.", by=by())])
+    called, refused = events(writer)
+    who = {
+        "caller": "agent", "agent": "helper", "workflow": "my_agent", "node": "AgentRun",
+        "toolbelt": "default", "run_id": "b1946ac92492", "call_id": "call_1",
+    }  # fmt: skip
+    assert called.payload == {
+        "status": "error", "seconds": 0.5, "error": "There is no shelf 9.", **who,
+    }  # fmt: skip
+    assert refused.payload == {"status": "refused", **who}
+
+
+def test_of_a_program_nothing_more_is_known(writer: ReportWriter) -> None:
+    writer.record([Called(LOG, NOON, 0.5, by=by(Caller("program"), "")), Called(LOG, NOON, 0.5)])
+    known, unknown = events(writer)
+    assert known.payload == {"status": "ok", "seconds": 0.5, "caller": "program"}
+    assert unknown.payload == {"status": "ok", "seconds": 0.5}
+
+
+def test_names_are_kept_once_however_many_calls_there_are(writer: ReportWriter) -> None:
+    runs = (Caller("agent", "helper", run=f"run{x}") for x in range(20))
+    writer.record([Called(LOG, NOON, 0.5, by=by(x, f"call_{x.run}")) for x in runs])
+    writer.record([Called(LOG, NOON, 0.5, by=by(Caller("agent", "other")))])
+    assert kept(writer) == 2
+    assert len({x.payload["call_id"] for x in events(writer)}) == 21
+
+
+def test_odd_and_long_names_are_kept_as_they_look_and_cut(writer: ReportWriter) -> None:
+    odd = Caller("agent", ODD, ODD, ODD, workflow=ODD, node=ODD)
+    writer.record([Called(LOG, NOON, 0.5, by=by(odd, ODD))])
+    (event,) = events(writer)
+    assert event.payload["agent"].startswith("ö\ufffd\ufffd'\"%_")
+    assert all(len(str(x)) <= 100 for x in event.payload.values())
+
+
+def test_secrets_in_names_are_hidden() -> None:
+    hidden = kept_use(used_by(HELPER), lambda text: text.replace("helper", "***"))
+    assert dict(hidden)["agent"] == "***"
+
+
+def test_names_that_nothing_has_any_more_go_with_the_calls(writer: ReportWriter) -> None:
+    old, new = Caller("agent", "old"), Caller("agent", "new")
+    writer.record([Called(LOG, NOON, 0.5, by=by(old))])
+    later = NOON + timedelta(days=10)
+    writer.record([Called(LOG, later, 0.5, by=by(new)) for _ in range(2)])
+    prune(writer.store, Retention(1, None), later)
+    assert [x.payload["agent"] for x in events(writer)] == ["new", "new"]
+    assert kept(writer) == 1
+
+
+def test_a_call_takes_less_than_four_hundred_bytes(tmp_path: Path) -> None:
+    """With ids as long as services give them, and a run for every third call."""
+    place, chance = place_of("", tmp_path), random.Random(7)
+    assert place.file is not None
+    writer = ReportWriter(open_store(place), str)
+    sizes = [0, 0]
+    for part in range(2):
+        for first in range(0, 6000, 500):
+            runs = [chance.randbytes(6).hex() for _ in range(500)]
+            writer.record([
+                Called(LOG, NOON, 0.5, by=by(
+                    Caller("agent", "helper", "default", runs[x // 3], workflow="my_agent"),
+                    f"call_{chance.randbytes(12).hex()}",
+                ))
+                for x in range(first % 1, 500)
+            ])  # fmt: skip
+        with closing(sqlite3.connect(place.file)) as file:
+            pages, free, size = (
+                file.execute(f"PRAGMA {x}").fetchone()[0]
+                for x in ("page_count", "freelist_count", "page_size")
+            )
+        sizes[part] = (pages - free) * size
+    writer.close()
+    assert (sizes[1] - sizes[0]) / 6000 < 300
