@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from xai_mcp_agent import Bridge, Settings, Subject, Tool, ToolKey
+from xai_mcp_agent.core.invocation import Caller
 from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.history.counting import stats_since
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place, find_place
 from xai_mcp_agent.history.queries import When, events_in, records_at
@@ -27,6 +29,7 @@ from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
 from xai_mcp_agent.history.recording.reports import Called, Listed, Lost, Report
 from xai_mcp_agent.history.store import open_store
+from xai_mcp_agent.history.use import used_by
 
 from .calls import http_server, stdio_server
 from .rows import Row, ratio, seconds
@@ -160,7 +163,9 @@ def _used(place: Place) -> int:
 
 def _call(number: int, began: datetime) -> Report:
     tool = Subject(MCP, "big", f"tool_{number % 97}")
-    return Called(tool, began + timedelta(seconds=number), 0.01 + number % 50 / 1000)
+    caller = Caller("agent", "helper", "default", f"{number // 3:012x}", workflow="my_agent")
+    by, error = used_by(caller, f"call_{number:024x}"), "There is no shelf 9." * (number % 40 == 0)
+    return Called(tool, began + timedelta(seconds=number), 0.01 + number % 50 / 1000, error, by=by)
 
 
 def _tool(number: int) -> Tool:
@@ -199,6 +204,21 @@ def _long(place: Place) -> Iterator[Row]:
         _median(first_answer), " s", _OPEN_SECONDS, "20 events of a tool, and all tools now",
     )  # fmt: skip
     yield Row("the same, as of a time in the middle", _median(as_of), " s", _OPEN_SECONDS)
+    yield from _stats(place)
+
+
+def _stats(place: Place) -> Iterator[Row]:
+    """How often tools were called: of all there ever was, and counted since its begin."""
+    first = datetime(1970, 1, 1, tzinfo=UTC)
+
+    def count(since: datetime | None) -> None:
+        store = open_store(place)
+        assert sum(x.calls for x in stats_since(store, since).tools) == _EVENTS
+        store.close()
+
+    for what, since in (("of all calls", None), ("of all calls since a time", first)):
+        took = _median(lambda since=since: count(since))
+        yield Row(f"the same, `stats` {what}", took, " s", _OPEN_SECONDS)
 
 
 def _write(place: Place) -> datetime:

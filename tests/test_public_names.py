@@ -25,7 +25,7 @@ from xai_mcp_agent.sources import openapi
 PUBLIC = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "ApprovalAnswer",
     "ApprovalRequest", "Approver", "AudioPart",
-    "BadSetting", "Bridge", "CallCancelled", "Choice", "CircuitOpen", "Completion",
+    "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice", "CircuitOpen", "Completion",
     "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
     "LockFailed", "Mark",
@@ -39,6 +39,7 @@ PUBLIC = [
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
+    "Stats",
     "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
     "ToolChanged", "ToolContext", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult",
     "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool",

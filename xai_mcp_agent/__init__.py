@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __all__ = [
     "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "ApprovalAnswer",
     "ApprovalRequest", "Approver", "AudioPart",
-    "BadSetting", "Bridge", "CallCancelled", "Choice", "CircuitOpen", "Completion",
+    "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice", "CircuitOpen", "Completion",
     "DefinitionChanged",
     "Event", "Graph", "Icon", "ImagePart", "InvalidArguments", "JsonObject", "LinkPart",
     "LockFailed", "Mark",
@@ -26,6 +26,7 @@ __all__ = [
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
+    "Stats",
     "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
     "ToolChanged", "ToolContext", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult",
     "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool",
@@ -62,6 +63,7 @@ _HOMES = {
     "history.graph": "Graph",
     "history.place": "StoreStatus",
     "history.records": "Records SourceRecord ToolRecord ToolState Usage state_of",
+    "history.stats": "CallStats Stats",
     "policy.decisions": "Choice",
     "policy.review": "Review",
     "policy.suspicion": "Mark",
@@ -141,6 +143,7 @@ if TYPE_CHECKING:
         Usage,
         state_of,
     )
+    from .history.stats import CallStats, Stats
     from .policy.decisions import Choice
     from .policy.review import Review
     from .policy.suspicion import Mark

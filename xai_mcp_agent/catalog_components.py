@@ -121,7 +121,7 @@ class MCPToolStatus(Component):
     ##### outPorts:
     - tools (list): One dict for each: name, server, state (`available`, `at rest` while its server
       is not connected, or `gone`), reason, is_enabled, calls, errors, last_error, mean_seconds,
-      p95_seconds and more.
+      median_seconds, p95_seconds and more.
     - text (str): The same to read.
 
     ##### Example:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ..history.event import Event
     from ..history.graph import Graph
     from ..history.records import Records, ToolRecord
+    from ..history.stats import Stats
     from ..policy.suspicion import Mark
     from ..search.ranking import Ranked
 
@@ -267,6 +268,16 @@ class AioBridge:
             StoreFailed: the history cannot be used; the message says why and what to do.
         """
         return await self.run(history.records, at)
+
+    async def stats(self, since: datetime | None = None) -> Stats:
+        """How often each tool was called, failed, and how long that took; and for each server.
+
+        Of all calls there ever were, or since a time; without a zone it is one of this machine's.
+
+        Raises:
+            StoreFailed: as `records`.
+        """
+        return await self.run(history.stats, since)
 
     async def tool_record(self, server: str, tool: str) -> ToolRecord:
         """What is known of one tool: since when it is there, how often it was called and failed.

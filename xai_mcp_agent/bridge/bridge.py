@@ -165,6 +165,7 @@ class Bridge:
 
     history = waits(AioBridge.history)
     records = waits(AioBridge.records)
+    stats = waits(AioBridge.stats)
     tool_record = waits(AioBridge.tool_record)
     difference = waits(AioBridge.difference)
     versions = waits(AioBridge.versions)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..history.graph import Graph
     from ..history.queries import When
     from ..history.records import Records, ToolRecord
+    from ..history.stats import Stats
     from ..history.store import Store
 
 T = TypeVar("T")
@@ -100,6 +101,11 @@ async def records(engine: Engine, at: At) -> Records:
     return found
 
 
+async def stats(engine: Engine, since: datetime | None) -> Stats:
+    """See `Bridge.stats`."""
+    return await answer(engine, partial(_stats, zoned(since)), from_any_file=True)
+
+
 async def tool_record(engine: Engine, server: str, tool: str) -> ToolRecord:
     """See `Bridge.tool_record`."""
     found = await answer(engine, partial(_tool_record, server, tool))
@@ -160,6 +166,12 @@ def _records(at: At, store: Store) -> Records:
     from ..history.queries import records_at
 
     return records_at(store, when(at))
+
+
+def _stats(since: datetime | None, store: Store) -> Stats:
+    from ..history.counting import stats_since
+
+    return stats_since(store, since)
 
 
 def _tool_record(server: str, tool: str, store: Store) -> ToolRecord:

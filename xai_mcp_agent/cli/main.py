@@ -20,6 +20,7 @@ from .output import prepare_streams, print_error
 from .search import search
 from .select import select
 from .servers import call, login, logout, servers
+from .stats import stats
 from .tools import accept, disable, enable, refresh, tools
 from .trust import trust
 from .usage import usage
@@ -36,7 +37,7 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, openapi, search, explain, select, call, diff, graph, usage,
+    init, servers, tools, openapi, search, explain, select, call, stats, diff, graph, usage,
     refresh, trust, disable, enable, accept, login, logout, adopt, check_lessons, reset_lesson,
     lesson_solution,
 ):  # fmt: skip

@@ -14,7 +14,17 @@ from heapq import merge
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, bindparam, func, or_, select
+from sqlalchemy import (
+    Connection,
+    Select,
+    Text,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    type_coerce,
+)
 
 from ..core.kinds import kind_named
 from ..core.tools import JsonObject
@@ -66,6 +76,13 @@ _COLUMNS = (
 )  # fmt: skip
 _IS_SUBJECT = and_(subjects.c.project == rows.c.project, subjects.c.id == rows.c.subject)
 _IS_RUN = and_(runs.c.project == rows.c.project, runs.c.number == rows.c.run)
+
+# The first key of what is kept of a call, so that no text in it can be taken for one.
+_kept = type_coerce(rows.c.payload, Text)
+IS_FAILED = or_(
+    _kept.like('{"error":%'), and_(rows.c.seconds.is_(None), _kept.like('{"status":"error"%'))
+)
+"""Whether a row of a call tells that it failed."""
 
 LARGEST_POSITION = 2**63 - 1
 """Databases compare with no larger number."""
@@ -326,7 +343,8 @@ def _kept_payload(event: Event) -> tuple[float | None, str | None]:
     is_call = event.change == _CALLED and payload.get("status") == status
     if not is_call or not isinstance(seconds, float) or not math.isfinite(seconds):
         return None, kept_json(payload)
-    more = {name: x for name, x in payload.items() if name not in ("status", "seconds")}
+    more = {"error": payload["error"]} if "error" in payload else {}  # the first, see `IS_FAILED`
+    more |= {name: x for name, x in payload.items() if name not in ("status", "seconds")}
     return seconds, kept_json(more) if more else None
 
 

@@ -12,11 +12,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from ..core.tools import JsonObject, Tool
 from .event import Event, Subject
 
-# Each bucket is this much wider than the one before, so that a duration is known to 5 %.
-_BUCKET_GROWTH = math.log(1.05)
-_SHORTEST_SECONDS = 1e-6
+BUCKET_GROWTH = math.log(1.05)
+"""Each bucket is this much wider than the one before, so that a duration is known to 5 %."""
+
+SHORTEST_SECONDS = 1e-6
 _RECENT = 500  # calls in a window; the percentile is that of this one and the one before
-_MOST = 0.95
+MEDIAN, MOST = 0.5, 0.95
 
 ToolState: TypeAlias = Literal["available", "at rest", "gone"]
 """at rest: its source is not connected, and would bring it along. gone: the source went on
@@ -62,15 +63,18 @@ class Usage:
 
         Of the last 500 to 1,000: one that became faster or slower is soon told so.
         """
+        return percentile(self._recent, MOST)
+
+    @property
+    def median_seconds(self) -> float | None:
+        """What half of the recent calls stay below, as `p95_seconds`."""
+        return percentile(self._recent, MEDIAN)
+
+    @property
+    def _recent(self) -> Counter[int]:
         recent = Counter(self.durations_before)
         recent.update(self.durations)
-        left = math.ceil(_MOST * recent.total())
-        for bucket in sorted(recent):
-            left -= recent[bucket]
-            if left <= 0:
-                # Where the bucket ends, so that no call in it took longer.
-                return math.exp((bucket + 1) * _BUCKET_GROWTH)
-        return None
+        return recent
 
     def with_calls(self, made: Iterable[Call]) -> Usage:
         """Some calls more, in their order."""
@@ -85,13 +89,24 @@ class Usage:
             calls += 1
             last_executed = call.time
             total_seconds += call.seconds
-            bucket = math.floor(math.log(max(call.seconds, _SHORTEST_SECONDS)) / _BUCKET_GROWTH)
+            bucket = math.floor(math.log(max(call.seconds, SHORTEST_SECONDS)) / BUCKET_GROWTH)
             durations[bucket] = durations.get(bucket, 0) + 1
             if call.error:
                 errors, last_error = errors + 1, call.error
         return Usage(
             calls, errors, last_error, last_executed, total_seconds, durations, before, self.unknown
         )  # fmt: skip
+
+
+def percentile(durations: Counter[int], part: float) -> float | None:
+    """What this part of calls stays below, which are counted by bucket; None without any."""
+    left = math.ceil(part * durations.total())
+    for bucket in sorted(durations):
+        left -= durations[bucket]
+        if left <= 0:
+            # Where the bucket ends, so that no call in it took longer.
+            return math.exp((bucket + 1) * BUCKET_GROWTH)
+    return None
 
 
 NO_USAGE = Usage()

@@ -235,6 +235,7 @@ def _tool_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
         "last_error": usage.last_error,
         "last_executed": utc_text(usage.last_executed),
         "mean_seconds": usage.mean_seconds,
+        "median_seconds": usage.median_seconds,
         "p95_seconds": usage.p95_seconds,
     }
 

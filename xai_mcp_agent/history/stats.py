@@ -1,0 +1,56 @@
+"""How often tools were called, how often they failed, and how long that took: as values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from .event import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class CallStats:
+    """Calls of one tool, or of all tools of a source: then `subject` is the source.
+
+    Half of the calls took no longer than `median_seconds`, 95 of 100 no longer than `p95_seconds`,
+    at most 5 % more each; both are None for a source.
+    """
+
+    subject: Subject
+    calls: int
+    errors: int
+    total_seconds: float
+    last_used: datetime | None
+    median_seconds: float | None = None
+    p95_seconds: float | None = None
+
+    @property
+    def mean_seconds(self) -> float:
+        """The mean duration of a call."""
+        return self.total_seconds / self.calls
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """The calls of every tool that was called, by name, and the sums for their sources."""
+
+    tools: list[CallStats] = field(default_factory=list[CallStats])
+    sources: list[CallStats] = field(default_factory=list[CallStats])
+
+
+def sums_of(tools: Iterable[CallStats]) -> list[CallStats]:
+    """What those of each source come to."""
+    found: dict[Subject, CallStats] = {}
+    for tool in tools:
+        source = tool.subject.anchor
+        before = found.get(source, CallStats(source, 0, 0, 0.0, None))
+        times = [x for x in (before.last_used, tool.last_used) if x]
+        found[source] = replace(
+            before,
+            calls=before.calls + tool.calls,
+            errors=before.errors + tool.errors,
+            total_seconds=before.total_seconds + tool.total_seconds,
+            last_used=max(times, default=None),
+        )
+    return list(found.values())

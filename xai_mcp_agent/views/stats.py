@@ -1,0 +1,94 @@
+"""How often tools are called, and how that goes: as JSON, and as a table to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from ..console.text import clean, columns, count, cut
+from ..core.tools import JsonObject
+from ..history.stats import CallStats, Stats
+from .history import subject_text
+from .times import seconds_text, time_text, utc_text
+
+Order: TypeAlias = Literal["calls", "errors", "slow"]
+
+NO_CALLS = "No tool was called."
+_BY: dict[Order, Callable[[CallStats], tuple[float, ...]]] = {
+    "calls": lambda x: (x.calls,),
+    "errors": lambda x: (x.errors, x.errors / x.calls),
+    "slow": lambda x: (x.p95_seconds or x.mean_seconds, x.mean_seconds),
+}
+_HEAD = ("calls", "failed", "median", "95 of 100", "last used")
+_LEAST_NAME = 16  # columns
+
+
+@dataclass(frozen=True)
+class _Row:
+    name: str
+    cells: Sequence[str]
+
+
+def sorted_stats(stats: Stats, order: Order) -> Stats:
+    """The most, or the slowest, first."""
+    by = _BY[order]
+    return Stats(
+        sorted(stats.tools, key=by, reverse=True), sorted(stats.sources, key=by, reverse=True)
+    )
+
+
+def stats_json(stats: Stats, since: datetime | None) -> JsonObject:
+    """Every field, the names of tools, and the time it begins with."""
+    return {
+        "since": utc_text(since),
+        "tools": [_json(x) for x in stats.tools],
+        "sources": [_json(x) for x in stats.sources],
+    }
+
+
+def stats_text(stats: Stats, width: int) -> str:
+    """A line for each tool, and behind them one for each server, of at most so many columns."""
+    if not stats.tools:
+        return NO_CALLS
+    head = _Row("", _HEAD)
+    tools = [_row(subject_text(x.subject), x) for x in stats.tools]
+    sources = [_row(_of_source(x, stats), x) for x in stats.sources]
+    cells = [max(len(x.cells[n]) for x in (head, *tools, *sources)) for n in range(len(_HEAD))]
+    room = max(width - sum(cells) - 2 * len(cells), _LEAST_NAME)
+    name = min(room, max(columns(x.name) for x in (*tools, *sources)))
+    lines = [_line(x, name, cells) for x in (head, *tools)]
+    return "\n".join([*lines, "", *(_line(x, name, cells) for x in sources)])
+
+
+def _of_source(source: CallStats, stats: Stats) -> str:
+    tools = sum(x.subject.anchor == source.subject for x in stats.tools)
+    return f"{source.subject.shown_source} ({count(tools, 'tool')})"
+
+
+def _row(name: str, of: CallStats) -> _Row:
+    took = (of.median_seconds, of.p95_seconds)
+    last = time_text(of.last_used)[:-3] if of.last_used else ""
+    failed = f"{of.errors:,}" if of.errors else "-"
+    times = (seconds_text(x) if x is not None else "" for x in took)
+    return _Row(clean(name), (f"{of.calls:,}", failed, *times, last))
+
+
+def _line(row: _Row, name: int, cells: Sequence[int]) -> str:
+    shown = cut(row.name, name)
+    told = (f"{cell:>{size}}" for cell, size in zip(row.cells, cells, strict=True))
+    return "  ".join((shown + " " * (name - columns(shown)), *told)).rstrip()
+
+
+def _json(of: CallStats) -> JsonObject:
+    subject = of.subject
+    named = {"server": subject.shown_source, "kind": subject.kind.name}
+    told: JsonObject = {
+        "calls": of.calls, "errors": of.errors, "mean_seconds": of.mean_seconds,
+        "last_used": utc_text(of.last_used),
+    }  # fmt: skip
+    if subject.tool is None:
+        return named | told
+    percentiles = {"median_seconds": of.median_seconds, "p95_seconds": of.p95_seconds}
+    return {**named, "tool": subject.tool, **told, **percentiles}
