@@ -14,13 +14,14 @@ from xai_mcp_agent.history.place import Place
 
 TEXT, NUMBER = {"type": "string"}, {"type": "integer"}
 SEARCH = a_tool("search", "Finds things.", query=TEXT)
+ODD = "\x1b[31m\u202eodd"
 LEND = a_tool("lend", "Lends a book.", book=NUMBER)
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
     """A history in which a server changed its tools twice, and then was closed."""
-    file = tmp_path_factory.mktemp("project") / "history.db"
+    file = tmp_path / "history.db"
     with a_history(Place(f"sqlite:///{file}", str(file), file.parent, file, is_own=True)) as told:
         told.connected("web", SEARCH, LEND)
         told.listed("web", SEARCH, LEND, a_tool("help"))
@@ -92,6 +93,30 @@ def test_the_last_change_before_a_time_can_be_told(store: Path, capsys: Any):
     """What the server's tools were later does not count."""
     _, out, _ = command(capsys, store, "web", "--to", "6")
     assert out.splitlines()[1:] == ["added: web.help"]
+
+
+def test_without_a_server_the_last_change_of_each_is_told(store: Path, capsys: Any):
+    """The one that changed last comes last; one that never listed anything has none."""
+    with a_history(Place(f"sqlite:///{store}", str(store), store.parent, store)) as told:
+        told.seeded(a_tool("shout"))
+        told.connected(ODD, a_tool(ODD))
+    status, out, err = command(capsys, store)
+    heads = [x for x in out.splitlines() if ", last changed " in x]
+    assert (status, err) == (0, "")
+    assert {x.partition(",")[0] for x in heads} == {"web", "canvas", "?[31m?odd"}
+    assert out.count("removed: web.help") == 1
+    assert "added: canvas.shout" in out
+    assert "\x1b" not in out
+    found = json.loads(command(capsys, store, "--json")[1])
+    assert {x["source"] for x in found} == {"web", "", ODD}
+
+
+def test_without_a_server_two_points_of_all_can_be_compared(store: Path, capsys: Any):
+    _, out, _ = command(capsys, store, "--from", "0", "--to", "5")
+    assert out.splitlines()[0] == "all servers, from event 0 to event 5:"
+    assert "added: web.help, web.lend, web.search" in out
+    status, _, err = command(capsys, store, "--from", "5", "--to", "3")
+    assert (status, "is later than" in err) == (2, True)
 
 
 def test_programs_get_json(store: Path, capsys: Any):

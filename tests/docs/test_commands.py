@@ -225,7 +225,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent history( --(since|server|tool|limit) \S+)*", warmly, "library"),
     Known(r"xai-mcp-agent history prune( --(dry-run|older-than \d+))*", warmly, "Nothing is older"),
     Known(r"xai-mcp-agent refresh( library)?( --force)?", warmly, "library: "),
-    Known(r"xai-mcp-agent diff library( search_books)?( --(from|to) \S+)*", warmly, "library"),
+    Known(r"xai-mcp-agent diff( library)?( search_books)?( --(from|to) \S+)*", warmly, "library"),
     Known(r"xai-mcp-agent stats( --(since|sort) \S+)*", warmly, "library"),
     Known(r"xai-mcp-agent graph", warmly, "flowchart"),
     Known(r"xai-mcp-agent graph --out tools\.html", warmly, "Written: tools.html"),

@@ -139,7 +139,10 @@ def _pruned(found: Store, keep: Retention, *, is_dry: bool) -> tuple[int, dateti
 
 
 def diff(
-    server: Annotated[str, typer.Argument(help="The server; `canvas` has the tools you drew.")],
+    server: Annotated[
+        str | None,
+        typer.Argument(help="Only this server; `canvas` has the tools you drew. Default: all."),
+    ] = None,
     tool: Annotated[str | None, typer.Argument(help="Only this tool.")] = None,
     before: FromTime = None,
     after: ToTime = None,
@@ -147,14 +150,16 @@ def diff(
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Tell what changed in the tools of a server. Starts no server.
+    """Tell what changed in the tools of a server, or of all. Starts no server.
 
-    Without times: of a server the last change, of one tool all its changes.
+    Without times: of each server the last change, of one tool all its changes.
     """
     with opened(store, settings) as found:
         if found is None:
             echo_json([]) if as_json else say_nothing_yet(store, settings)
-        elif tool is not None and before is None and after is None:
+        elif server is None and before is None:
+            _tell_last_changes(found, after, as_json=as_json)
+        elif server is not None and tool is not None and before is None and after is None:
             _tell_versions(found, server, tool, as_json=as_json)
         else:
             _tell_changes(found, server, tool, before, after, as_json=as_json)
@@ -277,13 +282,33 @@ def _tell_versions(store: Store, server: str, tool: str, *, as_json: bool) -> No
         say(versions_text(versions, text_width()))
 
 
+def _tell_last_changes(store: Store, after: At, *, as_json: bool) -> None:
+    """Of every source, the one that changed last at the end."""
+    from ..history.queries import last_changes  # loads SQLAlchemy
+
+    found = last_changes(store, when(after))
+    if as_json:
+        echo_json([change_json(x) for one in found for x in one.changes])
+        return
+    if not found:
+        say(
+            "Nothing was ever listed."
+            if after is None
+            else f"Nothing was listed by {shown_at(after)}."
+        )
+    for one in found:
+        say(f"{one.source}, last changed {time_text(one.time)}:")
+        say(changes_text(one.changes, text_width()))
+
+
 def _tell_changes(
-    store: Store, server: str, tool: str | None, before: At, after: At, *, as_json: bool
+    store: Store, server: str | None, tool: str | None, before: At, after: At, *, as_json: bool
 ) -> None:
     from ..history.queries import changes_between, last_change
 
-    since, header = before, f"{server}, from {shown_at(before)} to {shown_at(after)}:"
-    if before is None:
+    of = server or "all servers"
+    since, header = before, f"{of}, from {shown_at(before)} to {shown_at(after)}:"
+    if before is None and server is not None:
         since, at = last_change(store, server, when(after)) or (0, None)
         never = "was never listed" if after is None else f"was not listed by {shown_at(after)}"
         header = f"{server}, last changed {time_text(at)}:" if at else f"{server} {never}:"

@@ -268,6 +268,26 @@ def last_change(
     return max(found, default=None)
 
 
+@dataclass(frozen=True, slots=True)
+class LastChange:
+    """What changed last in the tools of a source, as people call it, and when."""
+
+    source: str
+    time: datetime
+    changes: list[ToolChanged]
+
+
+def last_changes(store: Store, until: When) -> list[LastChange]:
+    """That of every source that ever listed a tool by then; the newest at the end."""
+    found = list[tuple[int, LastChange]]()
+    for source in {x.shown_source for x in subjects_named(store, None)}:
+        if (changed := last_change(store, source, until)) is not None:
+            position, time = changed
+            changes = changes_between(store, source, None, When(position=position), until)
+            found.append((position, LastChange(source, time, changes)))
+    return [x for _, x in sorted(found, key=lambda x: (x[0], x[1].source))]
+
+
 def versions_named(store: Store, source: str, tool: str) -> list[Version]:
     """Every definition that a tool had, the first one first.
 
