@@ -46,6 +46,7 @@ def calls_of(bridge: Bridge) -> list[JsonObject]:
     }
     for call in calls:
         assert 0 <= call.payload.pop("seconds") < 60
+        assert call.payload.pop("caller") == "program"
     return [x.payload for x in calls]
 
 

@@ -57,7 +57,7 @@ from .tables import (
     subjects,
 )
 from .tables import log_rows as rows
-from .use import names_in, without_names
+from .use import Use, names_in, without_names
 
 _ROWS_AT_A_TIME = 2000
 _DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement
@@ -66,6 +66,7 @@ _NO_LINKS, _NO_TOOLS = Links(), Bundle()
 _LINKS = tuple(field.name for field in fields(Links))
 _CALLED: Change = "called"
 _BEGUN: Change = "begun"
+_MADE: tuple[Change, ...] = ("called", "begun", "refused")  # by somebody
 # Made once: they are asked in every transaction.
 _PROJECT = select(projects).where(projects.c.id == bindparam("project"))
 _NEWEST = select(func.max(rows.c.position)).where(rows.c.project == bindparam("project"))
@@ -163,7 +164,7 @@ def append(
     groups = list(grouped(new, whose))
     numbers = numbered(connection, project, dict.fromkeys(x.subject for x, _ in groups), known)
     known_runs = run_numbers(connection, project, {x.run: x.time for x, _ in groups})
-    known_callers = caller_numbers(connection, project, {names_in(x.payload) for x, _ in groups})
+    known_callers = caller_numbers(connection, project, {_names_of(x) for x, _ in groups})
     last, made = last_position(connection, project), list[tuple[Any, ...]]()
     for head, tools in groups:
         bundle = bundled(head, tools, lambda x: definition_of(x.subject))
@@ -172,7 +173,7 @@ def append(
             keep_inventory(connection, project, bundle.inventory, near)
         last += 1 + len(tools)
         row = row_of(project, last, head, bundle, numbers, known_runs, whose)
-        made.append((*row, known_callers.get(names_in(head.payload))))
+        made.append((*row, known_callers.get(_names_of(head))))
     insert_rows(connection, definitions, sorted(bodies.items()))
     insert_rows(connection, rows, made, are_new=True)
     return last, len(made)
@@ -318,6 +319,11 @@ def row_of(
     )
 
 
+def _names_of(event: Event) -> Use:
+    """Who made the call that it is about; empty where it is about something else."""
+    return names_in(event.payload) if event.change in _MADE else ()
+
+
 def payload_of(change: Change, seconds: float | None, kept: JsonObject | None) -> JsonObject:
     """What an event says, of what is kept of it."""
     if seconds is not None:
@@ -335,7 +341,7 @@ def _last_inventory(connection: Connection, project: int, source: int) -> str | 
 
 def _kept_payload(event: Event) -> tuple[float | None, str | None]:
     """How long a call took, and what else has to be written to have the payload again."""
-    payload = without_names(event.payload)
+    payload = without_names(event.payload) if event.change in _MADE else event.payload
     if _is_told_by_definition(event) or payload == usual_payload(event.change):
         return None, None
     seconds = payload.get("seconds")
