@@ -23,7 +23,7 @@ from tests.support.fault_server import entry
 from tests.support.journals import calls_in
 from tests.support.model_agents import agent, all_told, offered, run
 from tests.support.model_endpoint import calls
-from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, ReviewNeeded
+from xai_mcp_agent import Bridge, DefinitionChanged, NotAccepted, ReviewNeeded, UnknownTool
 from xai_mcp_agent.canvas.toolbelts import use_server
 from xai_mcp_agent.cli.main import run as command
 from xai_mcp_agent.history import database, store
@@ -196,6 +196,74 @@ def test_nothing_of_it_is_called_whatever_became_of_the_history(
         by(settings)
     assert calls_in(folder / "journal") == 1, "that of before"
     assert (folder / "mcp_tools.lock.json").read_text() == lock
+
+
+@pytest.mark.parametrize("turn", [x for x in TURNS if x not in (*STILL_CALLED, "a look-alike")])
+@pytest.mark.parametrize("by", PATHS.values(), ids=PATHS)
+def test_nothing_of_it_is_called_whatever_it_changes(
+    folder: Path, by: Callable[[Path], None], turn: str
+):
+    settings = turning(folder, TURNS[turn])
+    use_it_first(settings)
+    by(settings)
+    assert calls_in(folder / "journal") == 1, "that of before"
+
+
+@pytest.mark.parametrize("by", [by_node, by_command, by_python], ids=lambda x: x.__name__)
+def test_a_look_alike_is_called_by_neither_name(folder: Path, by: Callable[[Path], None]):
+    settings = turning(folder, TURNS["a look-alike"])
+    use_it_first(settings)
+    with Bridge.open(settings) as bridge, pytest.raises(NotAccepted) as refused:
+        bridge.call_tool("shop", "p\u0430y")
+    assert refused.value.like == "pay"
+    with Bridge.open(settings) as bridge, pytest.raises(UnknownTool):
+        bridge.call_tool("shop", "pay")
+    assert calls_in(folder / "journal") == 1
+
+
+def test_a_tool_that_is_listed_twice_is_not_another_one_for_that(folder: Path):
+    """The good definition first, and the poisoned one after it, or before it."""
+    both: list[dict[str, Any]] = [
+        {"tools": [pay(), pay(description=EVIL), ASK]},
+        {"tools": [pay(description=EVIL), pay(), ASK]},
+    ]
+    settings = turning(folder, *both)
+    use_it_first(settings)
+    for _ in both:
+        ctx: dict[str, Any] = {}
+        use_server(ctx, "shop", None)
+        with agent(ctx, calls(("shop_pay", {}))) as endpoint:
+            run(ctx)
+        assert "allory" not in all_told(endpoint)
+
+
+def test_of_two_entries_for_one_server_each_has_its_own_decisions(folder: Path):
+    """A name is what people decide about; the other one is refused until it is accepted, too."""
+    settings = turning(folder, TURNS["description"], TURNS["description"])
+    written = json.loads(settings.read_text())
+    shop = written["mcpServers"]["shop"]
+    written["mcpServers"]["again"] = {**shop, "pin": True}
+    settings.write_text(json.dumps(written))
+    use_it_first(settings)
+    with Bridge.open(settings) as bridge:
+        with pytest.raises(NotAccepted):
+            bridge.call_tool("again", "pay")
+        with pytest.raises(DefinitionChanged):
+            bridge.call_tool("shop", "pay")
+    assert calls_in(folder / "journal") == 1
+
+
+def test_a_server_that_is_renamed_is_told_of_with_what_was_decided_about_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    settings = turning(folder)
+    use_it_first(settings)
+    written = json.loads(settings.read_text())
+    settings.write_text(json.dumps({"mcpServers": {"Shop": written["mcpServers"]["shop"]}}))
+    with pytest.raises(SystemExit):
+        command(["servers"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Something was decided about shop, which the settings do not have." in shown
 
 
 def test_what_turns_between_the_refusal_and_the_word_of_a_person_is_not_accepted(folder: Path):

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.watchdog import done_within
+from xai_mcp_agent.core.tools import ToolKey
 from xai_mcp_agent.policy.lock import DecisionLock, SourceLock, Unreadable, read_lock
 
 ONE, TWO = "1" * 32, "2" * 32
@@ -125,6 +127,41 @@ def test_what_is_wrong_anywhere_makes_all_of_it_unreadable(text: str, said: str)
     with pytest.raises(Unreadable) as refused:
         read_lock(text)
     assert said in str(refused.value)
+
+
+def test_a_key_that_is_there_twice_is_found_at_once_among_very_many():
+    """A file from a clone may be made to keep whoever opens it busy."""
+    many = ", ".join(f'"tool_{number}": "{ONE}"' for number in range(100_000))
+    text = f'{{"sources": {{"mcp:a": {{"accepted": {{{many}, "tool_99999": "{TWO}"}}}}}}}}'
+    with pytest.raises(Unreadable, match='"tool_99999" is there twice'):
+        done_within(10, lambda: read_lock(text))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pay\u200b",
+        "p\u0430y",
+        "P\u0391Y",
+        "\uff50\uff41\uff59",
+        "pa\u0301y",
+        "pay\U000e0101",
+        "\ufeffpay",
+        "-pay-",
+    ],
+    ids=ascii,
+)
+def test_unicode_makes_no_other_tool_of_one_that_is_off(name: str):
+    lock = read_lock(json.dumps({"sources": {"mcp:a": {"off": ["pay"], "accepted": {}}}}))
+    assert lock.of("mcp:a").is_off(name)
+    written = read_lock(json.dumps({"sources": {"mcp:a": {"off": [name]}}}))
+    assert written.of("mcp:a").is_off("pay"), "nor of one that somebody wrote so into the file"
+
+
+def test_servers_are_told_apart_by_case_and_letters():
+    lock = read_lock(json.dumps({"sources": {"mcp:Shop": {"off": ["pay"]}, "mcp:shop": {}}}))
+    assert lock.is_off(ToolKey("mcp", "Shop", "pay"))
+    assert not lock.is_off(ToolKey("mcp", "shop", "pay"))
 
 
 def test_a_name_that_looks_like_one_that_is_off_is_off():

@@ -224,6 +224,38 @@ async def test_a_link_is_followed_and_stays_one(path: Path, tmp_path: Path):
     assert tools_off(await looked_at(shared)) == {"x"}
 
 
+async def test_of_a_file_with_two_names_only_this_one_changes(path: Path, tmp_path: Path):
+    """A hard link, as some programs for backups make: the other project's decisions stay."""
+    await LockFile(path).change(off("x"))
+    other = tmp_path / "other.json"
+    os.link(path, other)
+    file = await looked_at(path)
+    await file.change(off("y"))
+    assert tools_off(await looked_at(other)) == {"x"}
+    assert tools_off(file) == {"x", "y"}
+
+
+async def test_links_that_lead_in_a_circle_are_trouble(path: Path, tmp_path: Path):
+    other = tmp_path / "other.json"
+    other.symlink_to(path)
+    path.symlink_to(other)
+    file = await looked_at(path)
+    assert "it cannot be read" in str(file.trouble)
+    with pytest.raises(LockFailed):
+        await file.change(off("x"))
+    assert path.is_symlink()
+
+
+async def test_very_many_tools_that_are_off_hold_up_no_loop(path: Path):
+    """To see what their names look like takes a second; whoever watches the loops would find it."""
+    names = frozenset(f"delete_number_{number}" for number in range(60_000))
+    path.write_text(DecisionLock({"mcp:a": SourceLock(off=names)}).as_text())
+    file = await looked_at(path)
+    assert file.lock.of("mcp:a").is_off("Delete-Number-7")
+    await file.change(off("x", "mcp:b"))
+    assert file.lock.of("mcp:a").is_off("Delete-Number-8")
+
+
 async def test_one_that_is_deleted_while_it_is_used_goes_on_to_count_and_comes_back(path: Path):
     """A branch of git without it, say: what a person decided is not undone by that."""
     file = LockFile(path)

@@ -11,13 +11,14 @@ from typing import NamedTuple, TypeAlias
 from ..catalog.entry import CatalogEntry
 from ..core.errors import LockFailed, UnknownTool, XaiMcpError
 from ..core.kinds import STATIC
-from ..core.names import did_you_mean
+from ..core.names import did_you_mean, listed
 from ..core.tools import Tool, ToolKey
 from ..history.event import NAMELESS
 from ..policy.decisions import Choice
 from ..sources.canvas import CANVAS
 from .engine import Engine
 
+_MOST_NAMES = 5
 # For tools that are not here now. A history that is slower than this may still say it is none.
 _RECORD_SECONDS = 10.0
 
@@ -81,6 +82,19 @@ async def why_unknown(engine: Engine) -> str:
     """Why it cannot be looked up what was decided; empty where it can."""
     await engine.decisions.read()
     return engine.decisions.why_unknown()
+
+
+async def without_server(engine: Engine) -> str:
+    """That there are decisions about servers which the settings do not have; empty if not so."""
+    await engine.decisions.read()
+    found = engine.decisions.without_server(engine.settings.names)
+    if not found:
+        return ""
+    return (
+        f"Something was decided about {listed(found, _MOST_NAMES)}, which the settings do not "
+        "have. If you renamed a server, rename it in the file of decisions too: nothing of that "
+        "holds for another name."
+    )
 
 
 async def _switch(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from ..bridge.bridge import Bridge
-from ..bridge.decisions import why_unknown
+from ..bridge.decisions import why_unknown, without_server
 from ..bridge.engine import Engine
 from ..canvas.waits import call_here
 from ..console.terminal_questions import Ended, open_page, read_line, why_not_here
@@ -185,7 +185,8 @@ def _tell(
     say(store_text(store))
     if unknown:
         say(unknown_text(unknown))
-    for note in bridge.settings.notes:
+    renamed = bridge.run(without_server)
+    for note in (*bridge.settings.notes, *([renamed] if renamed else [])):
         say(f"note: {note}")
     for line in clash_lines(clashes):
         say(line)

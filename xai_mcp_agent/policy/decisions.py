@@ -19,7 +19,7 @@ from ..catalog.entry import Accepted, CatalogEntry
 from ..core.errors import AcceptanceUnknown, DefinitionChanged, LockFailed, NotAccepted
 from ..core.fingerprint import definition_text, digest_of
 from ..core.invocation import Pin
-from ..core.kinds import SourceKind, kind_named
+from ..core.kinds import MCP, SourceKind, kind_named
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.diff.changes import difference_in_full
 from ..history.event import NAMELESS, Subject, Teller
@@ -203,6 +203,12 @@ class Decisions:
                 names = {**dict.fromkeys(lock.accepted or ()), **dict.fromkeys(sorted(lock.off))}
                 found += [ToolKey(kind, source, x) for x in names]
         return found
+
+    def without_server(self, servers: Iterable[str]) -> list[str]:
+        """The MCP servers about which something was decided, and that are none of these."""
+        known = {source_name(MCP, x) for x in servers}
+        mine = (x for x in self._file.lock.sources if x.startswith(source_name(MCP, "")))
+        return [x.partition(":")[2] for x in mine if x not in known]
 
     def approved(self, key: ToolKey) -> str:
         """What a person said about calls of the tool for good; empty if nothing, or not known."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -93,6 +94,11 @@ class SourceLock:
         approved = {name: x for name, x in self.approved.items() if name != tool}
         return replace(self, approved=approved | ({tool: word} if word else {}))
 
+    def prepare(self) -> None:
+        """Have at hand what is asked of it: of very many tools that takes seconds."""
+        self.is_off("")
+        self.looks_like("")
+
     @cached_property
     def _off_skeletons(self) -> frozenset[str]:
         return frozenset(map(skeleton, self.off))
@@ -121,6 +127,11 @@ class DecisionLock:
     def of(self, source: str) -> SourceLock:
         """What was decided about this source."""
         return self.sources.get(source, NOTHING)
+
+    def prepare(self) -> None:
+        """As `SourceLock.prepare`."""
+        for source in self.sources.values():
+            source.prepare()
 
     def of_tool(self, key: ToolKey) -> SourceLock:
         """What was decided about the source of this tool."""
@@ -184,8 +195,8 @@ def _parsed(text: str) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(x for x in names if names.count(x) > 1)
+        times = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in times.items() if count > 1)
         _refuse(f"the key {_shown(twice)} is there twice, so one of the two would not count.")
     return found
 

@@ -174,7 +174,7 @@ class LockFile:
         signature = _signature_of(path)
         if signature[:1] and signature[0] <= _READ_HERE_BYTES:
             return read()
-        return await anyio.to_thread.run_sync(read)
+        return await anyio.to_thread.run_sync(_prepared, read)
 
     def _take(self, found: _Found) -> None:
         before, self._found = self._found, found
@@ -232,6 +232,13 @@ def _read(path: Path, before: _Found = _NOT_LOOKED) -> _Found:
     return _Found(signature, lock, trouble, digest, is_fresh)
 
 
+def _prepared(read: Callable[[], _Found]) -> _Found:
+    """What is read, in a thread, made quick to ask on the loop."""
+    if (found := read()).lock is not None:
+        found.lock.prepare()
+    return found
+
+
 def _contents(path: Path) -> tuple[bytes, _Signature, bool]:
     with os.fdopen(open_to_read(path), "rb") as opened:
         found = os.fstat(opened.fileno())
@@ -266,7 +273,7 @@ def _changed(path: Path, changes: Sequence[Change], lost: DecisionLock | None) -
             lock = _made(changes, before)
             if lock != found.lock and (found.lock is not None or lock.decisions):
                 replace_file(place, lock.as_text().encode())
-            return _read(place)
+            return _prepared(partial(_read, place))
     except (OSError, ValueError) as reason:
         problem = getattr(reason, "strerror", None) or str(reason)
         raise LockFailed(
