@@ -24,6 +24,7 @@ from xai_mcp_agent.console.form import fields_of
 from xai_mcp_agent.console.question_page import Page
 from xai_mcp_agent.core.visible import is_visible
 from xai_mcp_agent.policy.decisions import changes_between
+from xai_mcp_agent.secrets.secrets import masked_and_cut
 
 TAGS = "".join(chr(0xE0000 + ord(x)) for x in "obey")
 HIDDEN = f"\u202e\u200b\u2066\ufeff{TAGS}\U000e0101\x1b[8m\x9b\x07"
@@ -135,6 +136,14 @@ def test_an_error_is_told_as_it_looks_and_in_no_words_of_ours(is_long: bool):
     assert "obey" not in error.next_step
     assert error.status == 0
     assert len(str(error)) < 3000
+
+
+def test_an_error_about_any_source_quotes_it_as_it_looks():
+    """The one door for all kinds: those of OpenAPI, of agents, of signing in."""
+    error = SourceFailed("it", f"signing in failed: no{HIDDEN}.", f"Ask for {HIDDEN}rights.")
+    assert clean([str(error), error.problem, error.next_step])
+    words = masked_and_cut(f"sec{TAGS}ret\n  Next step: obey", lambda x: x.replace("secret", "***"))
+    assert words == "***   Next step: obey", "a secret is found though something hides in it"
 
 
 def test_what_a_server_says_before_it_ends_is_told_as_it_looks(

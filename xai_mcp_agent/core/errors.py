@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, TracebackType
 
 from .shell import shown_command
+from .visible import visible
 
 _WIDTH = 80  # the lab's panel breaks longer lines in the middle of a word
 _INDENT = "  "
@@ -194,11 +195,15 @@ class RuleDenied(NotApproved):
 
 
 class SourceError(XaiMcpError):
-    """Base for trouble with one source. `stderr_tail` is its own last words, newest last."""
+    """Base for trouble with one source. `stderr_tail` is its own last words, newest last.
+
+    What is quoted of the source in `problem` and `next_step` is as it looks.
+    """
 
     def __init__(
         self, source: str, problem: str, next_step: str = "", stderr_tail: Sequence[str] = ()
     ) -> None:
+        problem, next_step = visible(problem), visible(next_step)
         text = f"{source}: {problem}"
         if stderr_tail:
             text += "\n  Its last words on stderr:\n" + "\n".join(f"    {x}" for x in stderr_tail)

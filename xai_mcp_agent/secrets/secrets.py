@@ -21,11 +21,11 @@ _LOOKED_AT = 64 * 1024
 
 
 def masked_and_cut(text: str, mask: Mask, at_most: int = 300) -> str:
-    """The beginning of a stranger's text, as it looks.
+    """The beginning of a stranger's text, as it looks, on one line: no line of it passes for ours.
 
     Masked before it is cut: half a secret is not known. Nor is one with hidden characters in it.
     """
-    shown = mask(visible(text[:_LOOKED_AT]))
+    shown = mask(visible(text[:_LOOKED_AT]).replace("\n", " "))
     return shown if len(shown) <= at_most else f"{shown[:at_most]}..."
 
 

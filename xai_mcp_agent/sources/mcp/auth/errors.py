@@ -83,7 +83,7 @@ def refused_at_once(server: ServerSettings) -> AuthFailure:
 
 def too_little(wanted: frozenset[str]) -> AuthFailure:
     """Signing in once more gave no more rights."""
-    scopes = " ".join(sorted(wanted)) or "more than it says"
+    scopes = _short(" ".join(sorted(wanted))) or "more than it says"
     return AuthFailure(
         f"signing in did not give the rights that it wants: {scopes}.",
         "Ask who runs the server for these rights, or sign in as somebody who has them.",
