@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -139,13 +140,20 @@ def test_what_a_store_did_not_take_is_there_when_it_does(tmp_path: Path) -> None
         assert numbers(events(recorder), "called") == [7]
 
 
-def test_where_calls_cannot_be_noted_that_is_said_once_and_they_are_made(tmp_path: Path) -> None:
-    place, said = place_of("", tmp_path), list[str]()
-    (tmp_path / ".xircuits").write_text("no folder")
-    recorder = HistoryRecorder(place, str, warn=said.append)
+def test_where_calls_cannot_be_noted_that_is_said_once_and_they_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    said = list[str]()
+    monkeypatch.setattr(call_journal, "open_private", is_full)
+    recorder = HistoryRecorder(place_of("", tmp_path), str, warn=said.append)
     for _ in range(3):
         recorder.called(SAVE, 0.1, "", begun=recorder.begun(SAVE))
     wait_until(lambda: any("cannot be noted" in x for x in said), "it is said", _SECONDS)
+    usage = recorder.ask(lambda store: records_at(store, When())).result(_SECONDS)
+    assert [x.usage.calls for x in usage.tools.values()] == [3]
     recorder.close(_SECONDS)
     assert len([x for x in said if "cannot be noted" in x]) == 1
 

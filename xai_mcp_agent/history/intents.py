@@ -126,7 +126,7 @@ def forgotten_since(
     columns = select(subjects.c.digest, log_rows.c.payload, log_rows.c.time)
     mine = columns.join(subjects, is_subject).where(log_rows.c.project == project)
     since = mine.where(log_rows.c.time >= time, log_rows.c.change == "forgotten")
-    found = connection.execute(since.order_by(log_rows.c.time)).all()
+    found = connection.execute(since.order_by(log_rows.c.position)).all()
     return {(x.digest, x.payload["toolbelt"]): x.time for x in found}
 
 

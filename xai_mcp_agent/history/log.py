@@ -94,7 +94,8 @@ class Range:
     """Which events are wanted: all of the project by default.
 
     `subject` is one source or tool, `anchor` a source with all its tools. `after` and `until` are
-    positions, the first not included; `since` is a time. `changes` are the kinds that are wanted,
+    positions, the first not included; `since` is a time, and what was written after the first event
+    of then counts, whatever its clock said. `changes` are the kinds that are wanted,
     if not all. The newest come first if `newest_first`.
     """
 
@@ -487,7 +488,11 @@ def _query(project: int, wanted: Range) -> Select[Any]:
     if wanted.changes:
         query = query.where(or_(rows.c.change.in_(wanted.changes), rows.c.span > 1))
     if wanted.since is not None:
-        query = query.where(rows.c.time >= wanted.since)
+        is_since = rows.c.project == project, rows.c.time >= wanted.since
+        # From the first one on: where a clock was set back, what came then has an earlier time.
+        query = query.where(
+            rows.c.position >= select(func.min(rows.c.position)).where(*is_since).scalar_subquery()
+        )
     return query
 
 

@@ -146,7 +146,7 @@ class SourceRecord:
 
     `inventory` is the digest of what it listed last, at `last_sync`; the time before was
     `synced_before`. `reason` says why it is not connected, and `disconnected_since` since when;
-    `last_error` what went wrong last since it was listed well.
+    `last_error` what went wrong last since it was listed well, and `failures` how often.
     """
 
     subject: Subject
@@ -161,6 +161,7 @@ class SourceRecord:
     last_error: str = ""
     disconnected_since: datetime | None = None
     reason: str = ""
+    failures: int = 0
 
     @property
     def name(self) -> str:
@@ -323,7 +324,8 @@ def fold_source(known: SourceRecord | None, event: Event) -> SourceRecord:
         case "disconnected":
             return replace(record, runs=(), disconnected_since=event.time, reason=event.reason)
         case "failed":
-            return replace(record, last_error=event.reason)
+            times = record.failures + event.payload.get("times", 1)
+            return replace(record, last_error=event.reason, failures=times)
         case _:
             return record
 
@@ -368,6 +370,7 @@ def _listed(record: SourceRecord, event: Event) -> SourceRecord:
         last_sync=event.time,
         synced_before=record.last_sync,
         last_error="",
+        failures=0,
         disconnected_since=None,
         reason="",
     )
@@ -416,6 +419,7 @@ def source_as_json(record: SourceRecord) -> JsonObject:
         last_error=record.last_error,
         disconnected_since=_text(record.disconnected_since),
         reason=record.reason,
+        failures=record.failures,
     )
 
 

@@ -212,6 +212,8 @@ def _of_source(line: _Line) -> str:
         case "accepted":
             return "what it says of its use is accepted"
         case "failed":
+            failed = sum(int(x.payload.get("times", 1)) for x in line.events)
+            times = f" {failed:,} times" if failed > 1 else ""
             return f"failed{times}: {_short(event.reason)}"
         case _:
             return event.change

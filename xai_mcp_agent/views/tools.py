@@ -166,13 +166,20 @@ def _source_line(subject: Subject, source: SourceRecord | None, tools: list[Tool
         return f"{subject.shown_source}{_KINDS.get(subject.kind, '')}: {offered}"
     name = source.name if source.title in ("", source.name) else f"{source.name} ({source.title})"
     if source.is_connected:
-        error = f". Last error: {_short(source.last_error)}" if source.last_error else ""
+        error = f". Last error{_often(source)}: {_short(source.last_error)}"
+        error = error if source.last_error else ""
         return f"{name}: connected, {offered}{error}"
     if source.last_sync is None:
-        return f"{name}: never connected: {_short(source.last_error)}"
+        return f"{name}: never connected{_often(source)}: {_short(source.last_error)}"
     since = f" since {time_text(x)}" if (x := source.disconnected_since) else ""
-    error = f" Since then: {_short(source.last_error)}" if source.last_error else ""
+    error = f" Since then{_often(source)}: {_short(source.last_error)}"
+    error = error if source.last_error else ""
     return f"{name}: {offered}, not connected{since}: {_short(source.reason)}{error}"
+
+
+def _often(source: SourceRecord) -> str:
+    """How often it failed since it was listed well, if more than once."""
+    return f" ({source.failures:,} failures)" if source.failures > 1 else ""
 
 
 def _tool_lines(tool: ToolRecord, source: SourceRecord | None) -> Iterator[str]:
@@ -209,6 +216,7 @@ def _source_json(record: SourceRecord) -> JsonObject:
         "created": utc_text(record.created),
         "last_sync": utc_text(record.last_sync),
         "last_error": record.last_error,
+        "failures": record.failures,
         "disconnected_since": utc_text(record.disconnected_since),
         "reason": record.reason,
     }

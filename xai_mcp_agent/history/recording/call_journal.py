@@ -124,7 +124,12 @@ class CallJournal:
         return True
 
     def _open(self, file: Path) -> None:
-        make_private_folder(file.parent)
+        try:
+            make_private_folder(file.parent)
+        except OSError as reason:
+            logger.info("Calls are not noted before they are sent: %s", reason)
+            self._file = None  # the history lies there as well, and has it told
+            return
         opened = open_private(file, _FLAGS)
         take_lock(opened)  # of nobody else's: by which others know that this process is there
         self._opened = opened

@@ -1,7 +1,8 @@
-"""Servers that change their tools for ever: of those only some changes an hour are written down."""
+"""What happens again and again: of that only some events an hour are written down, with counts."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -12,7 +13,7 @@ from ..diff.wording import plain
 from ..event import Change, Subject
 from ..subjects import numbers_of
 from ..tables import log_rows
-from .reports import Listed
+from .reports import Failed, Listed
 
 MOST_CHANGES = 20
 """That are written down of a source in an hour."""
@@ -65,3 +66,29 @@ class Damping:
             log_rows.c.time <= report.time,
         )
         return connection.execute(changed).scalar_one() >= MOST_CHANGES
+
+
+class Repeated:
+    """Failures like the one that was written down last of their sources, and how often they came.
+
+    They are written as one when something else happens, or an hour after the first.
+    """
+
+    def __init__(self) -> None:
+        self.held: dict[Subject, tuple[Failed, float]] = {}
+
+    def hold(self, report: Failed) -> None:
+        """Count one more."""
+        before, first = self.held.get(report.source, (None, time.monotonic()))
+        times = report.times + (before.times if before else 0)
+        self.held[report.source] = replace(report, times=times), first
+
+    def take(self, source: Subject) -> Failed | None:
+        """What is held of a source, which is not any more."""
+        found = self.held.pop(source, None)
+        return found[0] if found else None
+
+    def due(self) -> list[Subject]:
+        """The sources of which something was held for an hour."""
+        now = time.monotonic()
+        return [x for x, (_, first) in self.held.items() if now - first >= _HOUR.total_seconds()]

@@ -100,11 +100,12 @@ class EventBuilder:
         for record in known.available():
             yield self._unavailable(record, report, report.reason, run)
 
-    def of_failure(self, report: Failed, known: SourceRecord | None) -> Iterator[Event]:
-        """A source could not be reached or listed. Said once, until it is something else."""
-        if known is None or known.last_error != report.problem:
-            payload: JsonObject = {"status": "failed", "error": report.problem}
-            yield self._event("failed", report.source, report, payload, reason=report.problem)
+    def of_failure(self, report: Failed) -> Event:
+        """A source could not be reached or listed. How often the same went wrong is one event."""
+        payload: JsonObject = {"status": "failed", "error": report.problem}
+        if report.times > 1:
+            payload["times"] = report.times
+        return self._event("failed", report.source, report, payload, reason=report.problem)
 
     def of_seeds(self, report: Seeded, digests: Mapping[str, str]) -> Iterator[Event]:
         """Tools that are there from the start."""

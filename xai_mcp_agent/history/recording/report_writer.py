@@ -26,7 +26,7 @@ from ..retention import is_due, prune
 from ..runs import Runs
 from ..store import Store
 from .call_journal import LeftBehind, left_behind
-from .damping import Damping
+from .damping import Damping, Repeated
 from .event_builder import EventBuilder
 from .reports import (
     Called,
@@ -73,7 +73,7 @@ class ReportWriter:
         run: str = "",
     ) -> None:
         self._retention = keep
-        self._damping = Damping(store.project_id, warn)
+        self._damping, self._repeated = Damping(store.project_id, warn), Repeated()
         self._looked: float | None = None  # for what is too old
         self.store = store  # another one takes its place when it has to be opened anew
         self._used: Store | None = None  # by the last transaction
@@ -157,6 +157,8 @@ class ReportWriter:
             with self._page() as projection:
                 for source in tuple(self._connected):  # usually none is left
                     self._take_in(projection, Lost(source, datetime.now(UTC), _ENDED))
+                for source in tuple(self._repeated.held):
+                    self._write_repeated(projection, source)
                 self._runs.end(projection.connection)
         finally:
             self.store.close()
@@ -170,6 +172,7 @@ class ReportWriter:
     @contextmanager
     def _page(self) -> Generator[Projection]:
         connected, held = dict(self._connected), dict(self._damping.held)
+        repeated = dict(self._repeated.held)
         try:
             with self.store.writing() as connection:
                 if self._used is not self.store:
@@ -186,6 +189,7 @@ class ReportWriter:
             self._used = self.store
         except BaseException:
             self._connected, self._damping.held = connected, held
+            self._repeated.held = repeated
             for left in self._left:
                 left.let_go()
             raise
@@ -238,6 +242,8 @@ class ReportWriter:
             projection.add([replace(event, run=run)])
 
     def _take_in(self, projection: Projection, report: Report) -> None:
+        if isinstance(report, Listed | Lost):
+            self._write_repeated(projection, report.source)
         match report:
             case Listed():
                 self._listed(projection, report)
@@ -249,8 +255,7 @@ class ReportWriter:
                 known = projection.known(report.source)
                 projection.add(self._changes.of_loss(report, known))
             case Failed():
-                source = projection.source(report.source)
-                projection.add(self._changes.of_failure(report, source))
+                self._failed(projection, report)
             case Seeded():
                 self._seeded(projection, report)
             case Called():
@@ -264,6 +269,20 @@ class ReportWriter:
             case Refused():
                 projection.read(report.tool)
                 projection.add([self._changes.of_refusal(report)])
+
+    def _failed(self, projection: Projection, report: Failed) -> None:
+        """Written down, or counted if it is what went wrong before."""
+        source = projection.source(report.source)
+        if source is not None and source.last_error == report.problem:
+            self._repeated.hold(report)
+            return
+        self._write_repeated(projection, report.source)
+        projection.add([self._changes.of_failure(report)])
+
+    def _write_repeated(self, projection: Projection, source: Subject) -> None:
+        if (held := self._repeated.take(source)) is not None:
+            projection.read(source)
+            projection.add([self._changes.of_failure(held)])
 
     def _listed(self, projection: Projection, report: Listed) -> None:
         self._connected[report.source] = report
@@ -282,6 +301,8 @@ class ReportWriter:
 
     def _release(self, projection: Projection) -> None:
         """Write down what was held back, where so much time has passed."""
+        for source in self._repeated.due():
+            self._write_repeated(projection, source)
         for held in tuple(self._damping.held.values()):
             now = replace(held, time=max(held.time, datetime.now(UTC)))
             if not self._damping.is_too_often(projection.connection, now):
@@ -330,7 +351,8 @@ class ReportWriter:
         known = projection.tool(Subject(report.kind, tool.source, tool.name))
         if known is None or not known.is_available or known.definition != digest:
             return True
-        return known.last_seen < self._runs.process_began
+        # One from the future was told before a clock was set back.
+        return not self._runs.process_began <= known.last_seen <= datetime.now(UTC)
 
     def _learned(self, projection: Projection, reports: list[Learned]) -> None:
         """Reports may have waited for long: what was forgotten meanwhile does not come back."""
@@ -338,9 +360,11 @@ class ReportWriter:
             return
         project, connection = self.store.project_id, projection.connection
         forgotten = forgotten_since(connection, project, min(x.time for x in reports))
+        now = datetime.now(UTC)
         for report in reports:
             last = forgotten.get((report.tool.digest, report.toolbelt))
-            if last is None or last < report.time:
+            # One from the future was forgotten before a clock was set back, and so before it.
+            if last is None or last < report.time or last > now:
                 self._keep(projection, report)
         keep_bounds(connection, project, {x.toolbelt for x in reports})
 

@@ -47,11 +47,12 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A source could not be reached, or not listed. What was known of it stays."""
+    """A source could not be reached, or not listed, so many times. What was known of it stays."""
 
     source: Subject
     time: datetime
     problem: str
+    times: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,67 @@
+"""The same failure of the same source, again and again, is told once, and how often it came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.recorded import History, a_history, a_tool
+from xai_mcp_agent import Subject
+from xai_mcp_agent.core.kinds import MCP
+from xai_mcp_agent.history.log import Range
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.queries import When, events_in, records_at
+from xai_mcp_agent.history.recording import damping
+from xai_mcp_agent.views.history import events_text
+
+GIT = Subject(MCP, "git")
+ONE = a_tool("log", "Looks.")
+
+
+@pytest.fixture
+def history(place: Place) -> Iterator[History]:
+    """An empty one, in each kind of store in turn."""
+    with a_history(place) as history:
+        yield history
+
+
+def told(history: History) -> list[tuple[str, int]]:
+    found = events_in(history.store, Range())
+    return [(x.change, x.payload.get("times", 1)) for x in found if x.subject == GIT]
+
+
+def test_repeated_failures_are_counted_until_something_else_happens(history: History) -> None:
+    for _ in range(6):
+        history.failed("git", "no such program")
+    assert told(history) == [("failed", 1)]
+    history.failed("git", "out of memory")
+    for _ in range(3):
+        history.failed("git", "no such program")
+    history.connected("git", ONE)
+    history.failed("git", "no such program")
+    expected = [("failed", 1), ("failed", 5), ("failed", 1), ("failed", 1), ("failed", 2)]
+    assert told(history) == [*expected, ("connected", 1), ("failed", 1)]
+    assert records_at(history.store, When()).sources[GIT].failures == 1
+    lines = events_text(events_in(history.store, Range(limit=2)), 200)
+    assert "failed 6 times: no such program" in lines
+
+
+def test_what_was_counted_is_written_at_the_end(lasting_place: Place) -> None:
+    with a_history(lasting_place) as history:
+        for _ in range(5):
+            history.failed("git", "no such program")
+    with a_history(lasting_place) as history:
+        assert told(history) == [("failed", 1), ("failed", 4)]
+        assert records_at(history.store, When()).sources[GIT].failures == 5
+
+
+def test_a_source_that_fails_for_ever_is_told_of_once_an_hour(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        history.failed("git", "no such program")
+    now = damping.time.monotonic()
+    monkeypatch.setattr(damping.time, "monotonic", lambda: now + 3600)
+    history.failed("git", "no such program")
+    assert told(history) == [("failed", 1), ("failed", 3)]
