@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -24,7 +24,7 @@ import pytest
 from tests.support.databases import Server, place_of
 from tests.support.histories import rebuild
 from tests.support.processes import free_port, wait_until
-from xai_mcp_agent import Event, Records, StoreFailed, Subject, Tool, ToolKey
+from xai_mcp_agent import Bridge, Event, Records, StoreFailed, Subject, Tool, ToolKey
 from xai_mcp_agent.core.events import Inventory, InventoryChanged, SourceConnected
 from xai_mcp_agent.core.kinds import MCP
 from xai_mcp_agent.history import database, store, tables
@@ -205,16 +205,29 @@ def shared_folder() -> Iterator[Path]:
 
 
 def problem_without_rights(place: Place) -> str:
-    """What is said to somebody who may only read there; root may do everything."""
+    """What is said to somebody who may only read there."""
+
+    def problem() -> str:
+        memory = HistoryRecorder(place, str)
+        connect(memory)
+        return str(memory.settled().exception(_SECONDS))
+
+    return without_rights(problem)
+
+
+def without_rights(do: Callable[[], str]) -> str:
+    """What somebody says who may only read there; root may do everything."""
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         if os.getuid() == 0:
             os.setgroups([])
             os.setgid(_NOBODY)
             os.setuid(_NOBODY)
-        memory = HistoryRecorder(place, str)
-        connect(memory)
-        os.write(writing, str(memory.settled().exception(_SECONDS)).encode())
+        try:
+            said = do()
+        except BaseException as reason:  # noqa: BLE001 - whoever waits has it told
+            said = repr(reason)
+        os.write(writing, said.encode())
         os._exit(0)
     os.close(writing)
     with open(reading, encoding="utf-8") as pipe:
@@ -238,6 +251,31 @@ def test_a_file_that_may_only_be_read_is_told(shared_folder: Path) -> None:
     said = problem_without_rights(place)
     assert "may not be written" in said
     assert "Make the file and its folder writable" in said
+
+
+def test_a_file_that_may_only_be_read_is_read_from_python(
+    shared_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files may be a backup's, or another person's."""
+    monkeypatch.chdir(shared_folder)
+    file = shared_folder / "h.db"
+    with memory_in(place_of(str(file), shared_folder)) as memory:
+        connect(memory)
+        call(memory, 1)
+    wanted = said_by_bridge(file)
+    file.chmod(0o444)
+    shared_folder.chmod(0o555)
+    assert without_rights(lambda: said_by_bridge(file)) == wanted
+
+
+def said_by_bridge(file: Path) -> str:
+    """What the public face tells of it."""
+    with Bridge({"mcpServers": {}}, store=file) as bridge:
+        newest = bridge.history(limit=1)[0]
+        tools = len(bridge.records().tools)
+        past = len(bridge.records(at=newest.position - 1).tools)
+        nodes = len(bridge.graph().nodes)
+        return f"{newest.change} {newest.position} {tools} {past} {nodes}"
 
 
 # What fails while it is used

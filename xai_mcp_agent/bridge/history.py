@@ -59,6 +59,12 @@ async def answer(
         ) from None
 
 
+async def _looked_up(engine: Engine, question: Callable[[Store], T]) -> T:
+    """As `answer`, for what only reads: also from a file that we cannot write, as it is."""
+    place = engine.recorder.place
+    return await answer(engine, question, from_any_file=place.is_only_to_read)
+
+
 async def written(engine: Engine) -> None:
     """Wait until all is written down that happened before, also what was decided.
 
@@ -89,12 +95,12 @@ async def events(
     """See `Bridge.history`."""
     if limit is not None and limit < 0:
         raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
-    return await answer(engine, partial(_events, server, tool, zoned(since), limit))
+    return await _looked_up(engine, partial(_events, server, tool, zoned(since), limit))
 
 
 async def records(engine: Engine, at: At) -> Records:
     """See `Bridge.records`."""
-    found = await answer(engine, partial(_records, at))
+    found = await _looked_up(engine, partial(_records, at))
     if at is None:
         await engine.decisions.read()
         found.tools = {x: engine.decisions.marked_record(y) for x, y in found.tools.items()}
@@ -108,7 +114,7 @@ async def stats(engine: Engine, since: datetime | None) -> Stats:
 
 async def tool_record(engine: Engine, server: str, tool: str) -> ToolRecord:
     """See `Bridge.tool_record`."""
-    found = await answer(engine, partial(_tool_record, server, tool))
+    found = await _looked_up(engine, partial(_tool_record, server, tool))
     await engine.decisions.read()
     return engine.decisions.marked_record(found)
 
@@ -117,12 +123,12 @@ async def difference(
     engine: Engine, server: str | None, tool: str | None, before: At, after: At
 ) -> list[ToolChanged]:
     """See `Bridge.difference`."""
-    return await answer(engine, partial(_difference, server, tool, before, after))
+    return await _looked_up(engine, partial(_difference, server, tool, before, after))
 
 
 async def graph(engine: Engine, at: At) -> Graph:
     """See `Bridge.graph`."""
-    found = await answer(engine, partial(_graph, at))
+    found = await _looked_up(engine, partial(_graph, at))
     if at is not None:
         return found
     await engine.decisions.read()
@@ -131,7 +137,7 @@ async def graph(engine: Engine, at: At) -> Graph:
 
 async def versions(engine: Engine, server: str, tool: str) -> list[Version]:
     """See `Bridge.versions`."""
-    return await answer(engine, partial(_versions, server, tool))
+    return await _looked_up(engine, partial(_versions, server, tool))
 
 
 async def refresh(engine: Engine, server: str, force: bool = False) -> list[Tool]:

@@ -82,6 +82,14 @@ class Place:
         return self.shown not in (IN_MEMORY, OFF)
 
     @property
+    def is_only_to_read(self) -> bool:
+        """Whether it is a file that we cannot write, or one in such a folder."""
+        file = self.file
+        if file is None or not os.path.exists(file):
+            return False
+        return not (os.access(file, os.W_OK) and os.access(file.parent, os.W_OK))
+
+    @property
     def is_off(self) -> bool:
         """Whether nothing is to be kept at all."""
         return self.shown == OFF
