@@ -64,7 +64,7 @@ def test_programs_get_every_event_as_json(capsys: Any):
 
 def test_older_events_are_left_out_and_said_to_be(capsys: Any):
     _, out, _ = command(capsys, "history", "--limit", "1")
-    assert out.startswith("The newest event; --limit shows more")
+    assert out.startswith("The newest line; --limit shows more")
     _, out, _ = command(capsys, "history", "--since", "2099-01-01")
     assert out.startswith("Nothing happened")
     _, out, _ = command(capsys, "history", "--since", "1h", "--server", "it", "--limit", "1000")

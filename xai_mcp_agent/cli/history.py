@@ -23,10 +23,10 @@ from ..settings.load import load_settings
 from ..settings.retention import Retention
 from ..settings.trust import without_untrusted
 from ..views.history import (
+    NOTHING,
     change_json,
     changes_text,
     event_json,
-    events_text,
     version_json,
     versions_text,
 )
@@ -39,14 +39,19 @@ from .output import (
     Since,
     StoreOption,
     ToTime,
+    Until,
     echo_json,
     say,
     text_width,
 )
+from .telling import check_agent, newest_lines, print_json_lines, print_lines
+from .telling import follow as follow_store
 
 if TYPE_CHECKING:
+    from ..history.log import Range
     from ..history.store import Store
 
+Names: TypeAlias = tuple[str | None, str | None]
 Format: TypeAlias = Literal["mermaid", "json", "html"]
 
 _BY_SUFFIX: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json"}
@@ -58,39 +63,81 @@ def history(
     context: typer.Context,
     server: Annotated[str | None, typer.Option(help="Only this server and its tools.")] = None,
     tool: Annotated[str | None, typer.Option(help="Only the tools of this name.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only what this agent called.")] = None,
     since: Since = None,
-    limit: Annotated[int, typer.Option(min=1, help="The newest so many events.")] = _USUAL_LIMIT,
+    until: Until = None,
+    failed: Annotated[
+        bool, typer.Option("--failed", help="Only what failed or was refused.")
+    ] = False,
+    grep: Annotated[
+        str, typer.Option(metavar="TEXT", help="Only what has this text in it, as it stands.")
+    ] = "",
+    limit: Annotated[
+        int, typer.Option(min=1, help="The newest so many lines; with --json events.")
+    ] = _USUAL_LIMIT,
+    is_all: Annotated[
+        bool, typer.Option("--all", help="Tell also of sessions in which nothing happened.")
+    ] = False,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with what happens, until Ctrl-C.")
+    ] = False,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Tell what happened to servers and tools, oldest first. Starts no server.
 
+    What is alike shares a line; so do sessions in which nothing happened, unless --all is given.
     Times are of this machine's zone; in JSON they are in UTC.
     """
     if context.invoked_subcommand is not None:
         return
+    if follow and until is not None:
+        raise typer.BadParameter("--follow goes on for ever, and --until ends: give one of them.")
     with opened(store, settings) as found:
         if found is None:
             echo_json([]) if as_json else say_nothing_yet(store, settings)
             return
         # Loads SQLAlchemy, as opening it did.
         from ..history.log import Range
-        from ..history.queries import events_about
+        from ..history.queries import newest_position, position_of
 
-        # One more tells whether there is more.
-        events = events_about(found, server, tool, Range(since=since, limit=limit + 1))
-    shown = events[-limit:]
-    if as_json:
-        echo_json([event_json(x) for x in shown])
-        return
-    if len(events) > limit:
-        newest = f"{limit:,} events" if limit > 1 else "event"
+        check_agent(found, agent)
+        last = position_of(found, when(until))
+        end = newest_position(found) if last is None else last
+        names = (server, tool)
+        wanted = Range(since=since, until=end, failed=failed, agent=agent, text=grep)
+        is_some = any((since, until, server, tool, agent, failed, grep))
+        if as_json:
+            _tell_events(found, names, wanted, limit, one_by_one=follow)
+            day = ""
+        else:
+            day = _tell_lines(found, names, wanted, limit, is_all=is_all, is_some=is_some)
+        if follow:
+            follow_store(found, names, wanted, as_json=as_json, after=end, after_day=day)
+
+
+def _tell_events(
+    store: Store, names: Names, wanted: Range, limit: int, *, one_by_one: bool
+) -> None:
+    from ..history.queries import events_about
+
+    shown = map(event_json, events_about(store, *names, replace(wanted, limit=limit)))
+    print_json_lines(shown) if one_by_one else echo_json(list(shown))
+
+
+def _tell_lines(
+    store: Store, names: Names, wanted: Range, limit: int, *, is_all: bool, is_some: bool
+) -> str:
+    """The day of the last line."""
+    lines, has_more = newest_lines(store, names, wanted, limit, is_all=is_all)
+    if has_more:
+        newest = count(len(lines), "line") if len(lines) > 1 else "line"
         say(f"The newest {newest}; --limit shows more, --since and --server choose.")
-    if not shown and (since or server or tool):
-        say("Nothing happened that is remembered and fits these options.")
-        return
-    say(events_text(shown, text_width()))
+    if not lines:
+        some = "Nothing happened that is remembered and fits these options."
+        say(some if is_some else NOTHING)
+    return print_lines(store, lines)
 
 
 def prune(

@@ -191,6 +191,13 @@ Since = Annotated[
         help='Only what happened since then: 2h, 3d, 2026-11-20, "2026-11-20 14:00".',
     ),
 ]  # fmt: skip
+Until = Annotated[
+    datetime | None,
+    typer.Option(
+        "--until", parser=_at, metavar="TIME",
+        help="Only what happened until then: a time as for --since, or an event's position.",
+    ),
+]  # fmt: skip
 AtTime = Annotated[
     datetime | None,
     typer.Option(

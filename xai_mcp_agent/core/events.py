@@ -15,6 +15,10 @@ SourceState: TypeAlias = Literal[
 failed: given up until somebody asks for it. disabled: by the settings or an error in them."""
 
 
+CLOSED = "it was closed."
+"""Why a source is lost that was closed on purpose."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceStatus:
     """How one source is doing, for a person.

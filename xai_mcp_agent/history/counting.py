@@ -16,7 +16,8 @@ from typing import cast as cast_to
 from sqlalchemy import BigInteger, Connection, case, cast, func, select
 
 from .event import Subject
-from .log import IS_FAILED, subject_of
+from .filtering import IS_FAILED
+from .log import subject_of
 from .projection import Projection, is_stale, records_until
 from .records import BUCKET_GROWTH, MEDIAN, MOST, SHORTEST_SECONDS, Usage, percentile
 from .stats import CallStats, Stats, sums_of

@@ -11,19 +11,17 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from functools import lru_cache
 from heapq import merge
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 from sqlalchemy import (
     Connection,
     Select,
-    Text,
     and_,
     bindparam,
     func,
     or_,
     select,
-    type_coerce,
 )
 
 from ..core.kinds import kind_named
@@ -42,6 +40,7 @@ from .event import (
     usual_payload,
     usual_teller,
 )
+from .filtering import conditions, has_text, is_failure
 from .inventories import inventory_of, keep_inventory
 from .packing import Bundle, bundle_from, bundled, grouped
 from .runs import run_numbers
@@ -78,13 +77,6 @@ _COLUMNS = (
 _IS_SUBJECT = and_(subjects.c.project == rows.c.project, subjects.c.id == rows.c.subject)
 _IS_RUN = and_(runs.c.project == rows.c.project, runs.c.number == rows.c.run)
 
-# The first key of what is kept of a call, so that no text in it can be taken for one.
-_kept = type_coerce(rows.c.payload, Text)
-IS_FAILED = or_(
-    _kept.like('{"error":%'), and_(rows.c.seconds.is_(None), _kept.like('{"status":"error"%'))
-)
-"""Whether a row of a call tells that it failed."""
-
 LARGEST_POSITION = 2**63 - 1
 """Databases compare with no larger number."""
 
@@ -96,7 +88,8 @@ class Range:
     `subject` is one source or tool, `anchor` a source with all its tools. `after` and `until` are
     positions, the first not included; `since` is a time, and what was written after the first event
     of then counts, whatever its clock said. `changes` are the kinds that are wanted,
-    if not all. The newest come first if `newest_first`.
+    if not all. The newest come first if `newest_first`. Only failures with `failed`, only what an
+    `agent` called, only what has a `text` in it.
     """
 
     subject: Subject | None = None
@@ -107,6 +100,22 @@ class Range:
     changes: tuple[Change, ...] = ()
     limit: int | None = None
     newest_first: bool = False
+    failed: bool = False
+    agent: str | None = None
+    text: str = ""
+
+    @property
+    def is_filter(self) -> bool:
+        """Whether of the rows that it has some may be of no use."""
+        return bool(self.changes or self.text)
+
+    def fits(self, event: Event) -> bool:
+        """Whether an event is wanted, of which the row may be."""
+        if self.failed and not is_failure(event):
+            return False
+        if self.agent is not None and event.payload.get("agent") != self.agent:
+            return False
+        return not self.text or has_text(event, self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +236,50 @@ def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]
         known = known if len(known) < _MOST_DEFINITIONS else {}
         known |= definitions_of(connection, digests - known.keys())
         yield from (_with_definition(x, known) for x in some)
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What a row tells that is in a range: by number, -1 is its own event."""
+
+    entry: Entry
+    numbers: Sequence[int]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it tells all that the row does."""
+        return len(self.numbers) == 1 + len(self.entry.tools)
+
+    def groups(self, most: int) -> Iterator[tuple[list[Event], int]]:
+        """Events that are alike, at most so many of each kind, and how many there are.
+
+        They come without links, and without what definitions tell.
+        """
+        entry, numbers = self.entry, self.numbers
+        if -1 in numbers:
+            yield [entry.event], 1
+        if self.is_whole and len(numbers) > 1:
+            special = entry.tools.special()
+            those = set(special)
+            usual = (x for x in range(len(entry.tools)) if x not in those)
+            if count := len(entry.tools) - len(those):
+                yield [entry.event_of(x) for x in islice(usual, most)], count
+        else:
+            special = [x for x in numbers if x >= 0]
+        for _, group in groupby(sorted(special, key=self._kind), self._kind):
+            alike = list(group)
+            yield [entry.event_of(x) for x in alike[:most]], len(alike)
+
+    def _kind(self, number: int) -> tuple[str, str]:
+        told = self.entry.tools[number]
+        return told.change, told.reason
+
+
+def tellings(connection: Connection, project: int, wanted: Range) -> Iterator[Telling]:
+    """The rows of which something is in a range; its limit is for rows."""
+    all_entries = _entries(connection, project, wanted, None)
+    found = (Telling(x, _all_or_some(x, wanted)) for x in all_entries)
+    return islice((x for x in found if x.numbers), wanted.limit)
 
 
 def entries(connection: Connection, project: int, wanted: Range) -> Iterator[Entry]:
@@ -428,16 +481,26 @@ def _bundle(
     return bundle_from(told, listed, reason or "")
 
 
+def _all_or_some(entry: Entry, wanted: Range) -> Sequence[int]:
+    """As `_numbers`, in order; a range where it can be, which takes no room."""
+    is_filter = wanted.subject or wanted.changes or wanted.failed or wanted.text
+    if is_filter or wanted.agent is not None:
+        return sorted(_numbers(entry, wanted))
+    return range(-1 if entry.is_within else entry.numbers.start, entry.numbers.stop)
+
+
 def _numbers(entry: Entry, wanted: Range) -> Iterable[int]:
     """Which of it are wanted, by number; -1 is its own event."""
     subject, head = wanted.subject, entry.event
     found = list[int]()
     is_told = not wanted.changes or head.change in wanted.changes
-    if entry.is_within and is_told and subject in (None, head.subject):
+    if entry.is_within and is_told and subject in (None, head.subject) and wanted.fits(head):
         found.append(-1)
     if subject is None or (subject.tool is not None and head.subject.tool is None):
         numbers = entry.tools.numbers(subject and subject.tool, wanted.changes)
-        found += (x for x in numbers if x in entry.numbers)
+        within = (x for x in numbers if x in entry.numbers)
+        is_all = not (wanted.failed or wanted.text or wanted.agent is not None)
+        found += (x for x in within if is_all or wanted.fits(entry.event_of(x)))
     return reversed(found) if wanted.newest_first else found
 
 
@@ -448,19 +511,19 @@ def _rows(connection: Connection, project: int, wanted: Range) -> Iterator[Any]:
     query = _query(project, wanted).order_by(order)
     if wanted.subject is None and wanted.anchor is None:
         # Of some kinds: a row may tell of tools, and nothing of these.
-        yield from _streamed(connection, query.limit(None if wanted.changes else most))
+        yield from _streamed(connection, query.limit(None if wanted.is_filter else most))
         return
     both = {x for x in (wanted.subject, wanted.anchor) if x}
     numbers = numbers_of(connection, project, both | {x.anchor for x in both})
     if wanted.anchor is not None:
         query = query.where(rows.c.anchor == numbers.get(wanted.anchor, 0))
     if wanted.subject is None:
-        yield from _streamed(connection, query.limit(None if wanted.changes else most))
+        yield from _streamed(connection, query.limit(None if wanted.is_filter else most))
         return
     own = query.where(rows.c.subject == numbers.get(wanted.subject, 0))
     anchor = numbers.get(wanted.subject.anchor, 0)
     told = query.where(rows.c.subject == anchor, rows.c.span > 1)
-    found = [_streamed(connection, own.limit(None if wanted.changes else most))]
+    found = [_streamed(connection, own.limit(None if wanted.is_filter else most))]
     if wanted.subject.tool is not None:
         found.append(_streamed(connection, told))
     yield from merge(*found, key=lambda x: x.position, reverse=wanted.newest_first)
@@ -485,6 +548,9 @@ def _query(project: int, wanted: Range) -> Select[Any]:
             rows.c.project == project, rows.c.position >= until
         )
         query = query.where(rows.c.position <= func.coalesce(after.scalar_subquery(), until))
+    query = query.where(
+        *conditions(project, failed=wanted.failed, agent=wanted.agent, text=wanted.text)
+    )
     if wanted.changes:
         query = query.where(or_(rows.c.change.in_(wanted.changes), rows.c.span > 1))
     if wanted.since is not None:

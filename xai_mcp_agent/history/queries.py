@@ -19,14 +19,15 @@ from . import log
 from .diff.changes import Defined, ToolChanged, Version, compared, differences
 from .event import Change, Event, Subject
 from .graph import Graph, graph_of
-from .log import Entry, Range, subject_of
+from .log import Entry, Range, Telling, subject_of
 from .projection import Projection, begin_of, is_stale, records_until
 from .records import Records, SourceRecord, ToolRecord, is_offered, last_seen
 from .store import Store
-from .tables import subjects
+from .tables import callers, subjects
 
 # By which a definition may be another one than before.
 _DEFINING: tuple[Change, ...] = ("seeded", "discovered", "changed")
+_KNOWN_BY: tuple[Change, ...] = (*_DEFINING, "confirmed", "returned")
 # What decides which tools there are; calls, of which there are many more, do not.
 _TELLING: tuple[Change, ...] = (
     *_DEFINING, "confirmed", "returned", "unavailable",
@@ -206,6 +207,51 @@ def events_about(store: Store, source: str | None, tool: str | None, wanted: Ran
             found += log.read(connection, store.project_id, replace(newest, **only))
     found.sort(key=lambda x: x.position)
     return found[-wanted.limit :] if wanted.limit else found
+
+
+def tellings_about(
+    store: Store, source: str | None, tool: str | None, wanted: Range
+) -> list[Telling]:
+    """As `events_about`, by rows: what each tells of many tools is not made into events."""
+    with store.reading() as connection:
+        newest = replace(wanted, newest_first=True)
+        if source is None and tool is None:
+            return list(log.tellings(connection, store.project_id, newest))[::-1]
+        found = list[Telling]()
+        for subject in _subjects(connection, store.project_id, source, tool):
+            only = {"anchor": subject} if subject.tool is None else {"subject": subject}
+            found += log.tellings(connection, store.project_id, replace(newest, **only))
+    found.sort(key=lambda x: x.entry.event.position)
+    return found[-wanted.limit :] if wanted.limit else found
+
+
+def newest_position(store: Store) -> int:
+    """That of the newest event; 0 before the first."""
+    with store.reading() as connection:
+        return log.last_position(connection, store.project_id)
+
+
+def what_changed(store: Store, event: Event) -> tuple[str, ...]:
+    """What a changed definition has that the one before it had not, in lines; none if unknown."""
+    with store.reading() as connection:
+        before = Range(
+            subject=event.subject, changes=_KNOWN_BY, until=event.position - 1, limit=20,
+            newest_first=True,
+        )  # fmt: skip
+        found = (x.definition for x in log.read(connection, store.project_id, before))
+        last = next((x for x in found if x and x != event.definition), None)
+        wanted = {x for x in (last, event.definition) if x}
+        known = log.definitions_of(connection, wanted)
+    if last is None:
+        return ()
+    return differences(known.get(last), known.get(event.definition or ""))
+
+
+def agents_known(store: Store) -> list[str]:
+    """The names of the agents that called tools."""
+    with store.reading() as connection:
+        mine = callers.c.project == store.project_id, callers.c.agent.is_not(None)
+        return sorted(connection.execute(select(callers.c.agent).where(*mine).distinct()).scalars())
 
 
 def subjects_named(store: Store, source: str | None, tool: str | None = None) -> list[Subject]:

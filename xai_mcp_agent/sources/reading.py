@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup
 
 from ..core.errors import SourceFailed
 from ..core.events import (
+    CLOSED,
     Inventory,
     InventoryChanged,
     Observer,
@@ -34,7 +35,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_CLOSED = "it was closed."
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
 # Of what went wrong: it may quote a whole document, and looking for secrets in it takes time.
@@ -156,7 +156,7 @@ class ReadSource(ABC, Generic[T]):
         finally:
             self._state = "closed"
             if self._last is not None:
-                observer.notice(SourceLost(self.name, _CLOSED, on_purpose=True))
+                observer.notice(SourceLost(self.name, CLOSED, on_purpose=True))
                 self._close(self._last.value)
 
     def stop(self) -> None:
@@ -251,7 +251,7 @@ class ReadSource(ABC, Generic[T]):
             raise self._closed()
 
     def _closed(self) -> SourceFailed:
-        return SourceFailed(self.name, _CLOSED, "Run the workflow again.")
+        return SourceFailed(self.name, CLOSED, "Run the workflow again.")
 
     async def _do_read(self, job: _Reading) -> None:
         started = anyio.current_time()

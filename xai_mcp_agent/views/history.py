@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from ..console.text import count, one_line, wrap
 from ..core.tools import JsonObject
 from ..history.diff.changes import ToolChanged, Version
 from ..history.event import Change, Event, Subject
+from .folding import FoldedSessions
 from .times import clock_text, day_text, seconds_text, time_text, utc_text
+
+if TYPE_CHECKING:
+    from ..history.log import Telling
 
 NOTHING = "Nothing is remembered yet."
 NO_CHANGE = "Nothing changed."
@@ -19,6 +25,8 @@ _MOST_NAMES = 6  # in one line; the events themselves have all
 _MOST_CALLS = 12  # one after the other in lines of their own; more are summed up by tool
 _MOST_REASON_CHARS = 500
 _INDENT = " " * len("00:00:00  ")
+_MOST_DIFFERENT, _MOST_DIFFERENCES = 3, 5  # tools of a line, and what is told of each
+_WHO = ("agent", "node", "workflow")
 
 _OF_TOOLS: dict[Change, str] = {
     "seeded": "part of the workflow",
@@ -44,10 +52,14 @@ _MOST_LINE_CHARS = 5000  # more than a text in full
 
 @dataclass(frozen=True)
 class _Line:
-    """Events that are told as one. `others` are those of its tools with the fate of a source."""
+    """Events that are told as one: some of them, and how many there are.
+
+    `others` is how many of its tools have the fate of a source.
+    """
 
     events: Sequence[Event]
-    others: Sequence[Event] = ()
+    count: int
+    others: int = 0
 
     @property
     def first(self) -> Event:
@@ -56,6 +68,14 @@ class _Line:
     @property
     def last(self) -> Event:
         return self.events[-1]
+
+    @property
+    def time(self) -> datetime:
+        return self.first.time
+
+
+HistoryLine: TypeAlias = _Line | FoldedSessions
+Differ: TypeAlias = Callable[[Event], Sequence[str]]
 
 
 def event_json(event: Event) -> JsonObject:
@@ -83,14 +103,48 @@ def event_json(event: Event) -> JsonObject:
 
 def events_text(events: Iterable[Event], width: int) -> str:
     """The events as lines of at most so many columns, each day under its date."""
+    return lines_text(_lines(_Line([x], 1) for x in events), width) or NOTHING
+
+
+def lines_of(tellings: Iterable[Telling | FoldedSessions]) -> Iterator[HistoryLine]:
+    """What is told in lines of their own, oldest first."""
+    for is_folded, group in groupby(tellings, lambda x: isinstance(x, FoldedSessions)):
+        if is_folded:
+            yield from cast("Iterable[FoldedSessions]", group)
+            continue
+        found = cast("Iterable[Telling]", group)
+        yield from _lines(_Line(*x) for telling in found for x in telling.groups(_MOST_NAMES + 1))
+
+
+def lines_text(
+    lines: Iterable[HistoryLine], width: int, differ: Differ | None = None, after_day: str = ""
+) -> str:
+    """Lines of at most so many columns, each day under its date, but for one that is told already.
+
+    `differ` gives what is different in a changed tool, in lines.
+    """
     out = list[str]()
-    for day, lines in groupby(_lines(events), lambda x: day_text(x.first.time)):
-        out.append(day)
-        for line in lines:
-            out += wrap(
-                _text(line)[: width * 40], width, f"{clock_text(line.first.time)}  ", f"{_INDENT}  "
-            )
-    return "\n".join(out) or NOTHING
+    for day, of_day in groupby(lines, lambda x: day_text(x.time)):
+        if day != after_day:
+            out.append(day)
+        for line in of_day:
+            begin = f"{clock_text(line.time)}  "
+            out += wrap(_text(line)[: width * 40], width, begin, f"{_INDENT}  ")
+            for more in _different(line, differ) if differ else ():
+                out += wrap(more[: width * 40], width, f"{_INDENT}    ", f"{_INDENT}      ")
+    return "\n".join(out)
+
+
+def _different(line: HistoryLine, differ: Differ) -> Iterator[str]:
+    """What is different in the first tools of a line that tells of changed ones."""
+    if isinstance(line, FoldedSessions) or line.first.change != "changed":
+        return
+    for event in line.events[:_MOST_DIFFERENT]:
+        told = differ(event)
+        name = f"{event.subject.tool}: " if line.count > 1 else ""
+        yield from (f"{name}{x}" for x in told[:_MOST_DIFFERENCES])
+        if len(told) > _MOST_DIFFERENCES:
+            yield f"{name}and {len(told) - _MOST_DIFFERENCES:,} more, which `diff` tells"
 
 
 def subject_text(subject: Subject) -> str:
@@ -99,19 +153,29 @@ def subject_text(subject: Subject) -> str:
     return source if subject.tool is None else f"{source}.{subject.tool}"
 
 
-def _lines(events: Iterable[Event]) -> Iterator[_Line]:
+def _lines(given: Iterable[_Line]) -> Iterator[_Line]:
     """What is told together: neighbours that are alike."""
-    for is_use, group in groupby(events, lambda x: x.change in ("called", "learned")):
+    for is_use, group in groupby(given, lambda x: x.first.change in ("called", "learned")):
         if is_use:
-            yield from _of_use(list(group))
+            yield from _of_use([event for x in group for event in x.events])
         else:
-            yield from _with_their_tools(_Line(list(x)) for _, x in groupby(group, _likeness))
+            alike = groupby(group, lambda x: _likeness(x.first))
+            yield from _with_their_tools(_joined(list(x)) for _, x in alike)
+
+
+def _joined(lines: Sequence[_Line]) -> _Line:
+    return _Line([event for x in lines for event in x.events], sum(x.count for x in lines))
+
+
+def _line(events: Iterable[Event]) -> _Line:
+    found = list(events)
+    return _Line(found, len(found))
 
 
 def _of_use(events: Sequence[Event]) -> Iterator[_Line]:
     """The calls, and then what was learned from them, which comes after each."""
     calls = [x for x in events if x.change == "called"]
-    lines = [_Line(list(x)) for _, x in groupby(calls, _call)]
+    lines = [_line(x) for _, x in groupby(calls, _call)]
     yield from _by_tool(calls) if len(lines) > _MOST_CALLS else lines
     yield from _by_tool([x for x in events if x.change == "learned"])
 
@@ -121,7 +185,7 @@ def _with_their_tools(lines: Iterable[_Line]) -> Iterator[_Line]:
     last: _Line | None = None
     for line in lines:
         if last is not None and _is_of(line, last):
-            last = replace(last, others=line.events)
+            last = replace(last, others=line.count)
             continue
         if last is not None:
             yield last
@@ -138,7 +202,7 @@ def _is_of(tools: _Line, source: _Line) -> bool:
         case ("disconnected", "unavailable"):
             return one.reason == other.reason
         case ("reconnected" | "refreshed", "confirmed"):
-            return len(tools.events) == one.payload.get("tool_count")
+            return tools.count == one.payload.get("tool_count")
         case _:
             return False
 
@@ -153,17 +217,27 @@ def _likeness(event: Event) -> tuple[object, ...]:
 
 
 def _call(event: Event) -> tuple[object, ...]:
-    return event.subject, day_text(event.time)
+    return event.subject, day_text(event.time), by_text(event)
 
 
 def _by_tool(calls: Sequence[Event]) -> Iterable[_Line]:
     found: dict[tuple[object, ...], list[Event]] = {}
     for event in calls:
         found.setdefault(_call(event), []).append(event)
-    return map(_Line, found.values())
+    return map(_line, found.values())
 
 
-def _text(line: _Line) -> str:
+def by_text(event: Event) -> str:
+    """Who made a call, as far as more is known than that it was a program."""
+    told = event.payload
+    agent, node, workflow = (one_line(str(told.get(x, "")), 60) for x in _WHO)
+    who = agent or node
+    return f"{who} in {workflow}" if who and workflow else who
+
+
+def _text(line: HistoryLine) -> str:
+    if isinstance(line, FoldedSessions):
+        return _of_sessions(line)
     if line.first.change == "called":
         return f"{subject_text(line.first.subject)}: {_of_calls(line)}"
     if line.first.change == "learned":
@@ -179,20 +253,30 @@ def _of_tools(line: _Line) -> str:
     if first.change == "accepted" and first.source == "executor":
         what = _BY_FIRST_LISTING
     why = f": {_short(first.reason)}" if first.reason else ""
-    if len(line.events) == 1:
+    if line.count == 1:
         return f"{subject_text(first.subject)}: {what}{why}"
-    names = [x.subject.tool or "" for x in line.events]
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    shown = f"{', '.join(names[:_MOST_NAMES])}{more}"
-    return (
-        f"{subject_text(first.subject.anchor)}: {count(len(names), 'tool')} {what}{why} ({shown})"
-    )
+    names = [x.subject.tool or "" for x in line.events[:_MOST_NAMES]]
+    tools = count(line.count, "tool")
+    return f"{subject_text(first.subject.anchor)}: {tools} {what}{why} ({_some(names, line.count)})"
+
+
+def _some(names: Sequence[str], of: int) -> str:
+    more = f" and {of - len(names):,} more" if of > len(names) else ""
+    return f"{', '.join(names)}{more}"
+
+
+def _of_sessions(line: FoldedSessions) -> str:
+    names = _some(line.sources[:_MOST_NAMES], len(line.sources))
+    begin, end = clock_text(line.time), clock_text(line.until)
+    until = "" if begin == end else f" until {end}"
+    often = f" {line.sessions:,} times" if line.sessions > 1 else ""
+    return f"{names}: connected and closed{often}{until}, nothing changed"
 
 
 def _of_source(line: _Line) -> str:
     event, payload = line.first, line.first.payload
     offered = count(int(payload.get("tool_count", 0)), "tool")
-    times = f" {len(line.events)} times" if len(line.events) > 1 else ""
+    times = f" {line.count:,} times" if line.count > 1 else ""
     as_before = ", as before" if line.others else ""
     match event.change:
         case "connected":
@@ -207,7 +291,7 @@ def _of_source(line: _Line) -> str:
         case "left":
             return f"closed by one process{times}; others have it still"
         case "disconnected":
-            with_it = f", with {count(len(line.others), 'tool')}" if line.others else ""
+            with_it = f", with {count(line.others, 'tool')}" if line.others else ""
             return f"disconnected{with_it}: {_short(event.reason)}"
         case "accepted":
             return "what it says of its use is accepted"
@@ -222,14 +306,28 @@ def _of_source(line: _Line) -> str:
 def _of_calls(line: _Line) -> str:
     seconds = [float(x.payload.get("seconds", 0.0)) for x in line.events]
     errors = [x for x in (str(e.payload.get("error", "")) for e in line.events) if x]
-    took = seconds_text(max(seconds))
+    took, who = seconds_text(max(seconds)), by_text(line.first)
+    by = f" by {who}{_run_text(line.events)}" if who else ""
     if len(line.events) == 1:
-        return f"failed after {took}: {_short(errors[0])}" if errors else f"called, {took}"
+        if errors:
+            return (
+                f"called{by}, failed after {took}: {_short(errors[0])}"
+                if by
+                else (f"failed after {took}: {_short(errors[0])}")
+            )
+        return f"called{by}, {took}"
     begin, end = clock_text(line.first.time), clock_text(line.last.time)
     until = "" if begin == end else f" until {end}"
     mean = seconds_text(sum(seconds) / len(seconds))
-    text = f"called {len(line.events):,} times{until}, {mean} each, {took} at most"
+    text = f"called{by} {len(line.events):,} times{until}, {mean} each, {took} at most"
     return f"{text}; {len(errors):,} failed, the last: {_short(errors[-1])}" if errors else text
+
+
+def _run_text(events: Sequence[Event]) -> str:
+    """The run that all of these were made in, by which a transcript has them."""
+    runs = {str(x.payload.get("run_id", "")) for x in events}
+    run = runs.pop() if len(runs) == 1 else ""
+    return f" (run {run})" if run else ""
 
 
 def _short(reason: str) -> str:

@@ -29,6 +29,7 @@ from .call_journal import LeftBehind, left_behind
 from .damping import Damping, Repeated
 from .event_builder import EventBuilder
 from .reports import (
+    ENDED,
     Called,
     Decided,
     Failed,
@@ -47,7 +48,6 @@ from .reports import (
 logger = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 3600.0
-_ENDED = "It was still connected when its process ended."
 _END_LOST = "Its process ended; what the history had of that was lost."
 
 
@@ -156,7 +156,7 @@ class ReportWriter:
             self.store.back_up_if_due()
             with self._page() as projection:
                 for source in tuple(self._connected):  # usually none is left
-                    self._take_in(projection, Lost(source, datetime.now(UTC), _ENDED))
+                    self._take_in(projection, Lost(source, datetime.now(UTC), ENDED))
                 for source in tuple(self._repeated.held):
                     self._write_repeated(projection, source)
                 self._runs.end(projection.connection)

@@ -10,6 +10,7 @@ import anyio
 
 from ...core.errors import SourceError, SourceFailed
 from ...core.events import (
+    CLOSED,
     Inventory,
     InventoryChanged,
     Observer,
@@ -40,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_CLOSED = "it was closed."
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
 # Even when somebody is waiting: a server that dies at once must not be started in a busy loop.
@@ -293,7 +293,7 @@ class McpSource:
             await link.discard()
         on_purpose = self._stopping.is_set()
         error = None if on_purpose else self._failures.of_loss(link)
-        observer.notice(SourceLost(self.name, error.problem if error else _CLOSED, on_purpose))
+        observer.notice(SourceLost(self.name, error.problem if error else CLOSED, on_purpose))
         return error, None
 
     def _hosts(self) -> list[Host]:
@@ -322,7 +322,7 @@ class McpSource:
         told.tell(outcome)
 
     def _closed(self) -> SourceFailed:
-        return SourceFailed(self.name, _CLOSED, "Run the workflow again.")
+        return SourceFailed(self.name, CLOSED, "Run the workflow again.")
 
     async def _pause(self) -> None:
         """Wait before the next attempt; somebody who asks cuts it short."""

@@ -1,0 +1,115 @@
+"""What `xai-mcp-agent history` prints: the newest lines, and those that come while it follows."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import typer
+
+from ..core.errors import UnknownAgent
+from ..core.names import did_you_mean
+from ..views.folding import folded
+from ..views.history import HistoryLine, event_json, lines_of, lines_text
+from ..views.times import day_text
+from .output import say, text_width
+
+if TYPE_CHECKING:
+    from ..history.log import Range
+    from ..history.store import Store
+
+_MOST_ROWS = 50_000  # that are looked through for the lines that are wanted, some seconds
+_FIRST_ROWS = 500
+_AT_ONCE = 1000  # events that are told in one go while it follows
+PAUSE_SECONDS = 0.5
+
+
+def newest_lines(
+    store: Store, names: tuple[str | None, str | None], wanted: Range, most: int, *, is_all: bool
+) -> tuple[list[HistoryLine], bool]:
+    """The newest lines, oldest first, and whether there are more."""
+    from ..history.queries import tellings_about  # loads SQLAlchemy, as opening it did
+
+    rows = _FIRST_ROWS
+    while True:
+        found = tellings_about(store, *names, replace(wanted, limit=rows))
+        lines = list(lines_of(found if is_all else folded(found)))
+        has_more = len(found) >= rows
+        if len(lines) > most or not has_more or rows >= _MOST_ROWS:
+            return lines[-most:], has_more or len(lines) > most
+        rows *= 4
+
+
+def print_lines(store: Store, lines: list[HistoryLine], after_day: str = "") -> str:
+    """Print them with what changed; the day of the last one."""
+    from ..history.queries import what_changed
+
+    if lines:
+        say(lines_text(lines, text_width(), partial(what_changed, store), after_day))
+        return day_text(lines[-1].time)
+    return after_day
+
+
+def follow(
+    store: Store,
+    names: tuple[str | None, str | None],
+    wanted: Range,
+    *,
+    as_json: bool,
+    after: int,
+    after_day: str = "",
+) -> None:
+    """Print what is written behind a position, until somebody interrupts."""
+    from ..history.queries import newest_position
+
+    try:
+        while True:
+            newest = newest_position(store)
+            while after < newest:
+                until = min(after + _AT_ONCE, newest)
+                here = replace(wanted, after=after, until=until, limit=None)
+                after_day = _print_new(store, names, here, after_day, as_json=as_json)
+                after = until
+            time.sleep(PAUSE_SECONDS)
+    except KeyboardInterrupt:
+        raise typer.Exit from None
+
+
+def _print_new(
+    store: Store,
+    names: tuple[str | None, str | None],
+    wanted: Range,
+    after_day: str,
+    *,
+    as_json: bool,
+) -> str:
+    from ..history.queries import events_about, tellings_about
+
+    if as_json:
+        print_json_lines(event_json(x) for x in events_about(store, *names, wanted))
+        return after_day
+    return print_lines(store, list(lines_of(tellings_about(store, *names, wanted))), after_day)
+
+
+def print_json_lines(values: Iterable[object]) -> None:
+    """Each on a line of its own, at once: there is no end of them."""
+    for value in values:
+        typer.echo(json.dumps(value))
+
+
+def check_agent(store: Store, agent: str | None) -> None:
+    """Refuse the name of an agent that never called a tool.
+
+    Raises:
+        UnknownAgent: it is one.
+    """
+    from ..history.queries import agents_known
+
+    if agent is None or agent in (known := agents_known(store)):
+        return
+    hint = did_you_mean(agent, known) or (f"It knows: {', '.join(known[:10])}." if known else "")
+    raise UnknownAgent(f"The history knows no agent {agent!r}. {hint}".rstrip())
