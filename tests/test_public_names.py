@@ -35,7 +35,7 @@ PUBLIC = [
     "ModelTimeout", "ModelUnreachable", "NotAccepted", "NotApproved", "OnChange",
     "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
-    "Review", "ReviewNeeded", "RuleDenied",
+    "Review", "ReviewNeeded", "RuleDenied", "RunFileError",
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
@@ -43,8 +43,8 @@ PUBLIC = [
     "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
     "ToolChanged", "ToolContext", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult",
     "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool",
-    "Usage", "Version", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings",
-    "settings_from", "state_of",
+    "Usage", "Version", "WaitingRun", "XaiMcpError", "answer_with_defaults", "bytes_of",
+    "load_settings", "settings_from", "state_of",
 ]  # fmt: skip
 SEARCH = ["Hit", "ToolIndex"]
 OPENAPI = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]

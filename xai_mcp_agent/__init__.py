@@ -22,7 +22,7 @@ __all__ = [
     "ModelTimeout", "ModelUnreachable", "NotAccepted", "NotApproved", "OnChange",
     "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
-    "Review", "ReviewNeeded", "RuleDenied",
+    "Review", "ReviewNeeded", "RuleDenied", "RunFileError",
     "Secret",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
@@ -30,12 +30,13 @@ __all__ = [
     "StoreFailed", "StoreStatus", "Subject", "Subscription", "TextPart", "Tool", "ToolAnnotations",
     "ToolChanged", "ToolContext", "ToolDisabled", "ToolKey", "ToolRecord", "ToolResult",
     "ToolState", "ToolTimeout", "UnknownAgent", "UnknownPart", "UnknownServer", "UnknownTool",
-    "Usage", "Version", "XaiMcpError", "answer_with_defaults", "bytes_of", "load_settings",
-    "settings_from", "state_of",
+    "Usage", "Version", "WaitingRun", "XaiMcpError", "answer_with_defaults", "bytes_of",
+    "load_settings", "settings_from", "state_of",
 ]  # fmt: skip
 
 # Where each name is, relative to this package.
 _HOMES = {
+    "agent.run_file": "RunFileError WaitingRun",
     "bridge.aio": "AioBridge",
     "bridge.bridge": "Bridge",
     "bridge.subscription": "AioSubscription OnChange Subscription",
@@ -77,6 +78,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 if TYPE_CHECKING:
+    from .agent.run_file import RunFileError, WaitingRun
     from .bridge.aio import AioBridge
     from .bridge.bridge import Bridge
     from .bridge.subscription import AioSubscription, OnChange, Subscription

@@ -170,6 +170,11 @@ class AgentRun(Component):
       With several tools in one turn it runs when all are done, once for each.
     - on_error: The way on when there is no answer; `error` says why. Nothing after the node runs
       then. Not wired: the workflow ends with the error.
+    - on_approval: Says whether a call that needs approval is made; `approval` tells all of it. End
+      it with AgentApprove. Without an answer, or with an error, the call is not made. Not wired:
+      the person in front of the run is asked.
+    - on_waiting: The way on when the run waits for approval in the file of run_state. Nothing after
+      the node runs then. Not wired: the workflow ends.
 
     ##### inPorts:
     - agent_name (str): The agent, from AgentInit.
@@ -181,6 +186,11 @@ class AgentRun(Component):
     - output_schema (dict): A JSON Schema that the answer must fit, such as
       `"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]`. An
       answer that does not is asked for once more. Default: the answer is any text.
+    - run_state (str): A file in which the run waits when nobody is there to approve a call. Answer
+      with `xai-mcp-agent approve` and this file, then run the workflow again: the node goes on
+      where it was. Default: such calls are not made.
+    - wait_for_approval (bool): Waits in that file also when somebody is there to be asked.
+      Default: False.
 
     ##### outPorts:
     - out_conversation (list): The conversation with everything that was said and done. After an
@@ -189,12 +199,15 @@ class AgentRun(Component):
     - thought (str): In the branch on_thought: what the agent said when it used the tool.
     - stopped (str): How it ended: `answered`, `max_thoughts` (it had to answer in its last turn),
       `limit` (it had to answer before max_run_tokens or max_run_cost), `length` (the answer was cut
-      off), `refused` (last_response says so) or `error`. In the branch on_thought: `waiting`, it
-      goes on after that.
+      off), `refused` (last_response says so), `waiting` (for approval, in the file of run_state) or
+      `error`. In the branch on_thought: `running`.
     - usage (dict): What it used: input_tokens, output_tokens, cached_tokens, reasoning_tokens (as
       the service counts them), turns (of the model), calls (of tools) and seconds.
     - error (str): Why there is no answer. Empty if there is one.
     - structured (any): With output_schema, the answer as data.
+    - approval (dict): In the branch on_approval, the call that needs approval: server, tool,
+      arguments (secrets hidden), description and annotations (the server's own words), agent,
+      reason and title.
 
     ##### Example:
     agent_name `helper`, conversation `Which books do you have about the sea?`, and
@@ -203,12 +216,16 @@ class AgentRun(Component):
 
     on_thought: BaseComponent
     on_error: BaseComponent
+    on_approval: BaseComponent
+    on_waiting: BaseComponent
 
     agent_name: InCompArg[str]
     metadata: InArg[dict]
     conversation: InCompArg[any]
     show: InArg[str]
     output_schema: InArg[dict]
+    run_state: InArg[str]
+    wait_for_approval: InArg[bool]
 
     out_conversation: OutArg[list]
     last_response: OutArg[str]
@@ -217,16 +234,44 @@ class AgentRun(Component):
     usage: OutArg[dict]
     error: OutArg[str]
     structured: OutArg[any]
+    approval: OutArg[dict]
 
     def execute(self, ctx) -> None:
-        form = self.output_schema.value
         self.structured.value = None
-        outcome = canvas.run_node(self, ctx, canvas.run_agent, output_schema=form)
+        outcome = canvas.run_node(
+            self,
+            ctx,
+            canvas.run_agent,
+            output_schema=self.output_schema.value,
+            run_state=self.run_state.value,
+            wait_for_approval=self.wait_for_approval.value,
+        )
         self.structured.value = outcome.structured
 
     def do(self, ctx):
         way_on = super().do(ctx)
+        if self.stopped.value == "waiting":
+            return self.on_waiting
         return self.on_error if self.error.value else way_on
+
+
+@xai_component(color="rgb(0, 105, 180)")
+class AgentApprove(Component):
+    """Says whether the call is made that waits in the branch on_approval of AgentRun.
+
+    ##### inPorts:
+    - answer (str): `once` (this call, with these arguments), `run` (this tool until the run ends),
+      `always` (this tool from now on, as it is described now) or `no`.
+
+    ##### Example:
+    In on_approval of AgentRun: a node that looks at `approval` and gives `once` or `no`, wired to
+    answer.
+    """
+
+    answer: InCompArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.give_approval(self.answer.value)
 
 
 @xai_component(color="rgb(0, 105, 180)")

@@ -170,7 +170,7 @@ def test_in_the_branch_a_run_has_not_ended() -> None:
     run.on_thought = chain(note)
     with model_endpoint([SHOUT, SHOUT, says("Done.")]) as endpoint:
         play({}, *agent(endpoint), run, tools=[shout()])
-    assert seen == [("waiting", 1), ("waiting", 2)]
+    assert seen == [("running", 1), ("running", 2)]
     assert run.stopped.value == "answered"
 
 

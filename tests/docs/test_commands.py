@@ -238,6 +238,10 @@ COMMANDS = [
     Known(r"xai-mcp-agent rules check", warmly, "There are no rules"),
     Known(r"xai-mcp-agent rules why library borrow_book .*", warmly, "library/borrow_book is"),
     Known(r"xai-mcp-agent accept library.*", unattended, "library: nothing was accepted"),
+    Known(r"xai-mcp-agent approve library \S+", unattended, "library: nothing was approved"),
+    Known(r"xai-mcp-agent approve --list", warmly, "Nothing is approved for good"),
+    Known(r"xai-mcp-agent approve library \S+ --withdraw", warmly, "was not approved"),
+    Known(r"xai-mcp-agent approve tidying\.run\.json.*", unattended, "no run waits there"),
     Known(r"xai-mcp-agent call units .*", warmly, "8.04672"),
 ]
 

@@ -206,7 +206,7 @@ def test_the_most_specific_word_wins_and_then_the_strictest(
     entry: dict[str, Any], belt: dict[str, str], general: dict[str, str], word: str
 ) -> None:
     written = {"mcpServers": {"shredder": {"command": "x", **entry}}, "approval": general}
-    rules = Approvals(settings_from(written), *[None] * 5)  # pyright: ignore[reportArgumentType]
+    rules = Approvals(settings_from(written), *[None] * 6)  # pyright: ignore[reportArgumentType]
     annotations = ToolAnnotations(destructive=True)
     tool = Tool(ToolKey("mcp", "shredder", "shred"), "", {}, annotations=annotations)
     assert rules.verdict(tool, agent(approval=belt)).word == word

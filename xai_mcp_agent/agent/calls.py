@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import anyio
 
 from ..catalog.definitions import ToolDefinition
+from ..core.approval import ApprovalAwaited, AwaitedCall
 from ..core.errors import UnknownTool, XaiMcpError
 from ..core.invocation import PROGRAM, Caller, ToolInvocation
 from ..core.results import ToolResult
@@ -21,6 +21,7 @@ from .messages import ToolCall
 from .protocols.arguments import parse_arguments
 from .protocols.reading import beside_loop
 from .results import ResultPages
+from .state import RunState
 from .toolsets import AgentTools, Available
 
 logger = logging.getLogger(__name__)
@@ -30,6 +31,7 @@ _INTERRUPTED = (
     "The run was interrupted before this call had a result. It may have been carried out, whole "
     "or in part: look what came of it before you repeat it."
 )
+_AWAITED = "This call was not made yet: it waits for the approval of a person."
 _NOT_BEGUN = "The run was interrupted before this call was made."
 
 
@@ -52,7 +54,11 @@ class Answered:
 
 
 class CallRunner:
-    """Answers the calls of one run. `has_begun`: a call of the turn may have had an effect."""
+    """Answers the calls of one run, which are known by their places: ids may be the same.
+
+    Of the turn: `finished` have a result, `starting` may have had an effect, `awaiting` were not
+    made, because somebody must approve them first.
+    """
 
     def __init__(
         self, tools: AgentTools, pages: ResultPages, emit: Emit, caller: Caller = PROGRAM
@@ -61,37 +67,51 @@ class CallRunner:
         self._pages = pages
         self._emit = emit
         self._caller = caller
-        self._begun: set[int] = set()  # of this turn, by their places: ids may be the same
-        self._finished: dict[int, ToolFinished] = {}
+        self._begun: set[int] = set()
+        self.starting: set[int] = set()
+        self.finished: dict[int, ToolFinished] = {}
+        self.awaiting: dict[int, AwaitedCall] = {}
 
     @property
     def has_begun(self) -> bool:
         """Whether anything of this turn was done already."""
-        return bool(self._begun or self._finished)
+        return bool(self._begun or self.finished)
 
     async def answer_all(
-        self, calls: Sequence[ToolCall], available: Available, thought: str
+        self, state: RunState, available: Available, thought: str
     ) -> list[Answered]:
-        """Run all calls at once; the answers are in their order, the events not told yet."""
-        self._begun, self._finished = set(), {}
-        async with anyio.create_task_group() as tasks:
-            for number, call in enumerate(calls):
-                tasks.start_soon(self._answer, number, call, available, thought)
-        return self.answers_so_far(calls, thought)
+        """Run all calls at once; the answers are in their order, the events not told yet.
 
-    def answers_so_far(self, calls: Sequence[ToolCall], thought: str) -> list[Answered]:
+        Those that were made before the run went on are not made again, nor those that may have
+        been.
+        """
+        self._begun, self.starting, self.awaiting = set(), set(), {}
+        self.finished = dict(state.made)
+        async with anyio.create_task_group() as tasks:
+            for number, call in enumerate(state.pending):
+                if number not in state.made and number not in state.begun:
+                    tasks.start_soon(self._answer, number, call, available, thought)
+        return self.answers_so_far(state, thought)
+
+    def answers_so_far(self, state: RunState, thought: str) -> list[Answered]:
         """The calls of this turn in their order; those without a result as interrupted ones."""
-        return [self._finished_or_not(number, call, thought) for number, call in enumerate(calls)]
+        return [
+            self._answer_to(number, call, state, thought)
+            for number, call in enumerate(state.pending)
+        ]
 
     def refused(self, call: ToolCall, why: str, thought: str) -> Answered:
         """A call that has no result, answered with the reason."""
         result = ToolResult.of_text(why, is_error=True)
         return self._answered(call, ToolFinished(call.id, call.name, None, result, 0.0, thought))
 
-    def _finished_or_not(self, number: int, call: ToolCall, thought: str) -> Answered:
-        if (event := self._finished.get(number)) is not None:
+    def _answer_to(self, number: int, call: ToolCall, state: RunState, thought: str) -> Answered:
+        if event := self.finished.get(number) or state.made.get(number):
             return self._answered(call, event)
-        return self.refused(call, _INTERRUPTED if number in self._begun else _NOT_BEGUN, thought)
+        if number in self._begun or number in state.begun:
+            return self.refused(call, _INTERRUPTED, thought)
+        waits = number in self.awaiting or number in state.awaiting
+        return self.refused(call, _AWAITED if waits else _NOT_BEGUN, thought)
 
     def _answered(self, call: ToolCall, event: ToolFinished) -> Answered:
         """A call with its answer as the model will read it."""
@@ -116,17 +136,29 @@ class CallRunner:
         except XaiMcpError as problem:
             result = ToolResult.of_text(str(problem), is_error=True)
         else:
+            self.starting.add(number)
             await self._emit(ToolStarted(call.id, name, arguments, source))
             self._begun.add(number)
-            result = await self._result(call.id, definition, arguments)
+            try:
+                result = await self._result(call.id, definition, arguments)
+            except ApprovalAwaited as waiting:
+                await self._leave(number, call, waiting.call)
+                return
         if call.note:
             result = replace(result, notes=(*result.notes, call.note))
         seconds = time.monotonic() - started
-        self._finished[number] = ToolFinished(
+        self.finished[number] = ToolFinished(
             call.id, name, arguments, result, seconds, thought, source
         )
         if number in self._begun:
             await self._emit(ToolReturned(call.id))
+
+    async def _leave(self, number: int, call: ToolCall, awaited: AwaitedCall) -> None:
+        """Nothing was sent: the call waits for somebody."""
+        self._begun.discard(number)
+        self.starting.discard(number)
+        self.awaiting[number] = awaited
+        await self._emit(ToolReturned(call.id))
 
     async def _result(
         self, call_id: str, definition: ToolDefinition, arguments: JsonObject
@@ -142,6 +174,8 @@ class CallRunner:
         )
         try:
             return await self._tools.call(invocation)
+        except ApprovalAwaited:
+            raise
         except XaiMcpError as problem:
             return ToolResult.of_text(str(problem), is_error=True)
         except Exception as fault:

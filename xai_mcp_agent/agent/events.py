@@ -15,8 +15,8 @@ from ..search.selector import Selection
 from .models.base import ModelRequest, Usage
 
 ToolProtocol: TypeAlias = Literal["native", "text"]
-Stopped: TypeAlias = Literal["answered", "max_thoughts", "limit", "length", "refused"]
-"""Why a run ended that has an answer; any other ends with an error, which is `RunFailed`."""
+Stopped: TypeAlias = Literal["answered", "max_thoughts", "limit", "length", "refused", "waiting"]
+"""Why a run ended that has an answer, or waits; any other ends with an error, `RunFailed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class RunFinished:
-    """The run ended with `answer`. `stopped` says why it ended.
+    """The run ended with `answer`. `stopped` says why it ended; as waiting it has none yet.
 
     `structured` is the value that the answer gives, where one of a certain form was wanted.
     """

@@ -24,8 +24,8 @@ from ..core.tokens import tokens_in
 from ..core.tools import JsonObject
 from ..search.meta_tools import TOOL_SEARCH
 from ..search.selector import Selection
-from .calls import Answered, CallRunner
-from .conversation import Conversation, as_sent, call_message, result_messages
+from .calls import CallRunner
+from .conversation import Conversation, as_sent
 from .discovery import Finds, found_in
 from .events import (
     Emit,
@@ -44,8 +44,9 @@ from .events import (
 )
 from .fitting import Fitting
 from .limits import RunLimits
-from .messages import ADDED, Message, ToolCall
+from .messages import ADDED, Message, ToolCall, joined
 from .models.base import AskedAgain, Model, ModelReply, ModelRequest, Usage
+from .pending import PendingCalls
 from .prompt import Searched, build_system_prompt, uses
 from .protocols.reading import ReadReply, beside_loop, read_reply
 from .protocols.text import text_of
@@ -74,10 +75,6 @@ _MISSING = {
     "limit": "gave no answer before the limit of the run. Raise `max_run_tokens` or `max_run_cost` "
     "of AgentInit.",
 }
-_CUT_OFF = (
-    "Your reply was cut off at the limit of its length, so this call is incomplete and was not "
-    "made. Call again with shorter arguments, or one tool at a time."
-)
 
 
 @dataclass(frozen=True)
@@ -104,14 +101,14 @@ class AgentRun:
 
     `state` can be read at any time, also after a failure; a run that goes on is made with the state
     of the former one. Calls that had been made when a run was interrupted are answered in it, and
-    not made again.
+    not made again. A run that ends as waiting has the calls that somebody must approve in its
+    state, with the results of the others of that turn.
     """
 
     _tools: AgentTools
     _pages: ResultPages
-    _calls: CallRunner
+    _pending: PendingCalls
     _fitting: Fitting
-    _finds: Finds
     _started: float | None = None
 
     def __init__(
@@ -137,6 +134,11 @@ class AgentRun:
         return self._interrupted().conversation
 
     @property
+    def progress(self) -> RunState:
+        """The state with what is done of the pending calls by now, for a process that goes on."""
+        return self.state if self._started is None else self._pending.so_far(self.state)
+
+    @property
     def seconds(self) -> float:
         """Since it began."""
         return 0.0 if self._started is None else time.monotonic() - self._started
@@ -159,8 +161,9 @@ class AgentRun:
             ModelError: one of its kinds; `state` holds what was said so far.
         """
         self._tools, self._pages = tools, pages
-        self._finds = Finds(self.state.conversation.asked, tools.learn)
-        self._calls = CallRunner(tools, pages, self._emit, self._caller)
+        finds = Finds(self.state.conversation.asked, tools.learn)
+        runner = CallRunner(tools, pages, self._emit, self._caller)
+        self._pending = PendingCalls(tools, pages, runner, finds)
         window, folding = self._spec.window, self.state.folding
         self._fitting = Fitting(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()
@@ -169,7 +172,7 @@ class AgentRun:
             while (ended := await self._step()) is None:
                 pass
         except BaseException as error:
-            if self._calls.has_begun:
+            if self._pending.has_begun:
                 self.state = self._interrupted()
             if isinstance(error, Exception):
                 await self._emit(RunFailed(str(error) or type(error).__name__))
@@ -193,8 +196,7 @@ class AgentRun:
     async def _step(self) -> RunFinished | None:
         """One step of the run; what it came to, if that was the last."""
         if self.state.pending:
-            await self._answer_calls()
-            return None
+            return await self._answer_calls()
         step, most = self.state.step + 1, max(self._spec.max_thoughts, 1)
         if step > 1:
             await self._notice_changes()
@@ -227,7 +229,7 @@ class AgentRun:
                 "Change the request or the tool results that led to it."
             )
         step, calls = self.state.step, len(reply.calls)
-        text = _joined(reply.thinking, reply.text)
+        text = joined(reply.thinking, reply.text)
         await self._emit(ThoughtFinished(step, text, calls, reply.usage))
         return reply
 
@@ -332,7 +334,7 @@ class AgentRun:
         )
         form = self._spec.output.instruction if self._spec.output else ""
         # In text not a message of its own: strict chat templates want roles in turn.
-        prompt = _joined(prompt, form, limit if in_text else "")
+        prompt = joined(prompt, form, limit if in_text else "")
         keep_provided = not uses(template, "provided_system")
         system = conversation.system(prompt, keep_provided=keep_provided)
         fixed_tokens = tokens_in(system + limit) + function_tokens
@@ -383,39 +385,21 @@ class AgentRun:
         )
         return await beside_loop(len(reply.text) + sum(len(text_of(x)) for x in messages), read)
 
-    async def _answer_calls(self) -> None:
-        """Answer every pending call; the conversation never holds a call without its answer."""
-        state = self.state
-        thought = _joined(state.thinking, state.thought)
-        if state.cut_off:
-            answers = [self._calls.refused(x, _CUT_OFF, thought) for x in state.pending]
-        else:
-            answers = await self._calls.answer_all(state.pending, self._available, thought)
-        self.state = self._answered(answers)
-        self._finds.learn(answers, self._tools.shown)
-        for answer in answers:
-            await self._emit(answer.event)
+    async def _answer_calls(self) -> RunFinished | None:
+        """Answer every pending call; what the run came to where one waits for a person."""
+        self.state, done = await self._pending.answer(self.state)
+        for event in done:
+            await self._emit(event)
+        return self._ended("", "waiting") if self.state.awaiting else None
 
     def _interrupted(self) -> RunState:
         """The state if it all ended here."""
-        pending = self.state.pending
-        if not pending or self._started is None:
-            return self.state
-        return self._answered(self._calls.answers_so_far(pending, ""))
+        is_open = bool(self.state.pending) and self._started is not None
+        return self._pending.interrupted(self.state) if is_open else self.state
 
-    def _answered(self, answers: Sequence[Answered]) -> RunState:
-        """The state after the pending calls, with these answers."""
-        state = self.state
-        texts = self._pages.together([(x.call.id, x.text) for x in answers])
-        answered = [(x.call, text, x.event.result) for x, text in zip(answers, texts, strict=True)]
-        # A search finds also what came since the model was asked.
-        found = self._finds.of(answers, self._tools.shown)
-        return state.finding(found).answered(
-            call_message(state.thought, state.pending, in_text=self._in_text, added=state.added),
-            *result_messages(answered, in_text=self._in_text),
-            failed=all(x.is_error for x in answers),
-            kept=self._pages.texts,
-        )
+    def _ended(self, answer: str, stopped: Stopped, structured: Any = None) -> RunFinished:
+        steps, calls, usage = self.state.step, self.state.calls, self.state.usage
+        return RunFinished(answer, stopped, steps, calls, self.seconds, usage, structured)
 
     async def _conclude(self, reply: ModelReply, *, is_last: bool, is_limited: bool) -> RunFinished:
         self._say(reply)
@@ -429,12 +413,10 @@ class AgentRun:
             stopped = "length"
         if reply.refusal:
             stopped = "refused"
-        answer, state = reply.refusal or reply.text, self.state
+        answer = reply.refusal or reply.text
         if not answer:
             raise ModelAnswerMissing(f"{self._spec.model.name} {_MISSING[stopped]}")
-        return RunFinished(
-            answer, stopped, state.step, state.calls, self.seconds, state.usage, structured
-        )
+        return self._ended(answer, stopped, structured)
 
     async def _ask_again(self, reply: ModelReply, reason: str, told: str) -> ModelReply:
         """Another answer in place of this one, after the model was told what is wrong."""
@@ -486,7 +468,3 @@ class AgentRun:
 
 async def _unheard(_: str) -> None:
     """What is no answer is not shown."""
-
-
-def _joined(*parts: str) -> str:
-    return "\n\n".join(x for x in parts if x)

@@ -54,6 +54,11 @@ def with_calls(
     return found
 
 
+def joined(*parts: str) -> str:
+    """Those that say anything, as paragraphs."""
+    return "\n\n".join(x for x in parts if x)
+
+
 def calls_of(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The calls that a message asks for; what is none is left out."""
     asked = message.get("tool_calls")

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from ..core.approval import AwaitedCall, awaited_from_json
+from ..core.results import result_as_json, result_from_json
 from ..core.tools import JsonObject, ToolKey
 from .conversation import Conversation
-from .events import ToolProtocol
+from .events import ToolFinished, ToolProtocol
 from .messages import Message, ToolCall
 from .models.base import ModelReply, Usage
 from .protocols.quotation import key_of
@@ -32,6 +34,9 @@ class RunState:
     `added` is what the model's service wants to see again beside the pending calls, `folding` what
     of the conversation it is not sent. `last_turn` is what the last turn used, `uncounted` an
     estimate of what the turns used that the service did not count.
+
+    Of the pending calls, by their places: `made` are done and have results, `begun` may have been
+    carried out by a process that ended meanwhile, `awaiting` wait for somebody to approve them.
     """
 
     conversation: Conversation
@@ -52,6 +57,9 @@ class RunState:
     uncounted: Usage = field(default_factory=Usage)
     last_turn: Usage = field(default_factory=Usage)
     folding: Folding = field(default_factory=Folding)
+    made: Mapping[int, ToolFinished] = field(default_factory=dict[int, ToolFinished])
+    begun: tuple[int, ...] = ()
+    awaiting: Mapping[int, AwaitedCall] = field(default_factory=dict[int, AwaitedCall])
 
     def asking(self, reply: ModelReply) -> RunState:
         """After a turn of the model in which it asked for calls."""
@@ -78,6 +86,9 @@ class RunState:
             thinking="",
             added={},
             cut_off=False,
+            made={},
+            begun=(),
+            awaiting={},
             kept=kept,
             failures=self.failures + 1 if failed else 0,
         )
@@ -111,6 +122,9 @@ class RunState:
             "found": [[x.kind, x.source, x.name] for x in self.found],
             "kept": dict(self.kept),
             "added": dict(self.added),
+            "made": {str(n): _finished_as_json(x) for n, x in self.made.items()},
+            "begun": list(self.begun),
+            "awaiting": {str(n): asdict(x) for n, x in self.awaiting.items()},
             **{name: asdict(getattr(self, name)) for name in (*_USAGES, "folding")},
         }
 
@@ -119,7 +133,7 @@ class RunState:
         """The state that was written so.
 
         Raises:
-            KeyError, TypeError, BadConversation: it is none.
+            KeyError, TypeError, ValueError, AttributeError, BadConversation: it is none.
         """
         fields = dict(value)
         given, said = fields.pop("given"), fields.pop("said")
@@ -131,5 +145,18 @@ class RunState:
             **{name: Usage(**fields.pop(name, {})) for name in _USAGES},
             folding=Folding(**fields.pop("folding", {})),
             hinted=tuple(fields.pop("hinted", ())),
+            made={int(n): _finished_from_json(x) for n, x in fields.pop("made", {}).items()},
+            begun=tuple(map(int, fields.pop("begun", ()))),
+            awaiting={int(n): awaited_from_json(x) for n, x in fields.pop("awaiting", {}).items()},
             **fields,
         )
+
+
+def _finished_as_json(event: ToolFinished) -> JsonObject:
+    fields = {x: getattr(event, x) for x in event.__slots__}
+    return {**fields, "result": result_as_json(event.result)}
+
+
+def _finished_from_json(value: JsonObject) -> ToolFinished:
+    fields = dict(value)
+    return ToolFinished(result=result_from_json(fields.pop("result")), **fields)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import anyio
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 A = TypeVar("A")
 
+_BY = "the program"
 _NOBODY = Nobody(
     "nobody can be asked where this was called from. Give `answer=` to the Bridge, run the "
     'workflow in a terminal, or set "elicitation": "defaults" for this server in the settings'
@@ -102,9 +104,9 @@ def _checked(answer: object) -> Answer:
 
 def _checked_approval(said: object) -> ApprovalAnswer:
     if isinstance(said, ApprovalAnswer) and scope_of(said.scope):
-        return said
+        return replace(said, by=said.by or _BY)
     if scope := scope_of(said):
-        return ApprovalAnswer(scope, "the program said no" if scope == "no" else "")
+        return ApprovalAnswer(scope, "the program said no" if scope == "no" else "", by=_BY)
     logger.error("The program's `approve` gave %r: return one of %s", said, ", ".join(SCOPES))
     return ApprovalAnswer.no("the program that approves gave something else than an answer")
 

@@ -164,7 +164,12 @@ class CallPipeline:
                 self._recorder.called(key, seconds, error, arguments, result, begun, by)
 
     def _note(self, invocation: ToolInvocation, reason: XaiMcpError) -> None:
-        """Write down that it was refused: once in a run for each tool and reason."""
+        """Write down that it was refused: once in a run for each tool and reason.
+
+        What somebody answered is written down already.
+        """
+        if isinstance(reason, NotApproved) and reason.is_answer:
+            return
         why = _REFUSED.get(type(reason), _OFF)
         digest = reason.digest if isinstance(reason, NotAccepted) else ""
         caller, key = invocation.caller, invocation.tool.key

@@ -17,6 +17,7 @@ import anyio
 from ..catalog.catalog import Catalog
 from ..catalog.definitions import Definitions
 from ..catalog.groups import ToolChoice, ToolFilter, ToolGroup
+from ..core.approval import ApprovalAnswer
 from ..core.errors import (
     SettingsError,
     SourceFailed,
@@ -33,7 +34,7 @@ from ..core.names import nearest
 from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.templates import fill_template
-from ..core.tools import JsonObject, Tool
+from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.vector_cache import StoredVectors
 from ..policy.approvals import Approvals
@@ -109,8 +110,9 @@ class Engine:
             self.decisions, recorder, self.breakers, self._current, self.pin_of
         )
         self.approvals = Approvals(
-            settings, host, self.decisions, self.catalog.digest, self.catalog.get, recorder.mask
-        )
+            settings, host, self.decisions, self.catalog.digest, self.catalog.get, recorder.mask,
+            self._note_answer,
+        )  # fmt: skip
         self.rules = RuleGate(settings.rules, recorder.mask)
         self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]
         # By server: who listens for changes goes on doing so when it was closed and is used again.
@@ -297,6 +299,11 @@ class Engine:
         if listed is tool and limit == invocation.timeout_seconds:
             return invocation
         return replace(invocation, tool=listed, timeout_seconds=limit)
+
+    def _note_answer(
+        self, key: ToolKey, digest: str, answer: ApprovalAnswer, of: ToolInvocation
+    ) -> None:
+        self.recorder.answered(key, answer, digest, of.caller.name, of.call_id)
 
     def record_static(self, tools: Iterable[Tool]) -> None:
         """Write down that these tools are there from the start."""

@@ -66,6 +66,19 @@ async def pinned_servers(engine: Engine) -> list[str]:
     ]  # fmt: skip
 
 
+async def definition_lines(known: KnownTools, name: str) -> tuple[str, tuple[str, ...]]:
+    """The digest of a tool's definition, as it was listed last, and all of it.
+
+    Raises:
+        UnknownTool: nobody knows it.
+    """
+    digest, live, decisions = known.digest(name), known.live(name), known.engine.decisions
+    if not digest:
+        raise UnknownTool(f"{known.server} has not told yet what its tool {name!r} is.")
+    now = decisions.definition(live).definition if live else await decisions.definition_of(digest)
+    return digest, _all_of(now)
+
+
 def _choice(read: Review, *, is_new: bool) -> Choice:
     lines = read.lines if read.standing == "changed" else ()
     return Choice(read.server, read.tool, "accepted", is_new, lines)

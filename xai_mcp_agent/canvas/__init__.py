@@ -12,6 +12,7 @@ from ..core.imports import import_aside
 from .interrupts import tell_interrupts_in_few_words
 
 _HOMES = {
+    "give_approval": "approving",
     "define_route": "routing",
     "define_tool": "toolbelts",
     "collect_output": "outputs",

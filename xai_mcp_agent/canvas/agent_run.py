@@ -20,6 +20,7 @@ from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
 from ..agent.models.base import Model, Usage
 from ..agent.results import ResultPages
+from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..bridge.engine import Engine
 from ..bridge.preferences import preferred
@@ -28,16 +29,17 @@ from ..bridge.toolbox import GRACE_SECONDS, ChosenToolset, Failure, SourceToolse
 from ..catalog.groups import ToolChoice
 from ..console.console import Console
 from ..console.text import short_arguments
-from ..core.approval import RunApprovals
+from ..core.approval import ApprovalRequest, ApprovalScope, RunApprovals
 from ..core.invocation import Caller
 from ..core.results import ToolResult
 from ..core.ruling import RunFacts
-from ..core.tools import JsonObject
+from ..core.tools import JsonObject, ToolKey
 from ..search.preferences import Preferences
 from ..search.selector import Selection
 from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools
 from .agents import agent_in, learn_keys, spec_of
+from .approving import BranchHost, as_dict, collect_approval
 from .callers import new_run_id, workflow_name
 from .drawn_tools import DrawnToolset
 from .interactive_host import InteractiveHost
@@ -46,6 +48,7 @@ from .lease import busy
 from .nesting import nested
 from .ports import as_text, required
 from .preferences import nothing_named, preferences_of
+from .run_state import KeptRun, kept_run
 from .sampling import AgentSampler
 from .toolbelts import tools_chosen
 from .transcript import recorder
@@ -69,7 +72,7 @@ class CanvasRun:
 
     conversation: list[Message] = field(default_factory=list[Message])
     answer: str = ""
-    stopped: str = "waiting"
+    stopped: str = "running"
     error: str = ""
     usage: dict[str, float] = field(default_factory=lambda: _usage(Usage()))
     structured: Any = None
@@ -90,49 +93,61 @@ def run_agent(
     on_thought: Callable[[ToolFinished], None] | None = None,
     show: Any = None,
     output_schema: Mapping[str, Any] | None = None,
+    on_approval: Callable[[ApprovalRequest], ApprovalScope | None] | None = None,
+    run_state: Any = None,
+    wait_for_approval: Any = None,
 ) -> None:
     """Run an agent to its answer; `outcome` is filled as it goes, up to an error too.
 
     `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
     `show` is how much is printed, as a person may have written it: see `Console`.
-    `output_schema` is the form that the answer must have.
+    `output_schema` is the form that the answer must have. `on_approval` is asked in this thread
+    whether a call may be made, in place of the person. With the file `run_state` a run in which
+    nobody can approve a call ends as waiting, with `wait_for_approval` also where somebody could;
+    run again with that file it goes on.
 
     Raises:
         UnknownAgent, BadConversation, UnknownProvider, BadSetting, SettingsError: a mistake here.
+        RunFileError: what waits in the file cannot be used.
         ModelError, RuntimeError: the model's service; the bridge was closed meanwhile.
         NestedTooDeep: a tool of the agent runs the agent itself, again and again.
     """
     # First of all: the conversation is not lost, whatever is wrong with the rest.
     outcome.conversation = Conversation(conversation).messages
-    agent = agent_in(ctx, name, "AgentRun")
-    workflow = _Workflow(ctx, {"agent": name}, Console(name, show), on_thought)
-    workflow.call_for(agent, name)
-    spec = spec_of(agent, name, metadata, output_schema)
+    agent, granted = agent_in(ctx, name, "AgentRun"), granted_in(ctx)
+    given = Conversation(outcome.conversation)
+    with kept_run(run_state, wait_for_approval, name, given, granted) as waiting:
+        workflow = _Workflow(ctx, {"agent": name}, Console(name, show), on_thought)
+        workflow.call_for(agent, name, waiting and waiting.approvals, on_approval)
+        spec = spec_of(agent, name, metadata, output_schema)
 
-    async def emit(event: RunEvent) -> None:
-        workflow.show(event)
-        if isinstance(event, ToolFinished) and workflow.on_thought:
-            await workflow.run_nodes(partial(branch, workflow.on_thought, event))
+        async def emit(event: RunEvent) -> None:
+            if waiting is not None:
+                await waiting.note(event, lambda: run.progress)
+            workflow.show(event)
+            if isinstance(event, ToolFinished) and workflow.on_thought:
+                await workflow.run_nodes(partial(branch, workflow.on_thought, event))
 
-    def branch(do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
-        # Copied here: on the loop a long conversation would hold up all others.
-        outcome.follow(run)
-        keep(workflow.ctx, run.state.kept)
-        do(event)
+        def branch(do: Callable[[ToolFinished], None], event: ToolFinished) -> None:
+            # Copied here: on the loop a long conversation would hold up all others.
+            outcome.follow(run)
+            keep(workflow.ctx, run.state.kept)
+            do(event)
 
-    run = AgentRun(spec, Conversation(outcome.conversation), emit, workflow.thread.caller)
-    workflow.lend_model(agent, name, run.count)
-    workflow.kept = kept_for(ctx, outcome.conversation)
-    go = partial(_go, workflow, agent, run, spec.model)
-    try:
-        with nested(name):
-            finished = workflow.perform(go)
-        outcome.answer, outcome.stopped = finished.answer, finished.stopped
-        outcome.structured = finished.structured
-    finally:
-        outcome.follow(run)
-        keep(ctx, run.state.kept)
-        ctx["last_answer"] = outcome.answer or None
+        start = waiting.start if waiting else given
+        run = AgentRun(spec, start, emit, workflow.thread.caller)
+        workflow.lend_model(agent, name, run.count)
+        workflow.kept = kept_for(ctx, outcome.conversation)
+        go = partial(_go, workflow, agent, run, spec.model, waiting)
+        try:
+            with nested(name):
+                finished = workflow.perform(go)
+            outcome.answer, outcome.stopped = finished.answer, finished.stopped
+            outcome.structured = finished.structured
+        finally:
+            outcome.follow(run)
+            keep(ctx, run.state.kept)
+            ctx["last_answer"] = outcome.answer or None
 
 
 def run_node(node: Any, ctx: Any, run: Callable[..., None], **options: Any) -> CanvasRun:
@@ -148,6 +163,12 @@ def run_node(node: Any, ctx: Any, run: Callable[..., None], **options: Any) -> C
         _set_ports(node, outcome)
         node.on_thought.do(ctx)
 
+    def ask_branch(request: ApprovalRequest) -> ApprovalScope | None:
+        node.approval.value = as_dict(request)
+        return collect_approval(lambda: node.on_approval.do(ctx))
+
+    if getattr(node, "on_approval", None):
+        options["on_approval"] = ask_branch
     try:
         run(
             ctx,
@@ -198,7 +219,8 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
         nonlocal texts
         tools, pages, _ = await _usable_tools(workflow, agent, engine)
         runner = CallRunner(tools, pages, emit, engine.caller)
-        answers = await runner.answer_all([call], await tools.available(), "")
+        asked = RunState(said, "native", pending=(call,))
+        answers = await runner.answer_all(asked, await tools.available(), "")
         texts = pages.texts
         await emit(answers[0].event)
         return answers
@@ -265,6 +287,7 @@ class _Workflow:
     ) -> None:
         self.ctx: Any = ctx
         self.on_thought = on_thought
+        self.on_approval: Callable[[ApprovalRequest], ApprovalScope | None] | None = None
         self.thread = WorkflowThread(console.tick)
         self._person = InteractiveHost(self.thread, console)
         self.failed: dict[str, Failure] = {}
@@ -285,22 +308,27 @@ class _Workflow:
                 self._recorder = recorder(self.ctx, hold.bridge, **who)
                 return self.thread.perform(hold.bridge, do)
         finally:
-            self.ctx = self.on_thought = None
+            self.ctx = self.on_thought = self.on_approval = None
 
-    def call_for(self, agent: Mapping[str, Any], name: str) -> None:
-        """Make the calls of this run in the name of an agent."""
+    def call_for(
+        self,
+        agent: Mapping[str, Any],
+        name: str,
+        approvals: RunApprovals | None = None,
+        on_approval: Callable[[ApprovalRequest], ApprovalScope | None] | None = None,
+    ) -> None:
+        """Make the calls of this run in the name of an agent; a branch may approve them."""
         pins, toolbelt = agent.get("pin_tools") or False, agent.get("toolbelt_name") or ""
-        # What a person approved for the run counts for all its agents.
-        granted = self.ctx.setdefault(_APPROVED, set())
+        self.on_approval = on_approval
         self.thread.caller = Caller(
             "agent",
             name,
             toolbelt,
             self._run_id,
-            self._person,
+            BranchHost(self._person, self._ask_branch) if on_approval else self._person,
             pins=pins,
             approval=agent.get("tool_approval") or {},
-            approvals=RunApprovals(granted),
+            approvals=approvals or RunApprovals(granted_in(self.ctx)),
             facts=self.ctx.setdefault(_FACTS, RunFacts()),
             workflow=workflow_name(),
             node=self._who.get("node", "AgentRun"),
@@ -336,23 +364,51 @@ class _Workflow:
         """Run a person's nodes in the workflow's thread, and wait for them."""
         return await self.thread.run(lambda: self._console.aside(do))
 
+    async def _ask_branch(self, request: ApprovalRequest) -> ApprovalScope | None:
+        ask = self.on_approval
+        return None if ask is None else await self.run_nodes(lambda: ask(request))
+
+
+def granted_in(ctx: Any) -> set[tuple[ToolKey, str]]:
+    """What a person approved for the length of the workflow's run, for all its agents."""
+    return ctx.setdefault(_APPROVED, set())
+
 
 def _uncounted(_: Usage) -> None:
     """The node has no total to add it to."""
 
 
 async def _go(
-    workflow: _Workflow, agent: Mapping[str, Any], run: AgentRun, model: Model, engine: Engine
+    workflow: _Workflow,
+    agent: Mapping[str, Any],
+    run: AgentRun,
+    model: Model,
+    waiting: KeptRun | None,
+    engine: Engine,
 ) -> RunFinished:
+    if waiting is not None:
+        waiting.mask = engine.recorder.mask
     try:
-        tools, pages, left_out = await _usable_tools(workflow, agent, engine, GRACE_SECONDS)
-        return await run.go(tools, pages, left_out)
+        tools, pages, left_out = await _usable_tools(
+            workflow, agent, engine, GRACE_SECONDS, run.state
+        )
+        finished = await run.go(tools, pages, left_out)
+        if waiting is not None and finished.stopped == "waiting":
+            for line in await waiting.wait(run.state):
+                workflow.tell(line)
+        elif waiting is not None:
+            await to_thread.run_sync(waiting.end)
+        return finished
     finally:
         await model.aclose()
 
 
 async def _usable_tools(
-    workflow: _Workflow, agent: Mapping[str, Any], engine: Engine, grace_seconds: float = inf
+    workflow: _Workflow,
+    agent: Mapping[str, Any],
+    engine: Engine,
+    grace_seconds: float = inf,
+    state: RunState | None = None,
 ) -> tuple[AgentTools, ResultPages, tuple[str, ...]]:
     """The agent's tools, as far as its servers can be used, and what is left out and why.
 
@@ -373,6 +429,7 @@ async def _usable_tools(
         engine,
         parts,
         tell=workflow.tell,
+        state=state,
         kept=workflow.kept,
         preferences=own,
         budget_tokens=agent.get("tool_token_budget"),

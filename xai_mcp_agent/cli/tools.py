@@ -305,7 +305,7 @@ def accept(
         servers = bridge.run(pinned_servers) if everything else [server or ""]
         accept = _accepted if digest or as_json or why_not_here() else _accepted_when_asked
         choices = [x for name in servers for x in accept(bridge, name, tools or [], digest)]
-    _tell_choices(choices, as_json=as_json)
+    tell_choices(choices, as_json=as_json)
 
 
 def _accepted(bridge: Bridge, server: str, tools: Sequence[str], digest: str) -> list[Choice]:
@@ -348,10 +348,11 @@ def _decide(
 ) -> None:
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         choices = do(bridge)
-    _tell_choices(choices, as_json=as_json)
+    tell_choices(choices, as_json=as_json)
 
 
-def _tell_choices(choices: Sequence[Choice], *, as_json: bool) -> None:
+def tell_choices(choices: Sequence[Choice], *, as_json: bool) -> None:
+    """Print what was decided."""
     if as_json:
         echo_json([choice_json(x) for x in choices])
         return

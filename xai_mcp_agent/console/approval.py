@@ -35,6 +35,7 @@ SCOPE_WORDS: Mapping[ApprovalScope, str] = {
 
 _MOST_TRIES = 5
 _SAID_NO = "the person said no"
+_AT_THE_TERMINAL, _ON_THE_PAGE = "the person at the terminal", "the person in the lab"
 _CLAIMS = {
     "read_only": ("it only reads", "it changes something"),
     "destructive": ("it may destroy something", "it destroys nothing"),
@@ -69,7 +70,7 @@ def ask_approval(request: ApprovalRequest, say: Say, read: Read) -> ApprovalAnsw
     say("??", escaped(request.title))
     if request.reason:
         say("  ", f"You are asked because {request.reason}.")
-    for line in _told(request):
+    for line in told(request):
         say("  ", line)
     forget_typed()  # what was typed before the question was seen is no answer to it
     try:
@@ -110,7 +111,8 @@ class ApprovalPage:
         """What was sent: the page that follows. Anything but a button of ours is no approval."""
         given = sent.get("action", [""])
         scope = scope_of(given[0]) or "no"
-        answer = ApprovalAnswer.no(_SAID_NO) if scope == "no" else ApprovalAnswer(scope)
+        reason = _SAID_NO if scope == "no" else ""
+        answer = ApprovalAnswer(scope, reason, by=_ON_THE_PAGE)
         try:
             self.answer.set_result(answer)
         except InvalidStateError:
@@ -120,7 +122,8 @@ class ApprovalPage:
         return html("Done", text=f"{done} You may close this page."), ""
 
 
-def _told(request: ApprovalRequest) -> list[str]:
+def told(request: ApprovalRequest) -> list[str]:
+    """All of a call, and what may be answered, in lines."""
     lines = ["With these arguments:" if request.arguments else "Without arguments."]
     for argument in shown_arguments(request):
         first, *rest = argument.lines
@@ -136,9 +139,9 @@ def _typed_answer(say: Say, read: Read) -> ApprovalAnswer:
     for _ in range(_MOST_TRIES):
         typed = read(f"Approve it? ({', '.join(SCOPES)}): ").strip().casefold()
         if typed in ("no", "n", "/decline", "/cancel"):
-            return ApprovalAnswer.no(_SAID_NO)
+            return ApprovalAnswer.no(_SAID_NO, _AT_THE_TERMINAL)
         if scope := scope_of(typed):
-            return ApprovalAnswer(scope)
+            return ApprovalAnswer(scope, by=_AT_THE_TERMINAL)
         say("!!", f"Type one of these words: {', '.join(SCOPES)}.")
     raise Ended(Answer.cancelled(f"nothing that fits was typed in {_MOST_TRIES} tries"))
 

@@ -397,7 +397,8 @@ class Console:
         if event.stopped in _STOPPED:
             self._failed(_STOPPED[event.stopped])
         self._gutter = self._body = ""
-        how = "is done" if event.stopped == "answered" else f"ended ({event.stopped})"
+        ways = {"answered": "is done", "waiting": "waits for approval"}
+        how = ways.get(event.stopped, f"ended ({event.stopped})")
         text = f"== {self._name} {how}: {', '.join(x for x in parts if x)}"
         self._put(text, "", "   ", "bold")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .elicitation import ANSWER_SECONDS
+from .errors import XaiMcpError
 from .tools import JsonObject, ToolAnnotations, ToolKey
 
 if TYPE_CHECKING:
@@ -57,17 +58,18 @@ class ApprovalRequest:
 class ApprovalAnswer:
     """What was said. `run` and `always` hold for the tool as it was shown, with any arguments.
 
-    `reason` is why it is no. Not `was_asked`: nobody was there.
+    `reason` is why it is no. Not `was_asked`: nobody was there. `by` says who answered, and where.
     """
 
     scope: ApprovalScope
     reason: str = ""
     was_asked: bool = True
+    by: str = ""
 
     @staticmethod
-    def no(reason: str) -> ApprovalAnswer:
+    def no(reason: str, by: str = "") -> ApprovalAnswer:
         """It is not to be called."""
-        return ApprovalAnswer("no", reason)
+        return ApprovalAnswer("no", reason, by=by)
 
     @staticmethod
     def nobody(reason: str) -> ApprovalAnswer:
@@ -84,15 +86,76 @@ Approver: TypeAlias = Callable[[ApprovalRequest], ApprovalAnswer | ApprovalScope
 """Says whether a call may be made. Called in a thread of its own: it may take its time."""
 
 
+@dataclass(frozen=True, slots=True)
+class AwaitedCall:
+    """A call that is not made before somebody approves it, and their `answer`, once there is one.
+
+    `definition` is the digest of the tool that `request` shows, `arguments` that of all that is
+    sent, secrets included.
+    """
+
+    request: ApprovalRequest
+    key: ToolKey
+    definition: str
+    arguments: str
+    answer: ApprovalAnswer | None = None
+
+    def decides(self, call: AwaitedCall) -> bool:
+        """Whether the answer is about this call: the same one of the same tool; no stays no."""
+        if self.answer is None or (self.key, self.arguments) != (call.key, call.arguments):
+            return False
+        return self.answer.scope == "no" or self.definition == call.definition
+
+
+def awaited_from_json(value: JsonObject) -> AwaitedCall:
+    """The call of which `asdict` made this.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is none.
+    """
+    request, answer = dict(value["request"]), value["answer"]
+    annotations = ToolAnnotations(**request.pop("annotations"))
+    if answer is not None and scope_of(answer["scope"]) is None:
+        raise ValueError("it has an answer that is none")
+    return AwaitedCall(
+        ApprovalRequest(annotations=annotations, **request),
+        ToolKey(**value["key"]),
+        value["definition"],
+        value["arguments"],
+        None if answer is None else ApprovalAnswer(**answer),
+    )
+
+
+class ApprovalAwaited(XaiMcpError):
+    """A call was not made: its run waits until somebody approves it. Nothing was sent."""
+
+    def __init__(self, call: AwaitedCall) -> None:
+        super().__init__(f"{call.request.title}, which waits for an approval. Nothing was sent.")
+        self.call = call
+
+
 @dataclass(slots=True)
 class RunApprovals:
     """What was approved for the length of a run: tools, each with the digest that was shown.
 
-    `granted` may be shared by the agents of a run.
+    `granted` may be shared by the agents of a run. `given` are answers from before the run went
+    on. With `waits` the run can end and go on later: where nobody is there, or with `asks_nobody`
+    always, the call raises `ApprovalAwaited`.
     """
 
     granted: set[tuple[ToolKey, str]] = field(default_factory=set[tuple[ToolKey, str]])
+    given: list[AwaitedCall] = field(default_factory=list[AwaitedCall])
+    waits: bool = False
+    asks_nobody: bool = False
     _asking: anyio.Lock | None = None
+
+    def take(self, call: AwaitedCall) -> ApprovalAnswer | None:
+        """What was said of this call before; it counts once."""
+        found = next((x for x in self.given if x.decides(call)), None)
+        if found is None:
+            return None
+        self.given.remove(found)
+        return found.answer
 
     @property
     def asking(self) -> anyio.Lock:

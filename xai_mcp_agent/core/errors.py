@@ -146,15 +146,22 @@ class DefinitionChanged(NotAccepted):
 
 
 class ReviewNeeded(XaiMcpError):
-    """Nothing was accepted: `digests` of what a person has to read, a line for each."""
+    """Nothing was accepted or approved: `digests` of what a person has to read, a line for each."""
 
     def __init__(
-        self, server: str, problem: str, digests: Sequence[str], command: str, reading: str
+        self,
+        server: str,
+        problem: str,
+        digests: Sequence[str],
+        command: str,
+        reading: str,
+        done: str = "accepted",
     ) -> None:
         told = "".join(f"\n    {line}" for line in digests)
         super().__init__(
-            f"{server}: nothing was accepted: {problem} What waits:{told}\n  Next step: read it "
-            f"with `{reading}` in a terminal. If it is right, `{command}` accepts it."
+            f"{server}: nothing was {done}: {problem} What waits:{told}\n  Next step: read it "
+            f"with `{reading}` in a terminal. If it is right, `{command}` "
+            f"{done.removesuffix('ed')}{'s' if done == 'accepted' else 'es'} it."
         )
         self.server = server
         self.digests = tuple(digests)
@@ -181,13 +188,17 @@ class NotApproved(XaiMcpError):
     """A call of an agent was not made: a person did not approve it, or was not there.
 
     The message is for a person; empty where they know it already. `for_model` tells the model.
+    `is_answer`: somebody was asked, and said no.
     """
 
-    def __init__(self, server: str, tool: str, for_model: str, message: str = "") -> None:
+    def __init__(
+        self, server: str, tool: str, for_model: str, message: str = "", *, is_answer: bool = False
+    ) -> None:
         super().__init__(message)
         self.server = server
         self.tool = tool
         self.for_model = for_model
+        self.is_answer = is_answer
 
 
 class RuleDenied(NotApproved):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
 from .tools import JsonObject
@@ -70,6 +70,9 @@ class UnknownPart:
 ResultPart: TypeAlias = TextPart | ImagePart | AudioPart | LinkPart | ResourcePart | UnknownPart
 """One part of a result or of a prompt's message."""
 
+_KINDS = (TextPart, ImagePart, AudioPart, LinkPart, ResourcePart, UnknownPart)
+_PARTS: dict[str, type[ResultPart]] = {x.__name__: x for x in _KINDS}
+
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
@@ -116,6 +119,25 @@ def bytes_of(part: ImagePart | AudioPart | ResourcePart) -> bytes:
         return base64.b64decode(part.data or "")
     except ValueError:
         return b""
+
+
+def result_as_json(result: ToolResult) -> JsonObject:
+    """For a file; `result_from_json` reads it back, but for what concerns circuit breakers."""
+    parts = [{"part": type(x).__name__, **asdict(x)} for x in result.parts]
+    names = ("structured", "is_error", "notes", "meta")
+    return {"parts": parts, **{x: getattr(result, x) for x in names}}
+
+
+def result_from_json(value: JsonObject) -> ToolResult:
+    """The result that was written so.
+
+    Raises:
+        KeyError, TypeError: it is none.
+    """
+    fields = dict(value)
+    parts = [dict(x) for x in fields.pop("parts")]
+    made = tuple(_PARTS[x.pop("part")](**x) for x in parts)
+    return ToolResult(made, notes=tuple(fields.pop("notes")), **fields)
 
 
 def describe(part: ResultPart) -> str:

@@ -20,14 +20,16 @@ Change: TypeAlias = Literal[
     "connected", "reconnected", "refreshed", "left", "disconnected", "failed",
     # Of a tool.
     "seeded", "discovered", "confirmed", "changed", "returned", "unavailable", "called", "begun",
-    "enabled", "disabled", "accepted", "refused", "learned", "forgotten",
+    "enabled", "disabled", "accepted", "approved", "withdrawn", "refused", "learned", "forgotten",
 ]  # fmt: skip
 """refreshed: it listed its tools again. left: one of several runs let go of it, and others have it
 still. failed: it could not be reached or listed. seeded: there from the start. confirmed: there,
 and as it was. returned: it had vanished from the listing, and is there again as it was. begun: a
 call whose process ended before it was over, so that nobody knows whether it was carried out.
 accepted: a definition, by a person or with the first listing of its source; or what a source says
-of its use. refused: a call that was not made because of what was decided. learned: what was
+of its use. approved: a call, or all calls of a tool, by whoever the payload names. withdrawn: an
+approval for good, taken back. refused: a call that was not made because of what was decided, now by
+whoever the payload names, or before. learned: what was
 asked for when it was used is remembered for the next search. forgotten: that is not any more."""
 
 EventKind: TypeAlias = Literal["fact", "action", "decision"]
@@ -153,11 +155,13 @@ class Event:
 
 
 _CALLS: tuple[Change, ...] = ("called", "begun", "learned", "refused")
-_DECISIONS: tuple[Change, ...] = ("enabled", "disabled", "accepted", "forgotten")
+_DECISIONS: tuple[Change, ...] = (
+    "enabled", "disabled", "accepted", "approved", "withdrawn", "forgotten",
+)  # fmt: skip
 _STATUSES: dict[Change, str] = {
     "left": "connected", "disconnected": "disconnected", "unavailable": "unavailable",
     "enabled": "enabled", "disabled": "disabled", "accepted": "accepted", "refused": "refused",
-    "begun": "unknown",
+    "approved": "approved", "withdrawn": "withdrawn", "begun": "unknown",
 }  # fmt: skip
 
 

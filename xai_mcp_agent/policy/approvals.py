@@ -12,18 +12,20 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Protocol, cast
+from typing import Protocol, TypeAlias, cast
 
 import anyio
 import anyio.to_thread
 
-from ..core.approval import ApprovalAnswer, ApprovalRequest
+from ..core.approval import ApprovalAnswer, ApprovalAwaited, ApprovalRequest, AwaitedCall
 from ..core.errors import LockFailed, NotApproved
+from ..core.fingerprint import digest_of
 from ..core.host import Host
 from ..core.invocation import NO_RULING, Caller, ToolInvocation
 from ..core.kinds import META
 from ..core.patterns import fits, names_of
 from ..core.ruling import Ruling
+from ..core.shell import shown_command
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..secrets.redactor import redact_json
 from ..secrets.secrets import Mask
@@ -54,9 +56,13 @@ _CHANGED = (
 )
 _NOTE = (
     "{}: {!r} was not called. It needs your approval, because {}, and nobody could be asked: {}. "
-    "Nothing was sent.\n  Next step: run it where you can answer, in a terminal or the lab. Or set "
-    '"approval": {{{}: "allow"}} {} in the settings.'
+    "Nothing was sent.\n  Next step: run it where you can answer, in a terminal or the lab. Or "
+    'approve it for good with `{}`, or set "approval": {{{}: "allow"}} {} in the settings.'
 )
+
+
+NoteAnswer: TypeAlias = Callable[[ToolKey, str, ApprovalAnswer, ToolInvocation], None]
+"""Takes a tool, the digest of its definition, and what was said of a call."""
 
 
 class ApprovedTools(Protocol):
@@ -91,7 +97,8 @@ class Approvals:
     """A step of the call pipeline, after the arguments were checked. Used on the bridge's loop.
 
     `host` is asked where whoever makes the call has nobody. `digest` is that of a tool's
-    definition, `current` the tool as it is listed now, `mask` hides secrets.
+    definition, `current` the tool as it is listed now, `mask` hides secrets. `note` writes down
+    what somebody answered.
     """
 
     def __init__(
@@ -102,6 +109,7 @@ class Approvals:
         digest: Callable[[Tool], str],
         current: Callable[[ToolKey], Tool | None],
         mask: Mask,
+        note: NoteAnswer,
     ) -> None:
         self._settings = settings
         self._host = host
@@ -109,6 +117,7 @@ class Approvals:
         self._digest = digest
         self._current = current
         self._mask = mask
+        self._note = note
 
     async def step(self, invocation: ToolInvocation) -> ToolInvocation:
         """Let a call go on that is allowed or approved; then the tool must stay what it is.
@@ -160,23 +169,43 @@ class Approvals:
         return self._kept.approved(key) in (digest, ALWAYS)
 
     async def _ask(self, invocation: ToolInvocation, verdict: Verdict, digest: str) -> None:
-        tool, caller = invocation.tool, invocation.caller
-        request = ApprovalRequest(
-            tool.source,
-            tool.name,
-            await anyio.to_thread.run_sync(self._shown, invocation.arguments),
-            tool.description,
-            tool.annotations,
-            caller.name,
-            verdict.reason,
-        )
-        answer = await self._answer(request, caller)
+        tool, approvals = invocation.tool, invocation.caller.approvals
+        call = await self._awaited(invocation, verdict, digest)
+        answer = approvals.take(call)
+        if answer is None and approvals.asks_nobody:
+            raise ApprovalAwaited(call)
+        answer = answer or await self._answer(call.request, invocation.caller)
+        if approvals.waits and not answer.was_asked:
+            raise ApprovalAwaited(call)
+        if answer.was_asked:
+            self._note(tool.key, digest, answer, invocation)
         if answer.scope == "no":
             raise _refusal(invocation, answer, verdict)
         if answer.scope in ("run", "always"):
-            caller.approvals.granted.add((tool.key, digest))
+            approvals.granted.add((tool.key, digest))
         if answer.scope == "always":
             await self._keep(tool.key, digest)
+
+    async def _awaited(
+        self, invocation: ToolInvocation, verdict: Verdict, digest: str
+    ) -> AwaitedCall:
+        tool = invocation.tool
+
+        def shown() -> tuple[JsonObject, str]:
+            text = json.dumps(invocation.arguments, sort_keys=True)
+            return json.loads(redact_json(json.dumps(invocation.arguments), self._mask)), text
+
+        arguments, text = await anyio.to_thread.run_sync(shown)
+        request = ApprovalRequest(
+            tool.source,
+            tool.name,
+            arguments,
+            tool.description,
+            tool.annotations,
+            invocation.caller.name,
+            verdict.reason,
+        )
+        return AwaitedCall(request, tool.key, digest, digest_of(text))
 
     async def _answer(self, request: ApprovalRequest, caller: Caller) -> ApprovalAnswer:
         """What the first says that is there. Whatever goes wrong is no approval."""
@@ -196,9 +225,6 @@ class Approvals:
             await self._kept.approve(key, digest)
         except LockFailed as reason:
             logger.warning("%s", reason)
-
-    def _shown(self, arguments: JsonObject) -> JsonObject:
-        return json.loads(redact_json(json.dumps(arguments), self._mask))
 
     def _check(self, invocation: ToolInvocation, digest: str) -> None:
         """See that the tool is what was approved, at this moment; and what else was to be seen."""
@@ -247,9 +273,11 @@ def _rank(pattern: str) -> _Rank:
 def _refusal(invocation: ToolInvocation, answer: ApprovalAnswer, verdict: Verdict) -> NotApproved:
     tool, name = invocation.tool, invocation.name
     if answer.was_asked:
-        return NotApproved(tool.source, tool.name, _SAID_NO.format(name, answer.reason or "no"))
+        said_no = _SAID_NO.format(name, answer.reason or "no")
+        return NotApproved(tool.source, tool.name, said_no, is_answer=True)
     where = f"for {tool.source!r}" if tool.source else "at the top"
     quoted = json.dumps(tool.name)
     who = tool.source or "drawn"
-    note = _NOTE.format(who, tool.name, verdict.reason, answer.reason, quoted, where)
+    command = shown_command("xai-mcp-agent", "approve", tool.source or "canvas", tool.name)
+    note = _NOTE.format(who, tool.name, verdict.reason, answer.reason, command, quoted, where)
     return NotApproved(tool.source, tool.name, _NOBODY.format(name), note)

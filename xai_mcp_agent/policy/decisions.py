@@ -61,7 +61,7 @@ class Choice:
 
     server: str
     tool: str
-    decision: Literal["enabled", "disabled", "accepted"]
+    decision: Literal["enabled", "disabled", "accepted", "approved", "withdrawn"]
     is_new: bool
     lines: tuple[str, ...] = ()
 
@@ -213,6 +213,15 @@ class Decisions:
     def approved(self, key: ToolKey) -> str:
         """What a person said about calls of the tool for good; empty if nothing, or not known."""
         return "" if self.why_unknown() else self._of(key).approved.get(key.name, "")
+
+    def approvals(self) -> dict[ToolKey, str]:
+        """All that was approved for good: digests of definitions, or `always`."""
+        found: dict[ToolKey, str] = {}
+        for name, lock in self._file.lock.sources.items():
+            kind, _, of = name.partition(":")
+            source = "" if of == NAMELESS.get(kind_named(kind)) else of
+            found |= {ToolKey(kind, source, x): word for x, word in lock.approved.items()}
+        return found
 
     async def take_first(self, source: str) -> None:
         """Accept all that a source lists, if nothing of it was ever accepted, by any process."""

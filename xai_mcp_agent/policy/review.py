@@ -49,10 +49,13 @@ def digest_of_reviews(reviews: Sequence[Review]) -> str:
     return digests[0] if len(digests) == 1 else inventory_digest(digests)
 
 
-def require_read(reviews: Sequence[Review], digest: str) -> list[Review]:
+def require_read(
+    reviews: Sequence[Review], digest: str, command: Literal["accept", "approve"] = "accept"
+) -> list[Review]:
     """Those that are accepted now: all that wait, if this digest is of them, or of all of it.
 
-    Only the whole of it counts: a server could find another definition for a beginning.
+    Only the whole of it counts: a server could find another definition for a beginning. `command`
+    is the one that does it, for what is said where it is not.
 
     Raises:
         ReviewNeeded: it is not, or not the whole of it.
@@ -62,14 +65,15 @@ def require_read(reviews: Sequence[Review], digest: str) -> list[Review]:
     told = {digest_of_reviews(waiting), digest_of_reviews(reviews)} if waiting else {given}
     if not waiting or given in told:
         return waiting
-    raise _needed(waiting, given)
+    raise _needed(waiting, given, command)
 
 
-def _needed(waiting: Sequence[Review], given: str) -> ReviewNeeded:
+def _needed(waiting: Sequence[Review], given: str, verb: str) -> ReviewNeeded:
     server = waiting[0].server
-    tools = [x.tool for x in waiting if x.tool] if len(waiting) == 1 else []
+    is_named = len(waiting) == 1 or verb == "approve"
+    tools = [x.tool for x in waiting if x.tool] if is_named else []
     all_of_it = digest_of_reviews(waiting)
-    command = shown_command("xai-mcp-agent", "accept", server, *tools)
+    command = shown_command("xai-mcp-agent", verb, server, *tools)
     lines = [f"{x.digest}  {x.name} ({x.standing})" for x in waiting]
     lines += [f"{all_of_it}  all of it"] if len(waiting) > 1 else []
     if not given:
@@ -78,4 +82,5 @@ def _needed(waiting: Sequence[Review], given: str) -> ReviewNeeded:
         problem = f"a digest needs all of its {len(all_of_it)} characters."
     else:
         problem = f"{given} is not what the server says now."
-    return ReviewNeeded(server, problem, lines, f"{command} --digest {all_of_it}", command)
+    done = "accepted" if verb == "accept" else "approved"
+    return ReviewNeeded(server, problem, lines, f"{command} --digest {all_of_it}", command, done)

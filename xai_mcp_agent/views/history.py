@@ -38,6 +38,8 @@ _OF_TOOLS: dict[Change, str] = {
     "enabled": "switched on again",
     "disabled": "switched off, so offered to no agent",
     "accepted": "accepted with this definition",
+    "approved": "approved",
+    "withdrawn": "not approved for good any more",
     "refused": "not called",
     "begun": "called",
     "forgotten": "what it was used for is forgotten",
@@ -252,6 +254,8 @@ def _of_tools(line: _Line) -> str:
     what = _OF_TOOLS.get(first.change, first.change)
     if first.change == "accepted" and first.source == "executor":
         what = _BY_FIRST_LISTING
+    if first.change in ("approved", "refused") and (by := first.payload.get("by")):
+        what += f" ({first.payload.get('scope', '')}, said {by})"
     why = f": {_short(first.reason)}" if first.reason else ""
     if line.count == 1:
         return f"{subject_text(first.subject)}: {what}{why}"

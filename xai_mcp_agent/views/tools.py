@@ -30,6 +30,10 @@ _CHOSEN = {
     ("disabled", False): "{} is switched off already.",
     ("accepted", True): "{} is accepted as it is now.",
     ("accepted", False): "{} has not changed since it was accepted.",
+    ("approved", True): "{} is called without a question from now on, as it is now.",
+    ("approved", False): "{} is approved already.",
+    ("withdrawn", True): "{} is asked for again.",
+    ("withdrawn", False): "{} was not approved.",
 }
 
 # What is said of one tool; a whole log as an error would bury the others.

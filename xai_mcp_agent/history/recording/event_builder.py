@@ -23,6 +23,7 @@ from ..event import (
 )
 from ..records import Known, SourceRecord, ToolRecord, is_offered
 from .reports import (
+    Answered,
     Begun,
     Called,
     Decided,
@@ -151,6 +152,17 @@ class EventBuilder:
             Links(extends=(report.tool.context_id,)),
             report.definition or None, run=self._run,
             event_kind="decision", source=report.teller,
+        )  # fmt: skip
+
+    def of_answer(self, report: Answered) -> Event:
+        """What somebody said of a call, or of all calls of a tool."""
+        change: Change = "refused" if report.scope == "no" else "approved"
+        given = {"scope": report.scope, "by": report.by, "agent": report.agent, "call": report.call}
+        return Event(
+            report.tool, change, report.time,
+            usual_payload(change) | {name: x for name, x in given.items() if x},
+            _links(change, report.tool, self._project), report.definition or None, report.reason,
+            run=self._run, event_kind="decision", source="user",
         )  # fmt: skip
 
     def of_refusal(self, report: Refused) -> Event:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
+from ...core.approval import ApprovalAnswer
 from ...core.errors import StoreFailed
 from ...core.events import (
     Inventory,
@@ -36,6 +37,7 @@ from ..use import Use, kept_use
 from .call_journal import CallJournal
 from .off import NoWriter
 from .reports import (
+    Answered,
     Begun,
     Called,
     Decided,
@@ -58,6 +60,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_MOST_ID_CHARS = 100  # of a call's, which a model's service makes up
 ERROR_CHARS = 300  # of what went wrong with a call
 _MOST_SAID = 20_000  # more than is looked at of what people say
 _HIDDEN = "It failed. What it said is hidden, because it looks like a secret."
@@ -193,6 +196,17 @@ class HistoryRecorder:
     def decided(self, decision: Decided) -> None:
         """Something was decided about a tool."""
         self._writer.report(decision)
+
+    def answered(
+        self, key: ToolKey, answer: ApprovalAnswer, definition: str, agent: str = "", call: str = ""
+    ) -> None:
+        """Somebody said whether a call of this tool may be made, or said so beforehand."""
+        self._writer.report(
+            Answered(
+                self.subject(key), _now(), answer.scope, answer.by, definition,
+                self.mask(answer.reason), agent, call[:_MOST_ID_CHARS],
+            )
+        )  # fmt: skip
 
     def refused(self, key: ToolKey, reason: str, definition: str = "", by: Use = ()) -> None:
         """A call was not made, because of what was decided; `by` says whose."""

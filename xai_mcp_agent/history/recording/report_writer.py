@@ -30,6 +30,7 @@ from .damping import Damping, Repeated
 from .event_builder import EventBuilder
 from .reports import (
     ENDED,
+    Answered,
     Called,
     Decided,
     Failed,
@@ -266,6 +267,9 @@ class ReportWriter:
             case Decided():
                 projection.read(report.tool)
                 projection.add([self._changes.of_decision(report)])
+            case Answered():
+                projection.read(report.tool)
+                projection.add([self._changes.of_answer(report)])
             case Refused():
                 projection.read(report.tool)
                 projection.add([self._changes.of_refusal(report)])

@@ -107,9 +107,27 @@ class Decided:
 
     tool: Subject
     time: datetime
-    decision: Literal["enabled", "disabled", "accepted"]
+    decision: Literal["enabled", "disabled", "accepted", "withdrawn"]
     definition: str = ""
     teller: Teller = "user"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Somebody who was asked said whether a call may be made, or said so beforehand.
+
+    `scope` is what of it: once, run, always or no. `by` says who, `agent` and `call` for whose call
+    it was asked, if for one, `definition` which tool was shown.
+    """
+
+    tool: Subject
+    time: datetime
+    scope: str
+    by: str
+    definition: str = ""
+    reason: str = ""
+    agent: str = ""
+    call: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +158,9 @@ class Learned:
     texts: tuple[str, ...] = field(repr=False)
 
 
-Report: TypeAlias = Listed | Lost | Failed | Seeded | Called | Decided | Refused | Learned
+Report: TypeAlias = (
+    Listed | Lost | Failed | Seeded | Called | Decided | Answered | Refused | Learned
+)
 
 
 @dataclass(frozen=True, slots=True)

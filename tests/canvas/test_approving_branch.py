@@ -1,0 +1,117 @@
+"""The branch on_approval of AgentRun: drawn nodes say whether a call is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.canvas import call, chain, make, play
+from tests.support.model_endpoint import calls, model_endpoint, says
+from tests.support.shredder_server import shredder_entry
+from xai_mcp_agent import BadSetting
+from xai_mcp_agent.agent_components import AgentApprove, AgentInit, AgentRun
+from xai_mcp_agent.canvas.approving import collect_approval, give_approval
+from xai_mcp_agent.canvas.lease import bridge_of
+from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+
+from .conftest import UseServers
+
+PAPERS = ("will", "deed")
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers) -> None:
+    use_servers(shredder=shredder_entry())
+
+
+def shredded(ctx: dict[str, Any], decide: Callable[[Any], Any] | None) -> list[str]:
+    """What an agent reads that shreds two papers, one after the other; `decide` is the branch."""
+    steps = [*(calls(("shredder_shred", {"paper": x})) for x in PAPERS), says("Done.")]
+    with model_endpoint(steps) as endpoint:
+        belt = make(AgentMakeToolbelt)
+        init = make(
+            AgentInit, agent_name="clerk", toolbelt_spec=belt.toolbelt_spec, api_key="sk-dummy",
+            agent_provider="openai", agent_model="m", base_url=endpoint.base_url,
+        )  # fmt: skip
+        run = make(AgentRun, agent_name="clerk", conversation="Tidy up.")
+        looks = call(decide or (lambda _: None), run.approval)
+        answer = [make(AgentApprove, answer=looks.result)] if decide else []
+        run.on_approval = chain(looks, *answer)
+        play(ctx, make(AgentUseMCPTools, server_name="shredder"), belt, init, run)
+        sent = endpoint.requests[-1].body["messages"]
+    return [x["content"] for x in sent if x["role"] == "tool"]
+
+
+def answers(ctx: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """What the history has of them."""
+    found = bridge_of(ctx).history("shredder", "shred")
+    told = [x for x in found if x.change in ("approved", "refused")]
+    assert all((x.event_kind, x.source) == ("decision", "user") for x in told)
+    return [(x.change, x.payload["scope"], x.payload["by"]) for x in told]
+
+
+def test_the_branch_reads_all_of_a_call_and_answers_for_it_alone() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def decide(approval: dict[str, Any]) -> str:
+        seen.append(approval)
+        return "Once" if approval["arguments"] == {"paper": "will"} else "no"
+
+    ctx: dict[str, Any] = {}
+    will, deed = shredded(ctx, decide)
+    assert will == "shredded will"
+    assert "was not approved (the branch on_approval said no)" in deed
+    first = seen[0]
+    assert (first["server"], first["tool"], first["agent"]) == ("shredder", "shred", "clerk")
+    assert first["description"].startswith("Shred a paper.")
+    assert first["annotations"]["destructive"] is True
+    by = "the branch on_approval"
+    assert answers(ctx) == [("approved", "once", by), ("refused", "no", by)]
+
+
+def test_for_the_run_is_asked_once() -> None:
+    ctx: dict[str, Any] = {}
+    assert shredded(ctx, lambda _: "run") == ["shredded will", "shredded deed"]
+    assert answers(ctx) == [("approved", "run", "the branch on_approval")]
+
+
+@pytest.mark.parametrize(
+    ("decide", "why"),
+    [
+        (None, "the branch on_approval gave no answer"),
+        (lambda _: 1 / 0, "the branch on_approval failed: ZeroDivisionError"),
+        (lambda _: "yes", "must be one of once, run, always, no"),
+        (lambda _: "", "the branch on_approval failed"),
+        (lambda _: True, "the branch on_approval failed"),
+    ],
+    ids=["nothing", "raises", "another-word", "empty", "true"],
+)
+def test_a_branch_that_gives_no_answer_says_no(decide: Any, why: str) -> None:
+    results = shredded({}, decide)
+    assert all("was not approved" in x and why in x for x in results)
+
+
+def test_an_answer_of_before_does_not_count_for_the_next_call() -> None:
+    given: list[str] = []
+
+    def decide(_: Any) -> str:
+        given.append("once")
+        if len(given) > 1:
+            raise RuntimeError("not this time")
+        return "once"
+
+    will, deed = shredded({}, decide)
+    assert will == "shredded will"
+    assert "not this time" in deed
+
+
+def test_of_several_answers_no_counts() -> None:
+    def nodes() -> None:
+        for answer in ("once", "no", "always"):
+            give_approval(answer)
+
+    assert collect_approval(nodes) == "no"
+    with pytest.raises(BadSetting, match="draw it in on_approval"):
+        give_approval("once")

@@ -1,0 +1,251 @@
+"""Compiled workflows whose runs wait for approvals in a file, and go on in another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from tests.support.processes import wait_until
+from tests.support.scripts import Finished, child_environment, compile_workflow, run_script
+from tests.support.shredder_server import shredder_entry
+from tests.support.terminals import terminal
+from tests.support.warm_python import warm_python
+from tools.workflows import Node, Workflow
+from xai_mcp_agent.cli.init import init_folder
+
+SECRET = "a-very-secret-token-1234"
+ASKED = "Tidy up."
+COMMAND = "from xai_mcp_agent.cli.main import run; run()"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A working folder whose only server destroys, and writes down what it did."""
+    made = init_folder(tmp_path / "lab").folder
+    entry = shredder_entry(made / "journal")
+    settings = {"mcpServers": {"shredder": {**entry, "env": {"ACME_TOKEN": SECRET}}}}
+    (made / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def endpoint() -> Iterator[ModelEndpoint]:
+    """A model that files one paper, shreds two others, and says so."""
+    with model_endpoint([TIDYING, says("All is tidy.")]) as made:
+        yield made
+
+
+TIDYING = calls(
+    ("shredder_file_away", {"paper": f"the deed {SECRET}"}),
+    ("shredder_shred", {"paper": f"the will {SECRET}"}),
+    ("shredder_shred", {"paper": "the diary"}),
+)
+
+
+def tidying(endpoint: ModelEndpoint, asked: str = ASKED, **inputs: Any) -> Workflow:
+    """A workflow whose agent tidies up, and then prints what it said."""
+    return drawn(endpoint, asked, **inputs)[0]
+
+
+def drawn(endpoint: ModelEndpoint, asked: str = ASKED, **inputs: Any) -> tuple[Workflow, Node]:
+    """The same with its AgentRun."""
+    flow = Workflow("tidying")
+    use = flow.node("AgentUseMCPTools", server_name="shredder")
+    belt = flow.node("AgentMakeToolbelt")
+    init = flow.node(
+        "AgentInit",
+        agent_name="clerk",
+        agent_provider="openai",
+        agent_model="m",
+        base_url=endpoint.base_url,
+        toolbelt_spec=belt["toolbelt_spec"],
+    )
+    given = {"run_state": "tidying.run.json", **inputs}
+    run = flow.node("AgentRun", agent_name="clerk", conversation=asked, **given)
+    flow.main(use, belt, init, run, flow.node("Print", msg=run["last_response"]))
+    return flow, run
+
+
+def compiled(folder: Path, flow: Workflow) -> Path:
+    return compile_workflow(flow.write(folder))
+
+
+def played(script: Path) -> str:
+    """What the script prints, in one line."""
+    done = run_script(script, OPENAI_API_KEY="sk-dummy")
+    assert done.status == 0, done.errors
+    return " ".join((done.output + done.errors).split())
+
+
+def command(folder: Path, *words: str) -> Finished:
+    done = subprocess.run(
+        [warm_python(), "-c", COMMAND, *words], cwd=folder, env=child_environment(folder),
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    return Finished(done.returncode, done.stdout, done.stderr)
+
+
+def journal(folder: Path) -> list[str]:
+    file = folder / "journal"
+    return sorted(file.read_text(encoding="utf-8").splitlines()) if file.exists() else []
+
+
+def test_a_run_waits_in_a_file_and_goes_on_in_another_process(
+    folder: Path, endpoint: ModelEndpoint
+) -> None:
+    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
+    shown = played(script)
+    assert "clerk waits for approval: 1 turn" in shown
+    assert "Answer with `xai-mcp-agent approve tidying.run.json`" in shown
+    assert "Executing: Print" not in shown
+    assert journal(folder) == [f"filed the deed {SECRET}"]
+    assert file.stat().st_mode & 0o077 == 0
+    told = command(folder, "approve", str(file))
+    assert "clerk wants to call shred of shredder" in told.output
+    assert "it may destroy something" in told.output
+    done = command(folder, "approve", str(file), "--yes", "1", "--no", "2")
+    assert done.status == 0, done.errors
+    assert "Run the workflow again" in done.output
+    shown = played(script)
+    assert "All is tidy." in shown
+    assert "Executing: Print" in shown
+    assert journal(folder) == [f"filed the deed {SECRET}", f"shredded the will {SECRET}"]
+    assert not file.exists()
+    sent = endpoint.requests[1].body["messages"]
+    results = [x["content"] for x in sent if x["role"] == "tool"]
+    assert results[0].startswith("filed the deed")
+    assert results[1] == f"shredded the will {SECRET}"
+    assert "was not approved (the person said no)" in results[2]
+    assert len(endpoint.requests) == 2
+
+
+def test_secrets_stand_in_the_file_only_where_a_call_needs_them(
+    folder: Path, endpoint: ModelEndpoint
+) -> None:
+    played(compiled(folder, tidying(endpoint)))
+    run = json.loads((folder / "tidying.run.json").read_text(encoding="utf-8"))["run"]
+    pending = run["state"].pop("pending")
+    assert SECRET in json.dumps(pending)
+    assert SECRET not in json.dumps(run)
+
+
+def test_without_answers_it_waits_on_and_asks_the_model_nothing(
+    folder: Path, endpoint: ModelEndpoint
+) -> None:
+    script = compiled(folder, tidying(endpoint))
+    played(script)
+    command(folder, "approve", str(folder / "tidying.run.json"), "--yes", "2")
+    shown = played(script)
+    assert "clerk waits for approval" in shown
+    filed = f"filed the deed {SECRET}"
+    assert journal(folder) == [filed, "shredded the diary"]
+    assert len(endpoint.requests) == 1
+    command(folder, "approve", str(folder / "tidying.run.json"), "--all", "--for-good")
+    assert "All is tidy." in played(script)
+    assert journal(folder) == [filed, "shredded the diary", f"shredded the will {SECRET}"]
+    lock = json.loads((folder / "mcp_tools.lock.json").read_text(encoding="utf-8"))
+    assert list(lock["sources"]["mcp:shredder"]["approved"]) == ["shred"]
+
+
+def test_a_tool_that_changed_meanwhile_is_asked_for_again(
+    folder: Path, endpoint: ModelEndpoint
+) -> None:
+    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
+    played(script)
+    command(folder, "approve", str(file), "--yes", "1", "--no", "2")
+    (folder / "description").write_text("Keeps a paper.", encoding="utf-8")
+    shown = played(script)
+    assert "clerk waits for approval" in shown
+    assert journal(folder) == [f"filed the deed {SECRET}"]
+    told = command(folder, "approve", str(file))
+    assert "Keeps a paper." in told.output
+    assert told.output.count("waits for an answer") == 1
+
+
+def test_who_sits_in_front_of_a_run_that_goes_on_is_asked(
+    folder: Path, endpoint: ModelEndpoint
+) -> None:
+    flow = tidying(endpoint, wait_for_approval=True)
+    script = compiled(folder, flow)
+    with terminal(sys.executable, script.name, folder=folder, OPENAI_API_KEY="sk-dummy") as screen:
+        screen.expect("clerk waits for approval")
+        assert screen.end() == 0
+    file = "tidying.run.json"
+    with terminal(sys.executable, "-c", COMMAND, "approve", file, folder=folder) as screen:
+        screen.expect("Call 1 of 2:")
+        screen.expect("Approve it? (once, run, always, no): ")
+        screen.type("once")
+        screen.expect("Call 2 of 2:")
+        screen.expect("Approve it? (once, run, always, no): ")
+        screen.type("no")
+        screen.expect("Run the workflow again")
+        assert screen.end() == 0
+    assert "All is tidy." in played(script)
+    assert journal(folder) == [f"filed the deed {SECRET}", f"shredded the will {SECRET}"]
+
+
+def test_a_file_waits_for_one_conversation(folder: Path, endpoint: ModelEndpoint) -> None:
+    played(compiled(folder, tidying(endpoint)))
+    done = run_script(
+        compiled(folder, tidying(endpoint, "Something else.")), OPENAI_API_KEY="sk-dummy"
+    )
+    assert done.status != 0
+    assert "waits a run with another conversation" in done.errors
+    assert (folder / "tidying.run.json").exists()
+
+
+def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> None:
+    """What was carried out is not known; the model is told so."""
+    asked = calls(("shredder_shred", {"paper": "a library"}))
+    with model_endpoint([asked, says("I will look.")]) as endpoint:
+        script = compiled(folder, tidying(endpoint))
+        played(script)
+        command(folder, "approve", "tidying.run.json", "--all")
+        child = subprocess.Popen(
+            [sys.executable, script.name], cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=child_environment(folder, OPENAI_API_KEY="sk-dummy"),
+        )  # fmt: skip
+        try:
+            wait_until(lambda: journal(folder) == ["shredded a library"], "the call")
+            again = command(folder, "approve", "tidying.run.json")
+            assert "another process goes on with it" in again.errors
+        finally:
+            child.kill()
+            child.wait()
+        assert "I will look." in played(script)
+        assert journal(folder) == ["shredded a library"]
+        results = [x for x in endpoint.requests[1].body["messages"] if x["role"] == "tool"]
+        assert "It may have been carried out" in results[0]["content"]
+
+
+def test_nodes_of_a_branch_follow_a_run_that_waits(folder: Path, endpoint: ModelEndpoint) -> None:
+    flow, run = drawn(endpoint)
+    flow.branch(run, "on_waiting", flow.node("Print", msg=run["stopped"]))
+    shown = played(compiled(folder, flow))
+    assert shown.endswith("Executing: Print waiting Finished Executing")
+
+
+def test_answers_that_somebody_else_wrote_count_for_nothing(
+    folder: Path, endpoint: ModelEndpoint
+) -> None:
+    script, file = compiled(folder, tidying(endpoint)), folder / "tidying.run.json"
+    played(script)
+    value = json.loads(file.read_text(encoding="utf-8"))
+    answer = {"scope": "once", "reason": "", "was_asked": True, "by": "a stranger"}
+    for call in value["run"]["state"]["awaiting"].values():
+        call["answer"] = answer
+    file.write_text(json.dumps(value), encoding="utf-8")
+    done = run_script(script, OPENAI_API_KEY="sk-dummy")
+    assert done.status != 0
+    assert "is not as a run or command of yours wrote it" in done.errors
+    assert journal(folder) == [f"filed the deed {SECRET}"]
+    assert os.path.exists(file)

@@ -1,0 +1,128 @@
+"""The file in which a run of AgentRun waits for approvals, and from which it goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+from anyio import to_thread
+
+from ..agent.conversation import Conversation
+from ..agent.events import RunEvent, ToolFinished, ToolStarted
+from ..agent.run_file import RunFileError, WaitingRun, digest_of_asked, held
+from ..agent.state import RunState
+from ..console.text import short_arguments
+from ..core.approval import RunApprovals
+from ..core.errors import BadSetting
+from ..core.shell import shown_command
+from ..core.tools import ToolKey
+from ..secrets.secrets import Mask
+from .ports import optional
+
+_NODE = "AgentRun"
+
+
+class KeptRun:
+    """One run and its file. Made in the workflow's thread, within `kept_run`.
+
+    `start` is what the run begins with, `approvals` what was answered, `mask` hides secrets. The
+    file is there from the first wait until the run ends with an answer; a run that went on writes
+    what it does there before it does it, so that nothing is done twice, whatever becomes of its
+    process.
+    """
+
+    def __init__(
+        self, file: Path, agent: str, given: Conversation, granted: set[tuple[ToolKey, str]]
+    ) -> None:
+        asked = digest_of_asked(given.messages)
+        self._run = WaitingRun(file, agent, asked, RunState(given, "native"))
+        self._granted = granted
+        self._writing = anyio.Lock()
+        self.mask: Mask = str
+        self.start: RunState | Conversation = given
+        self.approvals = RunApprovals(granted, waits=True)
+        self.is_resumed = file.exists()
+        if self.is_resumed:
+            self._resume(WaitingRun.read(file), given)
+
+    @property
+    def file(self) -> Path:
+        """Where it waits."""
+        return self._run.file
+
+    async def note(self, event: RunEvent, progress: Callable[[], RunState]) -> None:
+        """Write down what a run that went on is about to do, or has done."""
+        if self.is_resumed and isinstance(event, ToolStarted | ToolFinished):
+            await self._write(progress)
+
+    async def wait(self, state: RunState) -> list[str]:
+        """Write down that the run waits; lines for a person.
+
+        Raises:
+            RunFileError: it cannot be written.
+        """
+        await self._write(lambda: state)
+        waiting = replace(self._run, state=state).calls
+        calls = [f"{x.request.title}: {short_arguments(x.request.arguments)}" for x in waiting]
+        here, file = Path.cwd(), self.file
+        name = str(file.relative_to(here)) if file.is_relative_to(here) else str(file)
+        command = shown_command("xai-mcp-agent", "approve", name)
+        how = f"Answer with `{command}`, then run the workflow again: it goes on."
+        return [*(f"waits for approval: {x}" for x in calls), how]
+
+    def end(self) -> None:
+        """The run has ended with an answer: nothing waits any more."""
+        self.file.unlink(missing_ok=True)
+
+    async def _write(self, state: Callable[[], RunState]) -> None:
+        async with self._writing:
+            granted = tuple(sorted(self._granted))
+            run = replace(self._run, state=state(), granted=granted)
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(partial(run.write, self.mask))
+
+    def _resume(self, run: WaitingRun, given: Conversation) -> None:
+        mine = self._run
+        if (run.agent, run.asked) != (mine.agent, mine.asked):
+            what = "agent" if run.agent != mine.agent else "conversation"
+            raise RunFileError(
+                f"In {self.file} waits a run with another {what}. Go on with that one first, "
+                f"delete the file, or give this {_NODE} another `run_state`."
+            )
+        said = Conversation(given.messages, run.state.conversation.said)
+        self.start = replace(run.state, conversation=said)
+        self._granted.update(run.granted)
+        self.approvals.given = [x for x in run.calls if x.answer is not None]
+
+
+@contextmanager
+def kept_run(
+    named: Any, asks_nobody: Any, agent: str, given: Conversation, granted: set[tuple[ToolKey, str]]
+) -> Generator[KeptRun | None]:
+    """The run in the file of this name, for as long as it goes on here; None without a name.
+
+    Raises:
+        BadSetting: it should wait, and has no file, or none that can be written.
+        RunFileError: what is in the file cannot be used.
+    """
+    name = optional(named, "run_state", _NODE)
+    if not name:
+        if asks_nobody:
+            raise BadSetting(
+                f"`wait_for_approval` of {_NODE} needs `run_state`: the file to wait in."
+            )
+        yield None
+        return
+    file = Path(os.path.abspath(os.path.expanduser(name)))
+    if file.is_dir() or not os.access(file.parent, os.W_OK):
+        raise BadSetting(f"`run_state` of {_NODE}: {file} cannot be written. Name another file.")
+    with held(file):
+        kept = KeptRun(file, agent, given, granted)
+        kept.approvals.asks_nobody = bool(asks_nobody)
+        yield kept

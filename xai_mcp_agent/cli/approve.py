@@ -1,0 +1,247 @@
+"""`xai-mcp-agent approve`: calls that wait in the file of a run, and tools approved for good."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..agent.run_file import WaitingRun, held
+from ..bridge import approving
+from ..bridge.bridge import Bridge
+from ..bridge.decisions import for_good
+from ..bridge.engine import Engine
+from ..console.approval import ask_approval, told
+from ..console.terminal_questions import read_line, why_not_here
+from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall
+from ..core.errors import BadSetting, ReviewNeeded
+from ..core.shell import shown_command
+from ..policy.decisions import Choice
+from ..policy.review import Review, digest_of_reviews, waiting_of
+from .bridges import open_bridge
+from .output import AsJson, SettingsFile, StoreOption, echo_json, say
+from .tools import tell_choices
+
+_BY = "whoever ran `xai-mcp-agent approve`"
+_GOES_ON = "Run the workflow again: it goes on."
+
+
+def approve(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="[SERVER|RUN_FILE]", help="A server, or the file of a waiting run."),
+    ] = None,
+    tools: Annotated[
+        list[str] | None, typer.Argument(help="The server's tools, as it names them.")
+    ] = None,
+    yes: Annotated[
+        list[int] | None, typer.Option("--yes", metavar="CALL", help="This call may be made.")
+    ] = None,
+    no: Annotated[
+        list[int] | None, typer.Option("--no", metavar="CALL", help="This call is not made.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All other calls of the run may be made.")
+    ] = False,
+    always: Annotated[
+        bool,
+        typer.Option("--for-good", help="What is approved here is not asked for any more."),
+    ] = False,
+    digest: Annotated[
+        str,
+        typer.Option(
+            metavar="DIGEST",
+            help="Of the tool that you have read (12 or more characters): approve it unasked.",
+        ),
+    ] = "",
+    withdraw: Annotated[
+        bool, typer.Option("--withdraw", help="Ask for these tools again.")
+    ] = False,
+    show: Annotated[bool, typer.Option("--list", help="Print what is approved for good.")] = False,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Approve calls that a run waits for in its file, or calls of a server's tools for good.
+
+    Without --yes, --no and --all each call of the file is shown and asked for. Of a server's tools
+    all that it says of them is shown; they are approved as they are then, and asked for again when
+    they change.
+    """
+    if what is not None and not tools and _is_file(what):
+        answers = _answers(yes or [], no or [], "always" if always else "once")
+        _answer_run(Path(what), answers, everything=everything, always=always, as_json=as_json)
+        return
+    if yes or no or everything or always:
+        raise typer.BadParameter("--yes, --no, --all and --for-good are for the file of a run.")
+    if show == bool(what) or (not show and not tools) or (withdraw and digest):
+        raise typer.BadParameter(
+            "Name a server and its tools, or the file of a waiting run, or give --list."
+        )
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+        if show:
+            _show(bridge, as_json=as_json)
+            return
+        choices = _decide(
+            bridge, what or "", tools or [], digest, withdraw=withdraw, as_json=as_json
+        )
+    tell_choices(choices, as_json=as_json)
+
+
+# Calls of a run
+
+
+def _is_file(what: str) -> bool:
+    return os.path.isfile(what) or os.sep in what or what.endswith(".json")
+
+
+def _answers(
+    yes: Sequence[int], no: Sequence[int], approved: ApprovalScope
+) -> dict[int, ApprovalScope]:
+    if twice := set(yes) & set(no):
+        raise typer.BadParameter(f"--yes and --no both name call {min(twice)}.")
+    return {**dict.fromkeys(yes, approved), **dict.fromkeys(no, "no")}
+
+
+def _answer_run(
+    file: Path,
+    answers: dict[int, ApprovalScope],
+    *,
+    everything: bool,
+    always: bool,
+    as_json: bool,
+) -> None:
+    with held(file):
+        run = WaitingRun.read(file)
+        if everything:
+            left = [n for n, x in enumerate(run.calls, 1) if x.answer is None]
+            answers = _answers(left, [], "always" if always else "once") | answers
+        if answers:
+            run = _answered(run, answers)
+        elif not as_json and not why_not_here():
+            run = _asked(run)
+        if run != WaitingRun.read(file):
+            run.write()
+    if as_json:
+        echo_json({"agent": run.agent, "calls": [_call_json(x) for x in run.calls]})
+    else:
+        _tell(run)
+
+
+def _answered(run: WaitingRun, answers: dict[int, ApprovalScope]) -> WaitingRun:
+    for number, answer in answers.items():
+        reason = "the person said no" if answer == "no" else ""
+        run = run.answered(number, answer, by=_BY, reason=reason)
+    return run
+
+
+def _asked(run: WaitingRun) -> WaitingRun:
+    """With what the person at the terminal says of each call that has no answer."""
+    for number, call in enumerate(run.calls, 1):
+        if call.answer is None:
+            given = _ask(call, number, len(run.calls))
+            run = run.answered(number, given.scope, by=_BY, reason=given.reason)
+    return run
+
+
+def _ask(call: AwaitedCall, number: int, of: int) -> ApprovalAnswer:
+    until, over = time.monotonic() + call.request.limit_seconds, threading.Event()
+
+    def read(prompt: str) -> str:
+        typer.echo(prompt, nl=False)
+        return read_line(until, over)
+
+    say(f"Call {number} of {of}:")
+    return ask_approval(call.request, lambda mark, text: say(f"{mark} {text}"), read)
+
+
+def _tell(run: WaitingRun) -> None:
+    for number, call in enumerate(run.calls, 1):
+        answer = call.answer.scope if call.answer else "waits for an answer"
+        say(f"{number}. {call.request.title}: {answer}")
+        if call.answer is None:
+            say("\n".join(f"   {x}" for x in told(call.request)))
+    if any(x.answer is None for x in run.calls):
+        command = shown_command("xai-mcp-agent", "approve", str(run.file))
+        say(f"Answer with `{command}` and --yes, --no or --all.")
+    else:
+        say(_GOES_ON)
+
+
+def _call_json(call: AwaitedCall) -> dict[str, object]:
+    return {
+        **asdict(call.request),
+        "definition": call.definition,
+        "answer": call.answer and call.answer.scope,
+    }
+
+
+# Tools for good
+
+
+def _decide(
+    bridge: Bridge,
+    server: str,
+    tools: Sequence[str],
+    digest: str,
+    *,
+    withdraw: bool,
+    as_json: bool,
+) -> list[Choice]:
+    if withdraw:
+        return bridge.run(for_good, approving.withdraw, server, tools)
+    if digest or as_json or why_not_here():
+        return _approved(bridge, server, tools, digest)
+    while waiting := waiting_of(bridge.run(approving.to_approve, server, tools)):
+        say("\n".join(map(_text, waiting)))
+        if not typer.confirm("May agents call this without a question from now on?"):
+            raise BadSetting(f"{server}: nothing was approved.")
+        try:
+            return _approved(bridge, server, tools, digest_of_reviews(waiting), quietly=True)
+        except ReviewNeeded:
+            say("It is something else by now:")
+    return _approved(bridge, server, tools, "")
+
+
+def _approved(
+    bridge: Bridge, server: str, tools: Sequence[str], digest: str, *, quietly: bool = False
+) -> list[Choice]:
+    """Approve what has this digest.
+
+    Raises:
+        ReviewNeeded: it does not; what waits is shown.
+    """
+
+    async def approve_read(engine: Engine, of: str, names: Sequence[str]) -> approving.Decided:
+        return await approving.approve(engine, of, names, digest)
+
+    try:
+        return bridge.run(for_good, approve_read, server, tools)
+    except ReviewNeeded:
+        if not quietly:
+            for read in waiting_of(bridge.run(approving.to_approve, server, tools)):
+                say(_text(read), to_stderr=True)
+        raise
+
+
+def _text(read: Review) -> str:
+    said = f"{read.server} says of {read.tool} (digest {read.digest}):"
+    return "\n".join((said, *(f"    {x}" for x in read.lines)))
+
+
+def _show(bridge: Bridge, *, as_json: bool) -> None:
+    found = bridge.run(approving.approved)
+    if as_json:
+        echo_json([x._asdict() for x in found])
+        return
+    for one in found:
+        held_back = "" if one.counts else ", which does not count: you have not agreed to it"
+        say(f"{one.source or 'canvas'}: {one.tool} (digest {one.digest}){held_back}")
+    if not found:
+        say("Nothing is approved for good.")
