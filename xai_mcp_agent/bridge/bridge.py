@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -122,7 +123,7 @@ class Bridge:
         Raises:
             SettingsError: the file does not exist or cannot be read.
         """
-        loaded = _found() if path is None else load_settings(path)
+        loaded = _found() if path is None else replace(load_settings(path), is_vouched=True)
         return cls(
             answer=answer,
             approve=approve,

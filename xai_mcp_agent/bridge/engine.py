@@ -37,6 +37,7 @@ from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.vector_cache import StoredVectors
+from ..policy.approval_trust import ApprovalTrust
 from ..policy.approvals import Approvals
 from ..policy.breaker import CircuitBreakers
 from ..policy.decisions import Decisions
@@ -97,7 +98,9 @@ class Engine:
         self.one_sign_in = defaultdict[str, anyio.Lock](anyio.Lock)  # at a time, by server
         self.catalog = Catalog(recorder)
         kind_of = partial(_kind_of, settings)
-        self.decisions = Decisions(LockFile(lock), recorder, self.catalog, kind_of, warn)
+        self.decisions = Decisions(
+            LockFile(lock), recorder, self.catalog, kind_of, warn, ApprovalTrust(settings)
+        )
         self.pool = SourcePool(self._make_source, _Observers(recorder, self.catalog))
         self._starts = StartQueue()
         self.definitions = Definitions()

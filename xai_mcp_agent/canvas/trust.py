@@ -8,6 +8,7 @@ from ..console.console import Console
 from ..core.elicitation import Question
 from ..core.errors import SettingsError
 from ..core.tools import JsonObject
+from ..policy.approval_trust import approvals_in
 from ..secrets.redactor import Redactor
 from ..settings.models import Settings
 from ..settings.parts import Part
@@ -24,7 +25,8 @@ _INTRODUCTION = (
 def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Settings:
     """The settings with all that the person agreed to, now or before; the rest is withheld."""
     store = store or TrustStore()
-    parts = store.not_agreed(settings)
+    approved = approvals_in(settings)
+    parts = store.not_agreed(settings, approved)
     if not parts:
         return settings
     with Console("settings") as console:
@@ -34,7 +36,7 @@ def agreed_settings(settings: Settings, store: TrustStore | None = None) -> Sett
             console.tell("!!", f"{settings.file} is not trusted: {answer.reason}. {_how(settings)}")
             return withheld(settings, parts)
         try:
-            store.agree(settings)
+            store.agree(settings, approved)
         except SettingsError as reason:
             console.tell("!!", f"{reason} You will be asked again.")
     return settings

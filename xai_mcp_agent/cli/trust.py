@@ -9,6 +9,7 @@ import typer
 
 from ..canvas.trust import parts_text
 from ..core.errors import SettingsError, XaiMcpError
+from ..policy.approval_trust import approvals_in
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.trust import TrustStore
@@ -46,13 +47,14 @@ def trust(
 
 
 def _agree(store: TrustStore, loaded: Settings, *, is_asked: bool) -> None:
-    if not (parts := store.not_agreed(loaded)):
+    approved = approvals_in(loaded)
+    if not (parts := store.not_agreed(loaded, approved)):
         say(f"{loaded.file}: nothing in it waits for your agreement.")
         return
-    say(f"{loaded.file} starts or reaches:\n{parts_text(parts, loaded)}")
+    say(f"{loaded.file} starts, reaches or lets through:\n{parts_text(parts, loaded)}")
     if is_asked and not says_yes("Trust it?", "Say --yes once you have read the file."):
         raise SettingsError(loaded.file, "", "it is not trusted.", "Nothing was changed.")
-    store.agree(loaded)
+    store.agree(loaded, approved)
     say("Trusted. What changes in it will be asked about.")
 
 

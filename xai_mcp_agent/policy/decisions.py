@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 import anyio
+import anyio.to_thread
 
 from ..catalog.catalog import Catalog
 from ..catalog.entry import Accepted, CatalogEntry
@@ -27,6 +28,7 @@ from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.reports import Decided
 from ..history.records import ToolRecord
 from ..secrets.redactor import redact_json
+from .approval_trust import ApprovalTrust
 from .lock import DecisionLock, SourceLock, source_name
 from .lockfile import Change, LockFile
 from .noted import NotedDecisions
@@ -79,7 +81,9 @@ class Decisions:
         catalog: Catalog,
         kind_of: Callable[[str], SourceKind],
         tell: Callable[[str], None],
+        trust: ApprovalTrust,
     ) -> None:
+        self._trust = trust
         self._file = file
         self._recorder = recorder
         self._catalog = catalog
@@ -211,8 +215,13 @@ class Decisions:
         return [x.partition(":")[2] for x in mine if x not in known]
 
     def approved(self, key: ToolKey) -> str:
-        """What a person said about calls of the tool for good; empty if nothing, or not known."""
-        return "" if self.why_unknown() else self._of(key).approved.get(key.name, "")
+        """What a person said about calls of the tool for good; empty if nothing, or not known.
+
+        That is this user, or somebody else with whom they agreed.
+        """
+        word = "" if self.why_unknown() else self._of(key).approved.get(key.name, "")
+        name = source_name(kind_named(key.kind), key.source)
+        return word if word and self._trust.counts(name, key.name, word) else ""
 
     def approvals(self) -> dict[ToolKey, str]:
         """All that was approved for good: digests of definitions, or `always`."""
@@ -336,6 +345,7 @@ class Decisions:
             LockFailed: as for `switch`.
         """
         name = source_name(kind_named(key.kind), key.source)
+        await anyio.to_thread.run_sync(self._trust.agree, name, key.name, word)
         await self._decide(
             lambda lock: lock.with_source(name, lock.of(name).with_approved(key.name, word))
         )

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_LOCK"
 
-_MAX_BYTES = 32 << 20  # a hundred times the largest catalogs
+MAX_BYTES = 32 << 20  # a hundred times the largest catalogs
 _READ_HERE_BYTES = 256 << 10  # some milliseconds on the event loop; larger ones in a thread
 _LOCK_SECONDS = 10.0  # another process writes a file, and waits for its disk
 # Of file systems whose clocks are coarse: a file that is as new may change without a trace.
@@ -242,9 +242,9 @@ def _prepared(read: Callable[[], _Found]) -> _Found:
 def _contents(path: Path) -> tuple[bytes, _Signature, bool]:
     with os.fdopen(open_to_read(path), "rb") as opened:
         found = os.fstat(opened.fileno())
-        if found.st_size > _MAX_BYTES:
-            raise ValueError(f"it has more than {_MAX_BYTES >> 20} MiB")
-        data = opened.read(_MAX_BYTES + 1)
+        if found.st_size > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES >> 20} MiB")
+        data = opened.read(MAX_BYTES + 1)
     # Of the file as it was opened: what is written meanwhile is found by the next look.
     age = time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns)
     return data, _signature(found), 0 <= age < _COARSE_NS

@@ -53,6 +53,7 @@ class Settings:
     whose names no source has. `parts` are what of the file starts or reaches something, as it is
     written; see `trust`. `retention` says how long the history is kept.
     `approval` has words for patterns of tools, for all sources together; `rules` hold for all, too.
+    `is_vouched`: a program names the file.
     """
 
     file: str
@@ -64,6 +65,7 @@ class Settings:
     store: str = ""
     record: frozenset[str] = frozenset()
     is_from_python: bool = False
+    is_vouched: bool = False
     problem_kinds: dict[str, SourceKind] = field(default_factory=dict[str, SourceKind])
     search: ToolSearchSettings = field(default_factory=ToolSearchSettings)
     added: set[str] = field(default_factory=set[str])

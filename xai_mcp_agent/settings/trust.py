@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -26,6 +26,9 @@ from .parts import APPROVAL, EMBEDDINGS, RULES, STORE, Part
 logger = logging.getLogger(__name__)
 
 TRUST_VARIABLE = "XAI_MCP_TRUST"
+APPROVED = "approved: "
+"""Before the names of tools that the file of decisions beside a settings file approves."""
+
 _ALL = ("1", "all", "true", "yes", "on")
 _NONE = ("", "0", "false", "no", "off")
 _FILE_NAME = "trusted.json"
@@ -43,24 +46,49 @@ class TrustStore:
         self._given = file
         self._environ = os.environ if environ is None else environ
 
-    def not_agreed(self, settings: Settings) -> tuple[Part, ...]:
+    def not_agreed(self, settings: Settings, also: Iterable[Part] = ()) -> tuple[Part, ...]:
         """What the file would start or reach, and nobody has agreed to; nothing: it may be used.
 
         Settings given in Python are their program's, and the file in the configuration folder of
-        the user is theirs.
+        the user is theirs. `also` are approvals beside the file, of the same standing.
         """
-        if settings.is_from_python or not settings.parts or self._is_agreed(settings.file):
+        parts = (*settings.parts, *also)
+        if settings.is_from_python or not parts or self._is_agreed(settings.file):
             return ()
         agreed = self._read().get(_name(settings.file), {})
-        return tuple(x for x in settings.parts if agreed.get(x.key_path) != x.digest)
+        return tuple(x for x in parts if agreed.get(x.key_path) != x.digest)
 
-    def agree(self, settings: Settings) -> None:
-        """Agree to all that is in the file as it was read.
+    def agree(self, settings: Settings, also: Iterable[Part] = ()) -> None:
+        """Agree to all that is in the file as it was read, and `also` to these approvals.
 
         Raises:
             SettingsError: that cannot be written down.
         """
-        self._change(_name(settings.file), {x.key_path: x.digest for x in settings.parts})
+        parts = {x.key_path: x.digest for x in (*settings.parts, *also)}
+
+        def agreed(before: Mapping[str, str]) -> dict[str, str]:
+            return {k: x for k, x in before.items() if k.startswith(APPROVED)} | parts
+
+        self._change(_name(settings.file), agreed)
+
+    def agrees_to(self, file: str, part: Part) -> bool:
+        """Whether this user agreed to one approval beside the file."""
+        if self._is_agreed(file):
+            return True
+        return self._read().get(_name(file), {}).get(part.key_path) == part.digest
+
+    def agree_to(self, file: str, part: Part) -> None:
+        """Agree to one approval, or without a digest to none any more.
+
+        Raises:
+            SettingsError: that cannot be written down.
+        """
+
+        def agreed(before: Mapping[str, str]) -> dict[str, str]:
+            others = {k: x for k, x in before.items() if k != part.key_path}
+            return others | ({part.key_path: part.digest} if part.digest else {})
+
+        self._change(_name(file), agreed)
 
     def withdraw(self, file: str | Path) -> bool:
         """Agree to nothing of a file any more; whether there was anything.
@@ -71,7 +99,7 @@ class TrustStore:
         name = _name(file)
         had = name in self._read()
         if had:
-            self._change(name, None)
+            self._change(name, lambda _: {})
         return had
 
     def files(self) -> list[str]:
@@ -107,13 +135,13 @@ class TrustStore:
             )
             return {}
 
-    def _change(self, name: str, parts: dict[str, str] | None) -> None:
+    def _change(self, name: str, change: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
         try:
             make_private_folder(self._file.parent)
             with file_lock(self._file.with_suffix(".lock"), _LOCK_SECONDS):
                 agreed = self._read()
-                agreed.pop(name, None)
-                agreed |= {} if parts is None else {name: parts}
+                parts = change(agreed.pop(name, {}))
+                agreed |= {name: parts} if parts else {}
                 text = json.dumps({"version": 1, "files": agreed}, indent=1, sort_keys=True)
                 replace_private(self._file, text.encode())
         except OSError as cause:  # also where another process keeps it locked
