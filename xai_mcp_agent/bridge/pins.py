@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from ..core.errors import XaiMcpError
+from ..core.fingerprint import digest_of
 from ..core.names import listed
 from ..core.shell import shown_command
 from ..core.tools import Tool, ToolKey
 from ..history.diff.wording import plain
+from ..policy.review import Review
+from .asking import asked_to_accept
 from .engine import Engine
 
+_ASKER = "a pinned server"
 _MOST_NAMES = 5
 _NAME_CHARS = 60
 _HELD = (
@@ -21,14 +26,23 @@ _HELD = (
 class RunPins:
     """The pins of one run, as `PinnedToolset` wants them. `tell` is given a line for the person.
 
-    The line is told once for each source: that something of it waits to be accepted.
+    The line is told once for each source: that something of it waits to be accepted. The person in
+    front of the run is asked before, as `shown` puts it, where nothing is accepted by itself;
+    without it nobody is.
     """
 
-    def __init__(self, engine: Engine, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        tell: Callable[[str], None],
+        shown: Callable[[Review], str] | None = None,
+    ) -> None:
         self._engine = engine
         self._decisions = engine.decisions
         self._tell = tell
+        self._shown_review = shown
         self._told: set[str] = set()
+        self._asked: set[str] = set()  # digests
 
     @property
     def version(self) -> object:
@@ -40,9 +54,34 @@ class RunPins:
         return bool(self._engine.pin_of(source, self._engine.caller))
 
     async def prepare(self, tools: Sequence[Tool]) -> None:
-        """Have at hand what the others compare."""
-        pinned = {x: self.is_pinned(x) for x in {x.source for x in tools}}
+        """Have at hand what the others compare, and ask the person about what is held back."""
+        pinned = {x: self._engine.pin_of(x, self._engine.caller) for x in {x.source for x in tools}}
         await self._engine.catalog.digest_all([x for x in tools if pinned[x.source]])
+        for source in sorted(x for x, pin in pinned.items() if pin is True):
+            await self._ask(source, [x for x in tools if x.source == source])
+
+    async def _ask(self, source: str, tools: Sequence[Tool]) -> None:
+        """Have the person accept what waits of a source: once in a run for what it says now."""
+        decisions, catalog = self._decisions, self._engine.catalog
+        waiting = [catalog.digest(x) for x in tools if decisions.standing(x) != "accepted"]
+        if not decisions.has_accepted_instructions(source):
+            waiting.append(digest_of(catalog.instructions(source)))
+        new = set(waiting) - self._asked
+        host = self._engine.caller.host
+        is_nobody = host is None or host.why_nobody or decisions.why_unknown()
+        if not new or is_nobody or self._shown_review is None:
+            return
+        self._asked |= new
+        try:
+            decided, why = await asked_to_accept(
+                self._engine, _ASKER, source, (), self._shown_review
+            )
+        except XaiMcpError as reason:  # what it says cannot be known, so it is held back
+            decided, why = None, str(reason)
+        if decided is not None and decided.trouble is not None:
+            self._tell(str(decided.trouble))
+        elif why:
+            self._tell(f"{source}: nothing was accepted: {why}.")
 
     def as_accepted(self, tool: Tool) -> Tool | None:
         """See `Decisions.as_accepted`."""

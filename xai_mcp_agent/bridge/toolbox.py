@@ -31,6 +31,7 @@ from ..core.names import listed, may_be_of
 from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
 from ..policy.breaker import BreakerNews
+from ..policy.review import Review
 from ..search.budget import BudgetSelector
 from ..search.preferences import Preferences
 from ..search.ranking import Ranked, Ranking
@@ -328,15 +329,17 @@ def agent_tools(
     kept: Mapping[str, str] | None = None,
     preferences: Preferences | None = None,
     budget_tokens: int | None = None,
+    shown_review: Callable[[Review], str] | None = None,
 ) -> tuple[AgentTools, ResultPages]:
     """The tools of an agent, and the pages that its run fills; `state`: of a run that goes on.
 
     `kept` are long results that its conversation brings along, by their ids.
 
     What people switched off is left out, or may have, as long as nobody had `engine.decisions`
-    read; what the engine's caller or the settings pin is shown as it was accepted. What the
-    `preferences` or the settings block is left out. Every call goes through the call pipeline. A
-    request shows what fits `budget_tokens`, or the settings' budget.
+    read; what the engine's caller or the settings pin is shown as it was accepted; with
+    `shown_review`, which puts it into words, the person in front of the run may accept what is new.
+    What the `preferences` or the settings block is left out. Every call goes through the call
+    pipeline. A request shows what fits `budget_tokens`, or the settings' budget.
     """
     decisions, wanted = engine.decisions, preferred(engine, preferences)
 
@@ -357,7 +360,8 @@ def agent_tools(
     def wrap(renamed: RenamedToolset) -> Toolset:
         enabled = EnabledToolset(renamed, why_off, version)
         ruled = RuledToolset(enabled, engine.rules, engine.caller, renamed.shown_name)
-        as_accepted = PinnedToolset(ruled, RunPins(engine, tell), renamed.shown_name)
+        pins = RunPins(engine, tell, shown_review)
+        as_accepted = PinnedToolset(ruled, pins, renamed.shown_name)
         return CheckedToolset(RecordedToolset(as_accepted, engine), engine, tell)
 
     budget = budget_tokens or engine.settings.search.budget_tokens

@@ -38,6 +38,7 @@ from ..search.preferences import Preferences
 from ..search.selector import Selection
 from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools
+from ..views.tools import review_text
 from .agents import agent_in, learn_keys, spec_of
 from .approving import BranchHost, as_dict, collect_approval
 from .callers import new_run_id, workflow_name
@@ -433,6 +434,7 @@ async def _usable_tools(
         kept=workflow.kept,
         preferences=own,
         budget_tokens=agent.get("tool_token_budget"),
+        shown_review=review_text,
     )
     left_out = await sources.connect(workflow.show_waiting, grace_seconds)
     if not left_out:  # else what they name may be there, and is not known

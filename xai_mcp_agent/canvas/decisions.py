@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from ..bridge.asking import asked_to_accept
 from ..bridge.bridge import Bridge
 from ..bridge.decisions import Decided, disable, enable
 from ..bridge.engine import Engine
-from ..bridge.reviews import accept, review
-from ..core.elicitation import Question
-from ..core.errors import ReviewNeeded, XaiMcpError
+from ..bridge.reviews import accept
+from ..core.errors import XaiMcpError
 from ..policy.decisions import Choice
-from ..policy.review import digest_of_reviews, waiting_of
 from ..views.tools import choice_text, review_text
 from .drawn_tools import drawn_in
 from .ports import optional, required
@@ -22,7 +20,6 @@ from .transcript import used
 from .waits import ask
 
 _ENABLE, _ACCEPT = "MCPEnableTool", "MCPAcceptTool"
-_MOST_TIMES = 5  # that somebody is asked about what goes on to change
 
 
 def enable_tool(ctx: Any, server: str, tool: str, enabled: bool | None) -> str:
@@ -61,18 +58,12 @@ def accept_tool(ctx: Any, server: str, tool: str, digest: Any = "") -> tuple[lis
 
 async def _accept_read(engine: Engine, server: str, tool: str, digest: str) -> Decided:
     """Accept it by its digest; without one, by that of what the person has read and accepted."""
-    host = engine.caller.host
-    for _ in range(_MOST_TIMES):
-        waiting = waiting_of(await review(engine, server, [tool]))
-        if digest or not waiting or host is None or host.why_nobody:
-            break
-        text = f"May {server} be used with this from now on?\n{review_text(waiting[0])}"
-        answer = await host.answer(Question(_ACCEPT, text, {"type": "object", "properties": {}}))
-        if answer.action != "accept":
-            why = answer.reason or "the person said no"
+    if not digest:
+        accepted, why = await asked_to_accept(engine, _ACCEPT, server, [tool], review_text)
+        if why:
             raise XaiMcpError(f"{server}: {tool!r} was not accepted: {why}.")
-        with suppress(ReviewNeeded):  # it is something else by now, to be read again
-            return await accept(engine, server, [tool], digest_of_reviews(waiting))
+        if accepted is not None:
+            return accepted
     return await accept(engine, server, [tool], digest)
 
 
