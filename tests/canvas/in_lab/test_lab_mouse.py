@@ -64,7 +64,7 @@ def place_nodes(mouse: Mouse) -> None:
     mouse.click(400, 300)
     mouse.move("Start", 20, 60)
     mouse.move("Finish", 1060, 60)
-    for name, x in zip(FLOW[1:-1], (180, 390, 600, 810), strict=True):
+    for name, x in zip(FLOW[1:-1], (125, 330, 535, 745), strict=True):
         mouse.drop(name, x, 60)
 
 
@@ -72,8 +72,8 @@ def write_texts(mouse: Mouse) -> None:
     """Give the ports that have a star their texts."""
     mouse.write("AgentUseMCPTools", "parameter-string-server_name", "library", -60, 110)
     mouse.write("AgentInit", "parameter-string-agent_name", "helper", -110, 130)
-    mouse.write("AgentRun", "parameter-string-agent_name", "helper", -20, 205)
-    box = mouse.pull("AgentRun", "parameter-any-conversation", 0, 220)
+    mouse.write("AgentRun", "parameter-string-agent_name", "helper", -20, 275)
+    box = mouse.pull("AgentRun", "parameter-any-conversation", 0, 295)
     mouse.submit(QUESTION)
     # Without the quotation mark the box comes back empty.
     box.wait_for()
