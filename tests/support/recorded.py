@@ -12,7 +12,15 @@ from xai_mcp_agent import Subject, Tool, ToolKey
 from xai_mcp_agent.core.kinds import MCP, STATIC, SourceKind
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.recording.report_writer import ReportWriter
-from xai_mcp_agent.history.recording.reports import Decided, Failed, Listed, Lost, Report, Seeded
+from xai_mcp_agent.history.recording.reports import (
+    Called,
+    Decided,
+    Failed,
+    Listed,
+    Lost,
+    Report,
+    Seeded,
+)
 from xai_mcp_agent.history.store import Store, open_store
 
 NOON = datetime(2026, 7, 28, 12, tzinfo=UTC)
@@ -57,6 +65,10 @@ class History:
     def seeded(self, *tools: Tool, kind: SourceKind = STATIC) -> None:
         """Tools that are there from the start."""
         self._record(Seeded(kind, self._next(), tools))
+
+    def called(self, source: str, tool: str, seconds: float, error: str = "") -> None:
+        """A tool was called."""
+        self._record(Called(Subject(MCP, source, tool), self._next(), seconds, error))
 
     def disabled(self, source: str, tool: str) -> None:
         """A person switched a tool off."""

@@ -96,6 +96,34 @@ def test_what_is_dead_is_struck_through_and_says_why_in_text():
     assert texts[texts.index("reset") + 1] == "(available, switched off)"
 
 
+def test_a_tool_says_how_often_it_was_called_how_often_it_failed_and_how_fast_it_is():
+    with a_history() as history:
+        history.connected("git", a_tool("log"), a_tool("blame"))
+        for error in ("", "", "<b>no</b>"):
+            history.called("git", "log", 0.5, error)
+        page = graph_page(graph_at(history.store, When()))
+    texts = " ".join(" ".join(Elements(page).texts).split())
+    assert "log 3 calls, 1 failed , half within 5" in texts
+    assert "2 tools, 3 calls, 1 failed" in texts
+    assert page.count('class="usage"') == 1
+
+
+def test_a_server_that_merely_rests_starts_when_needed_and_one_that_failed_says_why():
+    with a_history() as history:
+        for name, reason in (("rests", "it was closed."), ("broke", "It ended with code 1.")):
+            history.connected(name, a_tool("read"))
+            history.lost(name, reason)
+        graph = graph_at(history.store, When())
+    page = graph_page(graph)
+    texts = Elements(page).texts
+    assert texts[texts.index("rests") + 2] == "starts when needed"
+    assert texts[texts.index("broke") + 2] == "not connected"
+    assert page.count('class="card at-rest failed"') == page.count('class="card at-rest"') == 1
+    sources = {x["label"]: x["has_failed"] for x in graph.as_json()["nodes"] if x["source"]}
+    assert (sources["rests"], sources["broke"]) == (False, True)
+    assert graph.as_mermaid().count("starts when needed") == 1
+
+
 def test_nothing_is_fetched_and_nothing_else_can_run():
     page = graph_page(odd_graph())
     found = Elements(page)

@@ -19,7 +19,16 @@ from ..core.kinds import MCP, META, STATIC
 from ..core.tools import JsonObject, ToolKey
 from .diff.wording import plain
 from .event import Links, Project, Subject
-from .records import Records, SourceRecord, ToolRecord, ToolState, state_of
+from .records import (
+    NO_USAGE,
+    Records,
+    SourceRecord,
+    ToolRecord,
+    ToolState,
+    Usage,
+    is_usual_end,
+    state_of,
+)
 
 _LABEL_CHARS = 80
 # Whatever else stands in a label is written as a number, so that it is never read as anything but
@@ -43,6 +52,8 @@ LinkCounts: TypeAlias = Iterable[tuple[Subject, Links, int]]
 _EDGE_KINDS: tuple[EdgeKind, ...] = ("extends", "related_to", "reinforces", "contradicts")
 _ORDER = {kind.name: i for i, kind in enumerate((STATIC, META, MCP))}
 _NOT_CONNECTED = "It is not connected."
+RESTING = "starts when needed"
+"""What is said of a source that is not connected, and with which nothing is wrong."""
 # What Mermaid draws at all, and what a person can still look at.
 _MOST_DRAWN, _MOST_SOURCES = 300, 50
 _LEAST_DRAWN_OF_A_SOURCE = 5
@@ -55,6 +66,8 @@ class Node:
     `id` is its `context_id`, with something behind it where others have the same one: names may
     hold the underscores that join them. A source is available while it is connected; `at rest` is
     what its source would bring along, if that were connected, and `gone` what it went on without.
+    A source that is at rest starts when it is needed, unless it `has_failed`. `usage` is that of a
+    tool.
     """
 
     id: str
@@ -65,6 +78,8 @@ class Node:
     state: ToolState = "available"
     why: str = ""
     is_enabled: bool = True
+    has_failed: bool = False
+    usage: Usage = NO_USAGE
 
     @property
     def is_alive(self) -> bool:
@@ -83,6 +98,11 @@ class Node:
             "state": self.state,
             "why": self.why,
             "is_enabled": self.is_enabled,
+            "has_failed": self.has_failed,
+            "calls": self.usage.calls,
+            "errors": self.usage.errors,
+            "median_seconds": self.usage.median_seconds,
+            "p95_seconds": self.usage.p95_seconds,
             "source_kind": subject and subject.kind.name,
             "source": subject and subject.source,
             "tool": subject and subject.tool,
@@ -201,7 +221,16 @@ def _source_node(subject: Subject, name: str, record: SourceRecord | None) -> No
     is_connected = record is not None and record.is_connected
     why = "" if is_connected else _why_not(record)
     state: ToolState = "available" if is_connected else "at rest"
-    return Node(name, "source", subject.source, subject.context_id, subject, state, why)
+    has_failed = not is_connected and not _is_resting(record)
+    return Node(
+        name, "source", subject.source, subject.context_id, subject, state, why,
+        has_failed=has_failed,
+    )  # fmt: skip
+
+
+def _is_resting(record: SourceRecord | None) -> bool:
+    """Whether nothing is wrong with it: nobody needs it now."""
+    return record is None or (not record.last_error and is_usual_end(record.reason))
 
 
 def _why_not(record: SourceRecord | None) -> str:
@@ -218,6 +247,7 @@ def _tool_node(name: str, record: ToolRecord, source: SourceRecord | None) -> No
         state_of(record, source),
         record.reason,
         record.is_enabled,
+        usage=record.usage,
     )
 
 
@@ -261,7 +291,8 @@ def _draw(
         for child in _shown(some, limit):
             label = child.context_id if child.kind == "tools" else child.label
             style = child.kind if child.is_alive else child.state.replace(" ", "_")
-            here = chart.node(label, style, child.why)
+            is_resting = child.kind == "source" and not child.is_alive and not child.has_failed
+            here = chart.node(label, style, RESTING if is_resting else child.why)
             chart.edge(drawn, here)
             _draw(chart, child, here, children, most)
         if len(some) > limit:

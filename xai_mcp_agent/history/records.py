@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from ..core.events import CLOSED
 from ..core.tools import JsonObject, Tool
 from .event import Event, Subject
 
@@ -25,6 +26,12 @@ without it."""
 
 MARKS_OF_DECISIONS = ('"is_disabled":true', '"accepted":"')
 """One of these stands in the row of a tool about which something was decided."""
+
+
+ENDED = "It was still connected when its process ended."
+"""Why a source is lost that nobody closed before."""
+
+_AS_USUAL = (CLOSED.casefold(), ENDED.casefold(), "")
 
 
 class Call(NamedTuple):
@@ -291,6 +298,11 @@ class Fold:
 def records_of(events: Iterable[Event]) -> Records:
     """What these come to, if they are all there are."""
     return Fold().take(events).records()
+
+
+def is_usual_end(reason: str) -> bool:
+    """Whether a source is not connected just because nobody needs it now."""
+    return reason.casefold() in _AS_USUAL
 
 
 def as_offered(tool: ToolRecord, source: SourceRecord | None) -> ToolRecord:

@@ -7,15 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from ..core.events import CLOSED
-from ..history.recording.reports import ENDED
+from ..history.records import is_usual_end
 from .times import day_text
 
 if TYPE_CHECKING:
     from ..history.log import Telling
 
 _CLOSINGS = ("disconnected", "left")
-_AS_USUAL = (CLOSED.casefold(), ENDED.casefold(), "")
 
 
 @dataclass(frozen=True)
@@ -88,5 +86,5 @@ def _is_as_before(telling: Telling) -> bool:
 
 def _is_usual_end(telling: Telling) -> bool:
     head = telling.entry.event
-    is_closing = head.change in _CLOSINGS and head.reason.casefold() in _AS_USUAL
+    is_closing = head.change in _CLOSINGS and is_usual_end(head.reason)
     return is_closing and telling.is_whole

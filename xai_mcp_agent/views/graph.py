@@ -13,8 +13,9 @@ from pathlib import Path
 
 from ..console.text import count, template
 from ..history.diff.wording import plain
-from ..history.graph import Graph, Node
-from ..history.records import ToolState
+from ..history.graph import RESTING, Graph, Node
+from ..history.records import ToolState, Usage
+from .times import seconds_text
 
 _FOLDER = Path(__file__).parent
 _NAME_CHARS, _REASON_CHARS = 200, 400
@@ -44,6 +45,15 @@ class _Leaf:
     is_told: bool
     is_enabled: bool
     remark: str
+    has_failed: bool
+    usage: Usage
+
+    @property
+    def speed(self) -> str:
+        """How long its recent calls took."""
+        took = (self.usage.median_seconds or 0, self.usage.p95_seconds or 0)
+        half, most = map(seconds_text, took)
+        return f"half within {half}, 95 of 100 within {most}"
 
 
 @dataclass(frozen=True)
@@ -59,12 +69,17 @@ class _Leaves:
 
     @cached_property
     def count(self) -> str:
-        """How many, and how many of them are gone or switched off."""
+        """How many, how many of them are gone or switched off, and how often they were called."""
+        if not self.tools:
+            return count(0, "tool")
         states = Counter(x.state for x in self.tools)
         off = sum(not x.is_enabled for x in self.tools)
         parts = [count(len(self.tools), "tool")]
         parts += [f"{states['gone']:,} gone"] if states["gone"] else []
         parts += [f"{off:,} switched off"] if off else []
+        calls, failed = (sum(x) for x in zip(*map(_calls_of, self.tools), strict=True))
+        parts += [count(calls, "call")] if calls else []
+        parts += [f"{failed:,} failed"] if failed else []
         return ", ".join(parts)
 
 
@@ -79,6 +94,14 @@ class _Branch(_Leaves):
     why: str
     remark: str
     is_open: bool
+    has_failed: bool
+
+    @property
+    def shown_state(self) -> str:
+        """Whether it can be used now, or what it waits for."""
+        if self.state == "available":
+            return "connected"
+        return "not connected" if self.has_failed else RESTING
 
     @property
     def groups(self) -> list[_Leaves]:
@@ -143,9 +166,10 @@ def _branch(
         kind=_KINDS.get(kind, kind),
         context_id=plain(node.context_id, _NAME_CHARS) if node else "",
         state=node.state if node else None,
-        why=plain(node.why, _REASON_CHARS) if node else "",
+        why=plain(node.why, _REASON_CHARS) if node and node.has_failed else "",
         remark=remarks.get(node.id, "") if node else "",
         is_open=is_open,
+        has_failed=bool(node and node.has_failed),
     )
 
 
@@ -158,7 +182,13 @@ def _leaf(node: Node, source: Node | None, remarks: Mapping[str, str]) -> _Leaf:
         is_told=bool(node.why) and (source is None or node.state == "gone"),
         is_enabled=node.is_enabled,
         remark=" · ".join(x for x in (plain(node.context_id, 99), remarks.get(node.id)) if x),
+        has_failed=bool(source and source.has_failed) and node.state == "at rest",
+        usage=node.usage,
     )
+
+
+def _calls_of(tool: _Leaf) -> tuple[int, int]:
+    return tool.usage.calls, tool.usage.errors
 
 
 def _remarks(graph: Graph) -> dict[str, str]:

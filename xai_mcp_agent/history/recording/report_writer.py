@@ -21,7 +21,7 @@ from ..diff.renames import likely_renames
 from ..event import Subject
 from ..intents import KeptIntent, Which, forget, forgotten_since, keep, keep_bounds
 from ..projection import Projection, Snapshots, rebuild_stale
-from ..records import Known, ToolRecord
+from ..records import ENDED, Known, ToolRecord
 from ..retention import is_due, prune
 from ..runs import Runs
 from ..store import Store
@@ -29,7 +29,6 @@ from .call_journal import LeftBehind, left_behind
 from .damping import Damping, Repeated
 from .event_builder import EventBuilder
 from .reports import (
-    ENDED,
     Answered,
     Called,
     Decided,

@@ -14,9 +14,6 @@ from ..event import Subject, Teller
 from ..records import ToolRecord
 from ..use import Use
 
-ENDED = "It was still connected when its process ended."
-"""Why a source is lost that nobody closed before."""
-
 
 @dataclass(frozen=True, slots=True)
 class Listed:
