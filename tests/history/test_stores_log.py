@@ -157,9 +157,9 @@ def test_a_time_is_found_among_the_positions(store: Store) -> None:
 def test_times_of_other_zones_are_the_same_moments(store: Store) -> None:
     there = NOON.astimezone(datetime.now().astimezone().tzinfo)
     old = datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC)
-    append(store, replace(told(), time=there), replace(told(), time=old))
-    assert [x.time for x in read(store)] == [NOON, old]
-    assert positions(store, since=NOON) == [1]
+    append(store, replace(told(), time=old), replace(told(), time=there))
+    assert [x.time for x in read(store)] == [old, NOON]
+    assert positions(store, since=NOON) == [2]
 
 
 def test_a_transaction_that_fails_leaves_nothing(store: Store) -> None:

@@ -14,6 +14,7 @@ import logging
 import os
 import threading
 import uuid
+import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -57,6 +58,7 @@ class CallJournal:
         self._size = self._last = 0
         self._changing = threading.RLock()
         self._pid = os.getpid()
+        _all.add(self)
 
     def begin(self, call: Begun) -> int:
         """A call is about to be sent; the number that it has here, 0 for none."""
@@ -105,6 +107,12 @@ class CallJournal:
             if not self._lines:
                 with suppress(OSError):
                     file.unlink(missing_ok=True)
+            os.close(opened)
+
+    def drop(self) -> None:
+        """Close the file in a fork: its lock is that of the process that writes to it."""
+        opened, self._opened, self._file = self._opened, None, None
+        if opened is not None:
             os.close(opened)
 
     def _add(self, number: int, line: bytes) -> bool:
@@ -163,6 +171,18 @@ class CallJournal:
             "the last ones may be missing in the history. The agent goes on."
         )
         threading.Thread(target=self._warn, args=(text,), daemon=True).start()
+
+
+_all: weakref.WeakSet[CallJournal] = weakref.WeakSet()
+
+
+def _drop_all() -> None:
+    for journal in tuple(_all):
+        journal.drop()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_drop_all)
 
 
 class LeftBehind:
