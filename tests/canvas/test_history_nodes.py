@@ -38,7 +38,7 @@ def test_what_an_agent_did_is_told_as_data_and_to_read() -> None:
     )
     lines = node.text.value.splitlines()
     assert max(map(len, lines)) <= 80
-    assert "library.get_book: called, " in lines[-1]
+    assert "library.get_book: called by MCPCallTool (run " in lines[-1]
 
 
 def test_the_newest_of_one_tool_can_be_asked_for() -> None:
