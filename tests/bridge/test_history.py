@@ -56,6 +56,16 @@ def test_the_newest_events_of_a_server_or_a_tool_can_be_chosen(bridge: Bridge):
     assert bridge.history(tool="echo", limit=1) == both[-1:]
 
 
+def test_failures_texts_and_a_part_of_the_time_can_be_chosen(bridge: Bridge):
+    failed = bridge.history("it", failed=True)
+    assert [(x.subject.tool, x.change) for x in failed] == [("rpc_error", "called")]
+    assert bridge.history(text="RPC_ERR", failed=True) == failed
+    assert bridge.history(text="rpc.*error", failed=True) == []
+    before = bridge.history("it", until=failed[0].position - 1)
+    assert [x for x in before if x.position >= failed[0].position] == []
+    assert bridge.history("it", "echo", agent="nobody") == []
+
+
 def test_a_time_without_a_zone_is_one_of_this_machine(bridge: Bridge):
     """Decided by us: it is what somebody writes who thinks of no zone."""
     assert bridge.history(since=datetime.now() - timedelta(hours=1)) == bridge.history()

@@ -249,17 +249,23 @@ class AioBridge:
         tool: str | None = None,
         *,
         since: datetime | None = None,
+        until: At = None,
+        failed: bool = False,
+        agent: str | None = None,
+        text: str = "",
         limit: int | None = None,
     ) -> list[Event]:
         """What happened, oldest first: to all, to one server and its tools, or to one tool.
 
+        Only what `failed`, was called by an `agent`, or has a `text` in it; and `until` a moment.
         `limit` is for the newest so many. A time without a zone is one of this machine's.
 
         Raises:
             UnknownServer, UnknownTool: the history knows none of that name.
             StoreFailed: it cannot be used; the message says why and what to do.
         """
-        return await self.run(history.events, server, tool, since, limit)
+        chosen = history.Chosen(since, until, failed, agent, text, limit)
+        return await self.run(history.events, server, tool, chosen)
 
     async def records(self, at: At = None) -> Records:
         """Every server and tool there ever was: now, or as it was known at a time or position.

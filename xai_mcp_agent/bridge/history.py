@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -85,17 +86,26 @@ async def store(engine: Engine) -> StoreStatus:
     return StoreStatus(engine.recorder.place.shown)
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which events somebody wants to read; see `Bridge.history`."""
+
+    since: datetime | None = None
+    until: At = None
+    failed: bool = False
+    agent: str | None = None
+    text: str = ""
+    limit: int | None = None
+
+
 async def events(
-    engine: Engine,
-    server: str | None,
-    tool: str | None,
-    since: datetime | None,
-    limit: int | None,
+    engine: Engine, server: str | None, tool: str | None, chosen: Chosen
 ) -> list[Event]:
     """See `Bridge.history`."""
-    if limit is not None and limit < 0:
-        raise BadSetting(f"`limit` is {limit}. Give how many of the newest events, or None.")
-    return await _looked_up(engine, partial(_events, server, tool, zoned(since), limit))
+    if chosen.limit is not None and chosen.limit < 0:
+        said = f"`limit` is {chosen.limit}. Give how many of the newest events, or None."
+        raise BadSetting(said)
+    return await _looked_up(engine, partial(_events, server, tool, chosen))
 
 
 async def records(engine: Engine, at: At) -> Records:
@@ -159,13 +169,16 @@ def _nothing(_: Store) -> None:
     pass
 
 
-def _events(
-    server: str | None, tool: str | None, since: datetime | None, limit: int | None, store: Store
-) -> list[Event]:
+def _events(server: str | None, tool: str | None, chosen: Chosen, store: Store) -> list[Event]:
     from ..history.log import Range
-    from ..history.queries import events_about
+    from ..history.queries import events_about, position_of
 
-    return events_about(store, server, tool, Range(since=since, limit=limit))
+    until = position_of(store, when(chosen.until))
+    wanted = Range(
+        since=zoned(chosen.since), until=until, failed=chosen.failed, agent=chosen.agent,
+        text=chosen.text, limit=chosen.limit,
+    )  # fmt: skip
+    return events_about(store, server, tool, wanted)
 
 
 def _records(at: At, store: Store) -> Records:

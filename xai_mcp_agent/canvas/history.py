@@ -52,7 +52,8 @@ def tool_history(
 
         async def do(engine: Engine) -> list[Event]:
             try:
-                return await history.events(engine, server or None, tool or None, begin, most)
+                chosen = history.Chosen(since=begin, limit=most)
+                return await history.events(engine, server or None, tool or None, chosen)
             except UnknownServer:
                 if server in engine.settings.sources:
                     return []  # it was not used yet
