@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core.errors import SourceFailed
 from ...core.places import INTERNET
 from ...settings.openapi import OpenApiSettings
-from .document.values import origin_of
+from ..web.origins import origin_of
 
 _NOWHERE = "nowhere"  # of a host that nobody knows: it may be anywhere a moment later
 

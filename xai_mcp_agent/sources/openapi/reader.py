@@ -20,12 +20,12 @@ from ...core.events import Inventory
 from ...settings.openapi import OpenApiSettings
 from ..reading import file_stamp
 from ..threads import Threads, TooManyLeft
+from ..web.origins import is_same_host, origin_of
 from .calls.client import Answer, ServiceClient, TooLarge
 from .chosen import inventory_of
 from .conversion.operations import Operation, convert
 from .document.document import BadReference, Document, Folder, Place, Site, read_file
 from .document.parsing import MAX_BYTES, BadDocument
-from .document.values import is_same_host, origin_of
 
 if TYPE_CHECKING:
     import httpx2

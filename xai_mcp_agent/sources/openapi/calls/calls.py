@@ -14,7 +14,7 @@ from ....core.results import OnProgress, ToolResult
 from ....secrets.secrets import Mask, Secrets
 from ....settings.entry import CALL_TIMEOUT_SECONDS
 from ....settings.openapi_operation import AsyncSettings, OperationSettings
-from ..document.values import origin_of
+from ...web.origins import origin_of
 from ..plan import RequestPlan
 from ..requests.overrides import overridden
 from ..requests.request import NO_ACCESS, RequestParts, put_together, request_parts

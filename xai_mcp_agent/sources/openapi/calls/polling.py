@@ -23,7 +23,7 @@ from ....core.errors import Misdirected, XaiMcpError
 from ....core.results import OnProgress, TextPart, ToolResult
 from ....secrets.secrets import Mask, masked_and_cut
 from ....settings.openapi_operation import AsyncSettings, OperationSettings
-from ..document.values import origin_of
+from ...web.origins import origin_of
 from .client import Answer
 from .response import masked_json, result_within
 

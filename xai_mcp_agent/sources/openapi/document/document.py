@@ -16,8 +16,9 @@ from urllib.parse import unquote, urljoin
 
 from ....core.schema_cost import inside
 from ....core.tools import JsonObject
+from ...web.origins import origin_of
 from .parsing import MAX_BYTES, BadDocument, NotReadable, parsed
-from .values import object_of, origin_of, text_of
+from .values import object_of, text_of
 
 Fetch: TypeAlias = Callable[[str], bytes]
 """Gets what is at a URL; raises OSError where that cannot be. Called in the thread that reads."""
