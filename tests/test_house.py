@@ -21,7 +21,7 @@ CHILD_SECONDS = 30
 # The arrows as design.md draws them; whoever reaches a package may use what that one may.
 ARROWS = {
     "components": {"canvas", "bridge", "views"},
-    "cli": {"canvas", "bridge", "views"},
+    "cli": {"canvas", "bridge", "views", "registries"},
     "gateway": {"canvas", "bridge", "views"},
     "admin": {"canvas", "bridge", "views"},
     "canvas": {"bridge", "console", "views"},
@@ -33,6 +33,7 @@ ARROWS = {
     "search": {"catalog"},
     "policy": {"catalog"},
     "catalog": {"history"},
+    "registries": {"search", "sources"},
     "sources": {"settings"},
     "history": {"settings"},
     "settings": {"secrets"},

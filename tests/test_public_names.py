@@ -19,7 +19,7 @@ import pytest
 import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, codes_of, text_of
 from tests.test_house import ARROWS, HEAVY
-from xai_mcp_agent import search
+from xai_mcp_agent import registries, search
 from xai_mcp_agent.sources import openapi
 
 PUBLIC = [
@@ -47,6 +47,7 @@ PUBLIC = [
     "load_settings", "settings_from", "state_of",
 ]  # fmt: skip
 SEARCH = ["Hit", "ToolIndex"]
+REGISTRIES = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]
 OPENAPI = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 CHILD_SECONDS = 60.0
@@ -75,6 +76,19 @@ def test_these_are_the_public_names_for_services() -> None:
         cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
     )  # fmt: skip
     assert {*HEAVY, "yaml"} & set(done.stdout.split()) == set()
+
+
+def test_these_are_the_public_names_for_registries() -> None:
+    """A package of their own, too; a look at it loads nothing heavy."""
+    assert registries.__all__ == REGISTRIES
+    assert set(REGISTRIES) <= set(dir(registries))
+    assert all(getattr(registries, x).__doc__ for x in REGISTRIES)
+    code = "import sys; from xai_mcp_agent import registries; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
+    )  # fmt: skip
+    assert {*HEAVY, "yaml", "sqlite3"} & set(done.stdout.split()) == set()
 
 
 def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
@@ -169,12 +183,13 @@ def _alias_doc(name: str) -> str:
 
 # Who shows names to others
 
+OUTER = {"components", "registries", "search", "sources"}
 INNER = re.compile(
-    rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - {'components', 'search', 'sources'}))}"
-    r"|search\.\w+|sources(?!\.openapi\b))\b"
+    rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - OUTER))}"
+    r"|(?:search|registries)\.\w+|sources(?!\.openapi\b))\b"
 )
 IMPORTED = re.compile(
-    r"from xai_mcp_agent(?:\.search|\.sources\.openapi)? import (\([^)]*\)|[^\n`]+)"
+    r"from xai_mcp_agent(?:\.search|\.registries|\.sources\.openapi)? import (\([^)]*\)|[^\n`]+)"
 )
 EXAMPLES = [
     *(x for x in sorted((ROOT / "examples").rglob("*")) if x.suffix in (".py", ".xircuits")),
@@ -188,7 +203,7 @@ def test_pages_and_examples_name_public_names_only(file: Path) -> None:
     text = text_of(file)
     assert INNER.findall(text) == []
     imported = {y for x in IMPORTED.findall(text) for y in re.findall(r"\w+", x)}
-    assert imported <= {*PUBLIC, *SEARCH, *OPENAPI}
+    assert imported <= {*PUBLIC, *SEARCH, *REGISTRIES, *OPENAPI}
 
 
 def test_every_public_name_is_on_the_page_about_python() -> None:

@@ -167,6 +167,11 @@ def help_only(reader: Reader, command: str) -> str:
     return reader.warmly(f"{command} --help")
 
 
+def registry_help(reader: Reader, command: str) -> str:
+    """Say what it would do: there is no registry within reach."""
+    return reader.warmly(f"{' '.join(command.split()[:3])} --help")
+
+
 def with_unmet_goals(reader: Reader, command: str) -> str:
     """An untouched lesson is not done, and the exit status says so."""
     return reader.warmly(f"{command}; test $? = 1")
@@ -237,6 +242,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent accept --all", warmly),
     Known(r"xai-mcp-agent rules check", warmly, "There are no rules"),
     Known(r"xai-mcp-agent rules why library borrow_book .*", warmly, "library/borrow_book is"),
+    Known(r"xai-mcp-agent registry (sync|search \".*\"|(show|add) \S+.*)", registry_help, "Usage"),
     Known(r"xai-mcp-agent accept library.*", unattended, "library: nothing was accepted"),
     Known(r"xai-mcp-agent approve library \S+", unattended, "library: nothing was approved"),
     Known(r"xai-mcp-agent approve --list", warmly, "Nothing is approved for good"),

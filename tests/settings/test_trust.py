@@ -214,3 +214,44 @@ def test_it_can_be_withdrawn(tmp_path: Path) -> None:
     assert store.files() == [str(file)]
     assert store.withdraw(file)
     assert len(waiting(file)) == 2
+
+
+def test_what_is_switched_off_is_asked_about_when_it_is_switched_on(tmp_path: Path) -> None:
+    """An entry that a registry gave is written switched off; nobody has read it by then."""
+    file = write(tmp_path)
+    TrustStore().agree(load_settings(file))
+    document = json.loads(file.read_text())
+    document["mcpServers"]["new"] = {"command": "npx", "args": ["x"], "disabled": True}
+    file.write_text(json.dumps(document))
+    store = TrustStore()
+    assert store.not_agreed(load_settings(file)) == ()
+    store.agree(load_settings(file))  # whoever agrees to the rest has not been shown it
+    del document["mcpServers"]["new"]["disabled"]
+    file.write_text(json.dumps(document))
+    (part,) = store.not_agreed(load_settings(file))
+    assert (part.source, part.told) == ("new", "npx x")
+
+
+def test_what_was_agreed_to_stays_so_while_it_is_switched_off(tmp_path: Path) -> None:
+    file = write(tmp_path)
+    store = TrustStore()
+    store.agree(load_settings(file))
+    before = file.read_text()
+    document = json.loads(before)
+    for entry in document["mcpServers"].values():
+        entry["disabled"] = True
+    file.write_text(json.dumps(document))
+    store.agree(load_settings(file))
+    file.write_text(before)
+    assert store.not_agreed(load_settings(file)) == ()
+
+
+def test_registries_of_a_file_are_not_asked_before_somebody_agreed(tmp_path: Path) -> None:
+    file = tmp_path / "mcp_settings.json"
+    theirs = {"theirs": {"url": "https://registry.example.org"}}
+    file.write_text(json.dumps({"mcpServers": {}, "registries": theirs}))
+    settings = load_settings(file)
+    assert set(settings.registries) == {"official", "theirs"}
+    usable = without_untrusted(settings)
+    assert set(usable.registries) == {"official"}
+    assert "at registries: it is not used" in usable.notes[0]

@@ -250,7 +250,7 @@ def _trust_settings(folder: Path) -> Iterator[Step]:
     store, settings = TrustStore(), load_settings(folder / SETTINGS_FILE)
     try:
         if store.not_agreed(settings):
-            store.agree(settings)
+            store.agree(settings, with_disabled=True)
             yield Step("trusted", SETTINGS_FILE, "it may start its servers")
     except SettingsError as reason:
         yield Step("kept", SETTINGS_FILE, f"not trusted yet: {reason}")

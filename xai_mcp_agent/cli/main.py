@@ -18,6 +18,10 @@ from .init import init
 from .migration.adopt import adopt
 from .openapi import openapi
 from .output import prepare_streams, print_error
+from .registry import add as registry_add
+from .registry import search as registry_search
+from .registry import show as registry_show
+from .registry import sync as registry_sync
 from .search import search
 from .select import select
 from .servers import call, login, logout, servers
@@ -49,6 +53,16 @@ _history.callback(invoke_without_command=True)(history)
 _history.command("prune")(prune)
 app.add_typer(_history, name="history")
 app.add_typer(rules.app, name="rules")
+
+_registry = typer.Typer(
+    rich_markup_mode=None, pretty_exceptions_enable=False, no_args_is_help=True,
+    help="Find servers in registries, and write them into the settings, switched off.",
+)  # fmt: skip
+for _name, _command in {
+    "search": registry_search, "show": registry_show, "add": registry_add, "sync": registry_sync,
+}.items():  # fmt: skip
+    _registry.command(_name)(_command)
+app.add_typer(_registry, name="registry")
 
 
 def _print_version(wanted: bool) -> None:

@@ -81,8 +81,17 @@ def read_document(file: Path) -> ParsedObject:
     Raises:
         SettingsError: there is no such file, it cannot be read, or it is not a JSON object.
     """
+    return parsed_text(text_of_file(file), Place(str(file)))
+
+
+def text_of_file(file: Path) -> str:
+    """The text of a settings file, without a mark at its beginning.
+
+    Raises:
+        SettingsError: there is no such file, or it cannot be read as text.
+    """
     place = Place(str(file))
-    return _parsed(_text(_content(file, place), place), place)
+    return _text(_content(file, place), place)
 
 
 def _content(file: Path, place: Place) -> bytes:
@@ -127,7 +136,12 @@ def _text(content: bytes, place: Place) -> str:
     return text
 
 
-def _parsed(text: str, place: Place) -> ParsedObject:
+def parsed_text(text: str, place: Place) -> ParsedObject:
+    """The text of a settings file as one JSON object.
+
+    Raises:
+        SettingsError: it is not a JSON object.
+    """
     value = _json(text, place)
     if isinstance(value, ParsedObject):
         return value

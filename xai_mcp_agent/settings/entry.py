@@ -52,10 +52,10 @@ _BREAKER_SECONDS = 30.0
 _MAX_SECONDS = 3600
 # Python refuses to write out integers of more than 4,300 digits; no variable holds one of these.
 _MAX_NUMBER = 10**100
-# Keys other hosts show to people; ignoring them changes nothing.
+# Keys other hosts show to people, and where an entry was added from; ignoring them changes nothing.
 _HARMLESS_KEYS = (
     "//", "$schema", "comment", "description", "displayName", "gallery", "icon", "name", "note",
-    "notes", "tags", "title", "version",
+    "notes", "registry", "tags", "title", "version",
 )  # fmt: skip
 
 

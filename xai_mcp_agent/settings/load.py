@@ -24,6 +24,8 @@ from .interpolation import Variables
 from .models import SECTIONS, Settings
 from .parts import parts_of
 from .recording import recorded_by
+from .registries import SECTION as _REGISTRIES_KEY
+from .registries import read_registries
 from .retention import read_retention
 from .rules import SECTION as _RULES_KEY
 from .rules import Rule, read_rules
@@ -43,7 +45,7 @@ _STORE_KEY = "store"
 _RECORD_KEY = "record"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
-_LATER_SECTIONS = (_TOOL_SEARCH_KEY, _GROUPS_KEY, _APPROVAL_KEY, _RULES_KEY)
+_LATER_SECTIONS = (_TOOL_SEARCH_KEY, _GROUPS_KEY, _APPROVAL_KEY, _RULES_KEY, _REGISTRIES_KEY)
 _FURTHER_SECTIONS = [key for key in SECTIONS if key != _SERVERS_KEY]
 
 
@@ -168,6 +170,8 @@ def _settings(
     approval = _approval(later.get(_APPROVAL_KEY), place)
     taken, there = {*read.sources, *read.problems}, place.at(_GROUPS_KEY)
     groups = read_groups(later.get(_GROUPS_KEY), there, variables, taken, read.notes)
+    there = place.at(_REGISTRIES_KEY)
+    registries = read_registries(later.get(_REGISTRIES_KEY), there, variables, read.notes)
     there = place.at(_RULES_KEY)
     rules = read_rules(later.get(_RULES_KEY), there, variables)
     reaching = [*_beside_sources(document, place), (_allowing(rules), there)]
@@ -176,7 +180,7 @@ def _settings(
         place.file, read.sources, read.problems, variables.secrets, searched, tuple(read.notes),
         store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
         retention=kept,
-        approval=approval, rules=rules,
+        approval=approval, rules=rules, registries=registries,
     )  # fmt: skip
 
 
@@ -184,6 +188,7 @@ def _beside_sources(document: Mapping[Any, Any], place: Place) -> Iterator[tuple
     """What else names an address or a file, or lets calls through."""
     yield document.get(_STORE_KEY), place.at(_STORE_KEY)
     yield document.get(_APPROVAL_KEY), place.at(_APPROVAL_KEY)
+    yield document.get(_REGISTRIES_KEY), place.at(_REGISTRIES_KEY)
     section = document.get(_TOOL_SEARCH_KEY)
     given = cast(Mapping[Any, Any], section if isinstance(section, Mapping) else {})
     yield given.get(_EMBEDDINGS_KEY), place.at(_TOOL_SEARCH_KEY, _EMBEDDINGS_KEY)

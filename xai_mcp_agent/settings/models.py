@@ -6,7 +6,7 @@ Made by `load`. Nothing here shows a secret when it is printed.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, ItemsView
+from collections.abc import Collection, ItemsView, Mapping
 from dataclasses import dataclass, field, replace
 
 from ..core.errors import SettingsError, UnknownServer
@@ -21,6 +21,7 @@ from .functions import FunctionSettings
 from .groups import GroupSettings, GroupsSettings
 from .openapi import OpenApiSettings
 from .parts import Part
+from .registries import USUAL_REGISTRIES, RegistrySettings
 from .retention import Retention
 from .rules import Rule
 from .server import ServerSettings
@@ -53,7 +54,8 @@ class Settings:
     whose names no source has. `parts` are what of the file starts or reaches something, as it is
     written; see `trust`. `retention` says how long the history is kept.
     `approval` has words for patterns of tools, for all sources together; `rules` hold for all, too.
-    `is_vouched`: a program names the file.
+    `is_vouched`: a program names the file. `registries` are looked through for servers by people,
+    never by a run.
     """
 
     file: str
@@ -74,6 +76,7 @@ class Settings:
     retention: Retention = field(default_factory=Retention)
     approval: ApprovalWords = field(default_factory=dict[str, ApprovalWord])
     rules: tuple[Rule, ...] = ()
+    registries: Mapping[str, RegistrySettings] = field(default_factory=USUAL_REGISTRIES.copy)
 
     def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:
         """Take in a source that the file does not have, and say under which name.

@@ -15,15 +15,17 @@ _DIGEST_CHARS = 32  # 128 bits, of a digest that nobody gains anything by guessi
 # What neither starts nor reaches anything, nor lets anything through that was held.
 _HARMLESS = frozenset({
     "breaker", "description", "disabled", "elicitationTimeout", "enabled", "instructions",
-    "listTimeout", "logLevel", "maxResponseBytes", "probeTimeout", "startTimeout", "start_timeout",
-    "timeout",
+    "listTimeout", "logLevel", "maxResponseBytes", "probeTimeout", "registry", "startTimeout",
+    "start_timeout", "timeout",
 })  # fmt: skip
 _ADDRESSES = ("url", "serverUrl", "httpUrl", "spec", "baseUrl", "base_url")
 _FILES = ("file", "module", "workspace")
 # Their values may be secrets, and their names tell enough.
 _NAMED_ONLY = ("env", "headers")
 _MOST_CHARS = 2_000
-STORE, EMBEDDINGS, APPROVAL, RULES = "store", "toolSearch.embeddings", "approval", "rules"
+STORE, EMBEDDINGS, APPROVAL, RULES, REGISTRIES = (
+    "store", "toolSearch.embeddings", "approval", "rules", "registries",
+)  # fmt: skip
 """The places beside the sources that name an address or a file, or let calls through."""
 
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str).encode

@@ -21,7 +21,8 @@ from ..core.shell import shown_command
 from ..secrets.private_files import file_lock, make_private_folder, replace_private
 from .load import user_settings_path
 from .models import Settings
-from .parts import APPROVAL, EMBEDDINGS, RULES, STORE, Part
+from .parts import APPROVAL, EMBEDDINGS, REGISTRIES, RULES, STORE, Part
+from .registries import USUAL_REGISTRIES
 
 logger = logging.getLogger(__name__)
 
@@ -50,24 +51,34 @@ class TrustStore:
         """What the file would start or reach, and nobody has agreed to; nothing: it may be used.
 
         Settings given in Python are their program's, and the file in the configuration folder of
-        the user is theirs. `also` are approvals beside the file, of the same standing.
+        the user is theirs. `also` are approvals beside the file, of the same standing. What is
+        switched off is asked about when it is switched on.
         """
         parts = (*settings.parts, *also)
         if settings.is_from_python or not parts or self._is_agreed(settings.file):
             return ()
-        agreed = self._read().get(_name(settings.file), {})
-        return tuple(x for x in parts if agreed.get(x.key_path) != x.digest)
+        agreed, off = self._read().get(_name(settings.file), {}), _switched_off(settings)
+        return tuple(x for x in parts if agreed.get(x.key_path) != x.digest and x.source not in off)
 
-    def agree(self, settings: Settings, also: Iterable[Part] = ()) -> None:
-        """Agree to all that is in the file as it was read, and `also` to these approvals.
+    def agree(
+        self, settings: Settings, also: Iterable[Part] = (), *, with_disabled: bool = False
+    ) -> None:
+        """Agree to what is in the file as it was read and shown, and `also` to these approvals.
+
+        What is switched off was not shown, and is agreed to only `with_disabled`: by who wrote it.
 
         Raises:
             SettingsError: that cannot be written down.
         """
-        parts = {x.key_path: x.digest for x in (*settings.parts, *also)}
+        parts, off = (*settings.parts, *also), () if with_disabled else _switched_off(settings)
 
         def agreed(before: Mapping[str, str]) -> dict[str, str]:
-            return {k: x for k, x in before.items() if k.startswith(APPROVED)} | parts
+            kept = {k: x for k, x in before.items() if k.startswith(APPROVED)}
+            return kept | {
+                x.key_path: x.digest
+                for x in parts
+                if x.source not in off or before.get(x.key_path) == x.digest
+            }
 
         self._change(_name(settings.file), agreed)
 
@@ -178,6 +189,7 @@ def withheld(settings: Settings, parts: tuple[Part, ...]) -> Settings:
         store="" if STORE in paths else settings.store, search=search,
         approval={} if APPROVAL in paths else settings.approval,
         rules=tuple(x for x in settings.rules if x.word != "allow" or RULES not in paths),
+        registries=USUAL_REGISTRIES if REGISTRIES in paths else settings.registries,
     )  # fmt: skip
 
 
@@ -195,6 +207,10 @@ def _problem(settings: Settings, part: Part) -> SettingsError:
         f"Read it, then run `{trust_command(settings.file)}`. Unattended runs: set "
         f"{TRUST_VARIABLE} to this file.",
     )
+
+
+def _switched_off(settings: Settings) -> set[str]:
+    return {name for name, source in settings.sources.items() if source.disabled}
 
 
 def _agreed_in(value: Any) -> Agreed:

@@ -69,7 +69,7 @@ def fetch_from(
                     return found, str(wanted)
                 wanted = found
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as cause:
-        raise _failure(cause, url, limits, is_over=time.monotonic() > ends) from None
+        raise _failure(cause, url, limits, is_over=time.monotonic() >= ends) from None
     raise OSError(f"it is redirected more than {_MAX_REDIRECTS} times")
 
 
@@ -138,8 +138,10 @@ def _body(response: httpx2.Response, limits: FetchLimits, ends: float) -> bytes:
         found += chunk
         if len(found) > limits.max_bytes:
             raise OSError(f"it is larger than {_size(limits.max_bytes)}")
-        if time.monotonic() > ends:
-            raise OSError(f"it is not there after {limits.seconds:g} s")
+        if time.monotonic() >= ends:
+            break
+    if time.monotonic() >= ends:  # a connection that was cut may look like its end
+        raise OSError(f"it is not there after {limits.seconds:g} s")
     return bytes(found)
 
 

@@ -1,0 +1,487 @@
+"""The local copy: paging, interruptions, limits, changed content; against a real service.
+
+Who decided it: reference sources.md section 5, issue "Registries".
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.http_service import Said, as_json, http_service
+from tests.support.registry_service import (
+    COMMIT,
+    DATA,
+    OFFICIAL,
+    RegistryService,
+    archive,
+    document,
+    invalid,
+    registry_service,
+)
+from tests.support.watchdog import done_within
+from xai_mcp_agent.registries.registries import Registries
+from xai_mcp_agent.registries.sync import SyncLimits, SyncReport
+from xai_mcp_agent.registries.values import RegistryError
+from xai_mcp_agent.settings.load import settings_from
+from xai_mcp_agent.sources.web.fetching import FetchLimits
+
+ALL = 10  # servers on the three pages
+PATIENCE = FetchLimits(seconds=1.0, read_seconds=0.3, max_bytes=1024**2)
+
+
+@pytest.fixture
+def service() -> Iterator[RegistryService]:
+    with registry_service() as found:
+        yield found
+
+
+def registries(service: RegistryService, folder: Path, **more: Any) -> Registries:
+    """Only those of the service."""
+    written = {"official": False, "team": {"url": service.url}} | more
+    settings = settings_from({"mcpServers": {}, "registries": written})
+    assert settings.notes == ()
+    return Registries(settings, folder / "registries.db")
+
+
+def synced(found: Registries, name: str = "team", **limits: Any) -> SyncReport:
+    (report,) = found.sync(name, SyncLimits(**limits))
+    return report
+
+
+def names_in(found: Registries, name: str = "team") -> list[str]:
+    address = found.settings[name].address
+    return found._store.names(address)
+
+
+def test_all_pages_are_read_with_their_cursors(service: RegistryService, tmp_path: Path) -> None:
+    with registries(service, tmp_path) as found:
+        report = synced(found)
+        assert (report.pages, report.documents, report.problem) == (3, ALL, "")
+        assert len(names_in(found)) == ALL
+    cursors = [x.get("cursor", "") for x in service.asked()]
+    assert cursors == list(service.pages)
+    assert {x["version"] for x in service.asked()} == {"latest"}
+
+
+def test_the_next_sync_asks_for_what_changed_since(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    with registries(service, tmp_path) as found:
+        synced(found)
+        gone = service.row("com.example/weather")["_meta"][OFFICIAL]
+        gone |= {"status": "deleted", "updatedAt": "2999-01-01T00:00:00Z"}
+        report = synced(found)
+        assert report.documents == 1
+        assert all("updated_since" in x for x in service.asked()[3:])
+        assert "com.example/weather" not in [x.name for x in found.search("weather")]
+
+
+def test_an_interrupted_sync_goes_on_where_it_was(service: RegistryService, tmp_path: Path) -> None:
+    with registries(service, tmp_path) as found:
+        report = synced(found, pages=1)
+        assert "it stopped after 1 pages" in report.problem
+        assert len(names_in(found)) == 4
+    with registries(service, tmp_path) as found:  # another process, later
+        report = synced(found)
+        assert (report.is_resumed, report.pages, report.problem) == (True, 2, "")
+        assert len(names_in(found)) == ALL
+    assert [x.get("cursor", "") for x in service.asked()] == list(service.pages)
+
+
+def test_what_came_before_a_failure_is_kept(service: RegistryService, tmp_path: Path) -> None:
+    second = list(service.pages)[1]
+    page = service.pages.pop(second)
+    with registries(service, tmp_path) as found:
+        report = synced(found)
+        assert "at page 2: the answer is 400" in report.problem
+        assert len(names_in(found)) == 4
+        service.pages[second] = page
+        assert synced(found).is_resumed
+        assert len(names_in(found)) == ALL
+
+
+def test_a_cursor_that_the_registry_has_forgotten_begins_anew(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    with registries(service, tmp_path) as found:
+        synced(found, pages=1)
+        first, second, third = service.pages
+        service.pages[first]["metadata"]["nextCursor"] = "other"
+        service.pages["other"] = service.pages.pop(second)
+        report = synced(found)
+        assert (report.problem, report.is_resumed, report.pages) == ("", False, 3)
+        assert service.asked()[-1]["cursor"] == third
+
+
+def test_a_repeated_cursor_ends_it_and_what_came_is_kept(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    service.faults["/v0.1/servers"] = "repeat"
+    with registries(service, tmp_path) as found:
+        report = done_within(10, lambda: synced(found))
+        assert "gives the same cursor again" in report.problem
+        assert report.pages == 2
+        assert len(names_in(found)) == 4
+        service.faults.clear()
+        assert synced(found).problem == ""
+        assert len(names_in(found)) == ALL
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("404", "the answer is 404 Not Found"),
+        ("503", "the answer is 503"),
+        ("slow", "nothing came for 0.3 s"),
+        ("drip", "it is not there after 1 s"),
+        ("huge", "it is larger than 1 MiB"),
+        ("broken", "what is there cannot be read"),
+    ],
+)
+def test_what_goes_wrong_is_told_plainly(
+    service: RegistryService, tmp_path: Path, fault: str, told: str
+) -> None:
+    service.faults["*"] = fault
+    with registries(service, tmp_path) as found:
+        report = done_within(10, lambda: synced(found, fetch=PATIENCE))
+        assert told in report.problem
+        assert service.url in report.problem
+        assert report.documents == 0
+
+
+def test_the_time_for_all_pages_is_limited(service: RegistryService, tmp_path: Path) -> None:
+    service.faults["*"] = "slow"
+    with registries(service, tmp_path) as found:
+        report = done_within(5, lambda: synced(found, seconds=0.4))
+        assert "is not there after" in report.problem or "nothing came for" in report.problem
+
+
+def test_the_bytes_of_all_pages_are_limited(service: RegistryService, tmp_path: Path) -> None:
+    with registries(service, tmp_path) as found:
+        report = synced(found, bytes=100)
+        assert report.pages == 1
+        assert "it stopped after 0 MiB" in report.problem
+
+
+def test_an_answer_of_something_else_is_no_registry(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    service.http.replies["/v0.1/servers"] = lambda _: as_json({"mcpServers": {}})
+    with registries(service, tmp_path) as found:
+        assert "it is no registry of MCP servers" in synced(found).problem
+
+
+def test_nobody_there_is_told_with_what_to_do(service: RegistryService, tmp_path: Path) -> None:
+    service.http.close()
+    with registries(service, tmp_path) as found:
+        report = done_within(10, lambda: synced(found))
+        assert "onnection refused" in report.problem
+        assert "Check that the server runs" in report.problem
+
+
+def test_a_redirect_to_another_host_is_not_followed(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    """It might lead to a private address, whatever its name is."""
+    with http_service() as inner:
+        there = {"location": f"{inner.url}/v0.1/servers"}
+        service.http.replies["/v0.1/servers"] = lambda _: Said(302, headers=there)
+        with registries(service, tmp_path) as found:
+            assert "it is redirected to another host" in synced(found).problem
+        assert inner.got == []
+
+
+# Content
+
+
+def test_the_invalid_documents_are_refused_by_name_and_the_others_kept(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    first = service.pages[""]["servers"]
+    first[2:2] = [{"server": x} for x in invalid()]
+    with registries(service, tmp_path) as found:
+        report = synced(found)
+        assert dict(report.refused) == {
+            "com.example/evil": "its package npm --registry=http://127.0.0.1:9 evil 1.0.0: its "
+            "identifier would be read as options",
+            "com.example/bad-mcpb": "its package mcpb https://github.com/example-org/x/releases/"
+            "download/v1/x.mcpb: it is a file to download, and its `fileSha256` is missing",
+            "no-namespace": "its name has no namespace: it should be like io.github.somebody/name",
+            "com.example/bad-latest": "its package npm @example/x latest: its version 'latest' "
+            "moves: it is another one tomorrow",
+            "com.example/bad-range": "its package npm @example/x ^1.2.3: its version '^1.2.3' is "
+            "not an exact one",
+        }
+        assert len(names_in(found)) == ALL
+        assert report.problem == ""
+
+
+@pytest.mark.parametrize(
+    "row", [None, 7, "text", [], {}, {"server": []}, {"server": {"name": ["x"]}},
+            {"server": {"name": "a/b", "version": {}, "packages": {"0": 1}}},
+            {"server": {"name": "a/b", "version": "1", "packages": [None, {"transport": 3}]}}],
+    ids=repr,
+)  # fmt: skip
+def test_a_row_of_anything_costs_only_itself(
+    service: RegistryService, tmp_path: Path, row: Any
+) -> None:
+    service.pages[""]["servers"].insert(0, row)
+    service._page = lambda query, fault: _as_it_is(service, query)  # type: ignore[method-assign]
+    with registries(service, tmp_path) as found:
+        report = synced(found)
+        assert len(report.refused) == 1
+        assert len(names_in(found)) == ALL
+
+
+def _as_it_is(service: RegistryService, query: dict[str, str]) -> Any:
+    return as_json(service.pages[query.get("cursor", "")])
+
+
+def test_a_minimal_registry_without_meta_is_understood(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    service.pages = {"": document("official-v0.1/servers-minimal-subregistry.json")}
+    service._page = lambda query, fault: _as_it_is(service, query)  # type: ignore[method-assign]
+    with registries(service, tmp_path) as found:
+        assert synced(found).problem == ""
+        assert names_in(found) == ["com.example/weather"]
+
+
+def test_an_empty_registry_is_none_to_search(service: RegistryService, tmp_path: Path) -> None:
+    service.pages = {"": document("official-v0.1/servers-empty.json")}
+    with registries(service, tmp_path) as found:
+        assert synced(found).documents == 0
+        with pytest.raises(RegistryError, match="registry sync"):
+            found.search("anything")
+
+
+def test_changed_content_under_the_same_version_is_an_alarm_and_the_old_one_stays(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    with registries(service, tmp_path) as found:
+        synced(found)
+        before = found.find("io.github.example-org/notes", offline=True)
+        row = service.row("io.github.example-org/notes")
+        row["server"]["packages"][0]["identifier"] = "@examp1e-org/notes-mcp"
+        row["_meta"][OFFICIAL]["updatedAt"] = "2999-01-01T00:00:00Z"
+        (alarm,) = synced(found).alarms
+        assert (alarm.name, alarm.version) == ("io.github.example-org/notes", "1.4.0")
+        after = found.find("io.github.example-org/notes", offline=True)
+        assert (after.document.server, after.digest) == (before.document.server, before.digest)
+        assert after.alarms == (alarm,)
+        accepted = found.accept(after)
+        assert accepted.alarms == ()
+        assert accepted.digest == alarm.now != before.digest
+        assert synced(found).alarms == []
+
+
+def test_what_the_registry_itself_adds_may_change(service: RegistryService, tmp_path: Path) -> None:
+    """Status and dates stand beside the document; the order of its keys says nothing."""
+    with registries(service, tmp_path) as found:
+        synced(found)
+        row = service.row("com.example/weather")
+        row["server"] = dict(reversed(row["server"].items()))
+        row["_meta"][OFFICIAL] |= {"status": "deprecated", "updatedAt": "2999-01-01T00:00:00Z"}
+        assert synced(found).alarms == []
+        assert found.find("com.example/weather", offline=True).status == "deprecated"
+
+
+def test_a_new_version_is_no_alarm_and_is_the_latest(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    with registries(service, tmp_path) as found:
+        synced(found)
+        row = service.row("com.example/weather")
+        row["server"] = copy.deepcopy(row["server"]) | {"version": "0.10.0"}
+        row["_meta"][OFFICIAL]["updatedAt"] = "2999-01-01T00:00:00Z"
+        assert synced(found).alarms == []
+        listing = found.find("com.example/weather", offline=True)
+        assert (listing.document.version, listing.versions) == ("0.10.0", ("0.10.0", "0.5.0"))
+
+
+# Lists, folders, repositories
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("servers-as-server-json.json",
+         ["com.example/tickets", "com.example/weather", "io.github.example-org/notes"]),
+        ("servers-object.json",
+         ["com.example/tickets", "com.example/weather", "io.github.example-org/notes"]),
+        ("mcpservers-map.json", ["notes", "tickets"]),
+    ],
+)  # fmt: skip
+def test_lists_of_all_forms_are_read(
+    service: RegistryService, tmp_path: Path, name: str, known: list[str]
+) -> None:
+    there = {"type": "list", "url": f"{service.url}/lists/{name}"}
+    with registries(service, tmp_path, lists=there) as found:
+        assert synced(found, "lists").problem == ""
+        assert names_in(found, "lists") == known
+
+
+def test_the_old_seed_is_read_and_what_it_cannot_say_is_refused(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    there = {"type": "list", "url": f"{service.url}/legacy.json"}
+    with registries(service, tmp_path, seed=there) as found:
+        report = synced(found, "seed")
+        assert (report.documents, report.problem) == (30, "")
+        assert "io.github.bankless/onchain-mcp" in names_in(found, "seed")
+        assert dict(report.refused)["io.github.agentrpc/agentrpc"].startswith("its package npm")
+        unknown = found.find("io.github.tinyfish-io/agentql-mcp", registry="seed")
+        with pytest.raises(Exception, match="of type 'unknown', which no runner starts"):
+            found.offer(unknown, "agentql", offline=True)
+
+
+def test_a_checkout_is_read_as_it_lies_there(service: RegistryService, tmp_path: Path) -> None:
+    folder = {"path": str(DATA / "github-docker")}
+    with registries(service, tmp_path, checkout=folder) as found:
+        assert synced(found, "checkout").problem == ""
+        assert names_in(found, "checkout") == ["context7", "fetch", "github", "notion", "time"]
+        assert next(x.name for x in found.search("time zones", registry="checkout")) == "time"
+    assert service.http.got == []
+
+
+def test_a_repository_is_read_from_its_archive_and_the_commit_kept(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    there = {"repository": "docker/mcp-registry", "ref": "main", "url": service.url}
+    service.archives["main"] = service.archives[COMMIT]
+    with registries(service, tmp_path, docker=there) as found:
+        assert synced(found, "docker").problem == ""
+        assert names_in(found, "docker") == ["context7", "fetch", "github", "notion", "time"]
+        listing = found.find("time", registry="docker")
+        assert f"{COMMIT}/servers/time/server.yaml" in listing.document.place
+
+
+def test_a_server_that_left_a_list_leaves_the_copy(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    there = {"repository": "docker/mcp-registry", "ref": COMMIT, "url": service.url}
+    with registries(service, tmp_path, docker=there) as found:
+        synced(found, "docker")
+        (tmp_path / "left").mkdir()
+        shutil.copytree(DATA / "github-docker" / "time", tmp_path / "left" / "time")
+        service.archives[COMMIT] = archive(tmp_path / "left")
+        report = synced(found, "docker")
+        assert report.removed == 4
+        assert names_in(found, "docker") == ["time"]
+
+
+def test_one_bad_file_of_a_folder_costs_only_itself(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    folder = tmp_path / "servers"
+    for name, text in {
+        "good": "name: good\ntype: server\nimage: mcp/good@sha256:" + "a" * 64,
+        "bomb": "a: &a [x, x]\nb: &b [*a, *a]\nc: *d",
+        "odd": "- 1\n- 2",
+        "hostile": 'name: "a\\u202eb c"\ntype: server\nimage: x',
+    }.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "server.yaml").write_text(text)
+    (folder / "good" / "tools.json").write_text('[{"name": "shine"}, {"name": 3}, 4')
+    with registries(service, tmp_path, here={"path": str(folder)}) as found:
+        report = synced(found, "here")
+        assert report.problem == ""
+        assert names_in(found, "here") == ["good"]
+        assert "stands for nothing" in dict(report.refused)["bomb"]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b"no archive", "its archive cannot be read"),
+        (archive()[:200], "its archive cannot be read"),
+        (archive(Path(__file__).parent / "nowhere"), "it has nothing at servers"),
+    ],
+    ids=["other", "cut", "empty"],
+)
+def test_an_archive_that_is_none_is_told(
+    service: RegistryService, tmp_path: Path, data: bytes, told: str
+) -> None:
+    there = {"repository": "docker/mcp-registry", "ref": COMMIT, "url": service.url}
+    service.archives[COMMIT] = data
+    with registries(service, tmp_path, docker=there) as found:
+        assert told in synced(found, "docker").problem
+
+
+def test_a_missing_folder_is_told(service: RegistryService, tmp_path: Path) -> None:
+    with registries(service, tmp_path, here={"path": str(tmp_path / "gone")}) as found:
+        assert "there is no file or folder" in synced(found, "here").problem
+
+
+# npm
+
+
+def test_npm_is_searched_by_keyword_page_by_page(service: RegistryService, tmp_path: Path) -> None:
+    one = service.search["objects"][0]
+    service.search["objects"] += [
+        {"package": one["package"] | {"name": f"notes-{number}"}} for number in range(300)
+    ]
+    there = {"type": "npm", "url": service.url}
+    with registries(service, tmp_path, npm=there) as found:
+        report = synced(found, "npm")
+        assert (report.documents, report.pages, report.problem) == (302, 2, "")
+    assert [x["from"] for x in service.asked("/-/v1/search")] == ["0", "250"]
+    assert service.asked("/-/v1/search")[0]["text"] == "keywords:mcp-server"
+
+
+def test_where_npm_is_says_its_own_configuration(
+    service: RegistryService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("npm_config_registry", "NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    with registries(service, tmp_path, npm={"type": "npm"}) as found:
+        assert "npm_config_registry" in synced(found, "npm").problem
+        (tmp_path / ".npmrc").write_text(f"fund=false\nregistry={service.url}/\n")
+        assert synced(found, "npm").problem == ""
+        (tmp_path / ".npmrc").unlink()
+        npm = tmp_path / "npm"
+        npm.write_text(f"#!/bin/sh\necho {service.url}/\n")
+        npm.chmod(0o755)
+        assert synced(found, "npm").documents == 2
+
+
+# The local copy itself
+
+
+def test_a_local_copy_that_is_none_is_told(tmp_path: Path, service: RegistryService) -> None:
+    (tmp_path / "registries.db").write_bytes(b"x" * 5000)
+    with pytest.raises(RegistryError, match="Delete it"):
+        registries(service, tmp_path)
+
+
+def test_the_search_is_ours_and_says_why(service: RegistryService, tmp_path: Path) -> None:
+    with registries(service, tmp_path) as found:
+        synced(found)
+        first, *others = found.search("read-only queries on a database", 3)
+        assert first.name in ("com.example/database", "com.example/database-pinned")
+        assert any("database" in x for x in first.reasons)
+        assert all(x.name != "com.example/old-weather" for x in (first, *others))
+        assert found.search("weather")[0].name == "com.example/weather"
+
+
+def test_hostile_texts_are_shown_without_what_hides_in_them(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    row = service.row("com.example/weather")
+    row["server"]["description"] = "Weather\x1b[31m\u202e data\u200b\U000e0041" + "x" * 10_000
+    with registries(service, tmp_path) as found:
+        synced(found)
+        (weather,) = found.search("weather data", 1)
+        assert weather.description.startswith("Weather data")
+        assert len(weather.description) < 3_000
+        assert json.dumps(weather.description).isascii()

@@ -1,0 +1,407 @@
+"""`xai-mcp-agent registry`: servers of registries, found in a local copy and added switched off."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from ..core.errors import BadSetting, SettingsError, XaiMcpError
+from ..core.shell import shown_command
+from ..core.tools import JsonObject
+from ..settings.document import read_document
+from ..settings.load import FILE_NAME, load_settings, settings_from
+from ..settings.models import Settings
+from ..settings.trust import trust_command, without_untrusted
+from .output import AsJson, SettingsFile, echo_json, replace_text, say
+from .registry_text import (
+    found_json,
+    found_text,
+    offer_json,
+    offer_text,
+    pin_text,
+    report_json,
+    report_text,
+)
+
+if TYPE_CHECKING:
+    from ..core.tools import Tool
+    from ..registries.placeholders import Need
+    from ..registries.registries import Offer, Registries
+
+_ALARM = 3  # the exit status where a version was changed, or a package contradicts
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_MAPS = ("mcpServers", "servers")
+_KINDS = {"number": "number", "boolean": "boolean"}
+
+Registry = Annotated[
+    str | None, typer.Option("--registry", help="Only this one, as the settings name it.")
+]
+ServerName = Annotated[
+    str, typer.Argument(metavar="NAME", help="As the registry has it: io.github.somebody/name.")
+]
+ServerVersion = Annotated[
+    str | None, typer.Option("--version", help="This version. Default: the latest.")
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Ask nobody: only the local copy counts.")]
+Allow = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow", metavar="WORD",
+        help="Take what is refused else: image-tag, runtime-options, secret-argument, deprecated.",
+    ),
+]  # fmt: skip
+Prefer = Annotated[
+    str, typer.Option("--prefer", metavar="TYPE", help="remote, npm, pypi, oci or nuget.")
+]
+As = Annotated[
+    str | None,
+    typer.Option("--as", metavar="NAME", help="Its name in your settings. Default: its own."),
+]
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What you want servers to do, in your words.")],
+    registry: Registry = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many servers.")] = 10,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find servers in the local copy of the registries. Nothing is asked over the network."""
+    with _opened(settings, as_json=as_json) as (registries, _):
+        found = registries.search(query, limit, registry=registry)
+    if as_json:
+        echo_json({"found": [found_json(x) for x in found]})
+        return
+    for one in found:
+        say("\n".join(found_text(one)))
+    if not found:
+        say("No server has any of these words. `xai-mcp-agent registry sync` fetches what is new.")
+
+
+def show(
+    name: ServerName,
+    registry: Registry = None,
+    version: ServerVersion = None,
+    allow: Allow = None,
+    prefer: Prefer = "",
+    offline: Offline = False,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is known of a server, what it asks for, and the entry that `add` would write.
+
+    The exit status is 3 where there is an alarm.
+    """
+    with _opened(settings, as_json=as_json) as (registries, loaded):
+        listing = registries.find(name, registry=registry, version=version, offline=offline)
+        offer = registries.offer(
+            listing, _own_name(name), allow=_allowed(allow), prefer=prefer, offline=offline,
+            configured=_configured(loaded),
+        )  # fmt: skip
+    if as_json:
+        echo_json(offer_json(offer))
+    else:
+        say("\n".join(offer_text(offer)))
+    if offer.alarms:
+        raise typer.Exit(_ALARM)
+
+
+def sync(
+    registry: Annotated[
+        str | None, typer.Argument(help="Only this one, as the settings name it.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", min=0.1, help="The longest for each, in seconds.")
+    ] = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fetch what is new in the registries into the local copy; interrupted, it goes on next time.
+
+    The exit status is 1 where a registry could not be read to its end, and 3 where the content of a
+    version was changed, also of one that your settings have.
+    """
+    from ..registries.sync import SyncLimits
+
+    limits = SyncLimits() if timeout is None else replace(SyncLimits(), seconds=timeout)
+    with _opened(settings, as_json=as_json) as (registries, loaded):
+        reports = registries.sync(registry, limits)
+        pins = registries.changed_pins(_configured(loaded))
+    if as_json:
+        echo_json({"registries": [report_json(x) for x in reports], "pins": pins})
+    else:
+        for report in reports:
+            say("\n".join(report_text(report)))
+            if report.problem:
+                say(f"error: {report.problem}", to_stderr=True)
+        for pin in pins:
+            say(pin_text(pin))
+    if pins or any(x.alarms for x in reports):
+        raise typer.Exit(_ALARM)
+    if any(x.problem for x in reports):
+        raise typer.Exit(1)
+
+
+def add(
+    name: ServerName,
+    registry: Registry = None,
+    as_name: As = None,
+    version: ServerVersion = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A value that it asks for; no secret."),
+    ] = None,
+    allow: Allow = None,
+    prefer: Prefer = "",
+    accept_change: Annotated[
+        bool,
+        typer.Option("--accept-change", help="Take the changed content of a version for right."),
+    ] = False,
+    try_it: Annotated[
+        bool, typer.Option("--try", help="Start it once, list its tools and end it.")
+    ] = False,
+    offline: Offline = False,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a server into the settings: switched off, with exact versions, and its tools pinned.
+
+    What it asks for and what is known of it is listed. Nothing is started without --try. The exit
+    status is 3, and nothing is written, where there is an alarm.
+    """
+    with _opened(settings, as_json=as_json) as (registries, loaded):
+        file = _file_of(loaded, settings)
+        configured = _configured(loaded)
+        own = as_name or _own_name(name)
+        _check_free(own, loaded, file)
+        listing = registries.find(name, registry=registry, version=version, offline=offline)
+        if accept_change and listing.alarms:
+            listing = registries.accept(listing)
+        values = _values(given or [])
+        make = lambda: registries.offer(  # noqa: E731
+            listing, own, given=values, allow=_allowed(allow), prefer=prefer,
+            configured=configured, offline=offline,
+        )  # fmt: skip
+        offer = make()
+        if not offer.alarms and not as_json and (typed := _asked(offer)):
+            values |= typed
+            offer = make()
+    _tell_and_write(offer, file, as_json=as_json, try_it=try_it)
+
+
+def _tell_and_write(offer: Offer, file: Path, *, as_json: bool, try_it: bool) -> None:
+    if not as_json:
+        say("\n".join(offer_text(offer)))
+    if offer.alarms:
+        if as_json:
+            echo_json({**offer_json(offer), "written": None, "tools": None})
+        why = " ".join(x.text for x in offer.alarms)
+        say(f"error: Nothing was written. {why} {_what_to_do(offer)}".rstrip(), to_stderr=True)
+        raise typer.Exit(_ALARM)
+    _write(offer, file)
+    if not as_json:
+        say(f"Written into {file}, switched off.")
+    tools = _tried(offer, file) if try_it else None
+    if as_json:
+        names = None if tools is None else [x.name for x in tools]
+        echo_json({**offer_json(offer), "written": str(file), "tools": names})
+        return
+    if tools is not None:
+        say(f"Started once, and ended. Its tools: {', '.join(x.name for x in tools) or 'none'}.")
+    say("\n".join(_next_steps(offer, file)))
+
+
+def _what_to_do(offer: Offer) -> str:
+    if offer.listing.alarms:
+        return "If you know why it was changed: --accept-change."
+    return "Ask those who publish it."
+
+
+def _next_steps(offer: Offer, file: Path) -> list[str]:
+    missing = [x.variable for x in offer.composition.needs if x.variable not in os.environ]
+    steps = ["Next:"]
+    if missing:
+        steps.append(f"  set {', '.join(missing)} in the environment, or write values into {file}")
+    steps.append(f'  switch it on: remove "disabled" of {offer.name} in {file}')
+    command = shown_command("xai-mcp-agent", "accept", offer.name)
+    steps.append(f"  {command}    accepts its tools, which are pinned")
+    return steps
+
+
+# Settings
+
+
+@contextmanager
+def _opened(settings: Path | None, *, as_json: bool) -> Generator[tuple[Registries, Settings]]:
+    """The registries of a settings file that may be used, and the file as it is."""
+    from ..registries.registries import Registries
+    from ..registries.values import RegistryError
+
+    loaded = _loaded(settings)
+    usable = without_untrusted(loaded)
+    if usable.registries != loaded.registries and not as_json:
+        say(
+            f"note: the registries of {loaded.file} are not used, because you have not agreed to "
+            f"them: {trust_command(loaded.file)}", to_stderr=True,
+        )  # fmt: skip
+    try:
+        with Registries(usable) as registries:
+            yield registries, loaded
+    except sqlite3.Error as cause:
+        raise RegistryError(
+            f"The local copy of the registries cannot be read: {cause}. Delete "
+            "registries.db in your cache folder; it is fetched again."
+        ) from cause
+
+
+def _loaded(settings: Path | None) -> Settings:
+    """The settings; empty ones where the file that is named does not exist yet."""
+    if settings is not None and not settings.exists():
+        return settings_from({"mcpServers": {}}, file=str(settings))
+    return load_settings(settings)
+
+
+def _file_of(loaded: Settings, settings: Path | None) -> Path:
+    return Path(settings or loaded.file or FILE_NAME).absolute()
+
+
+def _configured(loaded: Settings) -> dict[str, Any]:
+    """The entries of the file, as they are written."""
+    if loaded.is_from_python or not loaded.file:
+        return {}
+    document = read_document(Path(loaded.file))
+    key = next((x for x in _MAPS if x in document), None)
+    found: Any = document[key] if key else document
+    return cast(dict[str, Any], found) if isinstance(found, dict) else {}
+
+
+def _check_free(name: str, loaded: Settings, file: Path) -> None:
+    if name in (*loaded.names, *loaded.group_names):
+        raise SettingsError(
+            str(file), name, "there is a source of this name already.",
+            "Choose another name with --as, or remove the entry first.",
+        )  # fmt: skip
+
+
+def _own_name(name: str) -> str:
+    """The name of a server without who it is by, as names in settings are."""
+    return _NOT_IN_NAMES.sub("-", name.rpartition("/")[2]).strip("-") or "server"
+
+
+def _allowed(words: list[str] | None) -> frozenset[str]:
+    from ..registries.compose import ALLOWED
+
+    for word in words or []:
+        if word not in ALLOWED:
+            raise BadSetting(f"--allow {word} is not known. Known: {', '.join(ALLOWED)}.")
+    return frozenset(words or ())
+
+
+def _values(words: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise BadSetting(f"--set {word!r} is not of the form NAME=VALUE.")
+        found[name] = value
+    return found
+
+
+def _write(offer: Offer, file: Path) -> None:
+    """Add the entry to the file, if it is one that can be read afterwards.
+
+    It is not trusted by being written: once it is switched on, the person is asked.
+    """
+    from ..settings.adding import text_with_server
+
+    _check_readable(offer, file)
+    text = text_with_server(file, offer.name, offer.entry)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(file, text)
+    except OSError as cause:
+        problem = f"it cannot be written: {cause.strerror or cause}."
+        raise SettingsError(str(file), "", problem, "Mend that, or name another file.") from cause
+
+
+def _check_readable(offer: Offer, file: Path) -> None:
+    """Read the entry as a run would once all is given, so that nothing unusable is written."""
+    entry = {key: x for key, x in offer.entry.items() if key != "disabled"}
+    values = {x.variable: "x" for x in offer.composition.needs}
+    environ = {**os.environ, **values}
+    read = settings_from({"mcpServers": {offer.name: entry}}, file=str(file), environ=environ)
+    if problem := read.problems.get(offer.name):
+        raise SettingsError(
+            str(file), problem.key_path,
+            f"what the registry gives cannot be used: {problem.problem}", problem.fix,
+        )  # fmt: skip
+
+
+# The person
+
+
+def _asked(offer: Offer) -> dict[str, str]:
+    """What somebody at the terminal gives of what is missing; nothing where nobody is there."""
+    from ..canvas.interactive_host import ask_here
+    from ..console.console import Console
+    from ..console.terminal_questions import why_not_here
+    from ..core.elicitation import Question
+
+    wanted = [x for x in offer.composition.needs if not x.is_secret]
+    if not wanted or why_not_here():
+        return {}
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {x.variable: _field(x) for x in wanted},
+    }
+    message = (
+        f"values for {offer.manifest.name}. Leave one out to give it later, as an environment "
+        "variable; secrets are given only so."
+    )
+    with Console("registry") as console:
+        answer = ask_here(Question(offer.listing.registry.name, message, schema), console)
+    content: Mapping[str, Any] = answer.content or {}
+    return {key: _word(x) for key, x in content.items() if x is not None and _word(x)}
+
+
+def _field(need: Need) -> JsonObject:
+    told: JsonObject = {"type": _KINDS.get(need.format, "string")}
+    told["title"] = need.variable
+    about = ", ".join(x for x in (need.description, need.placeholder) if x)
+    told["description"] = about or f"for {need.where}"
+    return told | ({"enum": list(need.choices)} if need.choices else {})
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value).strip()
+
+
+# Once
+
+
+def _tried(offer: Offer, file: Path) -> list[Tool]:
+    """Start the server, list its tools, end it.
+
+    Raises:
+        XaiMcpError: a value is missing, or it cannot be used; says so.
+    """
+    from ..bridge.bridge import Bridge
+
+    entry = {key: x for key, x in offer.entry.items() if key not in ("disabled", "pin", "registry")}
+    missing = [x.variable for x in offer.composition.needs if x.variable not in os.environ]
+    if missing and any(f"${{{x}}}" in str(entry) for x in missing):
+        raise XaiMcpError(
+            f"{offer.name} is written, but cannot be tried: set {', '.join(missing)} first."
+        )
+    loaded = settings_from({"mcpServers": {offer.name: entry}}, file=str(file), folder=file.parent)
+    with Bridge(loaded=loaded, store="off") as bridge:
+        bridge.connect(offer.name, wait=True)
+        return bridge.list_tools(offer.name)

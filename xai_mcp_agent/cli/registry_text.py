@@ -1,0 +1,171 @@
+"""What is known of servers in registries, for people and for programs; nothing in it is trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ..console.text import count, one_line, wrap
+from ..core.shell import shown_command
+from ..core.tools import JsonObject
+from .output import text_width
+
+if TYPE_CHECKING:
+    from ..registries.placeholders import Need
+    from ..registries.registries import FoundServer, Offer, PinAlarm
+    from ..registries.signals import Signal
+    from ..registries.sync import SyncReport
+
+_INDENT = "  "
+_DESCRIPTION_CHARS = 300
+_MOST_REFUSED = 20  # of one registry; the rest is counted
+_MARKS = {"good": "+", "told": "-", "unknown": "?", "warning": "!", "alarm": "!!"}
+
+
+def found_text(found: FoundServer) -> Iterator[str]:
+    """One server that was found, in a few lines."""
+    version = f" {found.version}" if found.version else ""
+    yield f"{found.name}{version} ({found.registry})"
+    about = one_line(found.description or found.title, _DESCRIPTION_CHARS)
+    yield from _folded(about)
+
+
+def report_text(report: SyncReport) -> Iterator[str]:
+    """What came of a sync."""
+    resumed = ", going on where it was interrupted" if report.is_resumed else ""
+    gone = f", {count(report.removed, 'version')} gone" if report.removed else ""
+    pages, documents = count(report.pages, "page"), count(report.documents, "document")
+    yield f"{report.registry}: {documents} on {pages}{gone}{resumed}."
+    for name, reason in report.refused[:_MOST_REFUSED]:
+        yield from _folded(f"refused: {name or '(without a name)'}: {reason}")
+    if more := len(report.refused) - _MOST_REFUSED:
+        yield from [f"{_INDENT}and {more:,} more refused"] if more > 0 else []
+    for alarm in report.alarms:
+        yield from _folded(
+            f"ALARM: {alarm.name} {alarm.version} says something else than before under the same "
+            f"version: digest {alarm.was[:12]} before, {alarm.now[:12]} now. What was first seen "
+            "is kept."
+        )
+
+
+def pin_text(alarm: PinAlarm) -> str:
+    """An entry of the settings whose server was changed."""
+    version = f" {alarm.version}" if alarm.version else ""
+    return (
+        f"ALARM: {alarm.entry} of your settings was added as {alarm.server}{version}; the registry "
+        f"now says something else of it: digest {alarm.was[:12]} when it was added, "
+        f"{alarm.now[:12]} now. Look at it with `{shown_command(*_SHOW, alarm.server)}`."
+    )
+
+
+_SHOW = ("xai-mcp-agent", "registry", "show")
+
+
+def offer_text(offer: Offer) -> Iterator[str]:
+    """All that is to be known of a server, and the entry it would be."""
+    listing, manifest = offer.listing, offer.manifest
+    version = f" {manifest.version}" if manifest.version else ""
+    yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
+    told = (
+        ("by", manifest.author), ("license", manifest.license), ("tags", ", ".join(manifest.tags)),
+        ("document", manifest.manifest_url), ("package", manifest.download_url),
+        ("checksum", manifest.checksum), ("schema", manifest.schema_version),
+        ("versions", ", ".join(x for x in listing.versions[:10] if x)),
+    )  # fmt: skip
+    for name, text in told:
+        if text:
+            yield from _folded(f"{name}: {one_line(text, _DESCRIPTION_CHARS)}")
+    yield "What is to be known (+ proved or pinned, ? not known, ! look twice):"
+    for signal in offer.signals:
+        yield from _signal_text(signal)
+    for reason in offer.composition.passed_over:
+        yield from _folded(f"passed over: {reason}", mark=" - ")
+    yield "The entry, switched off:"
+    shown = json.dumps({offer.name: offer.entry}, indent=2, ensure_ascii=False)
+    yield from (f"{_INDENT}{x}" for x in shown.splitlines())
+    yield from _needs_text("You must give:", offer.composition.needs)
+    yield from _needs_text("You may give:", offer.composition.optional)
+
+
+def _signal_text(signal: Signal) -> list[str]:
+    return _folded(signal.text, mark=f"{_MARKS[signal.weight]:>2} ")
+
+
+def _needs_text(title: str, needs: Sequence[Need]) -> Iterator[str]:
+    if needs:
+        yield title
+    for need in needs:
+        about = need.description or f"for {need.where}"
+        secret = ", a secret: only as an environment variable" if need.is_secret else ""
+        choices = f", one of {', '.join(need.choices)}" if need.choices else ""
+        example = f", such as {need.placeholder}" if need.placeholder else ""
+        yield from _folded(f"{need.variable}: {about}{choices}{example}{secret}")
+
+
+def _folded(text: str, mark: str = "") -> list[str]:
+    first = f"{_INDENT}{mark}" if mark.strip() else _INDENT
+    return wrap(text, text_width(), first, " " * (len(first) + (0 if mark.strip() else 2)))
+
+
+# For programs
+
+
+def found_json(found: FoundServer) -> JsonObject:
+    """One server that was found."""
+    return {
+        "registry": found.registry,
+        "name": found.name,
+        "version": found.version,
+        "title": found.title,
+        "description": found.description,
+        "score": round(found.score, 4),
+        "reasons": list(found.reasons),
+    }
+
+
+def report_json(report: SyncReport) -> JsonObject:
+    """What came of a sync."""
+    return {
+        "registry": report.registry,
+        "pages": report.pages,
+        "documents": report.documents,
+        "removed": report.removed,
+        "resumed": report.is_resumed,
+        "refused": [{"name": name, "reason": reason} for name, reason in report.refused],
+        "alarms": report.alarms,
+        "problem": report.problem,
+    }
+
+
+def offer_json(offer: Offer) -> JsonObject:
+    """All that is known of a server, and the entry it would be."""
+    listing, composition = offer.listing, offer.composition
+    return {
+        "registry": listing.registry.name,
+        "manifest": offer.manifest.as_json(),
+        "versions": list(listing.versions),
+        "digest": listing.digest,
+        "signals": list(offer.signals),
+        "alarm": bool(offer.alarms),
+        "name": offer.name,
+        "entry": offer.entry,
+        "needs": _needs_json(composition.needs),
+        "optional": _needs_json(composition.optional),
+        "passed_over": list(composition.passed_over),
+    }
+
+
+def _needs_json(needs: Iterable[Need]) -> list[JsonObject]:
+    return [
+        {
+            "variable": x.variable,
+            "name": x.name,
+            "where": x.where,
+            "description": x.description,
+            "secret": x.is_secret,
+            "format": x.format,
+            "choices": list(x.choices),
+        }
+        for x in needs
+    ]

@@ -1,0 +1,36 @@
+"""Registries of MCP servers: searched in a local copy, and brought into settings, switched off.
+
+Public (see docs/registries.md) are the names here; those of inner modules may change at any time.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]
+
+_HOME_OF = {
+    "FoundServer": "registries",
+    "Listing": "registries",
+    "Offer": "registries",
+    "Registries": "registries",
+    "RegistryManifest": "manifest",
+    "Signal": "signals",
+}
+
+if TYPE_CHECKING:
+    from .manifest import RegistryManifest
+    from .registries import FoundServer, Listing, Offer, Registries
+    from .signals import Signal
+else:  # looked up on first use, as those of the package
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,295 @@
+"""From a server of a registry to an entry of the settings: the way, the command, what is missing.
+
+Everything is data: a program and a list of arguments, never a shell. The entry is switched off and
+pinned; whoever wants it reads it first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from ..core.errors import BadSetting
+from ..core.tools import JsonObject
+from .placeholders import Need, NotWritable, Values, as_it_is, prefix_of
+from .server_json import REMOTE_TYPES, RUNNERS
+from .values import Argument, Package, Refused, Remote, Server
+from .versions import tag_and_digest
+
+ALLOWED = {
+    "image-tag": "an image that is named by its tag, or not even by one: whoever owns it may "
+    "change what runs",
+    "runtime-options": "options of npx, uvx or docker that give a server more than it needs",
+    "secret-argument": "a secret among the arguments or in the URL, which others can see",
+    "deprecated": "a server that its registry calls deprecated",
+}
+"""What is refused unless a person allows it, by the word that does."""
+
+_ORDER = (REMOTE_TYPES[0], *RUNNERS, REMOTE_TYPES[1])
+# What is harmless before the package; anything else may fetch from elsewhere or open the machine.
+# A switch has no value: that would be read as the package.
+_SWITCHES = {
+    "npx": {"-y", "--yes", "-q", "--quiet", "--silent"},
+    "uvx": {"-q", "--quiet", "--no-progress", "--isolated"},
+    "dnx": {"-y", "--yes"},
+    "docker": {"run", "-i", "--interactive", "--rm", "--init", "--read-only"},
+}
+_WITH_VALUE = {"docker": {"--cap-drop", "--memory", "-m", "--cpus", "--pids-limit", "--platform",
+                          "--workdir", "-w", "--user"}}  # fmt: skip
+_MOUNTS = {"-v", "--volume", "--mount"}
+_ENVIRONMENT = {"-e", "--env"}
+_BOOLEAN = "boolean"
+_FROM_HOST = re.compile(r"(?:^|,)\s*(?:src|source)=([^,]*)", re.IGNORECASE)
+_IS_GIVEN = re.compile(r"\{[^{}]+\}")
+_VOLUME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+_SETTINGS_VARIABLE = re.compile(r"(?<!\$)\$\{[^{}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """An entry for the settings. `way` is what it uses; `needs` are what only a person can give.
+
+    `optional` may be given besides, `remarks` are what to know of the way; `passed_over` says why
+    the others were not taken.
+    """
+
+    entry: JsonObject
+    way: Package | Remote
+    needs: tuple[Need, ...]
+    optional: tuple[Need, ...]
+    remarks: tuple[str, ...]
+    passed_over: tuple[str, ...]
+
+
+def compose(
+    server: Server,
+    name: str,
+    *,
+    given: Mapping[str, str] | None = None,
+    allow: Collection[str] = (),
+    prefer: str = "",
+) -> Composition:
+    """The entry of a server under a name; `prefer` is a type of package, or `remote`.
+
+    The way is the first of: a remote over Streamable HTTP, npm, pypi, oci, nuget, a remote over
+    SSE. One that may not be used is passed over.
+
+    Raises:
+        Refused: none may be used; says why, of each.
+        BadSetting: a value that was given does not fit, or nothing asks for it.
+    """
+    passed: list[str] = []
+    for way in _ways(server, prefer):
+        try:
+            return _composed(way, name, given or {}, allow, passed)
+        except (_NotThisWay, NotWritable) as reason:
+            passed.append(str(reason))
+    nothing = "it names neither a package nor a remote"
+    if prefer and not passed:
+        nothing = f"it has nothing of type {prefer!r}"
+    raise Refused(server.name, "; ".join(dict.fromkeys(passed)) or nothing)
+
+
+class _NotThisWay(Exception):
+    """Why a way is not taken."""
+
+
+def _ways(server: Server, prefer: str) -> list[Package | Remote]:
+    found: list[Package | Remote] = [*server.packages, *server.remotes]
+    if prefer:
+        found = [x for x in found if prefer in (x.type, "remote" if isinstance(x, Remote) else "")]
+    return sorted(found, key=lambda x: _ORDER.index(x.type) if x.type in _ORDER else len(_ORDER))
+
+
+def _composed(
+    way: Package | Remote,
+    name: str,
+    given: Mapping[str, str],
+    allow: Collection[str],
+    passed: list[str],
+) -> Composition:
+    if reason := way.problem or (way.unsupported if isinstance(way, Package) else ""):
+        raise _NotThisWay(reason)
+    values, remarks = Values(prefix_of(name), given), list[str]()
+    if isinstance(way, Remote):
+        entry = _remote_entry(way, values, allow)
+    else:
+        entry = _package_entry(way, values, allow, remarks)
+    if unused := values.unused():
+        known = sorted({*values.needs, *values.optional}) or ["nothing"]
+        raise BadSetting(f"Nothing asks for {', '.join(unused)}. It asks for {', '.join(known)}.")
+    needs = tuple(values.needs.values())
+    optional = tuple(x for x in values.optional.values() if x.variable not in values.needs)
+    return Composition(entry, way, needs, optional, tuple(remarks), tuple(passed))
+
+
+# Remotes
+
+
+def _remote_entry(remote: Remote, values: Values, allow: Collection[str]) -> JsonObject:
+    secret = any(x.is_secret for x in remote.variables.values())
+    _require("secret-argument", not secret, allow, "its URL has a secret in it")
+    url = values.template(remote.url, remote.variables, "in the URL")
+    if {"{", "}"} & {*_SETTINGS_VARIABLE.sub("", url)}:
+        raise _NotThisWay("its URL has braces in it that stand for nothing")
+    headers = {x.name: values.of(x, f"the header {x.name}") for x in remote.headers}
+    entry: JsonObject = {
+        "type": "http" if remote.type == REMOTE_TYPES[0] else "sse",
+        "url": url,
+    }
+    if told := {key: x for key, x in headers.items() if x is not None}:
+        entry["headers"] = told
+    return entry
+
+
+# Packages
+
+
+def _package_entry(
+    package: Package, values: Values, allow: Collection[str], remarks: list[str]
+) -> JsonObject:
+    runner = RUNNERS[package.type]
+    for argument in (*package.runtime_arguments, *package.arguments):
+        secret = argument.is_secret or any(x.is_secret for x in argument.variables.values())
+        shown = argument.flag or argument.name
+        _require(
+            "secret-argument", not secret, allow,
+            f"it wants the secret {shown} as an argument, which every program here can see",
+        )  # fmt: skip
+    before = _runtime(runner, package, values, allow)
+    environment = {
+        x.name: values.of(x, f"the variable {x.name}", own_name=True) for x in package.environment
+    }
+    environment = {key: x for key, x in environment.items() if x is not None}
+    after = list(_words(package.arguments, values))
+    words = _command(package, before, sorted(environment), after, allow)
+    if package.base_url:
+        remarks.append(
+            f"It says that the package is at {package.base_url}; {runner} asks whichever registry "
+            "is configured here."
+        )
+    entry: JsonObject = {"command": runner, "args": words}
+    return entry | ({"env": environment} if environment else {})
+
+
+def _command(
+    package: Package, before: list[str], names: list[str], after: list[str], allow: Collection[str]
+) -> list[str]:
+    """The arguments of the runner."""
+    exact = package.identifier, package.version
+    match package.type:
+        case "npm":
+            return [*_with_yes(before), "@".join(exact), *after]
+        case "pypi":
+            return [*before, "==".join(exact), *after]
+        case "nuget":
+            rest = [x for x in before if x not in ("-y", "--yes")]
+            return [*rest, "@".join(exact), "--yes", *(["--", *after] if after else [])]
+        case _:
+            kept = [x for x in before if x not in ("run", "-i", "--interactive", "--rm")]
+            passed = [x for name in names for x in ("-e", name)]
+            return ["run", "-i", "--rm", *kept, *passed, _image(package, allow), *after]
+
+
+def _with_yes(words: list[str]) -> list[str]:
+    """npx would ask otherwise, and nobody would be there to answer."""
+    return words if {"-y", "--yes"} & {*words} else ["-y", *words]
+
+
+def _image(package: Package, allow: Collection[str]) -> str:
+    tag, has_digest = tag_and_digest(package.identifier)
+    image = package.identifier
+    if not tag and not has_digest and package.version:
+        tag, image = package.version, f"{image}:{package.version}"
+    told = f"its image {image} is named by the tag {tag!r} only" if tag else (
+        f"its image {image} has neither a tag nor a digest"
+    )  # fmt: skip
+    _require("image-tag", has_digest, allow, f"{told}, so another one may run tomorrow")
+    return image
+
+
+def _runtime(runner: str, package: Package, values: Values, allow: Collection[str]) -> list[str]:
+    """The arguments before the package, if they give it nothing that a person would refuse."""
+    words = list(_words(package.runtime_arguments, values))
+    for argument in package.runtime_arguments:
+        reason = _wrong_with(argument, runner)
+        _require("runtime-options", not reason, allow, reason)
+    return words
+
+
+def _wrong_with(argument: Argument, runner: str) -> str:
+    """What an argument of the runner would do that nobody has asked for."""
+    word = argument.flag or argument.value or argument.name
+    value = argument.value or argument.default or ""
+    if not argument.flag or _is_bare(argument):
+        return "" if word in _SWITCHES[runner] else f"{runner} would be given {word}"
+    if runner == "docker" and word in _MOUNTS:
+        return _wrong_with_mount(value)
+    is_fine = word in _WITH_VALUE.get(runner, ()) or (runner == "docker" and word in _ENVIRONMENT)
+    return "" if is_fine else f"{runner} would be given the option {word}"
+
+
+def _wrong_with_mount(value: str) -> str:
+    """A folder of this machine is for the person to name."""
+    if not value:
+        return ""
+    sources = _FROM_HOST.findall(value) or [value.partition(":")[0]]
+    is_bind = "type=bind" in value
+    wrong = [x for x in sources if not (_IS_GIVEN.fullmatch(x) or _is_volume(x, is_bind=is_bind))]
+    if '"' in value or wrong:
+        return f"it would be given {(wrong or [value])[0] or 'a folder'} of this machine"
+    return ""
+
+
+def _is_volume(source: str, *, is_bind: bool) -> bool:
+    return not is_bind and bool(_VOLUME.fullmatch(source))
+
+
+def _words(arguments: Collection[Argument], values: Values) -> Iterator[str]:
+    for argument in arguments:
+        yield from _words_of(argument, values)
+
+
+def _words_of(argument: Argument, values: Values) -> Iterator[str]:
+    """One word where it is known by its place, two where it has a flag, none where it is left out.
+
+    Two words, not `--flag=value`: all that reads arguments understands it. A value that would be
+    read as a flag is joined to its own.
+    """
+    flag = argument.flag
+    shown = f"the argument {flag or argument.name}"
+    if flag and argument.format == _BOOLEAN:
+        value = values.of(argument, shown)
+        if value not in (None, "true", "false"):
+            raise _NotThisWay(f"{shown} is switched on or off by a value that is missing")
+        yield from [as_it_is(flag)] if value == "true" else []
+        return
+    if flag and _is_bare(argument):
+        yield from [as_it_is(flag)] if argument.is_required else []
+        return
+    value = values.of(argument, shown)
+    if value is None:
+        return
+    if flag and value.startswith("-"):
+        yield f"{as_it_is(flag)}={value}"
+    elif flag:
+        yield from (as_it_is(flag), value)
+    else:
+        yield value
+
+
+def _is_bare(argument: Argument) -> bool:
+    """Whether a flag has nothing that could be its value."""
+    told = (argument.description, argument.placeholder, argument.choices)
+    return (
+        argument.value is None
+        and argument.default is None
+        and argument.name == argument.flag
+        and not any(told)
+    )
+
+
+def _require(word: str, is_fine: bool, allow: Collection[str], reason: str) -> None:
+    if not is_fine and word not in allow:
+        raise _NotThisWay(f"{reason} (to allow it: --allow {word})")

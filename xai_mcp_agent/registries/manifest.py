@@ -1,0 +1,85 @@
+"""What an orchestrator keeps of a server in a registry: a `RegistryManifest`, as value and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..core.tools import JsonObject
+from ..core.visible import visible_text
+from ..sources.openapi.document.values import list_of, object_of, texts_of
+from .forms.npm import Manifest
+from .values import TEXT_CHARS, Document
+
+_MOST = 100  # tags, dependencies
+_NO_MANIFEST = Manifest("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class RegistryManifest:
+    """One version of a server (spec 5, registry integration). What a registry does not say is None.
+
+    `manifest_url` is where the document is, `download_url` where the package is; `checksum` is
+    that of the package, with the name of its kind in front.
+    """
+
+    name: str
+    version: str
+    mcp_version: str | None = None
+    schema_version: str | None = None
+    manifest_url: str | None = None
+    download_url: str | None = None
+    checksum: str | None = None
+    tags: tuple[str, ...] = ()
+    author: str | None = None
+    license: str | None = None
+    dependencies: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    def as_json(self) -> JsonObject:
+        """The same for JSON, under the same names."""
+        return {**asdict(self), "tags": list(self.tags)}
+
+
+def manifest_of(document: Document, package: Manifest = _NO_MANIFEST) -> RegistryManifest:
+    """What a document says, and where it says nothing its package."""
+    told = document.extras
+    download, checksum = _download(document.server)
+    return RegistryManifest(
+        document.name,
+        document.version,
+        _text(told.get("mcp_version")),
+        _text(told.get("schema_version")),
+        _text(told.get("manifest_url")) or document.place or None,
+        _text(told.get("download_url")) or download or package.tarball or None,
+        _text(told.get("checksum")) or checksum or package.integrity or None,
+        tuple(visible_text(x, TEXT_CHARS) for x in texts_of(told.get("tags"))[:_MOST]),
+        _text(told.get("author")) or package.author or _owner(document.server),
+        _text(told.get("license")) or package.license or None,
+        _dependencies(told.get("dependencies")) or package.dependencies,
+    )
+
+
+def _download(server: JsonObject) -> tuple[str | None, str | None]:
+    """Of the first package that is a file with a hash."""
+    for given in map(object_of, list_of(server.get("packages"))):
+        if sha256 := _text(given.get("fileSha256")):
+            return _text(given.get("identifier")), f"sha256:{sha256}"
+    return None, None
+
+
+def _owner(server: JsonObject) -> str | None:
+    """Whose repository it is, from its address."""
+    url = _text(object_of(server.get("repository")).get("url")) or ""
+    parts = url.split("/")
+    return parts[3] if len(parts) > 4 and parts[0] in ("https:", "http:") else None
+
+
+def _dependencies(value: Any) -> dict[str, str]:
+    given = dict.fromkeys(texts_of(value), "") if isinstance(value, list) else object_of(value)
+    told = list(given.items())[:_MOST]
+    return {visible_text(str(key), TEXT_CHARS): _text(x) or "" for key, x in told}
+
+
+def _text(value: Any) -> str | None:
+    return visible_text(value, TEXT_CHARS).strip() or None if isinstance(value, str) else None

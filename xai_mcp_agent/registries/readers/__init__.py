@@ -1,0 +1,1 @@
+"""Where registries are read from: each page of one, as documents."""

@@ -1,0 +1,60 @@
+"""A registry with the official API, version 0.1: pages with opaque cursors, and versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import quote, urlencode
+
+from ...core.tools import JsonObject
+from ...secrets.redactor import redact_url
+from ...sources.openapi.document.values import list_of, object_of
+from ...sources.web.fetching import FetchLimits
+from ..forms.lists import entry_document
+from ..values import Document
+from .base import CURSOR_CHARS, Page, fetched_json
+
+_PAGE = 100  # rows; the official registry gives no more
+_VERSION = "/v0.1"
+
+
+class ApiReader:
+    """`url` is where the registry is, without the version of its API."""
+
+    def __init__(self, url: str) -> None:
+        self._base = url.rstrip("/").removesuffix(_VERSION) + f"{_VERSION}/servers"
+
+    def page(self, cursor: str, since: str, limits: FetchLimits) -> Page:
+        """See `Reader.page`. What was deleted is told where a time is given."""
+        asked = {"limit": str(_PAGE), "version": "latest"}
+        asked |= {"cursor": cursor} if cursor else {}
+        asked |= {"updated_since": since} if since else {}
+        found, size = fetched_json(f"{self._base}?{urlencode(asked)}", limits)
+        given = object_of(found)
+        if not isinstance(given.get("servers"), list):
+            raise OSError("the answer has no `servers`: it is no registry of MCP servers")
+        following = object_of(given.get("metadata")).get("nextCursor")
+        cursor = following if isinstance(following, str) else ""
+        if len(cursor) > CURSOR_CHARS:
+            raise OSError("its cursor is absurdly long")
+        return Page(list(self._documents(given)), cursor, size)
+
+    def versions(self, name: str, limits: FetchLimits) -> list[Document]:
+        """All versions of a server.
+
+        Raises:
+            Answered: it has no such server.
+            OSError: it cannot be asked; says why.
+        """
+        found, _ = fetched_json(f"{self._base}/{quote(name, safe='')}/versions", limits)
+        # A row of another server is none of its versions.
+        return [x for x in self._documents(object_of(found)) if x.name == name]
+
+    def _documents(self, given: JsonObject) -> Iterator[Document]:
+        for row in list_of(given.get("servers")):
+            server = object_of(object_of(row).get("server"))
+            yield entry_document(row, self._place(server))
+
+    def _place(self, server: JsonObject) -> str:
+        name, version = (str(server.get(key, "")) for key in ("name", "version"))
+        base = redact_url(self._base)
+        return f"{base}/{quote(name, safe='')}/versions/{quote(version, safe='')}"
