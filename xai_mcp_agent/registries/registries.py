@@ -190,7 +190,7 @@ class Registries:
         for one in self.chosen(registry):
             if not offline:
                 notes[one.name] = self._ask(one, name, version)
-            if reason := self._store.refusal(one.address, name):
+            if reason := self._store.refusal(one.address, name, version):
                 raise Refused(name, reason)
             if self._store.versions(one.address, name):
                 found.append(one)

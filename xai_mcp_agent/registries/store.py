@@ -29,8 +29,8 @@ CREATE TABLE IF NOT EXISTS documents (
     registry TEXT, name TEXT, version TEXT, document TEXT NOT NULL, meta TEXT NOT NULL,
     digest TEXT NOT NULL, seen TEXT NOT NULL, PRIMARY KEY (registry, name, version));
 CREATE TABLE IF NOT EXISTS refused (
-    registry TEXT, name TEXT, reason TEXT NOT NULL, seen TEXT NOT NULL,
-    PRIMARY KEY (registry, name));
+    registry TEXT, name TEXT, version TEXT, reason TEXT NOT NULL, seen TEXT NOT NULL,
+    PRIMARY KEY (registry, name, version));
 CREATE TABLE IF NOT EXISTS alarms (
     registry TEXT, name TEXT, version TEXT, document TEXT NOT NULL, meta TEXT NOT NULL,
     digest TEXT NOT NULL, seen TEXT NOT NULL, PRIMARY KEY (registry, name, version));
@@ -148,8 +148,8 @@ class Store:
         A version is never replaced by other content: what was seen first stays, beside the alarm.
         """
         if document.refused:
-            values = (registry, document.name, document.refused, now)
-            self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?)", values)
+            values = (registry, document.name, document.version, document.refused, now)
+            self._db.execute("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?, ?)", values)
             return None
         digest = digest_of_document(document)
         known = self.kept(registry, document.name, document.version)
@@ -159,7 +159,7 @@ class Store:
             seen = known.seen if known and known.digest == digest else now
             values = (*key, _text_of(document), meta, digest, seen)
             self._db.execute("INSERT OR REPLACE INTO documents VALUES (?,?,?,?,?,?,?)", values)
-            self._db.execute("DELETE FROM refused WHERE registry = ? AND name = ?", key[:2])
+            self._db.execute(f"DELETE FROM refused WHERE {_KEY}", key)
             self._db.execute(f"DELETE FROM alarms WHERE {_KEY}", key)
             return None
         values = (*key, _text_of(document), meta, digest, now)
@@ -176,14 +176,15 @@ class Store:
         self._db.execute(f"DELETE FROM alarms WHERE {_KEY}", key)
 
     def forget_others(self, registry: str, seen: Iterable[tuple[str, str]]) -> int:
-        """Forget what a registry does not have any more; how many those were."""
-        kept = set(seen)
-        rows = self._db.execute(
-            "SELECT name, version FROM documents WHERE registry = ?", [registry]
-        )
-        gone = [(registry, *row) for row in rows.fetchall() if tuple(row) not in kept]
-        self._db.executemany(f"DELETE FROM documents WHERE {_KEY}", gone)
-        return len(gone)
+        """Forget what a registry does not have any more; how many documents those were."""
+        kept, counts = set(seen), list[int]()
+        for table in ("documents", "refused"):
+            query = f"SELECT name, version FROM {table} WHERE registry = ?"
+            rows = self._db.execute(query, [registry]).fetchall()
+            gone = [(registry, *row) for row in rows if tuple(row) not in kept]
+            self._db.executemany(f"DELETE FROM {table} WHERE {_KEY}", gone)
+            counts.append(len(gone))
+        return counts[0]
 
     def kept(self, registry: str, name: str, version: str) -> Kept | None:
         """A version of a server, if it is known."""
@@ -221,11 +222,19 @@ class Store:
         query = "SELECT DISTINCT name FROM documents WHERE registry = ? ORDER BY name"
         return [x for (x,) in self._db.execute(query, [registry])]
 
-    def refusal(self, registry: str, name: str) -> str:
-        """Why a document of this name is refused; empty where none is."""
-        query = "SELECT reason FROM refused WHERE registry = ? AND name = ?"
-        row = self._db.execute(query, [registry, name]).fetchone()
-        return row[0] if row else ""
+    def refusal(self, registry: str, name: str, version: str | None) -> str:
+        """Why a version of a server is refused; empty where it is not.
+
+        Without a version it is the latest: one that is refused is not made up for by an older one.
+        """
+        query = "SELECT version, reason FROM refused WHERE registry = ? AND name = ?"
+        refused = dict(self._db.execute(query, [registry, name]).fetchall())
+        if version is not None or not refused:
+            return refused.get(version or "", "")
+        last = max(refused, key=order_of)
+        known = self.versions(registry, name)
+        is_older = known and order_of(last) < order_of(known[0].document.version)
+        return "" if is_older else refused[last]
 
     def alarms(self, registry: str, name: str | None = None) -> list[Alarm]:
         """Which versions say something else than they once did."""

@@ -60,7 +60,9 @@ def entry_document(value: Any, place: str) -> Document:
         return safely(lambda: docker_document(server, place), server.get("name"))
     if is_legacy(server):
         return safely(lambda: legacy_document(server, place), server.get("name"))
-    return safely(lambda: _of_server(given, server, place), server.get("name"))
+    return safely(
+        lambda: _of_server(given, server, place), server.get("name"), server.get("version")
+    )
 
 
 def _of_server(given: JsonObject, server: JsonObject, place: str) -> Document:
@@ -85,15 +87,15 @@ def _date_in(schema: str) -> str:
     return parts[-2] if len(parts) > 1 else ""
 
 
-def safely(make: Callable[[], Document], name: Any) -> Document:
+def safely(make: Callable[[], Document], name: Any, version: Any = "") -> Document:
     """The document, read once to see whether it may be used; if not, it says why."""
-    told = name if isinstance(name, str) else ""
+    told = text_of(name), text_of(version)
     try:
         document = make()
         read_server(document.server, has_namespace=document.has_namespace)
     except Refused as reason:
-        return Document(told, "", {}, None, refused=reason.reason)
+        return Document(*told, {}, None, refused=reason.reason)
     except (ValueError, TypeError, KeyError, RecursionError) as cause:
         said = f"it cannot be read: {type(cause).__name__}"
-        return Document(told, "", {}, None, refused=said)
+        return Document(*told, {}, None, refused=said)
     return document

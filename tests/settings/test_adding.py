@@ -1,0 +1,139 @@
+"""A server is added to the text of a settings file, and everything else in it stays.
+
+Who decided it: us; a person's comments and order are theirs.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import json5
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent import SettingsError
+from xai_mcp_agent.settings.adding import text_with_server
+
+ENTRY = {"command": "npx", "args": ["-y", "new@1.0.0"], "disabled": True}
+NEW = """\
+    "new": {
+      "command": "npx",
+      "args": [
+        "-y",
+        "new@1.0.0"
+      ],
+      "disabled": true
+    }
+"""
+
+
+def added(folder: Path, text: str, name: str = "new", entry: dict[str, Any] = ENTRY) -> str:
+    file = folder / "mcp_settings.json"
+    file.write_bytes(text.encode())
+    return text_with_server(file, name, entry)
+
+
+def test_comments_commas_and_order_stay(tmp_path: Path) -> None:
+    before = """\
+{
+  // mine
+  "store": "off",
+  "mcpServers": {
+    "a": {"command": "x"}, // the first
+    /* and no more { */
+  },
+  "later": 1,
+}
+"""
+    after = added(tmp_path, before)
+    assert after == before.replace("{ */\n", "{ */\n" + NEW)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}", '{"mcpServers": {}}', '{"mcpServers": {"a": {"command": "x"}}}',
+        '{"a": {"command": "x"}}', '{"servers": {"a": {"url": "http://x/{,"}}, "inputs": []}',
+        "{mcpServers: {'a': {command: 'x,}'}}}", '{"store": "off"}',
+        '{"builtin": {"mcpServers": {"z": {}}}, "mcpServers": {"a": {"command": "}"}}}',
+        '{"mcpServers": {"a": {"command": "x", "args": ["[", "//"]} /* last */ } /* end */ }',
+        '{\r\n\t"mcpServers": {\r\n\t\t"a": {"command": "x"}\r\n\t}\r\n}\r\n',
+        '\ufeff{"mcpServers": {"a": {"command": "x"}}}',
+    ],
+    ids=lambda x: ascii(x)[:40],
+)  # fmt: skip
+def test_all_layouts_get_one_more_server(tmp_path: Path, text: str) -> None:
+    after = json5.loads(added(tmp_path, text).removeprefix("\ufeff"))
+    before = json5.loads(text.removeprefix("\ufeff"))
+    assert isinstance(before, dict)
+    key = next((x for x in ("mcpServers", "servers") if x in before), None)
+    is_bare = key is None and "a" in before
+    if is_bare:
+        assert after == {**before, "new": ENTRY}
+    else:
+        key = key or "mcpServers"
+        assert after == {**before, key: {**before.get(key, {}), "new": ENTRY}}
+
+
+def test_line_ends_stay(tmp_path: Path) -> None:
+    after = added(tmp_path, '{\r\n  "mcpServers": {\r\n    "a": {"command": "x"}\r\n  }\r\n}\r\n')
+    assert after.count("\n") == after.count("\r\n")
+
+
+def test_a_new_file_is_written_where_there_is_none(tmp_path: Path) -> None:
+    text = text_with_server(tmp_path / "mcp_settings.json", "new", ENTRY)
+    assert json.loads(text) == {"mcpServers": {"new": ENTRY}}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"mcpServers": {"new": {}}}', "there is a server of this name already"),
+        ('{"mcpServers": []}', "must be an object of MCP servers"),
+        ('{"mcpServers": {', "this is not JSON"),
+        ("", "the file is empty"),
+        ('{"mcpServers": {}, "mcpServers": {"a": {"command": "x"}}}', ""),
+    ],
+)
+def test_what_cannot_be_added_to_is_told_and_never_written_wrongly(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    if said:
+        with pytest.raises(SettingsError, match=said):
+            added(tmp_path, text)
+    else:  # a key that is there twice: the last one counts
+        assert json.loads(added(tmp_path, text))["mcpServers"] == {
+            "a": {"command": "x"}, "new": ENTRY,
+        }  # fmt: skip
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6),
+    lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=4), x, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(
+    document=st.dictionaries(st.text(max_size=4), VALUES, max_size=4),
+    servers=st.dictionaries(st.text(max_size=4), VALUES, max_size=4),
+    indent=st.sampled_from([None, 0, 2, "\t"]),
+    name=st.text(min_size=5, max_size=8),
+)
+def test_whatever_is_in_a_file_stays_as_it_is(
+    tmp_path_factory: pytest.TempPathFactory,
+    document: dict[str, Any],
+    servers: dict[str, Any],
+    indent: Any,
+    name: str,
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    before = {**document, "mcpServers": servers}
+    text = json.dumps(before, indent=indent)
+    assert json.loads(added(folder, text, name)) == {
+        **before,
+        "mcpServers": {**servers, name: ENTRY},
+    }
