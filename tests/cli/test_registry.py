@@ -472,6 +472,13 @@ def test_a_look_alike_of_what_is_configured_is_a_warning(
     assert signal.startswith(f"warning: {said}")
 
 
+def test_what_is_configured_already_is_told(folder: Path, capsys: Any) -> None:
+    registry(capsys, "add", NOTES, "--as", "mine")
+    assert told(registry(capsys, "show", NOTES)[1], "look-alike") == [
+        "told: You have it already, as mine."
+    ]
+
+
 def test_other_names_are_no_look_alikes(folder: Path, capsys: Any) -> None:
     assert told(registry(capsys, "show", NOTES)[1], "look-alike") == []
 

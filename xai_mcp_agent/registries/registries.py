@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.names import did_you_mean
 from ..core.tools import JsonObject
@@ -97,6 +97,9 @@ class PinAlarm:
     now: str
 
 
+_Indexed: TypeAlias = tuple[ToolIndex[JsonObject], dict[str, FoundServer]]
+
+
 def user_registry_store() -> Path:
     """Where this user's local copy is; it need not exist."""
     # Here, as most commands need no cache.
@@ -115,6 +118,7 @@ class Registries:
     def __init__(self, settings: Settings, file: Path | None = None) -> None:
         self.settings = settings.registries
         self._store = Store(file or user_registry_store())
+        self._indexes: dict[str | None, _Indexed] = {}
 
     def __enter__(self) -> Registries:
         return self
@@ -144,6 +148,7 @@ class Registries:
 
     def sync(self, name: str | None = None, limits: SyncLimits | None = None) -> list[SyncReport]:
         """Bring the local copy of this registry, or of all, up to date; see `sync_registry`."""
+        self._indexes.clear()
         return [sync_registry(self._store, x, limits) for x in self.chosen(name)]
 
     # Searching
@@ -158,20 +163,28 @@ class Registries:
         Raises:
             RegistryError: there is no such registry, or no local copy of any.
         """
-        index, known = ToolIndex[JsonObject](), dict[str, FoundServer]()
-        for one in self.chosen(registry):
-            for kept in self._store.latest(one.address):
-                if kept.document.meta.get("status") not in _DEPRECATED:
-                    found = _found(one.name, kept.document)
-                    key = f"{one.name} {found.name}"
-                    known[key] = found
-                    index.update(_as_tool(key, found, kept.document))
+        index, known = self._indexed(registry)
         if not known:
             raise RegistryError(
                 "There is no local copy of a registry yet. Run `xai-mcp-agent registry sync`."
             )
         hits = index.search(query, limit)
         return [replace(known[x.tool["id"]], score=x.score, reasons=x.reasons) for x in hits]
+
+    def _indexed(self, registry: str | None) -> _Indexed:
+        """The servers of the local copy, made once for all searches until it changes."""
+        if registry not in self._indexes:
+            index, known = ToolIndex[JsonObject](), dict[str, FoundServer]()
+            for one in self.chosen(registry):
+                for kept in self._store.latest(one.address):
+                    if kept.document.meta.get("status") in _DEPRECATED:
+                        continue
+                    found = _found(one.name, kept.document)
+                    key = f"{one.name} {found.name}"
+                    known[key] = found
+                    index.update(_as_tool(key, found, kept.document))
+            self._indexes[registry] = index, known
+        return self._indexes[registry]
 
     # One server
 
@@ -218,6 +231,7 @@ class Registries:
             return f"{registry.name} could not be asked: {reason}"
         except (OSError, RegistryError) as reason:
             return f"{registry.name} could not be asked: {reason}"
+        self._indexes.clear()
         with self._store.written():
             for document in documents:
                 self._store.put(registry.address, document, now_text())

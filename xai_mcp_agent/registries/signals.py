@@ -160,6 +160,8 @@ def _look_alikes(
     mine = {"name": name, "server": document.name, "package": _bare(package)}
     for other, entry in list(configured.items())[:_MOST_COMPARED]:
         theirs = {"name": other, **_names_of(entry)}
+        if document.has_namespace and theirs.get("server") == document.name:
+            yield Signal("look-alike", "told", f"You have it already, as {other}.")
         for kind, own in mine.items():
             like = theirs.get(kind, "")
             if own and like and own != like and looks_like(own, like):

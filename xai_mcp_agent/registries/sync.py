@@ -14,7 +14,7 @@ from .store import Alarm, Progress, Store
 from .values import RegistryError
 
 _OVERLAP = timedelta(minutes=10)  # clocks of other machines
-_PAGE_LIMITS = FetchLimits(max_bytes=32 * 1024**2)
+_PAGE_LIMITS = FetchLimits()
 _CLIENT_ERRORS = range(400, 500)
 
 

@@ -1,0 +1,225 @@
+"""From any document to an entry: it means what it says, whatever a stranger wrote.
+
+Who decided it: reference sources.md 5.2 and 5.4.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.support.registry_service import DATA
+from xai_mcp_agent import BadSetting, settings_from
+from xai_mcp_agent.registries.compose import compose
+from xai_mcp_agent.registries.forms.lists import documents_in, entry_document
+from xai_mcp_agent.registries.manifest import manifest_of
+from xai_mcp_agent.registries.server_json import read_server
+from xai_mcp_agent.registries.signals import Origin, looks_like, signals_of
+from xai_mcp_agent.registries.values import Refused
+from xai_mcp_agent.registries.versions import order_of, wrong_with
+
+SECRET = "sk-of-the-person"
+PIECES = ["$", "${KEY}", "{KEY}", "$${", "${v}", "{v}", "{w}", "${env:KEY}", "x"]
+WORDS = st.lists(st.sampled_from(PIECES), max_size=3).map("".join)
+
+
+def entry_of(server: Any, **options: Any) -> dict[str, Any]:
+    return compose(read_server(server), "it", **options).entry
+
+
+def read_with_secret(entry: dict[str, Any], needs: list[str]) -> str:
+    """The entry as a run has it, all that it needs given, and a key in the environment."""
+    environ = {"KEY": SECRET, **dict.fromkeys(needs, "given")}
+    read = settings_from({"mcpServers": {"it": entry}}, environ=environ)
+    if "it" not in read.sources:
+        return ""
+    server = read.server("it")
+    parts = (server.command, server.args, server.url, dict(server.env), dict(server.headers))
+    return json.dumps(parts)
+
+
+@example(value="${KEY}", default="", inner="", other="", typed="")
+@example(value="${v}", default="", inner="{KEY}", other="", typed="")
+@example(value="{w}{KEY}", default="", inner="", other="", typed="$")
+@given(value=WORDS, default=WORDS, inner=WORDS, other=WORDS, typed=st.sampled_from(["", "$", "{"]))
+def test_no_text_of_a_registry_names_a_variable_of_the_person(
+    value: str, default: str, inner: str, other: str, typed: str
+) -> None:
+    """Whatever its parts come to when they are put together, with what was typed between."""
+    variables = {"v": {"default": inner}, "w": {"isRequired": True}}
+    told = {"value": value, "variables": variables}
+    package = {
+        "registryType": "npm", "identifier": "a", "version": "1.0.0",
+        "packageArguments": [
+            {"type": "positional", **told},
+            {"type": "named", "name": "--flag", "default": default},
+        ],
+        "environmentVariables": [{"name": "A", **told}, {"name": "B", "default": other}],
+    }  # fmt: skip
+    server = {"name": "a/b", "version": "1", "packages": [package]}
+    try:
+        made = compose(
+            read_server(server), "it", given={"w": typed} if typed and "{w}" in value else None
+        )
+    except (Refused, BadSetting):
+        return
+    assert SECRET not in read_with_secret(made.entry, [x.variable for x in made.needs])
+
+
+@given(text=WORDS, default=WORDS, header=WORDS)
+def test_no_url_or_header_of_a_registry_names_one(text: str, default: str, header: str) -> None:
+    remote = {
+        "type": "sse", "url": f"https://example.com/{text}",
+        "variables": {"v": {"default": default}},
+        "headers": [{"name": "A", "value": header, "variables": {"v": {"default": default}}}],
+    }  # fmt: skip
+    try:
+        made = compose(read_server({"name": "a/b", "version": "1", "remotes": [remote]}), "it")
+    except Refused:
+        return
+    needs = [x.variable for x in made.needs]
+    assert "KEY" not in needs
+    assert SECRET not in read_with_secret(made.entry, needs)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | WORDS,
+    lambda x: st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=5), x, max_size=3),
+    max_leaves=8,
+)
+INPUT = st.dictionaries(
+    st.sampled_from(["name", "type", "value", "default", "isRequired", "isSecret", "format",
+                     "choices", "variables", "valueHint", "description", "isRepeated"]),
+    ANYTHING,
+)  # fmt: skip
+PACKAGE = st.fixed_dictionaries(
+    {"registryType": st.sampled_from(["npm", "pypi", "oci", "nuget", "mcpb", "cargo", "x"])},
+    optional={
+        "identifier": st.sampled_from(["a", "@a/b", "a/b:1", "-x"]) | ANYTHING,
+        "version": st.sampled_from(["1.0.0", "latest", "^1"]) | ANYTHING,
+        "transport": ANYTHING | st.just({"type": "stdio"}),
+        "runtimeArguments": st.lists(INPUT, max_size=2) | ANYTHING,
+        "packageArguments": st.lists(INPUT, max_size=2) | ANYTHING,
+        "environmentVariables": st.lists(INPUT, max_size=2) | ANYTHING,
+        "fileSha256": ANYTHING,
+    },
+)
+SERVER = st.fixed_dictionaries(
+    {"name": st.sampled_from(["a/b", "x", ""]) | ANYTHING, "version": st.just("1") | ANYTHING},
+    optional={
+        "packages": st.lists(PACKAGE, max_size=2) | ANYTHING,
+        "remotes": st.lists(
+            st.fixed_dictionaries(
+                {"type": st.sampled_from(["sse", "streamable-http"]),
+                 "url": st.sampled_from(["https://x/{v}", "http://127.0.0.1", "{v}"]) | WORDS},
+                optional={"headers": st.lists(INPUT, max_size=2) | ANYTHING, "variables": ANYTHING},
+            ), max_size=2,
+        ) | ANYTHING,
+        "description": ANYTHING, "repository": ANYTHING, "tags": ANYTHING, "$schema": ANYTHING,
+    },
+)  # fmt: skip
+
+
+@given(server=SERVER, meta=ANYTHING)
+def test_whatever_a_document_says_it_is_read_or_refused(server: Any, meta: Any) -> None:
+    document = entry_document({"server": server, "_meta": meta}, "https://host/here")
+    if document.refused:
+        return
+    read = read_server(document.server)
+    assert manifest_of(document).as_json()["name"] == document.name
+    try:
+        made = compose(read, "it", allow=("image-tag", "runtime-options", "secret-argument"))
+    except (Refused, BadSetting):
+        return
+    assert signals_of(document, made, Origin("team", is_official=True), configured={"it": 3})
+    assert all(isinstance(x, str) for x in made.entry.get("args", []))
+    environ = {x.variable: "x" for x in made.needs}
+    read_settings = settings_from({"mcpServers": {"it": made.entry}}, environ=environ)
+    assert read_settings.notes == ()
+
+
+@given(value=ANYTHING)
+def test_whatever_a_list_holds_one_of_it_costs_only_itself(value: Any) -> None:
+    documents = list(documents_in([value, *_good()], "here"))
+    assert documents[-1].name == "com.example/tickets"
+    assert not documents[-1].refused
+
+
+def _good() -> list[Any]:
+    return json.loads((DATA / "static-list" / "servers-as-server-json.json").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("given_words", "args"),
+    [
+        ([{"type": "named", "name": "--a", "value": "b"}], ["--a", "b"]),
+        ([{"type": "named", "name": "--a", "value": "-b"}], ["--a=-b"]),
+        ([{"type": "named", "name": "-a", "default": "b"}], ["-a", "b"]),
+        ([{"type": "named", "name": "--on", "format": "boolean", "value": "true"}], ["--on"]),
+        ([{"type": "named", "name": "--on", "format": "boolean", "value": "false"}], []),
+        ([{"type": "named", "name": "--on", "isRequired": True}], ["--on"]),
+        ([{"type": "named", "name": "--on"}], []),
+        ([{"type": "named", "name": "--a", "description": "what", "isRequired": True}],
+         ["--a", "${IT_A}"]),
+        ([{"type": "positional", "valueHint": "port", "isRequired": True}], ["${IT_PORT}"]),
+        ([{"type": "positional", "valueHint": "path"}], []),
+        ([{"type": "positional", "value": "{a}", "variables": {"a": {"default": "x"}}}], ["x"]),
+        ([{"type": "positional", "value": "{a}"}], ["{a}"]),
+    ],
+    ids=lambda x: "" if isinstance(x[0] if x else "", str) else json.dumps(x[0])[:60],
+)  # fmt: skip
+def test_arguments_become_words(given_words: list[Any], args: list[str]) -> None:
+    package = {
+        "registryType": "pypi", "identifier": "a", "version": "1.0",
+        "packageArguments": given_words,
+    }  # fmt: skip
+    entry = entry_of({"name": "a/b", "version": "1", "packages": [package]})
+    assert entry["args"] == ["a==1.0", *args]
+
+
+def test_a_name_that_is_always_set_cannot_be_asked_for() -> None:
+    assert "PATH" in os.environ
+    package = {
+        "registryType": "npm", "identifier": "a", "version": "1.0.0",
+        "packageArguments": [{"type": "positional", "valueHint": "PATH", "isRequired": True}],
+    }  # fmt: skip
+    entry = entry_of({"name": "a/b", "version": "1", "packages": [package]})
+    assert entry["args"][-1] == "${IT_PATH}"
+
+
+@pytest.mark.parametrize(
+    "version", ["1.0.0", "1.0.0-beta.1", "1.2.3+build", "10.20.30", "0.0.1-seed"]
+)
+def test_exact_versions(version: str) -> None:
+    assert wrong_with(version, semantic=True) == ""
+
+
+@pytest.mark.parametrize(
+    "version",
+    ["", "latest", "^1.0.0", "~1", ">=1", "1.x", "*", "1 || 2", "1.0", "next", "1.0.0 ", "v\n1"],
+)
+def test_versions_that_are_not_exact(version: str) -> None:
+    assert wrong_with(version, semantic=True)
+
+
+def test_versions_have_their_order() -> None:
+    told = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-beta", "1.0.0", "1.0.1", "1.2.0", "1.10.0", "2"]
+    mixed = [*told[::2], *told[1::2]]
+    assert sorted(mixed, key=order_of) == told
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "alike"),
+    [
+        ("notes", "n0tes", True), ("github-tools", "githud-tools", True),
+        ("filesystem", "fliesystem", True), ("a", "b", False), ("git", "gut", False),
+        ("weather", "whether-or-not", False), ("slack", "black", False),
+    ],
+)  # fmt: skip
+def test_which_names_look_alike(name: str, other: str, alike: bool) -> None:
+    assert looks_like(name, other) is alike

@@ -1,0 +1,118 @@
+"""Fetching for programs without a loop: every wait ends, and nothing goes to another host.
+
+Who decided it: us; whoever answers may be hostile.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+
+import pytest
+
+from tests.support.http_service import HttpService, Said, http_service
+from tests.support.watchdog import done_within
+from xai_mcp_agent.sources.web.fetching import Answered, FetchLimits, fetch, fetch_from
+
+LIMITS = FetchLimits(seconds=0.6, read_seconds=0.3, max_bytes=10_000)
+
+
+@contextmanager
+def dripping(begins: bytes) -> Generator[str]:
+    """The URL of what begins an answer, and then sends a byte now and then, for ever."""
+    over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve() -> None:
+            with suppress(OSError):
+                connection, _ = listening.accept()
+                with connection:
+                    connection.sendall(begins)
+                    while not over.wait(0.05):
+                        connection.sendall(b"a")
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        finally:
+            over.set()
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        b"HTTP/1.1 200 OK\r\nX: ",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n",
+        b"HTTP/1.1 2",
+    ],
+    ids=["headers", "body", "length", "status"],
+)
+def test_whatever_comes_byte_by_byte_ends_in_time(begins: bytes) -> None:
+    with dripping(begins) as url, pytest.raises(OSError, match=r"not there after 0\.6 s"):
+        done_within(5, lambda: fetch(url, LIMITS))
+
+
+@pytest.fixture
+def service() -> Generator[HttpService]:
+    with http_service() as found:
+        yield found
+
+
+def _moved(where: str) -> Callable[[object], Said]:
+    return lambda _: Said(302, headers={"location": where})
+
+
+def test_it_follows_within_the_host_and_says_where_it_ended(service: HttpService) -> None:
+    service.replies |= {"/a": _moved("/b"), "/b": lambda _: Said(body=b"here")}
+    assert fetch_from(f"{service.url}/a", LIMITS) == (b"here", f"{service.url}/b")
+
+
+@pytest.mark.parametrize(
+    "where", ["http://127.0.0.2/", "//localhost/", "http://[::1]/", "file:///"]
+)
+def test_it_goes_to_no_other_host(service: HttpService, where: str) -> None:
+    service.replies["/a"] = _moved(where)
+    with pytest.raises(OSError, match="redirected to another host"):
+        fetch(f"{service.url}/a", LIMITS)
+
+
+def test_a_circle_ends(service: HttpService) -> None:
+    service.replies["/a"] = _moved("/a")
+    with pytest.raises(OSError, match="redirected more than 5 times"):
+        fetch(f"{service.url}/a", LIMITS)
+
+
+def test_it_reads_no_more_than_the_limit(service: HttpService) -> None:
+    service.replies["*"] = lambda _: Said(pieces=itertools.repeat(b"x" * 1000, 100_000))
+    with pytest.raises(OSError, match="larger than 10,000 bytes"):
+        done_within(5, lambda: fetch(service.url, LIMITS))
+
+
+def test_an_answer_that_is_an_error_is_told_with_its_status(service: HttpService) -> None:
+    with pytest.raises(Answered, match="the answer is 404 Not Found") as caught:
+        fetch(service.url, LIMITS)
+    assert caught.value.status == 404
+
+
+def test_a_proxy_is_not_asked_for_what_is_on_this_machine(
+    service: HttpService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    service.replies["*"] = lambda _: Said(body=b"here")
+    assert fetch(service.url, LIMITS) == b"here"
+
+
+def test_a_proxy_is_asked_for_all_else_and_named_where_it_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("http_proxy", "http://me:secret@127.0.0.1:9")
+    with pytest.raises(OSError, match=r"via the proxy 127\.0\.0\.1:9") as caught:
+        fetch("http://registry.example.org/", LIMITS)
+    assert "secret" not in str(caught.value)
