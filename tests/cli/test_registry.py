@@ -374,7 +374,7 @@ def test_sync_tells_which_of_your_entries_was_changed(
     status, out, _ = command(capsys, "registry", "sync")
     assert status == 3
     assert f"ALARM: {NOTES} 1.4.0 says something else" in " ".join(out.split())
-    assert f"ALARM: mine of your settings was added as {NOTES} 1.4.0" in out
+    assert f"ALARM: mine of your settings was added as {NOTES} 1.4.0" in " ".join(out.split())
 
 
 def test_another_hash_of_the_same_package_is_an_alarm(
@@ -423,7 +423,9 @@ def test_a_package_without_a_command_is_refused(
     del service.npm["@example-org/notes-mcp/1.4.0"]["bin"]
     assert "has no command to run" in refused(capsys, "add", NOTES)
     service.npm.clear()
-    assert "npm has no @example-org/notes-mcp 1.4.0" in refused(capsys, "add", NOTES)
+    assert "@example-org/notes-mcp 1.4.0 is not there: npm has no such version" in refused(
+        capsys, "add", NOTES
+    )
 
 
 # npm
@@ -442,9 +444,33 @@ def test_a_package_of_npm_is_added_by_its_name(
     service.npm["@example-org/notes-mcp/latest"] = service.npm["@example-org/notes-mcp/1.4.0"]
     offer = registry(capsys, *words, "--as", "two")[1]
     assert told(offer, "package") == [f"told: @example-org/notes-mcp says that it is {NOTES}."]
-    assert "npm has no left-pad-mcp-lookalike 0.0.1" in refused(
+    assert "left-pad-mcp-lookalike 0.0.1 is not there: npm has no such version" in refused(
         capsys, "add", "left-pad-mcp-lookalike", "--registry", "npm"
     )
+
+
+def test_sync_compares_the_hash_that_an_entry_notes_with_what_npm_says(
+    folder: Path, service: RegistryService, capsys: Any
+) -> None:
+    """Also where the local copy is new, as on the machine of somebody else."""
+    registry(capsys, "add", NOTES)
+    assert command(capsys, "registry", "sync")[0] == 0
+    service.npm["@example-org/notes-mcp/1.4.0"]["dist"]["integrity"] = "sha512-BBBB"
+    status, out, _ = registry(capsys, "sync")
+    assert status == 3
+    (pin,) = out["pins"]
+    assert (pin["entry"], pin["now"]) == ("notes", "sha512-BBBB")
+    service.faults["*"] = "503"
+    _, _, err = command(capsys, "registry", "sync")
+    assert "note: the hash of a package could not be compared: notes: the answer is 503" in err
+
+
+def test_what_is_refused_is_shown_with_what_is_known_of_it(folder: Path, capsys: Any) -> None:
+    status, out, err = command(capsys, "registry", "show", "com.example/database")
+    assert status == 1
+    assert out.startswith("com.example/database 3.1.0, from team")
+    assert "Runs read-only SQL on a database." in out
+    assert "--allow image-tag" in err
 
 
 # Look-alikes

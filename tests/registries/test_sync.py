@@ -8,13 +8,17 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.http_service import Said, as_json, http_service
+from tests.support.http_service import Got, Said, as_json, http_service
+from tests.support.processes import wait_until
 from tests.support.registry_service import (
     COMMIT,
     DATA,
@@ -93,6 +97,39 @@ def test_an_interrupted_sync_goes_on_where_it_was(service: RegistryService, tmp_
         assert (report.is_resumed, report.pages, report.problem) == (True, 2, "")
         assert len(names_in(found)) == ALL
     assert [x.get("cursor", "") for x in service.asked()] == list(service.pages)
+
+
+def test_a_sync_that_was_killed_goes_on_where_it_was(
+    service: RegistryService, tmp_path: Path
+) -> None:
+    """Each page is kept before the next one is asked for."""
+    second = service.pages[list(service.pages)[1]]
+    waits = threading.Event()
+
+    def answer(got: Got) -> Said:
+        if "cursor" in got.query and not waits.is_set():
+            waits.wait(30)
+        return service._answer(got, "")
+
+    service.http.replies["/v0.1/servers"] = answer
+    told = {"official": False, "team": {"url": service.url}}
+    code = f"""
+from pathlib import Path
+from xai_mcp_agent import settings_from
+from xai_mcp_agent.registries import Registries
+settings = settings_from({{"mcpServers": {{}}, "registries": {told!r}}})
+Registries(settings, Path({str(tmp_path / "registries.db")!r})).sync()
+"""
+    with subprocess.Popen([sys.executable, "-c", code]) as child:
+        wait_until(lambda: len(service.asked()) == 2, "the second page is asked for")
+        child.kill()
+    waits.set()
+    with registries(service, tmp_path) as found:
+        assert len(names_in(found)) == 4
+        report = synced(found)
+        assert (report.is_resumed, report.pages) == (True, 2)
+        assert len(names_in(found)) == ALL
+        assert second["servers"][0]["server"]["name"] in names_in(found)
 
 
 def test_what_came_before_a_failure_is_kept(service: RegistryService, tmp_path: Path) -> None:

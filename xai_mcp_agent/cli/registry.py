@@ -24,6 +24,7 @@ from .output import AsJson, SettingsFile, echo_json, replace_text, say
 from .registry_text import (
     found_json,
     found_text,
+    listing_text,
     offer_json,
     offer_text,
     pin_text,
@@ -33,8 +34,9 @@ from .registry_text import (
 
 if TYPE_CHECKING:
     from ..core.tools import Tool
+    from ..registries.offers import Offer
     from ..registries.placeholders import Need
-    from ..registries.registries import Offer, Registries
+    from ..registries.registries import Registries
 
 _ALARM = 3  # the exit status where a version was changed, or a package contradicts
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
@@ -100,12 +102,19 @@ def show(
 
     The exit status is 3 where there is an alarm.
     """
+    from ..registries.values import Refused
+
     with _opened(settings, as_json=as_json) as (registries, loaded):
         listing = registries.find(name, registry=registry, version=version, offline=offline)
-        offer = registries.offer(
-            listing, _own_name(name), allow=_allowed(allow), prefer=prefer, offline=offline,
-            configured=_configured(loaded),
-        )  # fmt: skip
+        try:
+            offer = registries.offer(
+                listing, _own_name(name), allow=_allowed(allow), prefer=prefer, offline=offline,
+                configured=_configured(loaded),
+            )  # fmt: skip
+        except Refused:
+            if not as_json:
+                say("\n".join(listing_text(listing, listing.manifest)))
+            raise
     if as_json:
         echo_json(offer_json(offer))
     else:
@@ -134,17 +143,19 @@ def sync(
     limits = SyncLimits() if timeout is None else replace(SyncLimits(), seconds=timeout)
     with _opened(settings, as_json=as_json) as (registries, loaded):
         reports = registries.sync(registry, limits)
-        pins = registries.changed_pins(_configured(loaded))
+        compared = registries.compare_pins(_configured(loaded))
     if as_json:
-        echo_json({"registries": [report_json(x) for x in reports], "pins": pins})
+        echo_json({"registries": [report_json(x) for x in reports], "pins": compared.alarms})
     else:
         for report in reports:
             say("\n".join(report_text(report)))
             if report.problem:
                 say(f"error: {report.problem}", to_stderr=True)
-        for pin in pins:
+        for pin in compared.alarms:
             say(pin_text(pin))
-    if pins or any(x.alarms for x in reports):
+        for reason in compared.not_asked:
+            say(f"note: the hash of a package could not be compared: {reason}", to_stderr=True)
+    if compared.alarms or any(x.alarms for x in reports):
         raise typer.Exit(_ALARM)
     if any(x.problem for x in reports):
         raise typer.Exit(1)

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING
 from ..console.text import count, one_line, wrap
 from ..core.shell import shown_command
 from ..core.tools import JsonObject
+from ..sources.openapi.document.values import text_of, texts_of
 from .output import text_width
 
 if TYPE_CHECKING:
+    from ..registries.manifest import RegistryManifest
+    from ..registries.offers import Listing, Offer
+    from ..registries.pins import PinAlarm
     from ..registries.placeholders import Need
-    from ..registries.registries import FoundServer, Offer, PinAlarm
+    from ..registries.registries import FoundServer
     from ..registries.signals import Signal
     from ..registries.sync import SyncReport
 
 _INDENT = "  "
 _DESCRIPTION_CHARS = 300
+_MOST_VERSIONS = 10
 _MOST_REFUSED = 20  # of one registry; the rest is counted
 _MARKS = {"good": "+", "told": "-", "unknown": "?", "warning": "!", "alarm": "!!"}
 
@@ -53,9 +58,9 @@ def pin_text(alarm: PinAlarm) -> str:
     """An entry of the settings whose server was changed."""
     version = f" {alarm.version}" if alarm.version else ""
     return (
-        f"ALARM: {alarm.entry} of your settings was added as {alarm.server}{version}; the registry "
-        f"now says something else of it: digest {alarm.was[:12]} when it was added, "
-        f"{alarm.now[:12]} now. Look at it with `{shown_command(*_SHOW, alarm.server)}`."
+        f"ALARM: {alarm.entry} of your settings was added as {alarm.server}{version}, and "
+        f"something else is said of that now: it was {alarm.was}, it is {alarm.now}. Leave it "
+        f"switched off until you know why. `{shown_command(*_SHOW, alarm.server)}` shows it."
     )
 
 
@@ -64,18 +69,7 @@ _SHOW = ("xai-mcp-agent", "registry", "show")
 
 def offer_text(offer: Offer) -> Iterator[str]:
     """All that is to be known of a server, and the entry it would be."""
-    listing, manifest = offer.listing, offer.manifest
-    version = f" {manifest.version}" if manifest.version else ""
-    yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
-    told = (
-        ("by", manifest.author), ("license", manifest.license), ("tags", ", ".join(manifest.tags)),
-        ("document", manifest.manifest_url), ("package", manifest.download_url),
-        ("checksum", manifest.checksum), ("schema", manifest.schema_version),
-        ("versions", ", ".join(x for x in listing.versions[:10] if x)),
-    )  # fmt: skip
-    for name, text in told:
-        if text:
-            yield from _folded(f"{name}: {one_line(text, _DESCRIPTION_CHARS)}")
+    yield from listing_text(offer.listing, offer.manifest)
     yield "What is to be known (+ proved or pinned, ? not known, ! look twice):"
     for signal in offer.signals:
         yield from _signal_text(signal)
@@ -86,6 +80,25 @@ def offer_text(offer: Offer) -> Iterator[str]:
     yield from (f"{_INDENT}{x}" for x in shown.splitlines())
     yield from _needs_text("You must give:", offer.composition.needs)
     yield from _needs_text("You may give:", offer.composition.optional)
+
+
+def listing_text(listing: Listing, manifest: RegistryManifest) -> Iterator[str]:
+    """What a registry says of a server."""
+    document = listing.document
+    version = f" {manifest.version}" if manifest.version else ""
+    yield f"{manifest.name}{version}, from {listing.registry.name} ({listing.registry.address})"
+    about = text_of(document.server.get("description"), _DESCRIPTION_CHARS)
+    yield from _folded(one_line(about, _DESCRIPTION_CHARS)) if about else []
+    tools = ", ".join(texts_of(document.extras.get("tools")))
+    told = (
+        ("by", manifest.author), ("license", manifest.license), ("tags", ", ".join(manifest.tags)),
+        ("tools", tools), ("document", manifest.manifest_url), ("package", manifest.download_url),
+        ("checksum", manifest.checksum), ("schema", manifest.schema_version),
+        ("versions", ", ".join(x for x in listing.versions[:_MOST_VERSIONS] if x)),
+    )  # fmt: skip
+    for name, text in told:
+        if text:
+            yield from _folded(f"{name}: {one_line(text, _DESCRIPTION_CHARS)}")
 
 
 def _signal_text(signal: Signal) -> list[str]:

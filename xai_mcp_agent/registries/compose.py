@@ -164,6 +164,11 @@ def _package_entry(
     environment = {key: x for key, x in environment.items() if x is not None}
     after = list(_words(package.arguments, values))
     words = _command(package, before, sorted(environment), after, allow)
+    if package.type == "pypi":
+        remarks.append(
+            "uvx starts the command that is called like the package; if it has another name, put "
+            f"`--from {package.identifier}=={package.version}` and that name in its place."
+        )
     if package.base_url:
         remarks.append(
             f"It says that the package is at {package.base_url}; {runner} asks whichever registry "

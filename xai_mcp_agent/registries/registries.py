@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -12,24 +12,21 @@ from ..core.names import did_you_mean
 from ..core.tools import JsonObject
 from ..core.visible import visible_text
 from ..search import ToolIndex
+from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..settings.registries import RegistrySettings
-from ..sources.openapi.document.values import list_of, object_of, text_of
-from ..sources.web.fetching import Answered, FetchLimits
-from .compose import Composition, compose
-from .forms.npm import Manifest
-from .manifest import RegistryManifest, manifest_of
+from ..settings.trust import without_untrusted
+from ..sources.openapi.document.values import list_of, text_of
+from ..sources.web.fetching import Answered
+from .offers import ASK_LIMITS, NOT_FOUND, Listing, Offer, offer_of
+from .pins import PinReport, compare_pins
 from .readers.api import ApiReader
-from .readers.npm import NpmReader, npm_address
+from .readers.npm import NpmReader
 from .readers.readers import reader_of
-from .server_json import read_server
-from .signals import Origin, Signal, signals_of
-from .store import Alarm, Store
+from .store import Store
 from .sync import SyncLimits, SyncReport, now_text, sync_registry
-from .values import NAME_CHARS, TEXT_CHARS, Document, Package, Refused, RegistryError
+from .values import NAME_CHARS, TEXT_CHARS, Document, Refused, RegistryError
 
-_NOT_FOUND = 404
-_ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
 _DEPRECATED = ("deprecated", "deleted")
 
 
@@ -46,57 +43,6 @@ class FoundServer:
     reasons: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """All that is known of one version of a server in one registry.
-
-    `digest` is that of its document. `alarms` are versions whose content was changed; `note` says
-    where the registry itself could not be asked.
-    """
-
-    registry: RegistrySettings
-    document: Document
-    digest: str
-    seen: str
-    versions: tuple[str, ...]
-    alarms: tuple[Alarm, ...] = ()
-    note: str = ""
-
-    @property
-    def status(self) -> str:
-        """What the registry says of it: active, deprecated, deleted or nothing."""
-        found = self.document.meta.get("status")
-        return found if isinstance(found, str) else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """What would be written into the settings for a server, and all that is to be known before."""
-
-    listing: Listing
-    name: str
-    composition: Composition
-    entry: JsonObject
-    manifest: RegistryManifest
-    signals: tuple[Signal, ...]
-
-    @property
-    def alarms(self) -> list[Signal]:
-        """Why it must not be used."""
-        return [x for x in self.signals if x.weight == "alarm"]
-
-
-@dataclass(frozen=True, slots=True)
-class PinAlarm:
-    """An entry of the settings whose server says something else now than when it was added."""
-
-    entry: str
-    server: str
-    version: str
-    was: str
-    now: str
-
-
 _Indexed: TypeAlias = tuple[ToolIndex[JsonObject], dict[str, FoundServer]]
 
 
@@ -111,12 +57,16 @@ def user_registry_store() -> Path:
 class Registries:
     """Those of some settings, with their local copy in `file`. A `with` block closes it.
 
+    Without settings, those of the file that is found, as far as its user has agreed to it.
+
     Raises:
+        SettingsError: the file is unreadable.
         RegistryError: the local copy cannot be used.
     """
 
-    def __init__(self, settings: Settings, file: Path | None = None) -> None:
-        self.settings = settings.registries
+    def __init__(self, settings: Settings | None = None, file: Path | None = None) -> None:
+        usable = without_untrusted(load_settings()) if settings is None else settings
+        self.settings = usable.registries
         self._store = Store(file or user_registry_store())
         self._indexes: dict[str | None, _Indexed] = {}
 
@@ -218,15 +168,15 @@ class Registries:
         """Have the registry tell what it has of a server; why it could not, or nothing."""
         try:
             if registry.type == "api":
-                documents = ApiReader(registry.url).versions(name, _ASK_LIMITS)
+                documents = ApiReader(registry.url).versions(name, ASK_LIMITS)
             elif registry.type == "npm":
                 reader = reader_of(registry)
                 assert isinstance(reader, NpmReader)
-                documents = [reader.document(name, version or "latest", _ASK_LIMITS)]
+                documents = [reader.document(name, version or "latest", ASK_LIMITS)]
             else:
                 return ""
         except Answered as reason:
-            if reason.status == _NOT_FOUND:
+            if reason.status == NOT_FOUND:
                 return f"{registry.name} has no {_shown(name)} (any more)"
             return f"{registry.name} could not be asked: {reason}"
         except (OSError, RegistryError) as reason:
@@ -279,28 +229,10 @@ class Registries:
             Refused: it must not be used, or there is no way that may be.
             BadSetting: a value that was given does not fit.
         """
-        document = listing.document
-        if listing.status == "deleted":
-            raise Refused(document.name, "its registry has deleted it")
-        if listing.status == "deprecated" and "deprecated" not in allow:
-            message = visible_text(str(document.meta.get("statusMessage") or ""), NAME_CHARS)
-            why = f": {message.rstrip('.')}" if message else ""
-            raise Refused(
-                document.name,
-                f"its registry calls it deprecated{why} (to allow it: --allow deprecated)",
-            )
-        server = read_server(document.server, has_namespace=document.has_namespace)
-        composition = compose(server, name, given=given, allow=allow, prefer=prefer)
-        origin = self._origin(listing, composition, offline=offline)
-        signals = [
-            *(_changed(x) for x in listing.alarms),
-            *signals_of(document, composition, origin, name=name, configured=configured),
-        ]
-        if listing.note:
-            signals.append(Signal("status", "warning", f"{listing.note}; this is the local copy."))
-        manifest = manifest_of(document, origin.package or Manifest("", ""))
-        entry = _entry(listing, composition, server.description, manifest, configured or {})
-        return Offer(listing, name, composition, entry, manifest, tuple(signals))
+        return offer_of(
+            self._store, listing, name, given=given or {}, allow=allow, prefer=prefer,
+            configured=configured or {}, offline=offline,
+        )  # fmt: skip
 
     def accept(self, listing: Listing) -> Listing:
         """Take the changed content of a version for the right one from now on."""
@@ -310,89 +242,12 @@ class Registries:
         name, version = listing.document.name, listing.document.version
         return self._listing(listing.registry, name, version, listing.note)
 
-    def _origin(self, listing: Listing, composition: Composition, *, offline: bool) -> Origin:
-        registry, way = listing.registry, composition.way
-        told = Origin(registry.name, registry.is_official, len(listing.versions))
-        if not isinstance(way, Package) or way.type != "npm":
-            return told
-        if offline:
-            return replace(told, not_asked="npm was not asked")
-        try:
-            is_npm = registry.type == "npm" and registry.url
-            reader = NpmReader(registry.url if is_npm else npm_address(), "")
-            package = reader.manifest(way.identifier, way.version, _ASK_LIMITS)
-        except Answered as reason:
-            if reason.status == _NOT_FOUND:
-                raise Refused(
-                    listing.document.name, f"npm has no {way.identifier} {way.version}"
-                ) from None
-            return replace(told, not_asked=f"npm could not be asked: {reason}")
-        except (OSError, RegistryError) as reason:
-            return replace(told, not_asked=f"npm could not be asked: {str(reason).rstrip('.')}")
-        if not package.has_command:
-            raise Refused(
-                listing.document.name,
-                f"its package {way.identifier} {way.version} has no command to run",
-            )
-        return replace(told, package=package, hash_before=self._hash_before(way, package))
+    def compare_pins(self, configured: Mapping[str, Any]) -> PinReport:
+        """What is said now of entries of the settings that were added from a registry.
 
-    def _hash_before(self, way: Package, package: Manifest) -> str:
-        if not package.integrity:
-            return ""
-        with self._store.written():
-            key = f"npm {way.identifier}@{way.version}"
-            return self._store.changed_package(key, package.integrity, now_text())
-
-    # What was added
-
-    def changed_pins(self, configured: Mapping[str, Any]) -> list[PinAlarm]:
-        """Which entries of the settings have another content now than when they were added."""
-        return list(self._changed_pins(configured))
-
-    def _changed_pins(self, configured: Mapping[str, Any]) -> Iterator[PinAlarm]:
-        for entry, written in configured.items():
-            told = {key: str(x) for key, x in object_of(object_of(written).get("registry")).items()}
-            name, version, was = (told.get(x, "") for x in ("name", "version", "digest"))
-            for one in self.settings.values():
-                if not was or told.get("from") != one.address:
-                    continue
-                kept = self._store.kept(one.address, name, version)
-                alarms = self._store.alarms(one.address, name)
-                changed = [x.now for x in alarms if x.version == version]
-                now = changed[0] if changed else kept.digest if kept else was
-                if now != was:
-                    yield PinAlarm(entry, name, version, was, now)
-
-
-def _changed(alarm: Alarm) -> Signal:
-    return Signal(
-        "integrity", "alarm",
-        f"{alarm.name} {alarm.version} says something else than before, under the same version: "
-        f"its digest was {alarm.was[:12]}, and since {alarm.seen} it is {alarm.now[:12]}.",
-    )  # fmt: skip
-
-
-def _entry(
-    listing: Listing, composition: Composition, description: str, manifest: RegistryManifest,
-    configured: Mapping[str, Any],
-) -> JsonObject:  # fmt: skip
-    """The entry, switched off and pinned, with where it is from."""
-    document = listing.document
-    noted = {
-        "from": listing.registry.address,
-        "name": document.name,
-        "version": document.version,
-        "digest": listing.digest,
-        "checksum": manifest.checksum or "",
-    }
-    about = " ".join(description.split())
-    return {
-        **composition.entry,
-        **({"description": about} if about else {}),
-        "pin": True,
-        "disabled": True,
-        "registry": {key: x for key, x in noted.items() if x},
-    }
+        `configured` are the entries as they are written. npm is asked for hashes again.
+        """
+        return compare_pins(self._store, self.settings.values(), configured)
 
 
 def _found(registry: str, document: Document) -> FoundServer:
@@ -401,7 +256,7 @@ def _found(registry: str, document: Document) -> FoundServer:
     return FoundServer(registry, document.name, document.version, title, about, 0.0, ())
 
 
-_TEMPLATE = re.compile(r"[./_-]+")
+_BETWEEN_WORDS = re.compile(r"[./_-]+")
 
 
 def _as_tool(key: str, found: FoundServer, document: Document) -> JsonObject:
@@ -411,7 +266,7 @@ def _as_tool(key: str, found: FoundServer, document: Document) -> JsonObject:
     tags = " ".join(str(x) for x in (*list_of(extras.get("tags")), *list_of(extras.get("tools"))))
     return {
         "id": key,
-        "server": _TEMPLATE.sub(" ", space),
+        "server": _BETWEEN_WORDS.sub(" ", space),
         "name": name or found.name,
         "title": found.title,
         "description": found.description,

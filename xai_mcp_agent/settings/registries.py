@@ -59,6 +59,11 @@ class RegistrySettings:
         return " ".join(x for x in parts if x) or self.type
 
     @property
+    def noted_as(self) -> str:
+        """What entries that came from it note: a place on this machine by its name in settings."""
+        return self.name if self.type == "list" and self.path else self.address
+
+    @property
     def is_official(self) -> bool:
         """Whether it is the registry that has publishers prove their names."""
         return self.type == "api" and self.url.rstrip("/") == _OFFICIAL_URL

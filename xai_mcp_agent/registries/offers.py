@@ -1,0 +1,183 @@
+"""What a server of a registry would come to in settings, and all that is to be known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.tools import JsonObject
+from ..settings.registries import RegistrySettings
+from ..sources.openapi.document.values import text_of
+from ..sources.web.fetching import Answered, FetchLimits
+from .compose import Composition, compose
+from .forms.npm import Manifest
+from .manifest import RegistryManifest, manifest_of
+from .readers.npm import NpmReader, npm_address
+from .server_json import read_server
+from .signals import Origin, Signal, signals_of
+from .store import Alarm, Store
+from .sync import now_text
+from .values import NAME_CHARS, Document, Package, Refused, RegistryError
+
+NOT_FOUND = 404
+ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
+"""For one question about one server, for which a person waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All that is known of one version of a server in one registry.
+
+    `digest` is that of its document. `alarms` are versions whose content was changed; `note` says
+    where the registry itself could not be asked.
+    """
+
+    registry: RegistrySettings
+    document: Document
+    digest: str
+    seen: str
+    versions: tuple[str, ...]
+    alarms: tuple[Alarm, ...] = ()
+    note: str = ""
+
+    @property
+    def status(self) -> str:
+        """What the registry says of it: active, deprecated, deleted or nothing."""
+        return text_of(self.document.meta.get("status"), NAME_CHARS)
+
+    @property
+    def manifest(self) -> RegistryManifest:
+        """What the registry says, without what a package says of itself."""
+        return manifest_of(self.document)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What would be written into the settings for a server, and all that is to be known before."""
+
+    listing: Listing
+    name: str
+    composition: Composition
+    entry: JsonObject
+    manifest: RegistryManifest
+    signals: tuple[Signal, ...]
+
+    @property
+    def alarms(self) -> list[Signal]:
+        """Why it must not be used."""
+        return [x for x in self.signals if x.weight == "alarm"]
+
+
+def offer_of(
+    store: Store,
+    listing: Listing,
+    name: str,
+    *,
+    given: Mapping[str, str],
+    allow: Collection[str],
+    prefer: str,
+    configured: Mapping[str, Any],
+    offline: bool,
+) -> Offer:
+    """See `Registries.offer`."""
+    document = listing.document
+    _check_status(listing, allow)
+    server = read_server(document.server, has_namespace=document.has_namespace)
+    composition = compose(server, name, given=given, allow=allow, prefer=prefer)
+    origin = _origin(store, listing, composition, offline=offline)
+    signals = [
+        *(_changed(x) for x in listing.alarms),
+        *signals_of(document, composition, origin, name=name, configured=configured),
+    ]
+    if listing.note:
+        signals.append(Signal("status", "warning", f"{listing.note}; this is the local copy."))
+    manifest = manifest_of(document, origin.package or Manifest("", ""))
+    entry = _entry(listing, composition, server.description, manifest)
+    return Offer(listing, name, composition, entry, manifest, tuple(signals))
+
+
+def _check_status(listing: Listing, allow: Collection[str]) -> None:
+    document = listing.document
+    if listing.status == "deleted":
+        raise Refused(document.name, "its registry has deleted it")
+    if listing.status == "deprecated" and "deprecated" not in allow:
+        message = text_of(document.meta.get("statusMessage"), NAME_CHARS).rstrip(".")
+        why = f": {message}" if message else ""
+        raise Refused(
+            document.name,
+            f"its registry calls it deprecated{why} (to allow it: --allow deprecated)",
+        )
+
+
+def _changed(alarm: Alarm) -> Signal:
+    return Signal(
+        "integrity", "alarm",
+        f"{alarm.name} {alarm.version} says something else than before, under the same version: "
+        f"its digest was {alarm.was[:12]}, and since {alarm.seen} it is {alarm.now[:12]}.",
+    )  # fmt: skip
+
+
+def _entry(
+    listing: Listing, composition: Composition, description: str, manifest: RegistryManifest
+) -> JsonObject:
+    """The entry, switched off and pinned, with where it is from."""
+    document = listing.document
+    noted = {
+        "from": listing.registry.noted_as,
+        "name": document.name,
+        "version": document.version,
+        "digest": listing.digest,
+        "checksum": manifest.checksum or "",
+    }
+    about = " ".join(description.split())
+    return {
+        **composition.entry,
+        **({"description": about} if about else {}),
+        "pin": True,
+        "disabled": True,
+        "registry": {key: x for key, x in noted.items() if x},
+    }
+
+
+# What npm says of a package
+
+
+def _origin(store: Store, listing: Listing, composition: Composition, *, offline: bool) -> Origin:
+    registry, way = listing.registry, composition.way
+    told = Origin(registry.name, registry.is_official, len(listing.versions))
+    if not isinstance(way, Package) or way.type != "npm":
+        return told
+    if offline:
+        return replace(told, not_asked="npm was not asked")
+    try:
+        address = registry.url if registry.type == "npm" and registry.url else npm_address()
+        package = package_manifest(address, way.identifier, way.version)
+    except (OSError, RegistryError) as reason:
+        return replace(told, not_asked=f"npm could not be asked: {str(reason).rstrip('.')}")
+    if package is None or not package.has_command:
+        lacks = "has no command to run" if package else "is not there: npm has no such version"
+        raise Refused(listing.document.name, f"its package {way.identifier} {way.version} {lacks}")
+    return replace(told, package=package, hash_before=_hash_before(store, way, package))
+
+
+def package_manifest(address: str, identifier: str, version: str) -> Manifest | None:
+    """What a package says of itself; None where there is no such version.
+
+    Raises:
+        OSError: npm cannot be asked; says why.
+    """
+    try:
+        return NpmReader(address, "").manifest(identifier, version, ASK_LIMITS)
+    except Answered as reason:
+        if reason.status == NOT_FOUND:
+            return None
+        raise
+
+
+def _hash_before(store: Store, way: Package, package: Manifest) -> str:
+    if not package.integrity:
+        return ""
+    with store.written():
+        key = f"npm {way.identifier}@{way.version}"
+        return store.changed_package(key, package.integrity, now_text())
