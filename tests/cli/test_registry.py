@@ -643,6 +643,18 @@ def test_a_variable_that_is_set_already_is_a_warning(
     assert any("NOTES_TOKEN is set in your environment already" in x for x in found)
 
 
+def test_a_server_is_not_given_what_another_one_is_given(
+    folder: Path, service: RegistryService, capsys: Any
+) -> None:
+    """Many call it API_KEY."""
+    registry(capsys, "add", NOTES)
+    offer = registry(capsys, "add", NOTES, "--as", "two")[1]
+    assert offer["entry"]["env"]["NOTES_TOKEN"] == "${TWO_NOTES_TOKEN}"
+    assert entries(folder)["notes"]["env"]["NOTES_TOKEN"] == "${NOTES_TOKEN}"
+    offer = registry(capsys, "show", NOTES)[1]
+    assert offer["entry"]["env"]["NOTES_TOKEN"] == "${NOTES_NOTES_TOKEN}"
+
+
 # Starting, asking
 
 

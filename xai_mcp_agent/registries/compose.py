@@ -69,8 +69,11 @@ def compose(
     given: Mapping[str, str] | None = None,
     allow: Collection[str] = (),
     prefer: str = "",
+    taken: Collection[str] = (),
 ) -> Composition:
     """The entry of a server under a name; `prefer` is a type of package, or `remote`.
+
+    `taken` are variables that other entries use: this server is not to be given their values.
 
     The way is the first of: a remote over Streamable HTTP, npm, pypi, oci, nuget, a remote over
     SSE. One that may not be used is passed over.
@@ -82,7 +85,8 @@ def compose(
     passed: list[str] = []
     for way in _ways(server, prefer):
         try:
-            return _composed(way, name, given or {}, allow, passed)
+            values = Values(prefix_of(name), given or {}, frozenset(taken))
+            return _composed(way, values, allow, passed)
         except (_NotThisWay, NotWritable) as reason:
             passed.append(str(reason))
     nothing = "it names neither a package nor a remote"
@@ -103,15 +107,11 @@ def _ways(server: Server, prefer: str) -> list[Package | Remote]:
 
 
 def _composed(
-    way: Package | Remote,
-    name: str,
-    given: Mapping[str, str],
-    allow: Collection[str],
-    passed: list[str],
+    way: Package | Remote, values: Values, allow: Collection[str], passed: list[str]
 ) -> Composition:
     if reason := way.problem or (way.unsupported if isinstance(way, Package) else ""):
         raise _NotThisWay(reason)
-    values, remarks = Values(prefix_of(name), given), list[str]()
+    remarks = list[str]()
     if isinstance(way, Remote):
         entry = _remote_entry(way, values, allow)
     else:
@@ -130,7 +130,7 @@ def _composed(
 def _remote_entry(remote: Remote, values: Values, allow: Collection[str]) -> JsonObject:
     secret = any(x.is_secret for x in remote.variables.values())
     _require("secret-argument", not secret, allow, "its URL has a secret in it")
-    url = values.template(remote.url, remote.variables, "in the URL")
+    url = values.template(remote.url, remote.variables, "the URL")
     if {"{", "}"} & {*_SETTINGS_VARIABLE.sub("", url)}:
         raise _NotThisWay("its URL has braces in it that stand for nothing")
     headers = {x.name: values.of(x, f"the header {x.name}") for x in remote.headers}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +23,7 @@ from .sync import now_text
 from .values import NAME_CHARS, Document, Package, Refused, RegistryError
 
 NOT_FOUND = 404
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)")
 ASK_LIMITS = FetchLimits(seconds=20.0, read_seconds=10.0, max_bytes=16 * 1024**2)
 """For one question about one server, for which a person waits."""
 
@@ -84,7 +87,8 @@ def offer_of(
     document = listing.document
     _check_status(listing, allow)
     server = read_server(document.server, has_namespace=document.has_namespace)
-    composition = compose(server, name, given=given, allow=allow, prefer=prefer)
+    taken = set(_VARIABLE.findall(json.dumps(configured, default=str)))
+    composition = compose(server, name, given=given, allow=allow, prefer=prefer, taken=taken)
     origin = _origin(store, listing, composition, offline=offline)
     signals = [
         *(_changed(x) for x in listing.alarms),

@@ -49,11 +49,13 @@ class Values:
     """What inputs come to for one entry. `given` are values of the person, by variable or name.
 
     `prefix` begins the variables of all but the server's own environment: two servers may both
-    call something `port`, and one may call something `path`, which is always set.
+    call something `port`, and one may call something `path`, which is always set. Of its
+    environment too, where another server uses a variable of that name: it is one of `taken`.
     """
 
     prefix: str
     given: Mapping[str, str] = field(default_factory=dict[str, str])
+    taken: frozenset[str] = frozenset()
     needs: dict[str, Need] = field(default_factory=dict[str, Need])
     optional: dict[str, Need] = field(default_factory=dict[str, Need])
     used: set[str] = field(default_factory=set[str])
@@ -122,9 +124,9 @@ class Values:
 
     def _need(self, told: Input, where: str, *, own_name: bool = False) -> Need:
         name = _NOT_IN_NAMES.sub("_", told.name.upper()).strip("_") or "VALUE"
-        if own_name:
+        if own_name and told.name not in self.taken:
             name = told.name
-        elif not name.startswith(f"{self.prefix}_"):
+        elif name in self.taken or not name.startswith(f"{self.prefix}_"):
             name = f"{self.prefix}_{name}"
         return Need(
             name, told.name.lstrip("-"), where, told.description, told.is_secret, told.is_required,
