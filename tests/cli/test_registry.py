@@ -26,6 +26,7 @@ from tests.support.registry_service import (
 )
 from tests.support.terminals import terminal
 from tests.support.watchdog import done_within
+from xai_mcp_agent.registries import Registries
 from xai_mcp_agent.settings.load import load_settings
 from xai_mcp_agent.settings.trust import TrustStore
 
@@ -183,6 +184,21 @@ def test_what_was_added_is_asked_about_when_it_is_switched_on(
     file.write_text(file.read_text().replace('"disabled": true', '"disabled": false'))
     (part,) = TrustStore().not_agreed(load_settings(file))
     assert "npx -y @example-org/notes-mcp@1.4.0" in part.told
+
+
+def test_registries_of_a_stranger_are_not_asked(
+    folder: Path, service: RegistryService, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The settings may have come with somebody else's folder."""
+    monkeypatch.delenv("XAI_MCP_TRUST")
+    with Registries() as found:
+        assert list(found.settings) == ["official"]
+    status, _, err = command(capsys, "registry", "sync", "team")
+    assert status == 1
+    assert "because you have not agreed to them: xai-mcp-agent trust" in err
+    assert service.http.got == []
+    TrustStore().agree(load_settings(folder / "mcp_settings.json"))
+    assert command(capsys, "registry", "sync", "team")[0] == 0
 
 
 def test_a_folder_without_settings_gets_them(
