@@ -21,12 +21,13 @@ CHILD_SECONDS = 30
 # The arrows as design.md draws them; whoever reaches a package may use what that one may.
 ARROWS = {
     "components": {"canvas", "bridge", "views"},
-    "cli": {"canvas", "bridge", "views", "registries"},
+    "cli": {"canvas", "bridge", "views", "registries", "drawing"},
     "gateway": {"canvas", "bridge", "views"},
     "admin": {"canvas", "bridge", "views"},
     "canvas": {"bridge", "console", "views"},
     "views": {"console", "history"},
     "console": {"agent"},
+    "drawing": {"history"},
     "bridge": {"agent", "planning", "search", "policy", "catalog", "history", "sources"},
     "agent": {"search", "policy"},
     "planning": {"search"},

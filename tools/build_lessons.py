@@ -12,9 +12,9 @@ from typing import Any
 
 from xai_mcp_agent.cli.init import SOLUTIONS
 from xai_mcp_agent.cli.workshop.lessons import LESSONS, Lesson
+from xai_mcp_agent.drawing.nodes import Node
 
 from .build_examples import EXAMPLES
-from .nodes import Node
 from .workflows import Shown, Workflow
 
 WORKSHOP = EXAMPLES / "workshop"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeGuard
 
-from xai_mcp_agent.cli.component_files import component_classes, is_plain_mark
+from xai_mcp_agent.drawing.components import component_classes, is_plain_mark
 
 PORT_KINDS = {"InArg", "InCompArg", "OutArg"}
 # Types that the canvas draws and lets people wire.

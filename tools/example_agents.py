@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .nodes import Node
+from xai_mcp_agent.drawing.nodes import Node
+
 from .workflows import Shown, Workflow
 
 AGENT = "librarian"

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tools.layout import Box
-from tools.sizes import Point
+from xai_mcp_agent.drawing.layout import Box
+from xai_mcp_agent.drawing.sizes import Point
 
 from .lab_canvas import FRONT, Canvas
 

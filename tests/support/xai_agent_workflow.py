@@ -12,7 +12,7 @@ from typing import Any
 
 from tools.components import all_components
 from tools.workflows import Argument, Shown, Workflow
-from xai_mcp_agent.cli.component_files import ComponentClass, read_component_file
+from xai_mcp_agent.drawing.components import ComponentClass, read_component_file
 
 OTHER_LIBRARIES = Path(__file__).parent / "other_libraries"
 QUESTION = [{"role": "user", "content": "What time is it?"}]

@@ -12,7 +12,7 @@ from typing import Any
 from tools.components import all_components
 from tools.workflows import Argument, Workflow
 from xai_mcp_agent import Bridge
-from xai_mcp_agent.cli.component_files import ComponentClass, read_component_file
+from xai_mcp_agent.drawing.components import ComponentClass, read_component_file
 
 _COMPONENTS = '''
 from xai_components.base import Component, InArg, OutArg, xai_component

@@ -8,7 +8,7 @@ from ...agent.models.registry import PROVIDERS
 from ...agent.prompt import PLACEHOLDERS
 from ...core.names import did_you_mean
 from ...core.tools import JsonObject
-from ..component_files import ComponentClass
+from ...drawing.components import ComponentClass
 from .address import names_an_address
 from .document import COMPULSORY_MARK, nodes_of, ports_of, text_of, texts_by_port
 from .migrate import AUTHORIZE, AdoptedNode, Migration, Remark, is_upstream, library_of, path_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ...canvas.installation import COMPONENTS
 from ...core.tools import JsonObject
-from ..component_files import ComponentClass, PortSpec
+from ...drawing.components import ComponentClass, PortSpec
 from .document import (
     COMPULSORY_MARK,
     DYNAMIC,

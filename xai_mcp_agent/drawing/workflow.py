@@ -1,0 +1,375 @@
+"""Makes `.xircuits` files from a short description, as the canvas itself would save them.
+
+    flow = Workflow("greeting", classes)
+    agent = flow.node("AgentInit", agent_name="helper")
+    run = flow.node("AgentRun", agent_name="helper", conversation=Shown("Hello!"))
+    show = flow.node("Print", msg=run["last_response"])
+    flow.main(agent, run, show)
+    flow.note("Ask", "Double-click the text to change it.", below=run)
+    flow.write(folder)
+
+Ports are read from the component files, so a port that is gone is an error here, and so is
+whatever `rules.py` finds wrong. Ids come from the names of things: the same
+description gives the same file, byte for byte.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from .components import ComponentClass, PortSpec
+from .layout import Layout
+from .nodes import (
+    COMPULSORY_MARK,
+    DYNAMIC,
+    FLOW,
+    FLOW_LABEL,
+    VALUE,
+    Link,
+    Node,
+    Note,
+    Output,
+    Port,
+    Row,
+    stable_id,
+)
+from .rules import Document, fits, problems
+from .sizes import Point, note_text_width, port_point, widest_note_text
+
+# As in Xircuits' palette: name and colour of a literal by its type.
+_LITERALS = {
+    "string": ("String", "lightpink"), "int": ("Integer", "blue"), "float": ("Float", "green"),
+    "boolean": ("Boolean", "red"), "list": ("List", "yellow"), "dict": ("Dict", "orange"),
+    "chat": ("Chat", "green"),
+}  # fmt: skip
+_ARGUMENTS = {x: color for x, (_, color) in _LITERALS.items()} | {"secret": "black", "any": "cyan"}
+_TERMINAL_COLOR, _NOTE_COLOR = "rgb(255,102,102)", "rgb(255,255,255)"
+
+
+class WorkflowError(Exception):
+    """The description cannot become a workflow; the message says which node and port."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A literal that is drawn as a node of its own; a bare value sits in the port instead."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A value that is given when the workflow is run; `type` is the canvas's name for it."""
+
+    name: str
+    type: str = "string"
+
+
+Given: TypeAlias = Any
+"""What a port is given: an `Output`, `Shown`, `Argument`, or a value; a list for a dynamic port."""
+
+
+class Workflow:
+    """A workflow under construction; `name` becomes the file's and, compiled, a class's name.
+
+    `classes` are those of its components by name.
+    """
+
+    def __init__(self, name: str, classes: Mapping[str, ComponentClass]) -> None:
+        self.name = name
+        self._classes = classes
+        self._left_open: set[str] = set()
+        self.nodes: list[Node] = []
+        self.links: list[Link] = []
+        self._rows: list[Row] = []
+        self._notes: list[Note] = []
+        self._counts: Counter[str] = Counter()
+        self.start = self._add("Start", _TERMINAL_COLOR, {"type": "Start"})
+        self.start.add("out-0", FLOW_LABEL, is_in=False)
+        self.finish = self._add("Finish", _TERMINAL_COLOR, {"type": "Finish"})
+        self.finish.add("in-0", FLOW_LABEL, is_in=True)
+        _add_port(self.finish, PortSpec("outputs", "in", "dynalist"))
+
+    # What a description says
+
+    def node(self, class_name: str, **inputs: Given) -> Node:
+        """Add a component and wire its in-ports."""
+        cls = _component(class_name, self._classes)
+        first, last = cls.lines
+        extras = {
+            "type": cls.type, "path": cls.path, "description": cls.description,
+            "lineNo": [{"lineno": first, "end_lineno": last}],
+        }  # fmt: skip
+        node = self._add(class_name, cls.color, extras)
+        if cls.type != "Start":
+            node.add("in-0", FLOW_LABEL, is_in=True)
+        node.add("out-0", FLOW_LABEL, is_in=False)
+        for port in cls.ports:
+            _add_port(node, port)
+        for name, given in inputs.items():
+            if not cls.port(name).is_in:
+                raise WorkflowError(f"{class_name}.{name} is no input")
+            self._give(node, name, given)
+        return node
+
+    def main(self, *nodes: Node) -> None:
+        """Draw the flow from Start over these to Finish, as the first row."""
+        self._row(self.start, *nodes, self.finish)
+
+    def side(self, *nodes: Node) -> None:
+        """Draw a flow with a start of its own, such as a drawn tool, as one more row."""
+        self._row(*nodes)
+
+    def branch(self, node: Node, name: str, *nodes: Node) -> None:
+        """Draw the flow of a branch of `node` as one more row, which begins to its right."""
+        self._link(node, node.port(f"out-flow-{name}"), nodes[0], nodes[0].port("in-0"), FLOW)
+        self._row(*nodes, after=node)
+
+    def leave_open(self, node: Node, name: str) -> None:
+        """Have a compulsory port stay empty: whoever opens the workflow has to wire it."""
+        self._left_open.update(x.id for x in node.ports if x.is_in and x.variable == name)
+
+    def outputs(self, *values: Output) -> None:
+        """Wire these to Finish; a compiled script prints them at its end."""
+        self._give(self.finish, "outputs", list(values))
+
+    def note(
+        self, title: str, text: str, *, above: Node | None = None, below: Node | None = None
+    ) -> None:
+        """Add a comment over or under a node. Its lines are shown as they are, unbroken."""
+        if "`" in text:
+            raise WorkflowError(f"{title}: a comment is no Markdown: {text}")
+        for line in text.splitlines():
+            if note_text_width(line) > widest_note_text():
+                raise WorkflowError(f"{title}: too long for a line of a comment: {line}")
+        extras = {"type": "comment", "commentInput": text}
+        node = self._add(title, _NOTE_COLOR, extras, key="comment")
+        self._notes.append(Note(node, above, below))
+
+    # What it becomes
+
+    def layout(self) -> Layout:
+        """Give everything its place."""
+        return Layout(self._rows, self._notes, self.links)
+
+    def document(self) -> Document:
+        """The workflow as the canvas saves it.
+
+        Raises:
+            WorkflowError: it breaks a rule of the canvas or the compiler.
+        """
+        layout = self.layout()
+        view = layout.view()
+        document = {
+            "id": stable_id(self.name),
+            "offsetX": view.x,
+            "offsetY": view.y,
+            "zoom": view.zoom,
+            "gridSize": 0,
+            "layers": [
+                self._layer("diagram-links", {x.id: _saved_link(x, layout) for x in self.links}),
+                self._layer("diagram-nodes", {x.id: _saved_node(x, layout) for x in self.nodes}),
+            ],
+        }
+        if found := problems(document, self.name, self._classes, self._left_open):
+            raise WorkflowError("\n".join(found))
+        return document
+
+    def text(self) -> str:
+        """The whole file."""
+        return json.dumps(self.document(), indent=4, ensure_ascii=False) + "\n"
+
+    def write(self, folder: Path) -> Path:
+        """Write `<name>.xircuits` into `folder` and return its path."""
+        file = folder / f"{self.name}.xircuits"
+        file.write_text(self.text(), encoding="utf-8", newline="\n")
+        return file
+
+    # How it is built
+
+    def _add(self, name: str, color: str, extras: dict[str, Any], key: str = "") -> Node:
+        key = key or name
+        self._counts[key] += 1
+        number = self._counts[key]
+        path = f"{self.name}/{key}" + (f"-{number}" if number > 1 else "")
+        node = Node(path, name, color, extras)
+        self.nodes.append(node)
+        return node
+
+    def _row(self, *nodes: Node, after: Node | None = None) -> None:
+        for source, target in itertools.pairwise(nodes):
+            self._link(source, source.port("out-0"), target, target.port("in-0"), FLOW)
+        self._rows.append(Row(list(nodes), after))
+
+    def _give(self, node: Node, name: str, given: Given) -> None:
+        first = next(x for x in node.ports if x.is_in and x.variable == name)
+        many = first.type in DYNAMIC and isinstance(given, list)
+        values: list[Any] = cast(list[Any], given) if many else [given]
+        for one in values:
+            self._wire(one, node, _free_port(node, first))
+
+    def _wire(self, given: Given, node: Node, target: Port) -> None:
+        if isinstance(given, Output):
+            source, out = given.node, _out_port(given)
+        elif isinstance(given, Argument):
+            source = self._argument(given, node)
+            out = source.ports[0]
+        else:
+            source = self._literal(given, node, target)
+            out = source.ports[0]
+        if not fits(out.type, target.type):
+            raise WorkflowError(f"{source.key}: {out.type} does not fit {node.key}.{target.label}")
+        kind = FLOW if isinstance(given, Argument) else VALUE
+        self._link(source, out, node, target, kind)
+
+    def _argument(self, given: Argument, node: Node) -> Node:
+        color, name = _ARGUMENTS[given.type], f"Argument ({given.type}): {given.name}"
+        source = self._add(name, color, {"type": given.type})
+        source.add("parameter-out-0", FLOW_LABEL, is_in=False, type=given.type)
+        node.literals.append(source)
+        return source
+
+    def _literal(self, given: Given, node: Node, target: Port) -> Node:
+        value, shown = (given.value, True) if isinstance(given, Shown) else (given, False)
+        kind, text = _literal_of(value, target, node)
+        name, color = _LITERALS[kind]
+        key = f"{node.key.partition('/')[2]}/{target.variable}{target.order or ''}"
+        extras = {"type": kind, "attached": not shown}
+        literal = self._add(f"Literal {name}", color, extras, key=key)
+        literal.add("out-0", text, is_in=False, type=kind)
+        if shown:
+            node.literals.append(literal)
+        else:
+            target.held = text
+        return literal
+
+    def _link(self, source: Node, out: Port, target: Node, into: Port, kind: str) -> None:
+        ends = f"{source.key}/{out.name} -> {target.key}/{into.name}"
+        link = Link(stable_id(ends), kind, source, out, target, into)
+        self.links.append(link)
+        out.links.append(link.id)
+        into.links.append(link.id)
+
+    def _layer(self, kind: str, models: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "id": stable_id(f"{self.name}/{kind}"), "type": kind, "isSvg": kind == "diagram-links",
+            "transformed": True, "models": models,
+        }  # fmt: skip
+
+
+def _component(name: str, classes: Mapping[str, ComponentClass]) -> ComponentClass:
+    if name not in classes:
+        raise KeyError(f"no component {name!r} among {len(classes)} classes")
+    return classes[name]
+
+
+def _add_port(node: Node, port: PortSpec) -> None:
+    if port.kind == "branch":
+        node.add(f"out-flow-{port.name}", f"{port.name} {FLOW_LABEL}", is_in=False)
+    elif port.kind == "out":
+        file_name = f"parameter-out-{port.type}-{port.name}"
+        node.add(file_name, port.name, is_in=False, type=port.type)
+    else:
+        mark = COMPULSORY_MARK if port.kind == "compulsory" else ""
+        node.add(
+            f"parameter-{port.type}-{port.name}", mark + port.name, is_in=True, type=port.type,
+            variable=port.name, order=0 if port.type in DYNAMIC else None,
+        )  # fmt: skip
+
+
+def _free_port(node: Node, port: Port) -> Port:
+    """The port itself; of a dynamic one the part that is free, with the next made behind it."""
+    if port.type not in DYNAMIC:
+        return port
+    while port.links:
+        port = next(x for x in node.ports if x.id == port.after)
+    order = (port.order or 0) + 1
+    following = node.add(
+        f"parameter-{port.type}-{port.variable}-{order}", f"{port.variable}[{order}]", is_in=True,
+        type=port.type, variable=port.variable, order=order, at=node.ports.index(port) + 1,
+    )  # fmt: skip
+    port.after, following.before = following.id, port.id
+    return port
+
+
+def _out_port(given: Output) -> Port:
+    for port in given.node.ports:
+        if not port.is_in and port.label == given.port:
+            return port
+    raise WorkflowError(f"{given.node.name} has no output {given.port!r}")
+
+
+def _literal_of(value: Any, target: Port, node: Node) -> tuple[str, str]:
+    """The type of a literal and its text, which the compiler reads back as `value`."""
+    match value:
+        case str() if target.type == "secret":
+            raise WorkflowError(f"{node.name}.{target.label}: a key does not belong in a file")
+        case str():
+            return "string", value
+        case bool():
+            return "boolean", str(value)
+        case int() | float():
+            return type(value).__name__, repr(value)
+        case list() if target.type == "chat" or _are_messages(cast(list[Any], value)):
+            return "chat", json.dumps(value, ensure_ascii=False)
+        case dict() | list():
+            kind = "dict" if isinstance(value, dict) else "list"
+            return kind, json.dumps(value, ensure_ascii=False)[1:-1]
+        case _:
+            kind = type(value).__name__
+            raise WorkflowError(f"{node.name}.{target.label}: there is no literal for {kind}")
+
+
+def _are_messages(values: Iterable[Any]) -> bool:
+    values = list(values)
+    return bool(values) and all(isinstance(x, dict) and "role" in x for x in values)
+
+
+def _saved_node(node: Node, layout: Layout) -> dict[str, Any]:
+    at = layout.place(node)
+    # The canvas saves in-ports first.
+    ports = [x for x in node.ports if x.is_in] + [x for x in node.ports if not x.is_in]
+    return {
+        "id": node.id, "type": "custom-node", "selected": False, "extras": node.extras,
+        "x": at.x, "y": at.y, "ports": [_saved_port(node, x, at) for x in ports],
+        "name": node.name, "color": node.color,
+        "portsInOrder": [x.id for x in ports if x.is_in],
+        "portsOutOrder": [x.id for x in ports if not x.is_in],
+    }  # fmt: skip
+
+
+def _saved_port(node: Node, port: Port, at: Point) -> dict[str, Any]:
+    place = port_point(node, port, at)
+    saved: dict[str, Any] = {
+        "id": port.id, "type": "default", "extras": {}, "x": place.x, "y": place.y,
+        "name": port.name, "alignment": "left" if port.is_in else "right", "parentNode": node.id,
+        "links": port.links, "in": port.is_in, "label": port.label,
+        "varName": port.variable if port.order else port.label, "portType": "",
+        "dataType": port.type,
+    }  # fmt: skip
+    if port.order is not None:
+        neighbours = {"previous": port.before, "next": port.after}
+        saved |= {"dynaPortOrder": port.order, "dynaPortRef": neighbours}
+    return saved
+
+
+def _saved_link(link: Link, layout: Layout) -> dict[str, Any]:
+    ends = [(link.source, link.source_port), (link.target, link.target_port)]
+    points = [port_point(node, port, layout.place(node)) for node, port in ends]
+    return {
+        "id": link.id, "type": link.kind, "selected": False,
+        "source": link.source.id, "sourcePort": link.source_port.id,
+        "target": link.target.id, "targetPort": link.target_port.id,
+        "points": [
+            {"id": stable_id(f"{link.id}/{n}"), "type": "point", "x": point.x, "y": point.y}
+            for n, point in enumerate(points)
+        ],
+        "labels": [], "width": 3, "color": "gray", "curvyness": 50,
+        "selectedColor": "rgb(0,192,255)",
+    }  # fmt: skip
