@@ -20,7 +20,7 @@ PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check walk bench soak bench-peers bench-search bench-openapi performance conformance lab clean
+.PHONY: help demo test check walk bench soak bench-peers bench-search bench-drawing bench-openapi performance conformance lab clean
 
 help:
 	@echo "make demo    compile and run the first example: a tool call without any key"
@@ -32,6 +32,7 @@ help:
 	@echo "make conformance   run the public conformance suite of MCP against the bridge (needs npm)"
 	@echo "make bench-peers  the same calls with other MCP clients (ARGS: --help tells)"
 	@echo "make bench-search DATA=folder SCORER=file  how tools are found, into docs/search.md"
+	@echo "make bench-drawing DATA=folder  draw the plans in a folder, and make their calls"
 	@echo "make bench-openapi DATA=folder  what becomes of the OpenAPI documents in a folder"
 	@echo "make performance  bench and bench-peers, written into docs/performance.md"
 	@echo "make soak    ten minutes of agents while servers break, into docs/reliability.md"
@@ -103,6 +104,10 @@ bench-search: $(TOOLS)
 	@test -n "$(DATA)" -a -n "$(SCORER)" || { echo "Say make bench-search DATA=folder SCORER=file"; exit 2; }
 	@$(BIN)/python -m benchmarks.search --data "$(DATA)" --scorer "$(SCORER)" \
 	  $(if $(EMBED),--embed "$(EMBED)") $(ARGS)
+
+bench-drawing: $(TOOLS)
+	@test -n "$(DATA)" || { echo "Say make bench-drawing DATA=folder"; exit 2; }
+	@$(BIN)/python -m benchmarks.drawing --data "$(DATA)" $(ARGS)
 
 bench-openapi: $(TOOLS)
 	@test -n "$(DATA)" || { echo "Say make bench-openapi DATA=folder"; exit 2; }

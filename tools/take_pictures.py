@@ -12,7 +12,11 @@ from playwright.sync_api import Browser, FloatRect, Locator
 
 from tests.support.lab import browser, lab, open_lab
 from tests.support.lab_palette import Palette
+from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.core.steps import Joined, Reference
+from xai_mcp_agent.drawing.calls import DrawnCall
+from xai_mcp_agent.drawing.flow import draw
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 _EXAMPLE = "examples/quickstart.xircuits"
@@ -48,6 +52,26 @@ def take_palette(running: Browser, address: str) -> Path:
     return file
 
 
+def take_drawn(running: Browser, address: str, folder: Path) -> Path:
+    """A workflow as `xai-mcp-agent draw` makes it."""
+    book, title = Reference(0, ("books", 0, "book_id")), Reference(0, ("books", 0, "title"))
+    calls = [
+        DrawnCall("library", "search_books", {"query": "travel"}),
+        DrawnCall("library", "borrow_book", {"reader": "Ada", "book_id": book}),
+        DrawnCall("calendar", "days_between", {"last": Reference(1, ("due_on",))},
+                  {"first": "The run had it from the person it talked to."}),
+        DrawnCall("mail", "send", {"to": "Ada", "subject": Joined(("Yours: ", title))}),
+    ]  # fmt: skip
+    draw("drawn", calls, our_components()).write(folder)
+    canvas = open_lab(running, address, width=1440, height=760, scale=_SCALE)
+    canvas.command("application:toggle-left-area")
+    canvas.open_workflow("drawn.xircuits")
+    canvas.fit(margin=28)
+    file = IMAGES / "drawn.png"
+    canvas.page.screenshot(path=file)
+    return file
+
+
 def _around(entries: list[Locator]) -> FloatRect:
     """The part of the page with these, the heading over them, and what is beside them."""
     boxes = [box for entry in entries if (box := entry.bounding_box())]
@@ -62,7 +86,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         working = init_folder(Path(folder) / "lab").folder
         with lab(working) as address, browser() as running:
-            for file in (take_quickstart(running, address), take_palette(running, address)):
+            pictures = (
+                take_quickstart(running, address),
+                take_palette(running, address),
+                take_drawn(running, address, working),
+            )
+            for file in pictures:
                 print(file)
 
 

@@ -1,6 +1,6 @@
 """Nodes that use MCP servers directly, without a model."""
 
-from xai_components.base import Component, InArg, InCompArg, OutArg, xai_component
+from xai_components.base import Component, InArg, InCompArg, OutArg, dynalist, xai_component
 
 from xai_mcp_agent import canvas
 
@@ -80,6 +80,74 @@ class MCPCallTool(Component):
         self.structured.value = result.structured
         self.parts.value = parts_json(result)
         self.is_error.value = result.is_error
+
+
+@xai_component(color="rgb(0, 128, 96)")
+class MCPToolStep(Component):
+    """Calls a tool with what you write in a few lines, and with what earlier steps gave.
+
+    The first line is the tool: a source of `mcp_settings.json` (a server, or any other kind), a
+    slash, and the tool's name. Then a line for each argument: a value, or a part of a result that
+    is wired to results. `xai-mcp-agent draw` makes workflows of these nodes from what an agent did.
+
+    - `title = "Moby-Dick"`: texts stand in quotation marks; `5`, `true`, `["a", "b"]` as they are.
+    - `book_id = results[0].books[0].id`: of the first wire, in `books` the first one's `id`.
+    - `["odd name"]` is a name with spaces, `[]` the first item, `.{key}` the first value.
+    - `title = "About " + results[0].title`: several parts are joined to a text.
+    - `day = results[0] after "until " before "."`: what stands between these words of a text.
+    - `count = number(results[0] after "found ")`: the number that a text holds.
+    - A line that begins with `#` is a remark.
+
+    If the tool says that it failed, or a result has no such part, the workflow stops and says so.
+
+    ##### inPorts:
+    - results (dynalist): The results of earlier steps, `results[0]` and so on in the lines; or any
+      other value. Default: none.
+    - call (str): The tool and its arguments, as above.
+
+    ##### outPorts:
+    - result (any): The result as data, or as text where the tool gives no data.
+    - text (str): The result as text; pictures and sounds are named, not shown.
+
+    ##### Example:
+    call `library/search_books`, and in its second line `query = "sea"`; result wired to results of
+    a second step with `library/get_book` and `book_id = results[0].books[0].id`.
+    """
+
+    results: InArg[dynalist]
+    call: InCompArg[str]
+
+    result: OutArg[any]
+    text: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        done = canvas.steps.call_step(ctx, self.call.value, self.results.value)
+        self.result.value, self.text.value = done
+
+
+@xai_component(color="rgb(255, 153, 51)")
+class MCPGiveValue(Component):
+    """Holds a place in a drawn workflow for a value that you must give.
+
+    `xai-mcp-agent draw` puts it where it cannot know an argument; the note beside it says which.
+
+    ##### inPorts:
+    - value (any): The value. Pull a line from its star into the empty canvas to write a text,
+      or wire another node to it.
+
+    ##### outPorts:
+    - out (any): The same, for results of MCPToolStep.
+
+    ##### Example:
+    A text wired to value, and out to results of an MCPToolStep with `title = results[0]`.
+    """
+
+    value: InCompArg[any]
+
+    out: OutArg[any]
+
+    def execute(self, ctx) -> None:
+        self.out.value = canvas.steps.given_value(self.value.value)
 
 
 @xai_component(color="rgb(0, 128, 96)")

@@ -249,6 +249,9 @@ COMMANDS = [
     Known(r"xai-mcp-agent approve library \S+ --withdraw", warmly, "was not approved"),
     Known(r"xai-mcp-agent approve tidying\.run\.json.*", unattended, "no run waits there"),
     Known(r"xai-mcp-agent call units .*", warmly, "8.04672"),
+    Known(r"XAI_MCP_TRANSCRIPT=runs\.jsonl python my_agent\.py", warmly, "library_search_books"),
+    Known(r"xai-mcp-agent draw runs\.jsonl", warmly, "Written: runs_drawn.xircuits, 1 call"),
+    Known(r"xai-mcp-agent draw runs\.jsonl --list", warmly, "helper, 1 call"),
 ]
 
 

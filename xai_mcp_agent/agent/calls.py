@@ -122,14 +122,14 @@ class CallRunner:
     ) -> None:
         started = time.monotonic()
         arguments: JsonObject | None = None
-        name, source = call.name, None
+        name, source, key = call.name, None, None
         try:
             if call.not_made:
                 raise CallNotMade(call.not_made)
             definition = available.find(call.name)
             if definition is None:
                 raise UnknownTool(self._tools.why_not(call.name))
-            name, source = definition.name, definition.tool.source
+            name, source, key = definition.name, definition.tool.source, definition.tool.key
             schema = definition.tool.input_schema
             read = partial(_read_arguments, call.arguments, schema, name)
             arguments = await beside_loop(len(call.arguments), read)
@@ -148,7 +148,7 @@ class CallRunner:
             result = replace(result, notes=(*result.notes, call.note))
         seconds = time.monotonic() - started
         self.finished[number] = ToolFinished(
-            call.id, name, arguments, result, seconds, thought, source
+            call.id, name, arguments, result, seconds, thought, source, key
         )
         if number in self._begun:
             await self._emit(ToolReturned(call.id))

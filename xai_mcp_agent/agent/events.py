@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ..core.results import ToolResult
-from ..core.tools import JsonObject
+from ..core.tools import JsonObject, ToolKey
 from ..search.selector import Selection
 from .models.base import ModelRequest, Usage
 
@@ -143,7 +143,7 @@ class ToolReturned:
 class ToolFinished:
     """A tool answered, or was answered for: `result.is_error` tells. `thought` led to it.
 
-    `arguments` is None when they could not be read, `source` when there is no such tool.
+    `arguments` is None when they could not be read, `source` and `key` when there is no such tool.
     """
 
     call_id: str
@@ -153,6 +153,7 @@ class ToolFinished:
     seconds: float
     thought: str
     source: str | None = None
+    key: ToolKey | None = None
 
 
 @dataclass(frozen=True, slots=True)

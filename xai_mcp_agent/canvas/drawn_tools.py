@@ -39,6 +39,11 @@ _NOT_BEGUN = (
 
 def drawn_in(ctx: Mapping[str, Any]) -> list[Tool]:
     """All tools that were drawn so far, of all toolbelts; the last one of a name counts."""
+    return [x.tool() for x in all_drawn(ctx).values()]
+
+
+def all_drawn(ctx: Mapping[str, Any]) -> dict[str, DrawnTool]:
+    """The same as what can be called in the workflow's thread, by their names."""
     # Copied first: agents in other threads write into the same `ctx`.
     belts = [x for name, x in list(ctx.items()) if str(name).startswith(_TOOLBELT)]
     drawn: dict[str, Any] = {}
@@ -46,7 +51,7 @@ def drawn_in(ctx: Mapping[str, Any]) -> list[Tool]:
         if isinstance(belt, Mapping):  # else it is something of a person's
             drawn |= cast(Mapping[str, Any], belt)
     usable = {n: x for n, x in drawn.items() if isinstance(x, DrawnTool) or callable(x)}
-    return [x.tool() for x in drawn_tools(usable).values()]
+    return drawn_tools(usable)
 
 
 class DrawnToolset(Toolset):

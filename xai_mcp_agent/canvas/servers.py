@@ -72,7 +72,7 @@ def call_tool(
     asked = {"server": server, "tool": tool, "arguments": given}
     with used(ctx, node, run_id=run_id, **asked) as (bridge, tell):
         result = call(bridge, server, tool, given, limit, node, run_id)
-        tell(text=result.text, is_error=result.is_error)
+        tell(text=result.text, structured=result.structured, is_error=result.is_error)
     return result
 
 

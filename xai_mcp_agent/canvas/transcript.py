@@ -128,6 +128,7 @@ def _fields_of(event: RunEvent) -> JsonObject:
         values |= selection_json(values.pop("selection"), deferred_names=False)
     if isinstance(result, ToolResult):
         values |= {"text": result.text, "is_error": result.is_error, "notes": result.notes}
+        values["structured"] = result.structured
     if values.get("source") == CANVAS:
         values["source"] = "canvas"
     return {k: asdict(x) if is_dataclass(x) else _rounded(x) for k, x in values.items()}  # pyright: ignore[reportArgumentType, reportUnknownArgumentType]

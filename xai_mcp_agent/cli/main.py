@@ -12,6 +12,7 @@ from ..canvas.installation import installed_version
 from ..core.errors import XaiMcpError
 from . import rules
 from .approve import approve
+from .draw import draw
 from .explain import explain
 from .history import diff, graph, history, prune
 from .init import init
@@ -42,8 +43,8 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, openapi, search, explain, select, call, stats, diff, graph, usage,
-    refresh, trust, disable, enable, accept, approve, login, logout, adopt, check_lessons,
+    init, servers, tools, openapi, search, explain, select, call, draw, stats, diff, graph,
+    usage, refresh, trust, disable, enable, accept, approve, login, logout, adopt, check_lessons,
     reset_lesson, lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)

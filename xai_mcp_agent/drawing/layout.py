@@ -23,7 +23,7 @@ _TOUCHING = 4.0
 _CURVE = 50.0  # how far a link leaves a port straight on, as Xircuits draws it
 
 # The canvas beside the file browser in a lab of about 1,500 x 900 pixels.
-_VIEW_WIDTH, _VIEW_HEIGHT, _VIEW_MARGIN = 1180.0, 720.0, 24.0
+VIEW_WIDTH, VIEW_HEIGHT, VIEW_MARGIN = 1180.0, 720.0, 24.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,9 @@ class Layout:
         self.boxes: dict[Node, Box] = {}
         self._links = [link for link in links if link.is_drawn]
         self._holders = {link.source: link for link in links if not link.is_drawn}
+        self._arrange(rows, notes)
+
+    def _arrange(self, rows: Sequence[Row], notes: Sequence[Note]) -> None:
         for row in rows:
             over = [note for note in notes if note.above in row.nodes]
             right = self.boxes[row.after].right + _GAP if row.after else None
@@ -95,11 +98,15 @@ class Layout:
         boxes = self.boxes.values()
         left, top = min(x.x for x in boxes), min(x.y for x in boxes)
         width, height = max(x.right for x in boxes) - left, max(x.bottom for x in boxes) - top
-        room = _VIEW_WIDTH - 2 * _VIEW_MARGIN, _VIEW_HEIGHT - 2 * _VIEW_MARGIN
+        room = VIEW_WIDTH - 2 * VIEW_MARGIN, VIEW_HEIGHT - 2 * VIEW_MARGIN
         zoom = min(1.0, room[0] / width, room[1] / height)
         return View(
-            round(_VIEW_MARGIN - left * zoom), round(_VIEW_MARGIN - top * zoom), round(zoom * 100)
+            round(VIEW_MARGIN - left * zoom), round(VIEW_MARGIN - top * zoom), round(zoom * 100)
         )
+
+    def bends(self, link: Link) -> list[Point]:
+        """Where a link turns on its way; none of one that is a curve."""
+        return []
 
     def faults(self) -> list[str]:
         """Say which boxes cover each other, which links cross, and which run over a node."""
@@ -139,7 +146,7 @@ class Layout:
                 yield f"{_called(a)} covers or touches {_called(b)}"
 
     def _crossed(self) -> Iterator[str]:
-        curves = [(link, _curve(*self._ends(link))) for link in self._links]
+        curves = [(link, self._line(link)) for link in self._links]
         for (a, curve), (b, other) in itertools.combinations(curves, 2):
             shared = {a.source_port, a.target_port} & {b.source_port, b.target_port}
             if not shared and _meet(curve, other):
@@ -151,11 +158,18 @@ class Layout:
 
     def _links_over_nodes(self) -> Iterator[tuple[Link, list[Point], Node]]:
         for link in self._links:
-            curve = _curve(*self._ends(link))
+            curve = self._line(link)
             for node, box in self.boxes.items():
                 is_end = node in (link.source, link.target)
                 if not is_end and any(_inside(point, box) for point in curve):
                     yield link, curve, node
+
+    def _line(self, link: Link) -> list[Point]:
+        begin, end = self._ends(link)
+        if not (bends := self.bends(link)):
+            return _curve(begin, end)
+        pieces = itertools.pairwise([begin, *bends, end])
+        return [_between(a, b, step / 40) for a, b in pieces for step in range(41)]
 
     def _ends(self, link: Link) -> tuple[Point, Point]:
         return (
@@ -202,6 +216,10 @@ def _lowered(box: Box, others: Iterable[Box]) -> Box:
     while near := next((x for x in others if box.is_near(x)), None):
         box = replace(box, y=near.bottom + _LEAST_GAP)
     return box
+
+
+def _between(a: Point, b: Point, t: float) -> Point:
+    return Point(a.x + (b.x - a.x) * t, a.y + (b.y - a.y) * t)
 
 
 def _curve(a: Point, b: Point) -> list[Point]:

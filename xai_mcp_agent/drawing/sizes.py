@@ -49,8 +49,8 @@ def size_of(node: Node) -> tuple[float, float]:
     if node.is_note:
         return _note_size(node)
     sides = [[p for p in node.ports if p.is_in is x] for x in (True, False)]
-    width = sum(max((_port_width(node, p) for p in side), default=0.0) for side in sides)
-    height = max(sum(_port_height(node, p) for p in side) for side in sides)
+    width = sum(max((_port_width(p) for p in side), default=0.0) for side in sides)
+    height = max(sum(_port_height(p) for p in side) for side in sides)
     width = max(_title_width(node), width + _BETWEEN_SIDES) + 2 * _BORDER
     return round(width), round(_title_height(node) + height + _BORDER)
 
@@ -58,8 +58,8 @@ def size_of(node: Node) -> tuple[float, float]:
 def port_point(node: Node, port: Port, at: Point) -> Point:
     """Return where the links of a port end, for a node that stands at `at`."""
     side = list(node.side(port))
-    above = sum(_port_height(node, x) for x in side[: side.index(port)])
-    y = at.y + _BORDER + _title_height(node) + above + _port_height(node, port) / 2
+    above = sum(_port_height(x) for x in side[: side.index(port)])
+    y = at.y + _BORDER + _title_height(node) + above + _port_height(port) / 2
     inwards = _BORDER + _SYMBOL / 2
     return Point(at.x + (inwards if port.is_in else size_of(node)[0] - inwards), round(y, 1))
 
@@ -100,25 +100,28 @@ def _is_value(node: Node) -> bool:
     return node.name.startswith(("Literal ", "Argument "))
 
 
-def _port_width(node: Node, port: Port) -> float:
-    lines = _label_lines(node, port)
-    text = max((_text_width(x, _FONT) for x in lines), default=0.0)
-    # A text that had to be broken takes the whole width.
-    return _SYMBOL + _LABEL_PADDING + (text if len(lines) < 2 else _WIDEST_LABEL)
+def _port_width(port: Port) -> float:
+    written = [_text_width(x, _FONT) for x in _label(port).splitlines()]
+    # A text that has to be broken takes the whole width.
+    return _SYMBOL + _LABEL_PADDING + min(max(written, default=0.0), _WIDEST_LABEL)
 
 
-def _port_height(node: Node, port: Port) -> float:
+def _port_height(port: Port) -> float:
     least = _PORT_HEIGHT if port.held is None else _HOLDING_PORT_HEIGHT
-    return max(least, _LINE_HEIGHT * len(_label_lines(node, port)))
+    return max(least, _LINE_HEIGHT * len(_label_lines(port)))
 
 
-def _label_lines(node: Node, port: Port) -> list[str]:
-    """The lines of a port's label as the canvas breaks them."""
+def _label(port: Port) -> str:
     text = port.label.replace(FLOW_LABEL, "").strip()
     if port.held is not None:
         cut = len(port.held) > _HELD_CHARS
         text += ": " + (f"{port.held[:_CUT_CHARS]}..." if cut else port.held)
-    return [x for line in text.splitlines() for x in _broken(line)]
+    return text
+
+
+def _label_lines(port: Port) -> list[str]:
+    """The lines of a port's label as the canvas breaks them."""
+    return [x for line in _label(port).splitlines() for x in _broken(line)]
 
 
 def _broken(line: str) -> list[str]:

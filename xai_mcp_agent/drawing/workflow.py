@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from .components import ComponentClass, PortSpec
+from .grid import Grid
 from .layout import Layout
 from .nodes import (
     COMPULSORY_MARK,
@@ -85,6 +86,7 @@ class Workflow:
         self.name = name
         self._classes = classes
         self._left_open: set[str] = set()
+        self._is_wrapped = False
         self.nodes: list[Node] = []
         self.links: list[Link] = []
         self._rows: list[Row] = []
@@ -122,6 +124,14 @@ class Workflow:
         """Draw the flow from Start over these to Finish, as the first row."""
         self._row(self.start, *nodes, self.finish)
 
+    def main_in_rows(self, *nodes: Node) -> None:
+        """The same, in as many rows as it needs to be seen without scrolling to the right.
+
+        It is the only flow, and notes stand above its nodes.
+        """
+        self._is_wrapped = True
+        self.main(*nodes)
+
     def side(self, *nodes: Node) -> None:
         """Draw a flow with a start of its own, such as a drawn tool, as one more row."""
         self._row(*nodes)
@@ -156,6 +166,8 @@ class Workflow:
 
     def layout(self) -> Layout:
         """Give everything its place."""
+        if self._is_wrapped:
+            return Grid(self._rows, self._notes, self.links)
         return Layout(self._rows, self._notes, self.links)
 
     def document(self) -> Document:
@@ -361,7 +373,8 @@ def _saved_port(node: Node, port: Port, at: Point) -> dict[str, Any]:
 
 def _saved_link(link: Link, layout: Layout) -> dict[str, Any]:
     ends = [(link.source, link.source_port), (link.target, link.target_port)]
-    points = [port_point(node, port, layout.place(node)) for node, port in ends]
+    begin, end = (port_point(node, port, layout.place(node)) for node, port in ends)
+    points = [begin, *layout.bends(link), end]
     return {
         "id": link.id, "type": link.kind, "selected": False,
         "source": link.source.id, "sourcePort": link.source_port.id,

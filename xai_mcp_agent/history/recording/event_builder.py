@@ -120,8 +120,10 @@ class EventBuilder:
             "status": "error" if report.error else "ok",
             "seconds": round(report.seconds, 6),
         }
-        for name in ("error", "arguments", "result"):
-            if value := getattr(report, name):
+        if report.error:
+            payload["error"] = report.error
+        for name in ("arguments", "result", "structured"):
+            if (value := getattr(report, name)) is not None:
                 payload[name] = value
         payload |= report.by
         return self._own_event("called", report.tool, report.time, payload)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.approval import ApprovalAnswer
 from ...core.errors import StoreFailed
@@ -176,10 +176,17 @@ class HistoryRecorder:
         if error:
             error = redact_beginning(error, self.mask, ERROR_CHARS)[:ERROR_CHARS] or _HIDDEN
         given = self._redactor.short(arguments) if ARGUMENTS in self._record else None
-        text = self._redactor.short(result.text) if result and RESULTS in self._record else None
+        text, data = self._kept(result)
         by = kept_use(by, self.mask)
-        report = Called(subject, _now(), seconds, error, given, text, by=by)
+        report = Called(subject, _now(), seconds, error, given, text, data, by=by)
         self._writer.report(self._journal.end(begun, report))
+
+    def _kept(self, result: ToolResult | None) -> tuple[str | None, Any]:
+        """What is kept of a result: as text, and as data where the tool gave it as such."""
+        if result is None or RESULTS not in self._record:
+            return None, None
+        text, data = self._redactor.short(result.text), result.structured
+        return text, None if data is None else self._redactor.short(data)
 
     def learned(self, key: ToolKey, toolbelt: str, texts: Iterable[str]) -> None:
         """A tool was of use for what somebody asked for in these words. Returns at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ...core.fingerprint import definition_text, digest_of, inventory_digest
 from ...core.kinds import SourceKind
@@ -78,9 +78,9 @@ class Begun:
 class Called:
     """A call that is over. `error` is empty when it went well.
 
-    `arguments` and `result` are None unless somebody asked for them to be kept. They are without
-    secrets; what is long is the beginning of a text. `entry` is its number in the journal, `by`
-    says who made it.
+    `arguments`, `result` (as text) and `structured` (the same as data, where the tool gave it) are
+    None unless somebody asked for them to be kept. They are without secrets; what is long is the
+    beginning of a text. `entry` is its number in the journal, `by` says who made it.
     """
 
     tool: Subject
@@ -89,6 +89,7 @@ class Called:
     error: str = ""
     arguments: JsonObject | str | None = None
     result: str | None = None
+    structured: Any = None
     entry: int = 0
     by: Use = ()
 

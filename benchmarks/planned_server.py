@@ -1,0 +1,51 @@
+"""An MCP server for plans: `python planned_server.py FOLDER`.
+
+It offers the tools whose names `tools.json` of the folder has, answers the calls of a plan with the
+results in `answers.json`, one after another, and writes each call as a line of `calls.jsonl`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+
+class Planned:
+    """The tools, and what they answer just now."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        names = json.loads((folder / "tools.json").read_text(encoding="utf-8"))
+        self._tools = [types.Tool(name=x, input_schema={"type": "object"}) for x in names]
+        self.server = Server("planned", on_list_tools=self.list, on_call_tool=self.call)
+
+    async def list(self, _ctx: Any, _params: Any) -> types.ListToolsResult:
+        """All of them."""
+        return types.ListToolsResult(tools=self._tools)
+
+    async def call(self, _ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """The answer whose turn it is; beyond the last one, an error."""
+        log, asked = self._folder / "calls.jsonl", {"tool": params.name, "args": params.arguments}
+        made = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+        with log.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(asked) + "\n")
+        answers = json.loads((self._folder / "answers.json").read_text(encoding="utf-8"))
+        answer = answers[len(made)]
+        text = types.TextContent(text=json.dumps(answer))
+        return types.CallToolResult(content=[text], structured_content=answer)
+
+    async def serve(self) -> None:
+        """Over stdio, to the end."""
+        async with stdio_server() as (read, write):
+            await self.server.run(read, write, self.server.create_initialization_options())
+
+
+if __name__ == "__main__":
+    anyio.run(Planned(Path(sys.argv[1])).serve)

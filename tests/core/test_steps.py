@@ -1,0 +1,129 @@
+"""A call written down in a few lines is read as it was written, and finds what it takes of results.
+
+Who decided it: issue 16, a plan is a canvas (the call node takes `parameter = path` itself).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.core.steps import (
+    BadStep,
+    First,
+    Given,
+    Joined,
+    NotInResult,
+    Number,
+    Reference,
+    Step,
+    filled,
+    read_path,
+    read_step,
+    step_text,
+)
+
+BOOKS = Given({"books": [{"id": 14, "odd name": "x"}], "total": 1}, "library/search_books")
+LOAN = Given("Lent book 14 to Ada until 2026-12-01. Bye.", "library/lend")
+WRAPPED = Given({"result": [{"id": 3}]}, "library/list")
+RESULTS = [BOOKS, LOAN, WRAPPED]
+
+_NAMES = st.text(min_size=1, max_size=12)
+_PATHS = st.lists(_NAMES | st.integers(0, 9) | st.sampled_from(First), max_size=4).map(tuple)
+_REFERENCES = st.builds(
+    Reference, st.integers(0, 4), _PATHS, st.text(max_size=5), st.text(max_size=5)
+)
+_NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+_SCALARS = st.none() | st.booleans() | st.text() | _NUMBERS
+_JOINED = st.builds(
+    lambda head, more: Joined((head, *more)),
+    st.text(min_size=1, max_size=9),
+    st.lists(_REFERENCES, min_size=1, max_size=3),
+)
+_VALUES = st.recursive(
+    _SCALARS | _REFERENCES | _JOINED | st.builds(Number, _REFERENCES),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    st.text(min_size=1, max_size=9).filter(str.strip),
+    st.text(min_size=1, max_size=9).filter(str.strip),
+    st.dictionaries(_NAMES, _VALUES, max_size=4),
+)
+def test_what_is_written_is_read_back(source: str, tool: str, arguments: dict[str, Any]) -> None:
+    step = Step(source, tool, arguments)
+    text = step_text(step)
+    assert read_step(text) == step
+    assert not {"\u2605", "\u25b6"} & set(text.partition("\n")[2]), "the compiler takes them out"
+
+
+def test_a_person_may_write_remarks_and_break_lines_within_brackets() -> None:
+    text = "library/get\n# which one\nbook = results.id  # the first\n\nmore = [1,\n  2]\n"
+    assert read_step(text).arguments == {"book": Reference(0, ("id",)), "more": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "The first line must be the tool"),
+        ("search_books", "`library/search_books`, not `search_books`"),
+        ("library/x\nquery", "Line 2: `=` is missing"),
+        ("library/x\nquery = sea", "A text stands in quotation marks"),
+        ("library/x\na = 1\na = 2", "Line 3: `a` is given twice"),
+        ("library/x\na = results[0].id oops", "`oops` does not belong there"),
+        ("library/x\na = " + "[" * 99, "nested more than"),
+        ('library/x\na = {"b" 1}', "`:` is missing"),
+    ],
+)  # fmt: skip
+def test_what_is_no_step_is_told_with_its_line(text: str, says: str) -> None:
+    with pytest.raises(BadStep) as told:
+        read_step(text)
+    assert says in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        (Reference(0, ("books", 0, "id")), 14),
+        (Reference(0, ("books", First.ITEM, "odd name")), "x"),
+        (Reference(0, (First.VALUE, -1, "id")), 14),
+        (Reference(1, after="until ", before="."), "2026-12-01"),
+        (Number(Reference(1, after="book ")), 14),
+        (Reference(2, (0, "id")), 3),  # of what a server wraps in `result`
+        (Joined(("Book ", Reference(0, ("total",)), "!")), "Book 1!"),
+        ({"a": [Reference(0, ("total",)), True]}, {"a": [1, True]}),
+    ],
+)
+def test_what_a_step_takes_of_results_is_found(source: Any, value: Any) -> None:
+    assert filled(source, RESULTS) == value
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        (
+            Reference(0, ("id",)),
+            "The result of library/search_books has no `id`; it has `books`, `total`.",
+        ),
+        (Reference(0, ("books", 4)), "has no `[4]`; it is a list of 1."),
+        (Reference(0, ("books", 0, "id", "x")), "`books[0].id` in the result of library/search"),
+        (Reference(1, ("id",)), "it is the text 'Lent book"),
+        (Reference(1, after="since "), "has nowhere the words 'since '"),
+        (Reference(7), "`results[7]` is not wired; 3 wires lead"),
+        (Number(Reference(1, after="to ")), "is no number: 'Ada'"),
+    ],
+)
+def test_what_is_not_in_a_result_is_told_with_what_is(source: Any, says: str) -> None:
+    with pytest.raises(NotInResult) as told:
+        filled(source, RESULTS)
+    assert says in str(told.value)
+
+
+def test_a_path_is_read_with_or_without_its_first_dot() -> None:
+    assert read_path("books[].id") == read_path(".books[].id") == ("books", First.ITEM, "id")
+    assert read_path("variants.{key}.item_id") == ("variants", First.VALUE, "item_id")

@@ -1,0 +1,108 @@
+"""Calls become a workflow that the canvas opens, in rows, with what is missing left open.
+
+Who decided it: issue 16, a plan is a canvas.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.scripts import compile_workflow
+from tools.canvas_file import links_of, load, nodes_of
+from xai_mcp_agent.cli.component_files import our_components
+from xai_mcp_agent.core.steps import Reference, read_step
+from xai_mcp_agent.drawing.calls import DrawnCall
+from xai_mcp_agent.drawing.flow import draw
+from xai_mcp_agent.drawing.layout import VIEW_WIDTH
+from xai_mcp_agent.drawing.workflow import Workflow
+
+SEARCH = DrawnCall("library", "search_books", {"query": "sea"})
+GET = DrawnCall("library", "get_book", {"book_id": Reference(0, ("books", 0, "id"))})
+HOSTILE = "<img src=x onerror=alert(1)> & `code`"
+
+
+def drawn(*calls: DrawnCall, name: str = "made") -> Workflow:
+    return draw(name, calls, our_components())
+
+
+def steps_in(flow: Workflow) -> list[str]:
+    return [
+        x["ports"][0]["label"] for x in nodes_of(flow.document()) if x["name"] == "Literal String"
+    ]
+
+
+def test_each_call_is_a_node_with_its_text_and_a_wire_for_what_it_uses() -> None:
+    flow = drawn(SEARCH, GET)
+    names = [x["name"] for x in nodes_of(flow.document())]
+    assert names.count("MCPToolStep") == names.count("Literal String") == 2
+    assert len(names) == 6, "and Start and Finish"
+    assert read_step(steps_in(flow)[1]).arguments == GET.arguments
+    wires = [x for x in flow.links if x.source_port.label == "result"]
+    assert [(x.source_port.label, x.target_port.label) for x in wires] == [("result", "results")]
+
+
+def test_wires_are_counted_where_they_arrive() -> None:
+    """Of two results the third step uses only the second: its first wire."""
+    use = DrawnCall("library", "get_book", {"book_id": Reference(1, ("id",))})
+    assert "book_id = results[0].id" in steps_in(drawn(SEARCH, SEARCH, use))[2]
+
+
+def test_what_is_missing_is_an_open_port_with_a_note() -> None:
+    flow = drawn(DrawnCall("mail", "send", {"to": "Ada"}, {"text": f"Because {HOSTILE}."}))
+    nodes = {x["name"]: x for x in nodes_of(flow.document())}
+    (port,) = [x for x in nodes["MCPGiveValue"]["ports"] if x["label"] == "\u2605value"]
+    assert port["links"] == []
+    assert "text = results[0]" in steps_in(flow)[0]
+    note = nodes["You must give"]["extras"]["commentInput"]
+    assert note.startswith("text of mail/send. Because")
+    assert "<" not in note
+    assert "`" not in note
+    assert "&lt;img" in note
+
+
+def test_a_call_that_uses_a_later_result_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Call 1, library/get_book, uses .* before it"):
+        drawn(GET)
+
+
+@st.composite
+def plans(draw_: st.DrawFn) -> list[DrawnCall]:
+    calls: list[DrawnCall] = []
+    for number in range(draw_(st.integers(1, 14))):
+        used = draw_(st.lists(st.integers(0, number - 1), max_size=3)) if number else []
+        arguments: dict[str, Any] = {f"a{n}": Reference(x, ("id",)) for n, x in enumerate(used)}
+        arguments |= {"text": draw_(st.text("ab \n", max_size=300))}
+        missing = draw_(st.dictionaries(st.sampled_from("xyz"), st.text(max_size=200), max_size=2))
+        calls.append(DrawnCall("it", "do" * draw_(st.integers(1, 9)), arguments, missing))
+    return calls
+
+
+@settings(max_examples=60)
+@given(plans())
+def test_nothing_covers_anything_however_many_calls_there_are(calls: list[DrawnCall]) -> None:
+    layout = drawn(*calls).layout()
+    assert layout.faults() == []
+    assert max(x.right for x in layout.boxes.values()) <= VIEW_WIDTH
+    assert layout.view().zoom >= 60
+
+
+def test_a_long_text_is_in_the_port_and_not_beside_the_node() -> None:
+    flow = drawn(DrawnCall("mail", "send", {"text": "word " * 400}))
+    (literal,) = [x for x in nodes_of(flow.document()) if x["name"] == "Literal String"]
+    assert literal["extras"]["attached"] is True
+
+
+def test_what_is_drawn_compiles_and_is_the_same_each_time(tmp_path: Path) -> None:
+    odd = DrawnCall(
+        "lib/rary", 'a "tool"', {"odd name": "\u2605 \u25b6 \\n \"x\" {y} '''", "n": 1.5}
+    )
+    file = drawn(SEARCH, GET, odd).write(tmp_path)
+    assert load(file) == drawn(SEARCH, GET, odd).document()
+    script = compile_workflow(file).read_text(encoding="utf-8")
+    compile(script, "made.py", "exec")
+    assert links_of(load(file))

@@ -1,0 +1,57 @@
+"""Plans as JSON are read with the source of each argument; what is wrong is told by its call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from xai_mcp_agent.core.steps import First, Reference
+from xai_mcp_agent.drawing.plans import BadPlan, calls_of_plan
+
+NOTHING: dict[str, Any] = {"tool": "it/x", "args": {}}
+
+
+def plan(*calls: Any) -> dict[str, Any]:
+    return {"request": "Do it.", "calls": list(calls)}
+
+
+def test_values_parts_of_results_and_what_is_missing_are_told_apart() -> None:
+    args = {
+        "a": {"value": {"call": 1}},
+        "b": {"call": 0, "field": "events[].by.{key}.odd name"},
+        "c": {"parts": [{"call": 0, "field": None}, {"value": 2}]},
+        "d": {"missing": "Ask Ada."},
+        "e": 5,
+    }
+    first, second = calls_of_plan(
+        plan({"tool": "it/x", "args": {}}, {"tool": "it/y", "args": args})
+    )
+    assert (first.source, first.tool) == ("it", "x")
+    path = ("events", First.ITEM, "by", First.VALUE, "odd name")
+    assert second.arguments == {
+        "a": {"call": 1}, "b": Reference(0, path), "c": [Reference(0), 2], "e": 5,
+    }  # fmt: skip
+    assert second.missing == {"d": "Ask Ada."}
+
+
+def test_a_source_for_all_keeps_names_whole() -> None:
+    (call,) = calls_of_plan(plan({"tool": "a/b", "args": {}}), "it")
+    assert (call.source, call.tool) == ("it", "a/b")
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ({}, "no `calls`"),
+        (plan({}), "Call 1 of the plan has no `tool`"),
+        (plan({"tool": "x", "args": {}}), "name the source of all with --source"),
+        (plan({"tool": "it/x", "args": None}), "it/x, has no arguments"),
+        (plan({"tool": "it/x", "args": {"a": {"call": 0}}}), "does not come before it"),
+        (plan(NOTHING, {"tool": "it/x", "args": {"a": {"call": 0, "field": "[x"}}}), "is no path"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_drawn_is_told(bad: dict[str, Any], says: str) -> None:
+    with pytest.raises(BadPlan) as told:
+        calls_of_plan(bad)
+    assert says in str(told.value)

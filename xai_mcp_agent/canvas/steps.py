@@ -1,0 +1,101 @@
+"""Steps of a workflow that was drawn from calls: one call each, with what earlier steps gave."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ..bridge.bridge import Bridge
+from ..core.errors import BadSetting, UnknownTool, XaiMcpError
+from ..core.names import did_you_mean
+from ..core.results import ToolResult
+from ..core.steps import BadStep, Given, NotInResult, Step, filled, json_in, read_step
+from ..core.tools import JsonObject
+from .callers import new_run_id
+from .drawn_tools import all_drawn
+from .ports import required
+from .transcript import used
+from .waits import call
+
+CANVAS_SOURCE = "canvas"
+"""What a step calls the source of drawn tools."""
+
+_NODE, _GIVEN = "MCPToolStep", "MCPGiveValue"
+_DONE = "tool_steps"  # in `ctx`: the results of the steps so far, each with its name
+
+
+class StepFailed(XaiMcpError):
+    """A tool said that it failed, so there is nothing that the next steps could use."""
+
+
+def call_step(ctx: Any, text: Any, results: Any) -> tuple[Any, str]:
+    """Make the call that is written there: its result as data where it is any, and as text.
+
+    Raises:
+        BadSetting: what is written is no step, or takes what the results do not have.
+        StepFailed: the tool says that it failed.
+        XaiMcpError: see `Bridge.call_tool`.
+    """
+    try:
+        step = read_step(required(text, "call", _NODE))
+    except BadStep as reason:
+        raise BadSetting(f"`call` of {_NODE} cannot be read. {reason}") from reason
+    given = [_given(ctx, number, x) for number, x in enumerate(results or [])]
+    try:
+        arguments = {name: filled(x, given) for name, x in step.arguments.items()}
+    except NotInResult as reason:
+        raise BadSetting(f"{step.name} cannot be called: {reason}") from reason
+    run_id = new_run_id()
+    asked = {"server": step.source, "tool": step.tool, "arguments": arguments}
+    with used(ctx, _NODE, run_id=run_id, **asked) as (bridge, tell):
+        result = _called(ctx, bridge, step, arguments, run_id)
+        tell(text=result.text, structured=result.structured, is_error=result.is_error)
+    if result.is_error:
+        raise StepFailed(f"{step.name} failed: {result.text} Correct its `call`, or what is wired.")
+    value = value_of(result)
+    _steps_of(ctx).append(Given(value, step.name))
+    return value, result.text
+
+
+def given_value(value: Any) -> Any:
+    """The value that somebody had to give.
+
+    Raises:
+        BadSetting: nothing is wired.
+    """
+    if value is None:
+        raise BadSetting(
+            f"{_GIVEN} has no value: the drawing could not know it. Wire a text, a number or "
+            "whatever belongs there to `value`; the note beside the node says what it is for."
+        )
+    return value
+
+
+def value_of(result: ToolResult) -> Any:
+    """A result as data: what the tool gave as such, what its text holds as JSON, or the text."""
+    return json_in(result.text) if result.structured is None else result.structured
+
+
+def _given(ctx: Any, number: int, value: Any) -> Given:
+    if value is None:
+        raise BadSetting(
+            f"`results[{number}]` of {_NODE} is wired to a node that has not run yet. Put that "
+            "node before this one in the flow."
+        )
+    name = next((x.name for x in reversed(_steps_of(ctx)) if x.value is value), "")
+    return Given(value, name or f"the node at results[{number}]")
+
+
+def _steps_of(ctx: Any) -> list[Given]:
+    return cast(list[Given], ctx.setdefault(_DONE, []))
+
+
+def _called(ctx: Any, bridge: Bridge, step: Step, arguments: JsonObject, run_id: str) -> ToolResult:
+    if step.source != CANVAS_SOURCE or step.source in bridge.settings.sources:
+        return call(bridge, step.source, step.tool, arguments, None, _NODE, run_id)
+    drawn = all_drawn(ctx)
+    if step.tool not in drawn:
+        raise UnknownTool(
+            f"No tool {step.tool!r} is drawn in this workflow. {did_you_mean(step.tool, drawn)} "
+            "Copy its nodes, from AgentDefineTool on, out of the workflow that has it."
+        )
+    return drawn[step.tool].call(ctx, arguments)

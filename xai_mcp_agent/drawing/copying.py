@@ -1,0 +1,90 @@
+"""Copies tools that were drawn, from AgentDefineTool on, out of one workflow into another."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from ..core.errors import XaiMcpError
+from .nodes import FLOW
+from .rules import Document, Item, links_of, nodes_of
+
+_DEFINES, _NAME_PORT = "AgentDefineTool", "tool_name"
+_GAP = 60.0
+
+
+class CannotCopy(XaiMcpError):
+    """A drawn tool cannot be copied; the message says why."""
+
+
+def with_drawn_tools(document: Document, other: Document, tools: Collection[str]) -> Document:
+    """The workflow with these drawn tools of another one below its own nodes.
+
+    Raises:
+        CannotCopy: the other one does not have them, or they use other nodes of it.
+    """
+    begins = {name: node for node in nodes_of(other) if (name := _tool_name(other, node))}
+    if missing := sorted({*tools} - begins.keys()):
+        known = ", ".join(begins) or "none"
+        raise CannotCopy(f"The tool {missing[0]} is not drawn there; it has: {known}.")
+    nodes: dict[str, Item] = {}
+    for name in tools:
+        nodes |= {x["id"]: x for x in _of_tool(other, begins[name], name)}
+    links = [x for x in links_of(other) if x["source"] in nodes and x["target"] in nodes]
+    return _joined(document, copy.deepcopy([*nodes.values()]), copy.deepcopy(links))
+
+
+def _tool_name(document: Document, node: Item) -> str:
+    if node["name"] != _DEFINES:
+        return ""
+    for port in node["ports"]:
+        if port["in"] and port["label"].endswith(_NAME_PORT):
+            sources = {x["id"]: x["source"] for x in links_of(document)}
+            given = {sources[x] for x in port["links"] if x in sources}
+            named = (x["ports"][0]["label"] for x in nodes_of(document) if x["id"] in given)
+            return next(named, "")
+    return ""
+
+
+def _of_tool(document: Document, begin: Item, name: str) -> list[Item]:
+    """The nodes of a drawn tool, and the values that are wired to them."""
+    known = {x["id"]: x for x in nodes_of(document)}
+    found, waiting = {begin["id"]: begin}, [begin["id"]]
+    while waiting:
+        at = waiting.pop()
+        for link in links_of(document):
+            if link["type"] == FLOW and link["source"] == at and link["target"] not in found:
+                found[link["target"]] = known[link["target"]]
+                waiting.append(link["target"])
+    for link in links_of(document):
+        source = known.get(link["source"])
+        if link["target"] in found and source and source["id"] not in found:
+            if "path" in source["extras"]:
+                raise CannotCopy(
+                    f"The tool {name} uses what {source['name']} gives, which is no part of it. "
+                    "Copy its nodes by hand."
+                )
+            found[source["id"]] = source
+    return [*found.values()]
+
+
+def _joined(document: Document, nodes: list[Item], links: list[Item]) -> Document:
+    bottom = max(x["y"] for x in _places(nodes_of(document), links_of(document)))
+    down = bottom + 2 * _GAP - min((x["y"] for x in nodes), default=0.0)
+    for place in _places(nodes, links):
+        place["y"] += down
+    kept = {x["id"] for x in links}
+    for node in nodes:
+        for port in node["ports"]:
+            port["links"] = [x for x in port["links"] if x in kept]
+    joined = copy.deepcopy(document)
+    joined["layers"][0]["models"] |= {x["id"]: x for x in links}
+    joined["layers"][1]["models"] |= {x["id"]: x for x in nodes}
+    return joined
+
+
+def _places(nodes: list[Item], links: list[Item]) -> Iterator[dict[str, Any]]:
+    yield from nodes
+    yield from (port for node in nodes for port in node["ports"])
+    yield from (point for link in links for point in link["points"])
