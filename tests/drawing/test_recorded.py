@@ -1,0 +1,122 @@
+"""What was recorded is read as calls: of transcripts, the history, conversations and states.
+
+Who decided it: issue 16 (any recorded agent run is drawn).
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from xai_mcp_agent.core.kinds import FUNCTIONS, STATIC
+from xai_mcp_agent.drawing.recorded import (
+    RecordedCall,
+    data_of,
+    run_in_conversation,
+    run_in_state,
+    runs_in_history,
+    runs_in_transcript,
+)
+from xai_mcp_agent.history.event import Event, Subject
+
+FOUND = {"books": [{"id": 14}]}
+
+
+def line(event: str, run: str = "r", **values: Any) -> dict[str, Any]:
+    return {"time": 5.0, "run": run, "agent": "helper", "event": event, **values}
+
+
+def finished(tool: str, source: str = "library", kind: str = "mcp", **values: Any) -> Any:
+    key = {"kind": kind, "source": "" if source == "canvas" else source, "name": tool}
+    shown = {"tool": f"{source}_{tool}", "call_id": "c1", "arguments": {"q": 1}, "text": "ok"}
+    return line("ToolFinished", source=source, key=key, **{**shown, **values})
+
+
+def test_each_run_of_a_transcript_has_its_calls_and_the_newest_is_last() -> None:
+    lines = [
+        line("RunStarted", "one", asked="Find it."),
+        finished("search", structured=FOUND, run="one"),
+        line("RunStarted", "two", asked="And this."),
+        finished("get", is_error=True, run="two"),
+        line("NodeFinished", "one", node="MCPCallTool", server="units", tool="convert",
+             arguments={"value": 5}, text="8 km", is_error=False),
+        line("NodeFinished", "one", node="MCPListTools", server="units"),
+    ]  # fmt: skip
+    lines[1]["run"], lines[3]["run"] = "one", "two"
+    two, one = runs_in_transcript(lines)
+    assert (one.id, one.asked, one.agents) == ("one", "Find it.", ("helper",))
+    assert one.calls == (
+        RecordedCall("library", "search", {"q": 1}, FOUND, "mcp"),
+        RecordedCall("units", "convert", {"value": 5}, "8 km"),
+    )
+    assert two.calls[0].is_error
+    assert runs_in_transcript(lines, "another") == []
+
+
+def test_a_transcript_of_an_older_version_has_only_shown_names() -> None:
+    old = finished("search_books")
+    del old["key"]
+    (run,) = runs_in_transcript([old, line("ToolFinished", tool="no_such_tool", source=None)])
+    assert [(x.source, x.tool) for x in run.calls] == [("library", "search_books")]
+
+
+def test_a_drawn_tool_that_called_others_is_made_of_those() -> None:
+    """Calls of the same turn go on beside it, and are none of its own."""
+    inner = finished("search")
+    inner["agent"] = "librarian"
+    lines = [
+        line("ToolStarted", source="canvas", tool="ask", call_id="c1"),
+        inner,
+        finished("convert", "units", call_id="c2"),
+        finished("ask", "canvas", "tools"),
+        line("ToolStarted", source="canvas", tool="shout", call_id="c3"),
+        finished("convert", "units", call_id="c4"),
+        finished("shout", "canvas", "tools", call_id="c3"),
+    ]
+    (run,) = runs_in_transcript(lines)
+    assert [(x.name, x.is_made_of_others) for x in run.calls] == [
+        ("library/search", False), ("units/convert", False), ("canvas/ask", True),
+        ("units/convert", False), ("canvas/shout", False),
+    ]  # fmt: skip
+
+
+def test_a_history_has_a_run_for_each_process() -> None:
+    def called(kind: Any, source: str, run: str, **payload: Any) -> Event:
+        subject = Subject(kind, source, "do")
+        return Event(subject, "called", datetime.now(UTC), {"status": "ok", **payload}, run=run)
+
+    first, second = runs_in_history(
+        [
+            called(FUNCTIONS, "shop", "a", arguments={}, result='{"n": 1}'),
+            called(STATIC, "", "b"),
+            called(FUNCTIONS, "shop", "a", arguments={"x": 1}, structured={"n": 2}, result="two"),
+        ]
+    )
+    assert [(x.arguments, x.value) for x in first.calls] == [({}, {"n": 1}), ({"x": 1}, {"n": 2})]
+    assert (second.calls[0].source, second.calls[0].arguments) == ("canvas", None)
+
+
+def test_a_conversation_and_a_state_are_read() -> None:
+    asked = {"id": "c1", "type": "function",
+             "function": {"name": "my_lib_get_book", "arguments": '{"id": 3}'}}  # fmt: skip
+    messages: list[Any] = [
+        {"role": "user", "content": "Which?"},
+        {"role": "assistant", "content": None, "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "c1", "content": '{"title": "X"}'},
+    ]
+    run = run_in_conversation(messages, {}, ["my", "my_lib"])
+    call = RecordedCall("my_lib", "get_book", {"id": 3}, {"title": "X"})
+    assert (run.asked, run.calls) == ("Which?", (call,))
+    state = {"given": messages[:1], "said": messages[1:], "kept": {"c1": '{"title": "Whole"}'},
+             "names": [["openapi", "lib", "getBook", "my_lib_get_book"]]}  # fmt: skip
+    (found,) = run_in_state(json.loads(json.dumps(state)), []).calls
+    assert found == RecordedCall("lib", "getBook", {"id": 3}, {"title": "Whole"}, "openapi")
+
+
+def test_of_a_result_that_was_cut_the_beginning_is_read() -> None:
+    whole = json.dumps({"books": [{"id": n, "title": f"Book {n}"} for n in range(400)]})
+    found = data_of(f"{whole[:4000]}... ({len(whole)} characters)")
+    assert found["books"][50] == {"id": 50, "title": "Book 50"}
+    assert data_of("[1, 2") == "[1, 2"
+    assert data_of("plain text") == "plain text"
