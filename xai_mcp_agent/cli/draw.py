@@ -235,7 +235,8 @@ def _with_notes(
     told: set[str] = set()
     for call in calls:
         what, note = "", ""
-        if call.source in loaded.sources or kinds.get(call.source) == BUILTIN.name:
+        is_known = call.source in loaded.sources or kinds.get(call.source) == BUILTIN.name
+        if is_known or not (loaded.file or call.source == CANVAS_SOURCE):
             pass
         elif call.source == CANVAS_SOURCE:
             what, note = ("", "") if call.tool in copied else (call.name, _DRAWN_TOOL)

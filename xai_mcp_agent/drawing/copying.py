@@ -70,10 +70,13 @@ def _of_tool(document: Document, begin: Item, name: str) -> list[Item]:
 
 
 def _joined(document: Document, nodes: list[Item], links: list[Item]) -> Document:
-    bottom = max(x["y"] for x in _places(nodes_of(document), links_of(document)))
+    ours = nodes_of(document)
+    bottom = max(x["y"] for x in _places(ours, links_of(document)))
     down = bottom + 2 * _GAP - min((x["y"] for x in nodes), default=0.0)
+    right = min(x["x"] for x in ours) - min((x["x"] for x in nodes if _is_drawn(x)), default=0.0)
     for place in _places(nodes, links):
         place["y"] += down
+        place["x"] += right
     kept = {x["id"] for x in links}
     for node in nodes:
         for port in node["ports"]:
@@ -82,6 +85,10 @@ def _joined(document: Document, nodes: list[Item], links: list[Item]) -> Documen
     joined["layers"][0]["models"] |= {x["id"]: x for x in links}
     joined["layers"][1]["models"] |= {x["id"]: x for x in nodes}
     return joined
+
+
+def _is_drawn(node: Item) -> bool:
+    return not node["extras"].get("attached")
 
 
 def _places(nodes: list[Item], links: list[Item]) -> Iterator[dict[str, Any]]:
