@@ -11,20 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.core.steps import (
-    BadStep,
-    First,
-    Given,
-    Joined,
-    NotInResult,
-    Number,
-    Reference,
-    Step,
-    filled,
-    read_path,
-    read_step,
-    step_text,
-)
+from xai_mcp_agent.core.step_reading import BadStep, read_path, read_step
+from xai_mcp_agent.core.step_results import Given, NotInResult, filled
+from xai_mcp_agent.core.steps import First, Joined, Number, Reference, Step, step_text
 
 BOOKS = Given({"books": [{"id": 14, "odd name": "x"}], "total": 1}, "library/search_books")
 LOAN = Given("Lent book 14 to Ada until 2026-12-01. Bye.", "library/lend")

@@ -9,7 +9,12 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.core.kinds import FUNCTIONS, STATIC
+from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.recorded import (
     RecordedCall,
     data_of,
@@ -18,6 +23,7 @@ from xai_mcp_agent.drawing.recorded import (
     runs_in_history,
     runs_in_transcript,
 )
+from xai_mcp_agent.drawing.tracing import traced
 from xai_mcp_agent.history.event import Event, Subject
 
 FOUND = {"books": [{"id": 14}]}
@@ -120,3 +126,34 @@ def test_of_a_result_that_was_cut_the_beginning_is_read() -> None:
     assert found["books"][50] == {"id": 50, "title": "Book 50"}
     assert data_of("[1, 2") == "[1, 2"
     assert data_of("plain text") == "plain text"
+
+
+_NAMES = st.text(max_size=5)
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=3),
+    max_leaves=6,
+)
+_LINES = st.fixed_dictionaries(
+    {"event": st.sampled_from(["RunStarted", "ToolStarted", "ToolFinished", "NodeFinished"])},
+    optional={
+        **dict.fromkeys(["run", "agent", "time", "asked", "call_id", "tool", "server"], _JSON),
+        **dict.fromkeys(["arguments", "text", "structured", "is_error"], _JSON),
+        "source": st.just("canvas") | _JSON,
+        "key": st.just({"kind": "mcp", "source": "it"}) | _JSON,
+        "node": st.just("MCPCallTool") | _JSON,
+    },
+)
+
+
+@given(st.lists(_LINES, max_size=8))
+def test_whatever_a_file_says_nothing_is_raised(lines: list[Any]) -> None:
+    """A file may come from anywhere; what it says of tools and values becomes text."""
+    for run in runs_in_transcript(lines):
+        calls, _ = traced(run.calls)
+        assert draw("made", calls, our_components()).layout().faults() == []
+
+
+@given(st.dictionaries(st.sampled_from(["given", "said", "names", "kept"]), _JSON))
+def test_whatever_a_state_says_nothing_is_raised(state: dict[str, Any]) -> None:
+    run_in_state(state, ["it"])

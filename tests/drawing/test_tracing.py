@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.core.steps import Given, Joined, Number, Reference, filled
+from xai_mcp_agent.core.step_results import Given, filled
+from xai_mcp_agent.core.steps import Joined, Number, Reference
 from xai_mcp_agent.drawing.recorded import RecordedCall
 from xai_mcp_agent.drawing.tracing import traced
 

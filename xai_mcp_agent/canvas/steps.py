@@ -8,7 +8,9 @@ from ..bridge.bridge import Bridge
 from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
-from ..core.steps import BadStep, Given, NotInResult, Step, filled, json_in, read_step
+from ..core.step_reading import BadStep, read_step
+from ..core.step_results import Given, NotInResult, filled, json_in
+from ..core.steps import Step
 from ..core.tools import JsonObject
 from .callers import new_run_id
 from .drawn_tools import all_drawn

@@ -164,6 +164,10 @@ def _json_in(file: Path) -> Any:
 def _runs(
     file: Path | None, agent: str, store: str | None, settings: Path | None, loaded: Settings
 ) -> list[RecordedRun]:
+    if file is None and agent:
+        raise NothingToDraw(
+            "The history does not know which agent made a call. Name a transcript, too."
+        )
     if file is None:
         return _runs_of_history(store, settings)
     known = _json_in(file)

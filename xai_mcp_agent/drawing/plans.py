@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
-from ..core.steps import BadStep, Reference, read_path
+from ..core.step_reading import BadStep, read_path
+from ..core.steps import Reference
 from ..core.tools import JsonObject
 from .calls import DrawnCall
 

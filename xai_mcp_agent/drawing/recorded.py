@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ..core.kinds import META, STATIC
-from ..core.steps import json_in
+from ..core.step_results import json_in
 from ..core.tools import JsonObject
 from ..history.event import Event
 from ..secrets.secrets import MASK
@@ -109,7 +109,7 @@ def run_in_conversation(
     calls: list[RecordedCall] = []
     for message in _objects(messages):
         for asked in _objects(message.get("tool_calls")):
-            function: JsonObject = asked.get("function") or {}
+            function = _dict(asked.get("function")) or {}
             shown = str(function.get("name", ""))
             kind, source, tool = names.get(shown) or ("", *_split(shown, sources))
             given = json_in(function.get("arguments"))
@@ -121,14 +121,15 @@ def run_in_conversation(
 
 def run_in_state(state: JsonObject, sources: Collection[str]) -> RecordedRun:
     """The run that was written as JSON, as `RunState.to_json` does."""
-    names = {
-        str(shown): (str(kind), str(source), str(tool))
-        for kind, source, tool, shown in cast(list[list[Any]], state.get("names") or [])
-    }
-    kept = cast(dict[str, str], state.get("kept") or {})
+    names: dict[str, tuple[str, str, str]] = {}
+    for known in map(_list, _list(state.get("names"))):
+        if len(known) == 4:
+            kind, source, tool, shown = map(str, known)
+            names[shown] = (kind, source, tool)
+    kept = _dict(state.get("kept")) or {}
     messages = [
         {**x, "content": kept.get(str(x.get("tool_call_id")), x.get("content"))}
-        for x in _objects([*(state.get("given") or []), *(state.get("said") or [])])
+        for x in _objects([*_list(state.get("given")), *_list(state.get("said"))])
     ]
     return run_in_conversation(messages, names, sources)
 
@@ -171,19 +172,20 @@ class _Transcribed:
     agents: dict[str, None] = field(default_factory=dict[str, None])
     time: float = 0.0
     # The drawn tools that run just now, by agent and call: whether they called anything.
-    _drawn: dict[tuple[Any, Any], bool] = field(default_factory=dict[tuple[Any, Any], bool])
+    _drawn: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
 
     def read(self, line: JsonObject) -> None:
         event = line.get("event")
-        self.time = self.time or float(line.get("time") or 0.0)
+        at = line.get("time")
+        self.time = self.time or (float(at) if isinstance(at, int | float) else 0.0)
         if agent := line.get("agent"):
             self.agents[str(agent)] = None
         if event == "RunStarted":
             self.asked = self.asked or str(line.get("asked", ""))
         elif event == "ToolStarted" and line.get("source") == CANVAS_SOURCE:
-            self._drawn[line.get("agent"), line.get("call_id")] = False
+            self._drawn[_of(line)] = False
         elif event == "ToolFinished":
-            has_called = self._drawn.pop((line.get("agent"), line.get("call_id")), False)
+            has_called = self._drawn.pop(_of(line), False)
             call = _of_agent(line)
             self._add(call and replace(call, is_made_of_others=has_called), line)
         elif event == "NodeFinished" and line.get("node") in _CALLING_NODES:
@@ -199,8 +201,13 @@ class _Transcribed:
         self.calls.append(call)
         # Of the same agent are the other calls of the turn, which go on beside it.
         for agent, call_id in self._drawn:
-            if line.get("agent") != agent:
+            if str(line.get("agent")) != agent:
                 self._drawn[agent, call_id] = True
+
+
+def _of(line: JsonObject) -> tuple[str, str]:
+    """Whose call a line is about, and which: agents count their calls for themselves."""
+    return str(line.get("agent")), str(line.get("call_id"))
 
 
 def _of_agent(line: JsonObject) -> RecordedCall | None:
@@ -246,8 +253,11 @@ def _split(shown: str, sources: Collection[str]) -> tuple[str, str]:
 
 
 def _objects(value: Any) -> list[JsonObject]:
-    items = cast(list[Any], value) if isinstance(value, list) else []
-    return [cast(JsonObject, x) for x in items if isinstance(x, dict)]
+    return [cast(JsonObject, x) for x in _list(value) if isinstance(x, dict)]
+
+
+def _list(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def _dict(value: Any) -> JsonObject | None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from ..core.errors import XaiMcpError
-from ..core.steps import Given, Joined, NotInResult, Number, PathStep, Reference, filled
+from ..core.step_results import Given, NotInResult, filled
+from ..core.steps import Joined, Number, PathStep, Reference
 from ..core.tools import JsonObject
 from .calls import DrawnCall
 from .recorded import RecordedCall, is_cut, is_hidden

@@ -1,0 +1,217 @@
+"""Reads a step, or a path in a result, as a person wrote it; see `steps` for what there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from .errors import XaiMcpError
+from .steps import BARE, RESULTS, First, Joined, Number, PathStep, Reference, Step
+
+_DECODER = json.JSONDecoder(strict=False)
+_REFERENCE = re.compile(rf"{RESULTS}\b(?:\[(\d+)\])?")
+_BARE_PATH = re.compile(r"\.([^\W\d][\w-]*|\{key\})|\[(-?\d+)\]|\[\]|\[(?=\")")
+_SPACE, _BLANK = re.compile(r"[ \t]*"), re.compile(r"(?:\s|#[^\n]*)*")
+_TAKEN_OUT = re.compile(r"[ \t]+(after|before)[ \t]+(?=\")")
+_FORM = 'Write a line for each argument: `parameter = "text"` or `parameter = results[0].path`.'
+_DEEPEST = 60
+
+
+class BadStep(XaiMcpError):
+    """What was written is no step; the message says which line, and what belongs there."""
+
+
+def read_step(text: str) -> Step:
+    """The step that is written there.
+
+    Raises:
+        BadStep: it is none.
+    """
+    return _Reader(text).step()
+
+
+def read_path(text: str) -> tuple[PathStep, ...]:
+    """The path that is written there, with or without its first dot.
+
+    Raises:
+        BadStep: it is none.
+    """
+    if text and text[0] not in ".[":
+        text = f".{text}"
+    reader = _Reader(text)
+    path = reader.path()
+    reader.end()
+    return path
+
+
+class _Reader:
+    """Reads a text from its beginning; `_at` is how far it is."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text.replace("\r\n", "\n")
+        self._at = 0
+        self._depth = 0
+
+    def step(self) -> Step:
+        self._skip(_BLANK)
+        source, tool = self._tool()
+        arguments: dict[str, Any] = {}
+        while self._skip(_BLANK) and self._at < len(self._text):
+            name = self._name()
+            if name in arguments:
+                raise self._bad(f"`{name}` is given twice. Leave one of them.")
+            arguments[name] = self._joined()
+            self.end(line=True)
+        return Step(source, tool, arguments)
+
+    def path(self) -> tuple[PathStep, ...]:
+        path: list[PathStep] = []
+        while found := _BARE_PATH.match(self._text, self._at):
+            self._at = found.end()
+            if found[0] == "[":
+                path.append(self._json())
+                self._expect("]")
+            elif found[2] is not None:
+                path.append(int(found[2]))
+            else:
+                name = found[1]
+                path.append({None: First.ITEM, "{key}": First.VALUE}.get(name) or name)
+        return tuple(path)
+
+    def end(self, line: bool = False) -> None:
+        """Nothing more may follow; of a `line`, in it."""
+        self._skip(_SPACE)
+        rest = self._text[self._at :]
+        if rest and not (line and rest[0] in "\n#"):
+            raise self._bad(f"{_shown(rest)} does not belong there. {_FORM}")
+
+    def _tool(self) -> tuple[str, str]:
+        end = self._text.find("\n", self._at)
+        line = self._text[self._at : end if end >= 0 else None].rstrip()
+        if self._text[self._at : self._at + 1] == '"':
+            source = str(self._json())
+            self._expect("/")
+        elif "/" in line and " = " not in line.partition("/")[0]:
+            source = line.partition("/")[0]
+            self._at += len(source) + 1
+        else:
+            raise self._bad(
+                "The first line must be the tool: its source, a slash and its name, such as "
+                f"`library/search_books`, not {_shown(line)}."
+            )
+        if self._text[self._at : self._at + 1] == '"':
+            return source, str(self._json())
+        tool = self._text[self._at : end if end >= 0 else None].strip()
+        self._at = end if end >= 0 else len(self._text)
+        if not (source and tool):
+            raise self._bad("A tool is a source, a slash and a name: `library/search_books`.")
+        return source, tool
+
+    def _name(self) -> str:
+        if self._text[self._at] == '"':
+            name = str(self._json())
+        elif found := BARE.match(self._text, self._at):
+            name, self._at = found[0], found.end()
+        else:
+            raise self._bad(f"{_shown(self._text[self._at :])} is no parameter. {_FORM}")
+        self._expect("=")
+        return name
+
+    def _joined(self) -> Any:
+        parts = [self._value()]
+        while self._comes("+"):
+            parts.append(self._value())
+        if len(parts) == 1:
+            return parts[0]
+        # The empty text at the beginning only says that it is one.
+        return Joined(tuple(parts[1:] if parts[0] == "" and len(parts) == 2 else parts))
+
+    def _value(self) -> Any:
+        self._skip(_BLANK)
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._bad(f"A value is nested more than {_DEEPEST} deep.")
+        try:
+            if self._comes("{"):
+                return self._object()
+            if self._comes("["):
+                return self._items("]", self._joined)
+            if self._text.startswith("number(", self._at):
+                self._at += len("number(")
+                of = self._reference()
+                self._expect(")")
+                return Number(of)
+            if _REFERENCE.match(self._text, self._at):
+                return self._reference()
+            return self._json()
+        finally:
+            self._depth -= 1
+
+    def _object(self) -> dict[str, Any]:
+        def item() -> tuple[str, Any]:
+            self._skip(_BLANK)
+            name = str(self._json())
+            self._expect(":")
+            return name, self._joined()
+
+        return dict(self._items("}", item))
+
+    def _items(self, end: str, read: Any) -> list[Any]:
+        found: list[Any] = []
+        while not self._comes(end):
+            if found:
+                self._expect(",")
+            found.append(read())
+        return found
+
+    def _reference(self) -> Reference:
+        self._skip(_SPACE)
+        found = _REFERENCE.match(self._text, self._at)
+        if found is None:
+            raise self._bad(f"{_shown(self._text[self._at :])} is no part of a result. {_FORM}")
+        self._at = found.end()
+        path, said = self.path(), dict[str, str]()
+        while word := _TAKEN_OUT.match(self._text, self._at):
+            self._at = word.end()
+            said[word[1]] = str(self._json())
+        return Reference(int(found[1] or 0), path, **said)
+
+    def _json(self) -> Any:
+        try:
+            value, self._at = _DECODER.raw_decode(self._text, self._at)
+        except (ValueError, RecursionError):
+            rest = self._text[self._at :]
+            raise self._bad(
+                f'{_shown(rest)} is no value. A text stands in quotation marks: "Ada". {_FORM}'
+            ) from None
+        return value
+
+    def _comes(self, sign: str) -> bool:
+        begun = self._at
+        # A value may go on in the next line only inside of brackets, or behind a plus.
+        self._skip(_BLANK if self._depth or sign in "]}" else _SPACE)
+        if self._text.startswith(sign, self._at):
+            self._at += len(sign)
+            return True
+        self._at = begun
+        return False
+
+    def _expect(self, sign: str) -> None:
+        if not self._comes(sign):
+            rest = self._text[self._at :].lstrip(" \t")
+            raise self._bad(f"`{sign}` is missing before {_shown(rest)}. {_FORM}")
+
+    def _skip(self, what: re.Pattern[str]) -> bool:
+        found = what.match(self._text, self._at)
+        self._at = found.end() if found else self._at
+        return True
+
+    def _bad(self, problem: str) -> BadStep:
+        line = self._text.count("\n", 0, self._at) + 1
+        return BadStep(f"Line {line}: {problem}")
+
+
+def _shown(rest: str) -> str:
+    line = rest.partition("\n")[0].strip()
+    return f"`{line[:40]}`" if line else "the end of the line"
