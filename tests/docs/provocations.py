@@ -337,6 +337,11 @@ def nodes(folder: Path) -> Iterator[str]:
     diary = folder / "diary.txt"
     diary.write_text("Dear diary,\n", encoding="utf-8")
     yield _said_by(lambda: canvas.local_memory(str(diary), None, None, None))
+    step = canvas.steps.call_step
+    taking = "library/get_book\nbook_id = results[0].id"
+    yield _said_by(lambda: step(ctx, taking, [{"books": [], "total": 0}]))
+    yield _said_by(lambda: step(ctx, "library/search_books\nquery = sea", []))
+    yield _said_by(lambda: canvas.steps.given_value(None))
 
 
 def _shown_in_the_lab(node: Any) -> str:

@@ -172,7 +172,7 @@ class _Results:
     def _joined(self, value: str) -> Joined | None:
         """A text with earlier values in it: the longest there are, each at the bounds of words."""
         parts: list[Any] = [value]
-        inner = {x.value: x for x in self._texts if _is_telling(x.value) and x.value in value}
+        inner = {x.value: x for x in self._texts if x.value in value and _is_telling(x.value)}
         for text in sorted(inner, key=len, reverse=True):
             parts = [y for x in parts for y in _cut_at(x, text, inner[text].at)]
         joined = Joined(tuple(parts))
