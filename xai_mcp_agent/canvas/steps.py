@@ -10,16 +10,13 @@ from ..core.names import did_you_mean
 from ..core.results import ToolResult
 from ..core.step_reading import BadStep, read_step
 from ..core.step_results import Given, NotInResult, filled, json_in
-from ..core.steps import Step
+from ..core.steps import CANVAS_SOURCE, Step
 from ..core.tools import JsonObject
 from .callers import new_run_id
 from .drawn_tools import all_drawn
 from .ports import required
 from .transcript import used
 from .waits import call
-
-CANVAS_SOURCE = "canvas"
-"""What a step calls the source of drawn tools."""
 
 _NODE, _GIVEN = "MCPToolStep", "MCPGiveValue"
 _DONE = "tool_steps"  # in `ctx`: the results of the steps so far, each with its name

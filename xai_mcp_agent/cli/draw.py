@@ -17,14 +17,13 @@ from ..console.text import count
 from ..core.errors import XaiMcpError
 from ..core.kinds import BUILTIN, kind_named
 from ..core.shell import shown_command
-from ..core.steps import references_in
+from ..core.steps import CANVAS_SOURCE, references_in
 from ..core.tools import JsonObject
 from ..drawing.calls import DrawnCall
 from ..drawing.copying import with_drawn_tools
 from ..drawing.flow import draw as draw_calls
 from ..drawing.plans import calls_of_plan
 from ..drawing.recorded import (
-    CANVAS_SOURCE,
     RecordedRun,
     run_in_conversation,
     run_in_state,
@@ -32,7 +31,7 @@ from ..drawing.recorded import (
     runs_in_transcript,
 )
 from ..drawing.rules import Document
-from ..drawing.tracing import LeftOut, NotRecorded, traced
+from ..drawing.tracing import LeftOut, traced
 from ..drawing.workflow import WorkflowError
 from ..settings.load import load_settings
 from ..settings.models import Settings
@@ -66,6 +65,10 @@ _DRAWN_TOOL = (
 
 class NothingToDraw(XaiMcpError):
     """There are no calls to draw; the message says where was looked, and what to do."""
+
+
+class NotRecorded(XaiMcpError):
+    """Nothing is known of the arguments of calls, so they cannot be made again."""
 
 
 @dataclass(frozen=True)

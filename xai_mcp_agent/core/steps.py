@@ -22,6 +22,10 @@ RESULTS = "results"
 """What a step calls the earlier results, by the places of their wires."""
 
 
+CANVAS_SOURCE = "canvas"
+"""What a step calls the source of drawn tools, which have none."""
+
+
 class First(Enum):
     """A step of a path to the first there is, whatever its place or key."""
 

@@ -13,12 +13,10 @@ from typing import Any, cast
 
 from ..core.kinds import META, STATIC
 from ..core.step_results import json_in
+from ..core.steps import CANVAS_SOURCE
 from ..core.tools import JsonObject
 from ..history.event import Event
 from ..secrets.secrets import MASK
-
-CANVAS_SOURCE = "canvas"
-"""What a drawn call names as the source of a tool that was drawn."""
 
 # Nodes that make one call, as they tell a transcript.
 _CALLING_NODES = ("MCPCallTool", "MCPToolStep")

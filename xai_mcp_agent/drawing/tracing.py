@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from ..core.errors import XaiMcpError
 from ..core.step_results import Given, NotInResult, filled
 from ..core.steps import Joined, Number, PathStep, Reference
 from ..core.tools import JsonObject
@@ -43,10 +42,6 @@ class LeftOut:
 
     name: str
     why: str
-
-
-class NotRecorded(XaiMcpError):
-    """Nothing is known of the arguments of calls, so they cannot be made again."""
 
 
 def traced(calls: Sequence[RecordedCall]) -> tuple[list[DrawnCall], list[LeftOut]]:
