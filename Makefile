@@ -20,7 +20,7 @@ PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check walk bench soak bench-peers bench-search bench-drawing bench-openapi performance conformance lab clean
+.PHONY: help demo test check walk bench soak bench-peers bench-search bench-planning bench-drawing bench-openapi performance conformance lab clean
 
 help:
 	@echo "make demo    compile and run the first example: a tool call without any key"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench-peers  the same calls with other MCP clients (ARGS: --help tells)"
 	@echo "make bench-search DATA=folder SCORER=file  how tools are found, into docs/search.md"
 	@echo "make bench-drawing DATA=folder  draw the plans in a folder, and make their calls"
+	@echo "make bench-planning DATA=folder SCORER=file  how good plans are, into docs/planning.md"
 	@echo "make bench-openapi DATA=folder  what becomes of the OpenAPI documents in a folder"
 	@echo "make performance  bench and bench-peers, written into docs/performance.md"
 	@echo "make soak    ten minutes of agents while servers break, into docs/reliability.md"
@@ -108,6 +109,12 @@ bench-search: $(TOOLS)
 bench-drawing: $(TOOLS)
 	@test -n "$(DATA)" || { echo "Say make bench-drawing DATA=folder"; exit 2; }
 	@$(BIN)/python -m benchmarks.drawing --data "$(DATA)" $(ARGS)
+
+# DATA has a folder for each set (tools.jsonl, plans.jsonl), SCORER is a program; docs/planning.md
+# tells more.
+bench-planning: $(TOOLS)
+	@test -n "$(DATA)" -a -n "$(SCORER)" || { echo "Say make bench-planning DATA=folder SCORER=file"; exit 2; }
+	@$(BIN)/python -m benchmarks.planning --data "$(DATA)" --scorer "$(SCORER)" $(ARGS)
 
 bench-openapi: $(TOOLS)
 	@test -n "$(DATA)" || { echo "Say make bench-openapi DATA=folder"; exit 2; }

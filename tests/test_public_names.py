@@ -19,7 +19,7 @@ import pytest
 import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, codes_of, text_of
 from tests.test_house import ARROWS, HEAVY
-from xai_mcp_agent import registries, search
+from xai_mcp_agent import planning, registries, search
 from xai_mcp_agent.sources import openapi
 
 PUBLIC = [
@@ -48,6 +48,10 @@ PUBLIC = [
 ]  # fmt: skip
 SEARCH = ["Hit", "ToolIndex"]
 REGISTRIES = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]
+PLANNING = [
+    "Edge", "Flow", "FromResult", "Given", "Missing", "Plan", "PlannedCall", "Planner",
+    "Suggestion",
+]  # fmt: skip
 OPENAPI = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 CHILD_SECONDS = 60.0
@@ -64,6 +68,19 @@ def test_these_are_the_public_names_for_searching() -> None:
     assert search.__all__ == SEARCH
     assert set(SEARCH) <= set(dir(search))
     assert all(getattr(search, x).__doc__ for x in SEARCH)
+
+
+def test_these_are_the_public_names_for_planning() -> None:
+    """A package of their own, too; to load it takes little beside that for searching."""
+    assert planning.__all__ == PLANNING
+    assert set(PLANNING) <= set(dir(planning))
+    assert all(getattr(planning, x).__doc__ for x in PLANNING)
+    code = "import sys; from xai_mcp_agent.planning import Planner; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT, capture_output=True, text=True, timeout=CHILD_SECONDS, check=True,
+    )  # fmt: skip
+    assert {*HEAVY, "numpy", "urllib.parse"} & set(done.stdout.split()) == set()
 
 
 def test_these_are_the_public_names_for_services() -> None:
@@ -190,6 +207,13 @@ INNER = re.compile(
 )
 IMPORTED = re.compile(
     r"from xai_mcp_agent(?:\.search|\.registries|\.sources\.openapi)? import (\([^)]*\)|[^\n`]+)"
+OPEN = {"components", "planning", "search", "sources"}
+INNER = re.compile(
+    rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - OPEN))}"
+    r"|(?:planning|search)\.\w+|sources(?!\.openapi\b))\b"
+)
+IMPORTED = re.compile(
+    r"from xai_mcp_agent(?:\.planning|\.search|\.sources\.openapi)? import (\([^)]*\)|[^\n`]+)"
 )
 EXAMPLES = [
     *(x for x in sorted((ROOT / "examples").rglob("*")) if x.suffix in (".py", ".xircuits")),
@@ -204,6 +228,7 @@ def test_pages_and_examples_name_public_names_only(file: Path) -> None:
     assert INNER.findall(text) == []
     imported = {y for x in IMPORTED.findall(text) for y in re.findall(r"\w+", x)}
     assert imported <= {*PUBLIC, *SEARCH, *REGISTRIES, *OPENAPI}
+    assert imported <= {*PUBLIC, *PLANNING, *SEARCH, *OPENAPI}
 
 
 def test_every_public_name_is_on_the_page_about_python() -> None:

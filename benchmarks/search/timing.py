@@ -20,11 +20,11 @@ def timed(job: dict[str, Any], updates: int, numpy: bool) -> dict[str, Any]:
     """The fields of `speed.Speed`, for the tools and queries of this job."""
     tools, queries = job["tools"], job["queries"]
     gc.collect()
-    before = _memory()
+    before = memory()
     began = time.process_time()
     index = ToolIndex[Any](tools)
     built = time.process_time() - began
-    memory = _memory() - before
+    held = memory() - before
     index.search(queries[0])  # numpy is loaded, once
     asked = sorted(_milliseconds(lambda x=x: index.search(x, _RESULTS)) for x in queries)
     step = max(len(tools) // updates, 1)
@@ -36,7 +36,7 @@ def timed(job: dict[str, Any], updates: int, numpy: bool) -> dict[str, Any]:
         "p50": statistics.median(asked),
         "p99": asked[int(len(asked) * 0.99)],
         "update": statistics.median(_milliseconds(lambda x=x: index.update(x)) for x in changed),
-        "megabytes": memory / 1e6,
+        "megabytes": held / 1e6,
     }
 
 
@@ -46,7 +46,7 @@ def _milliseconds(do: Callable[[], object]) -> float:
     return (time.process_time() - began) * 1000
 
 
-def _memory() -> int:
+def memory() -> int:
     """What this process takes now, in bytes; 0 where the system does not tell."""
     if not _STATUS.exists():
         return 0

@@ -121,6 +121,34 @@ class ToolIndex(Generic[T]):
         counts, of what was asked for when tools were used, by their keys: one more text of those
         tools, and a weak one; see `search.usage`.
         """
+        scored, close = self._scored(query, limit, among, remembered)
+        wanted = self._wanted(query)
+        return [
+            Hit(self._tools[key], score / scored[0][1], self._reasons(key, wanted, close))
+            for key, score in scored[: max(limit, 0)]
+        ]
+
+    def scores(
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        remembered: Mapping[Any, Mapping[str, float]] | None = None,
+    ) -> list[tuple[Any, float]]:
+        """As `search`: the keys of the tools, with scores that compare between queries, too.
+
+        A word that the tool's description has, and one in a hundred others, counts about 5.
+        """
+        scored, _ = self._scored(query, limit, None, remembered)
+        return scored[: max(limit, 0)]
+
+    def _scored(
+        self,
+        query: str,
+        limit: int,
+        among: Collection[Hashable] | None,
+        remembered: Mapping[Any, Mapping[str, float]] | None,
+    ) -> tuple[list[tuple[Any, float]], Mapping[Any, Closeness]]:
         parts = _parts_of(query)
         meant = self._meant(query, parts)
         near = self._dense.nearest(meant, _LEAST_CANDIDATES, among) if self._dense else ()
@@ -131,11 +159,8 @@ class ToolIndex(Generic[T]):
         )
         by_words = {x: score * self._coverage(x, wanted) for x, score in found}
         close = self._dense.closeness(meant, {*near, *by_words}) if self._dense else {}
-        scored = sorted(_joined(by_words, close).items(), key=lambda x: (-x[1], x[0]))
-        return [
-            Hit(self._tools[key], score / scored[0][1], self._reasons(key, wanted, close))
-            for key, score in scored[: max(limit, 0)]
-        ]
+        joined = _joined(by_words, close) if close else by_words
+        return sorted(joined.items(), key=lambda x: (-x[1], x[0])), close
 
     def look_up(self, query: str) -> None:
         """Have it known what a query means, where a `DenseIndex` tells it; then `search` need not.

@@ -1,0 +1,1 @@
+"""How good plans without a model are, and how fast they come: `make bench-planning`."""

@@ -1,0 +1,218 @@
+"""How good plans are: tools, edges and bindings against gold, by sets; and the next tool.
+
+Half of the plans (those at even places) were looked at when the planner was tuned; the other half
+was kept apart. With a memory, each half is remembered while the other one is planned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from xai_mcp_agent.planning import Planner
+from xai_mcp_agent.search import ToolIndex
+from xai_mcp_agent.search.terms import clauses
+
+from ..search.quality import table_of
+from ..search.sets import Json
+from .sets import PlanSet, as_prediction, of_tools, score
+
+SUGGESTED = 5
+CLAUSES, PLAN, PLAN_MEMORY = "clause search", "plan", "plan, with memory"
+GIVEN, GIVEN_MEMORY = "tools given", "tools given, with memory"
+_HALVES = ("all", "tuned", "apart")
+# What the mean over the sets should reach; of the edit distance, at most.
+_GOALS = {
+    (PLAN, "node_f1"): 0.54, (PLAN, "edge_f1"): 0.24, (PLAN, "ned"): 0.47,
+    (PLAN_MEMORY, "node_f1"): 0.58, (PLAN_MEMORY, "edge_f1"): 0.30,
+    (GIVEN, "edge_f1"): 0.72, (GIVEN, "bind_f1"): 0.60,
+    (GIVEN_MEMORY, "edge_f1"): 0.82, (GIVEN_MEMORY, "bind_f1"): 0.72,
+}  # fmt: skip
+_NEXT_GOAL = 0.75
+_LOSS = 0.01  # that a memory may cost in a set
+_SHOWN = {
+    CLAUSES: ("node_f1",),
+    PLAN: ("node_f1", "edge_f1", "ned", "exact"),
+    PLAN_MEMORY: ("node_f1", "edge_f1", "ned"),
+    GIVEN: ("edge_f1", "bind_f1", "field_acc"),
+    GIVEN_MEMORY: ("edge_f1", "bind_f1", "field_acc"),
+}
+_NAMES = {
+    "node_f1": "node F1", "edge_f1": "edge F1", "ned": "edit distance", "exact": "whole plans",
+    "bind_f1": "binding F1", "field_acc": "field",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The figures of one set: by way and half; and how often the next tool is among five."""
+
+    name: str
+    tools: int
+    plans: int
+    figures: dict[tuple[str, str], dict[str, Any]]
+    next_known: float | None
+    next_unknown: float | None
+
+    def figure(self, way: str, key: str, half: str = "all") -> float | None:
+        """One of the figures; None where the set does not have it."""
+        return self.figures.get((way, half), {}).get(key)
+
+
+def measure(sets: Sequence[PlanSet], scorer: Path) -> list[Scored]:
+    """All sets, one after the other."""
+    found: list[Scored] = []
+    for one in sets:
+        found.append(_measured(one, scorer))
+        nodes = found[-1].figure(PLAN, "node_f1")
+        print(f"{one.name}: nodes {nodes:.3f}", flush=True)
+    return found
+
+
+def _measured(of: PlanSet, scorer: Path) -> Scored:
+    planner = Planner(of.tools)
+    learned = [Planner(of.tools, of.plans[1 - half :: 2]) for half in (0, 1)]
+    ways: dict[str, Callable[[int, Json], Json]] = {
+        CLAUSES: _clause_search(of),
+        PLAN: lambda _, x: as_prediction(planner.plan(x["request"])),
+        PLAN_MEMORY: lambda n, x: as_prediction(learned[n % 2].plan(x["request"])),
+    }
+    if of.has_data_edges:
+        ways[GIVEN] = lambda _, x: as_prediction(planner.wire(x["request"], _tools(x)))
+        ways[GIVEN_MEMORY] = lambda n, x: as_prediction(
+            learned[n % 2].wire(x["request"], _tools(x))
+        )
+    figures: dict[tuple[str, str], dict[str, Any]] = {}
+    for way, predict in ways.items():
+        predicted = [predict(n, x) for n, x in enumerate(of.plans)]
+        for half, part in zip(
+            _HALVES, (slice(None), slice(0, None, 2), slice(1, None, 2)), strict=True
+        ):
+            if of.plans[part]:
+                figures[way, half] = score(scorer, of.plans[part], predicted[part])
+    known = _next_hits(of, learned, with_request=True) if of.has_order else None
+    unknown = _next_hits(of, learned, with_request=False) if of.has_order else None
+    return Scored(of.name, len(of.tools), len(of.plans), figures, known, unknown)
+
+
+def _clause_search(of: PlanSet) -> Callable[[int, Json], Json]:
+    """The best tool for each clause of a request."""
+    index = ToolIndex[Json](of.tools)
+
+    def search(_: int, plan: Json) -> Json:
+        hits = (index.search(x, 1) for x in clauses(plan["request"]))
+        return of_tools([x.tool["id"] for hit in hits for x in hit])
+
+    return search
+
+
+def _next_hits(of: PlanSet, learned: Sequence[Planner], *, with_request: bool) -> float | None:
+    """How often the tool that comes next is among those that are suggested."""
+    hits = count = 0
+    for number, plan in enumerate(of.plans):
+        tools = _tools(plan)
+        for place in range(1, len(tools)):
+            request = plan["request"] if with_request else None
+            found = learned[number % 2].next_tools(tools[:place], request, SUGGESTED)
+            hits += tools[place] in [x.tool for x in found]
+            count += 1
+    return hits / count if count else None
+
+
+def _tools(plan: Json) -> list[str]:
+    return [x["tool"] for x in plan["calls"]]
+
+
+def macro(scored: Iterable[Scored], way: str, key: str, half: str = "all") -> float | None:
+    """The plain mean over the sets that have the figure."""
+    found = [x for one in scored if (x := one.figure(way, key, half)) is not None]
+    return sum(found) / len(found) if found else None
+
+
+def misses(scored: Sequence[Scored]) -> list[str]:
+    """Goals that are not reached."""
+    said: list[str] = []
+    for (way, key), goal in _GOALS.items():
+        value = macro(scored, way, key)
+        if value is not None and (value > goal if key == "ned" else value < goal):
+            said.append(f"{way}: {_NAMES[key]} is {value:.3f}, not {goal:g}")
+    for one in scored:
+        said += _misses_of(one)
+    known = [x.next_known for x in scored if x.next_known is not None]
+    if known and sum(known) / len(known) < _NEXT_GOAL:
+        said.append(f"next tool: {sum(known) / len(known):.3f}, not {_NEXT_GOAL:g}")
+    return said
+
+
+def _misses_of(one: Scored) -> list[str]:
+    said: list[str] = []
+    nodes, clause = one.figure(PLAN, "node_f1"), one.figure(CLAUSES, "node_f1")
+    if nodes is not None and clause is not None and nodes < clause:
+        said.append(f"{one.name}: nodes are {nodes:.3f}, {clause:.3f} by clause search")
+    pairs = ((PLAN, PLAN_MEMORY, "node_f1"), (PLAN, PLAN_MEMORY, "edge_f1"),
+             (GIVEN, GIVEN_MEMORY, "edge_f1"), (GIVEN, GIVEN_MEMORY, "bind_f1"))  # fmt: skip
+    for without, with_memory, key in pairs:
+        before, after = one.figure(without, key), one.figure(with_memory, key)
+        if before is not None and after is not None and after < before - _LOSS:
+            told = f"{after:.3f} with memory, {before:.3f} without"
+            said.append(f"{one.name}, {without}: {_NAMES[key]} is {told}")
+    return said
+
+
+def markdown(scored: Sequence[Scored]) -> str:
+    """The tables: plans, tools given, the next tool, and both halves."""
+    return "\n\n".join(
+        (
+            _table(scored, (CLAUSES, PLAN, PLAN_MEMORY)),
+            _table(
+                [x for x in scored if x.figure(GIVEN, "edge_f1") is not None], (GIVEN, GIVEN_MEMORY)
+            ),
+            _next_table(scored),
+            _halves_table(scored),
+        )
+    )
+
+
+def _table(scored: Sequence[Scored], ways: Sequence[str]) -> str:
+    columns = [(way, key) for way in ways for key in _SHOWN[way]]
+    lines = [["set", "tools", "plans", *(f"{_NAMES[key]}, {way}" for way, key in columns)]]
+    for x in scored:
+        cells = [_cell(x.figure(way, key)) for way, key in columns]
+        lines.append([x.name, f"{x.tools:,}", str(x.plans), *cells])
+    means = [_cell(macro(scored, way, key)) for way, key in columns]
+    lines.append(["mean of the sets", "", "", *means])
+    lines.append(["goal", "", "", *(_goal(way, key) for way, key in columns)])
+    return table_of(lines)
+
+
+def _next_table(scored: Sequence[Scored]) -> str:
+    having = [x for x in scored if x.next_known is not None]
+    lines = [["next tool among five", *(x.name for x in having), "mean", "goal"]]
+    for said, figures, goal in (
+        ("request known", [x.next_known for x in having], f"{_NEXT_GOAL:g}"),
+        ("request not known", [x.next_unknown for x in having], ""),
+    ):
+        known = [x for x in figures if x is not None]
+        lines.append([said, *map(_cell, figures), _cell(sum(known) / len(known)), goal])
+    return table_of(lines)
+
+
+def _halves_table(scored: Sequence[Scored]) -> str:
+    lines = [["mean of the sets", *_HALVES]]
+    for way, key in _GOALS:
+        cells = [_cell(macro(scored, way, key, half)) for half in _HALVES]
+        lines.append([f"{_NAMES[key]}, {way}", *cells])
+    return table_of(lines)
+
+
+def _goal(way: str, key: str) -> str:
+    goal = _GOALS.get((way, key))
+    if goal is None:
+        return ""
+    return f"at most {goal:g}" if key == "ned" else f"{goal:g}"
+
+
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,130 @@
+"""The parts of `make bench-planning`, on a few tools in a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import page
+from benchmarks.planning import __main__ as run
+from benchmarks.planning import quality, speed
+from benchmarks.planning.sets import as_prediction, read_sets, score
+from benchmarks.planning.speed import Speed
+from tests.planning.shop import TOOLS
+from xai_mcp_agent.planning import Planner
+
+REQUEST = "Cancel my order. My email is ada@example.org."
+GOLD: dict[str, Any] = {
+    "request": REQUEST,
+    "calls": [
+        {"tool": "shop/find_user_id_by_email", "args": {"email": {"value": "ada@example.org"}}},
+        {"tool": "shop/list_orders", "args": {"user_id": {"call": 0, "field": None}}},
+        {
+            "tool": "shop/cancel_order",
+            "args": {"order_id": {"call": 1, "field": "orders[].order_id"}},
+        },
+    ],
+    "edges": [[0, 1], [1, 2]],
+    "edge_kind": "data",
+}
+# Says how many tools of each plan are right, as every figure.
+SCORER = """
+import json, sys
+gold, said = ([json.loads(x) for x in open(y)] for y in sys.argv[1:3])
+said = {x["plan_index"]: x for x in said}
+tools = lambda x: {y["tool"] for y in x["calls"]}
+hits = [len(tools(x) & tools(said[n])) / len(tools(x)) for n, x in enumerate(gold)]
+names = "node_f1 edge_f1 ned exact bind_f1 field_acc".split()
+print(json.dumps({"all": dict.fromkeys(names, sum(hits) / len(hits))}))
+"""
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "sets" / "shop"
+    folder.mkdir(parents=True)
+    plans = [GOLD, GOLD | {"request": f"Please {REQUEST}"}, GOLD, GOLD]
+    for name, rows in (("tools", TOOLS), ("plans", plans)):
+        text = "".join(f"{json.dumps(x)}\n" for x in rows)
+        (folder / f"{name}.jsonl").write_text(text)
+    return folder.parent
+
+
+@pytest.fixture
+def scorer(tmp_path: Path) -> Path:
+    file = tmp_path / "scorer.py"
+    file.write_text(SCORER)
+    return file
+
+
+def test_a_plan_is_told_in_the_words_of_the_scorer() -> None:
+    told = as_prediction(Planner(TOOLS).plan(REQUEST))
+    assert told["calls"] == GOLD["calls"]
+
+
+def test_sets_are_measured_and_told_in_tables(data: Path, scorer: Path) -> None:
+    scored = quality.measure(read_sets(data), scorer)
+    (one,) = scored
+    assert one.figure(quality.PLAN, "node_f1") == 1.0
+    assert one.figure(quality.GIVEN, "edge_f1", "apart") == 1.0
+    assert one.next_known == 1.0
+    text = quality.markdown(scored)
+    assert "| shop | 7 | 4 |" in text
+    assert "| request known | 1.000 | 1.000 | 0.75 |" in text
+
+
+def test_what_is_short_is_named(data: Path, scorer: Path) -> None:
+    missed = quality.misses(quality.measure(read_sets(data), scorer))
+    assert missed == ["plan: edit distance is 1.000, not 0.47"]  # of this scorer
+
+
+def test_a_scorer_that_fails_says_why(data: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.py"
+    bad.write_text("raise SystemExit('no such metric')")
+    with pytest.raises(ValueError, match="no such metric"):
+        score(bad, [GOLD], [{"calls": []}])
+
+
+def test_a_folder_without_sets_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"tools\.jsonl and plans\.jsonl"):
+        read_sets(tmp_path)
+
+
+def test_speed_is_measured_in_a_process(data: Path, tmp_path: Path) -> None:
+    (one,) = speed.measure(read_sets(data), tmp_path, sizes=(20,))
+    assert one.size == 20
+    assert 0 < one.p50 <= one.p99
+    assert "| 20 |" in speed.markdown([one], 12.0)
+
+
+def test_targets_of_speed_that_are_missed_are_named() -> None:
+    slow = Speed(5_000, 1.0, 50.0, 150.0, 20.0, 10.0)
+    assert speed.misses([slow, Speed(50_000, 1, 1, 1, 1, 500.0)], 31.0) == [
+        "5,000 tools: a plan is 150.0, not 100",
+        "5,000 tools: an update is 20.0, not 10",
+        "50,000 tools: memory is 500.0, not 400",
+        "the import adds 31 ms, not 30",
+    ]
+
+
+def test_a_part_is_printed_and_not_written(
+    data: Path, scorer: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "PAGE", data / "there is none")
+    told = ["--data", str(data), "--scorer", str(scorer), "--only", "quality"]
+    assert run.main(told) == 1
+    assert "### Quality" in capsys.readouterr().out
+
+
+def test_an_unknown_part_is_refused(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run.main(["--data", str(data), "--scorer", "x", "--only", "beauty"])
+    assert "no part 'beauty'; there are: quality, speed" in capsys.readouterr().err
+
+
+def test_the_page_has_the_marks_of_the_command() -> None:
+    text = run.PAGE.read_text(encoding="utf-8")
+    assert page.begin(run.COMMAND) in text

@@ -1,0 +1,26 @@
+"""`docs/planning.md`: its program runs, and says what it shows."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+
+from tests.support.pages import ROOT, blocks_of, codes_of
+from xai_mcp_agent import planning
+
+PAGE = ROOT / "docs" / "planning.md"
+
+
+def test_the_program_on_the_page_asks_for_the_id_first() -> None:
+    (block,) = (x for x in blocks_of(PAGE) if x.language == "python")
+    with contextlib.redirect_stdout(output := io.StringIO()):
+        exec(compile(block.text, "docs/planning.md", "exec"), {})
+    first, second, rest = output.getvalue().splitlines()
+    assert first.startswith("shop/find_user_id_by_email {'email': Given(value='ada@example.org'")
+    assert second.startswith("shop/list_orders {'user_id': FromResult(call=0, field=None")
+    assert rest.startswith("(Edge(producer=0, consumer=1, parameter='user_id'),) () (")
+
+
+def test_the_page_names_all_that_is_public() -> None:
+    told = " ".join(codes_of(PAGE))
+    assert [x for x in planning.__all__ if x not in told] == []

@@ -1,0 +1,172 @@
+"""Rough plans: calls, where their arguments come from, what is missing. Issue: Planning."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.planning.shop import TEXT, TOOLS, tool
+from tests.support.pages import ROOT
+from tests.support.watchdog import done_within
+from xai_mcp_agent.core.errors import UnknownTool
+from xai_mcp_agent.core.tools import Tool, ToolKey
+from xai_mcp_agent.planning import Edge, FromResult, Given, Missing, Planner
+
+PLANNER = Planner(TOOLS)
+_STEP_SECONDS = 0.1
+_CHILD_SECONDS = 60
+
+
+def test_what_a_tool_needs_is_asked_of_others_first() -> None:
+    plan = PLANNER.plan("Cancel my order. My email is ada@example.org.")
+    assert [x.name for x in plan.calls] == ["find_user_id_by_email", "list_orders", "cancel_order"]
+    assert plan.edges == (Edge(0, 1, "user_id"), Edge(1, 2, "order_id"))
+    email = plan.calls[0].arguments["email"]
+    assert isinstance(email, Given)
+    assert email.value == "ada@example.org"
+    order = plan.calls[2].arguments["order_id"]
+    assert isinstance(order, FromResult)
+    assert order.field == "orders[].order_id"
+    assert plan.problems == ()
+
+
+def test_what_the_request_says_is_not_asked_of_a_tool() -> None:
+    plan = PLANNER.plan("Cancel the order #W1234567")
+    assert [x.name for x in plan.calls] == ["cancel_order"]
+    assert plan.calls[0].arguments == {
+        "order_id": Given("#W1234567", ("the request says '#W1234567'",))
+    }
+
+
+def test_a_result_that_is_pointed_at_is_used() -> None:
+    plan = PLANNER.plan(
+        "Convert an amount of 20 to the currency 'EUR' and then send the converted amount as a"
+        " message to the receiver 'Ada'."
+    )
+    assert [x.name for x in plan.calls] == ["convert_amount", "send_message"]
+    message = plan.calls[1].arguments["message"]
+    assert isinstance(message, FromResult)
+    assert (message.call, message.field, message.conversion) == (
+        0, "converted_amount", "written as text",
+    )  # fmt: skip
+
+
+def test_what_is_missing_is_said() -> None:
+    plan = PLANNER.plan("Translate a text")
+    assert isinstance(plan.calls[0].arguments["language"], Missing)
+    assert "Call 1, translate_text: you must give 'language', 'text'." in plan.problems
+
+
+def test_a_plan_says_that_it_is_rough_and_why_each_call_is_there() -> None:
+    plan = PLANNER.plan("Cancel my order. My email is ada@example.org.")
+    assert plan.is_rough
+    assert "without a language model" in plan.reasons[0]
+    assert plan.calls[1].reasons == ("gives 'order_id' to cancel_order",)
+    assert plan.calls[2].reasons == ("asked for: Cancel my order",)
+
+
+@pytest.mark.parametrize("request_", ["", "   ", "xyzzy", "?!", "\x00", "的" * 50])
+def test_nothing_that_fits_gives_an_empty_plan_that_says_so(request_: str) -> None:
+    plan = PLANNER.plan(request_)
+    assert plan.calls == ()
+    assert plan.problems
+
+
+def test_no_tools_give_an_empty_plan() -> None:
+    assert Planner([]).plan("Cancel my order").calls == ()
+    assert Planner([]).next_tools([], "Cancel my order") == []
+
+
+def test_tools_that_are_given_are_wired_in_their_order() -> None:
+    request = "Cancel the orders of ada@example.org"
+    tools = ["shop/find_user_id_by_email", "shop/list_orders", "shop/cancel_order"]
+    plan = PLANNER.wire(request, tools)
+    assert [x.tool for x in plan.calls] == tools
+    assert plan.edges == (Edge(0, 1, "user_id"), Edge(1, 2, "order_id"))
+    assert PLANNER.wire(request, [TOOLS[0], TOOLS[1], TOOLS[2]]) == plan
+
+
+def test_an_unknown_tool_cannot_be_wired() -> None:
+    with pytest.raises(UnknownTool, match="No tool 'shop/sell' to plan with"):
+        PLANNER.wire("Sell it", ["shop/sell"])
+
+
+def test_catalog_tools_are_planned_as_dicts_are() -> None:
+    tools = [
+        Tool(ToolKey("mcp", x["server"], x["name"]), x["description"], x["input_schema"],
+             x.get("output_schema"))
+        for x in TOOLS
+    ]  # fmt: skip
+    plan = Planner(tools).plan("Cancel my order. My email is ada@example.org.")
+    assert [x.tool for x in plan.calls] == [tools[n].key for n in range(3)]
+    assert plan.edges == (Edge(0, 1, "user_id"), Edge(1, 2, "order_id"))
+
+
+def test_the_same_tools_in_any_order_give_the_same_plan() -> None:
+    request = "Find the orders of ada@example.org, cancel one, and translate the text 'sorry'."
+    plans = [PLANNER.plan(request)]
+    for seed in range(5):
+        tools = list(TOOLS)
+        random.Random(seed).shuffle(tools)
+        planner = Planner(tools)
+        planner.update(tools[0])
+        plans.append(planner.plan(request))
+    assert plans == [plans[0]] * 6
+
+
+def test_the_same_plan_comes_in_every_process() -> None:
+    code = (
+        "from tests.planning.shop import TOOLS; from xai_mcp_agent.planning import Planner;"
+        "print(Planner(TOOLS).plan('Cancel my order. My email is ada@example.org.'))"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, cwd=ROOT, text=True,
+            capture_output=True, timeout=_CHILD_SECONDS, check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }  # fmt: skip
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a." * 5_000, "and send " * 2_000, "'" * 9_000, "1-" * 5_000, "A b C " * 2_000, "@." * 5_000],
+)
+def test_a_hostile_request_is_planned_in_one_step(text: str) -> None:
+    done_within(10 * _STEP_SECONDS, lambda: PLANNER.plan(text))
+
+
+def test_tools_with_any_schema_can_be_planned_with() -> None:
+    odd: list[Any] = [
+        tool("odd_thing", "Odd.", {"a": True, "b": {"$ref": "#"}, "": {"type": 3}}) | {"id": n}
+        for n in range(3)
+    ]
+    odd += [{"id": 9, "name": None, "description": None, "input_schema": None}, {"id": 10}]
+    plan = Planner([*TOOLS, *odd]).plan("Do the odd thing")
+    assert plan.calls
+
+
+def test_a_plan_learned_is_a_value_without_links_to_the_planner() -> None:
+    plan = PLANNER.plan("Cancel the order #W1234567")
+    assert replace(plan, request="x").calls == plan.calls
+    assert hash(plan.edges) == hash(PLANNER.plan("Cancel the order #W1234567").edges)
+
+
+def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:
+    many = [
+        tool(f"{x['name']}_{n}", x["description"], {"value": TEXT}, server=f"s{n % 50}")
+        for n in range(700)
+        for x in TOOLS
+    ]
+    planner = Planner([*TOOLS, *many])
+    plan = done_within(
+        2 * _STEP_SECONDS, lambda: planner.plan("Cancel my order. My email is a@b.org")
+    )
+    assert plan.calls
+    done_within(_STEP_SECONDS, lambda: planner.update(many[0]))

@@ -1,0 +1,243 @@
+"""What was learned from plans that worked: tools, sources, order, and requests. Never a value.
+
+Of a plan are kept the words of its request, its tools in their order, and for each argument whether
+it was given or which field of which tool's result it came from. All of it is bounded: the oldest
+request goes first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ..search.terms import root, terms
+from ..search.tools import remembered_terms
+from .plans import FromResult, Given, Plan, Source
+
+MAX_PLANS = 5_000
+_MOST_FIELDS = 40  # of one tool's result
+_NEIGHBOURS = 5
+_ENOUGH = 3  # one coincidence says nothing
+_SHARPNESS = 2  # how much more the nearest of them says than the next
+_MOST_GUESSES, _MOST_COMPARED = 200, 50
+_DOUBT = 2.0  # guesses that failed, before there were any
+_USUAL_NEARNESS = 0.58  # of a plan that was made without a memory, as measured
+_CLASSES = (0.15, 0.3, 0.45, 0.6)  # of similar requests
+GIVEN = "(given)"
+"""In place of a producer: the argument was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A plan that worked, as it is remembered."""
+
+    roots: frozenset[str]
+    tools: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How often a parameter took its value from a field of a tool's result, of so many times."""
+
+    field: str | None
+    times: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """How sure it is, 0 to 1: few observations say little."""
+        return self.times / (self.of + 1.0)
+
+
+class Memory:
+    """What the runs so far teach. Not for several threads at once."""
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[int, Run] = OrderedDict()
+        self._number = 0
+        self._by_root: dict[str, set[int]] = {}
+        self._words: dict[Any, Counter[str]] = {}
+        self._weights: dict[Any, Mapping[str, float]] = {}
+        self._calls = Counter[Any]()
+        self._together: dict[Any, Counter[Any]] = {}
+        self._followed: dict[Any, Counter[Any]] = {}
+        self._first = Counter[Any]()
+        self._sources: dict[tuple[Any, str], Counter[tuple[Any, str | None]]] = {}
+        self._fields: dict[Any, Counter[str]] = {}
+        self._before: dict[Any, Counter[Any]] = {}
+        self._words_alone: list[float] = []
+        self._guessed: dict[int, list[float]] = {}  # how near guesses came, by similarity
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def learn(self, plan: Plan) -> None:
+        """Remember a plan that worked."""
+        tools = tuple(x.tool for x in plan.calls)
+        if not tools:
+            return
+        words = terms(plan.request)
+        self._guess(plan.request, {*tools})
+        self._keep(Run(frozenset(root(x) for x in words), tools))
+        for tool in dict.fromkeys(tools):
+            self._words.setdefault(tool, Counter()).update(words)
+            self._weights.pop(tool, None)
+            self._calls[tool] += 1
+            self._together.setdefault(tool, Counter()).update(x for x in {*tools} if x != tool)
+        self._first[tools[0]] += 1
+        once = list(dict.fromkeys(tools))
+        for n, one in enumerate(once):
+            self._before.setdefault(one, Counter()).update(once[n + 1 :])
+        for one, following in pairwise(tools):
+            self._followed.setdefault(one, Counter())[following] += 1
+        for call in plan.calls:
+            for name, source in call.arguments.items():
+                self._learn_source(plan, call.tool, name, source)
+
+    def _guess(self, request: str, tools: set[Any]) -> None:
+        """See how well the earlier ones would have foretold this plan: so far they are trusted."""
+        votes, similarity = self.votes(request)
+        guess = {x for x, vote in votes.items() if vote >= 0.5}
+        said = self._guessed.setdefault(_class_of(similarity), [])
+        said.append(_nearness(guess, tools))
+        del said[:-_MOST_GUESSES]
+
+    def trust(self, similarity: float) -> float:
+        """How near plans for requests of such a similarity came to what was needed, 0 to 1."""
+        said = self._guessed.get(_class_of(similarity), [])
+        return sum(said) / (len(said) + _DOUBT)
+
+    @property
+    def wants_comparison(self) -> bool:
+        """Whether it is still to be told how near plans without it come."""
+        return len(self._words_alone) < _MOST_COMPARED
+
+    def compare(self, guess: Collection[Any], tools: Collection[Any]) -> None:
+        """Be told which tools a plan had that was made without it, and which it should have had."""
+        self._words_alone.append(_nearness({*guess}, {*tools}))
+
+    @property
+    def words_alone(self) -> float:
+        """How near plans come that are made without it, 0 to 1."""
+        said = self._words_alone
+        return (sum(said) + _USUAL_NEARNESS * _DOUBT) / (len(said) + _DOUBT)
+
+    def is_before(self, one: Any, other: Any) -> bool:
+        """Whether one tool mostly came before another one."""
+        there, back = (self._before.get(x, Counter[Any]()) for x in (one, other))
+        return there[other] > back[one]
+
+    def _keep(self, run: Run) -> None:
+        self._number += 1
+        self._runs[self._number] = run
+        for x in run.roots:
+            self._by_root.setdefault(x, set()).add(self._number)
+        if len(self._runs) > MAX_PLANS:
+            number, oldest = self._runs.popitem(last=False)
+            for x in oldest.roots:
+                self._by_root[x].discard(number)
+
+    def _learn_source(self, plan: Plan, tool: Any, name: str, source: Source) -> None:
+        seen = self._sources.setdefault((tool, name), Counter())
+        if isinstance(source, FromResult):
+            producer = plan.calls[source.call].tool
+            seen[producer, source.field] += 1
+            fields = self._fields.setdefault(producer, Counter())
+            if source.field and (source.field in fields or len(fields) < _MOST_FIELDS):
+                fields[source.field] += 1
+        elif isinstance(source, Given):
+            seen[GIVEN, None] += 1
+
+    def words(self) -> Mapping[Any, Mapping[str, float]]:
+        """What was asked for when tools were used, as `ToolIndex` takes it."""
+        for tool in self._words.keys() - self._weights.keys():
+            self._weights[tool] = remembered_terms(self._words[tool])
+        return self._weights
+
+    def source(self, consumer: Any, parameter: str, producer: Any) -> Seen | None:
+        """How often a parameter came from this producer, of all the times it came from anywhere."""
+        seen = self._sources.get((consumer, parameter))
+        if not seen or seen.total() < _ENOUGH:
+            return None
+        fields = {field: n for (tool, field), n in seen.items() if tool == producer}
+        if not fields:
+            return Seen(None, 0, seen.total())
+        best = max(fields, key=lambda x: (fields[x], x or ""))
+        return Seen(best, sum(fields.values()), seen.total())
+
+    def producer(self, consumer: Any, parameter: str) -> Any | None:
+        """The tool that a parameter mostly came from, or `GIVEN`; None if too little was seen."""
+        seen = self._sources.get((consumer, parameter))
+        if not seen or seen.total() < _ENOUGH:
+            return None
+        producers = Counter[Any]()
+        for (tool, _), n in seen.items():
+            producers[tool] += n
+        return max(producers, key=lambda x: (producers[x], str(x)))
+
+    def fields(self, tool: Any) -> Sequence[str]:
+        """The fields of a tool's result that something was taken from, the usual ones first."""
+        found = self._fields.get(tool)
+        return sorted(found, key=lambda x: (-found[x], x)) if found else ()
+
+    def uses(self, tool: Any) -> int:
+        """In how many plans a tool was."""
+        return self._calls[tool]
+
+    def companions(self, tools: Collection[Any], least: float) -> Iterator[tuple[Any, Any, int]]:
+        """Tools that mostly came along with one of these, with that one and how often."""
+        for tool in list(tools):
+            uses = self._calls[tool]
+            if uses < _ENOUGH:
+                continue
+            for other, n in sorted(self._together[tool].items(), key=lambda x: (-x[1], str(x[0]))):
+                if n >= _ENOUGH and n / uses >= least and other not in tools:
+                    yield other, tool, n
+
+    def follows(self, tool: Any | None) -> Counter[Any]:
+        """What came next after a tool, or first of all, and how often."""
+        return self._first if tool is None else self._followed.get(tool, Counter())
+
+    def nearest(self, request: str) -> list[tuple[float, Run]]:
+        """The plans for the most similar requests, with how similar they are, 0 to 1."""
+        wanted = frozenset(root(x) for x in terms(request))
+        own = self._weight(wanted)
+        scores: dict[int, float] = {}
+        for x in sorted(wanted):
+            weight = self._rarity(x)
+            for number in self._by_root.get(x, ()):
+                scores[number] = scores.get(number, 0.0) + weight
+        best = sorted(scores, key=lambda x: (-scores[x], -x))[: _NEIGHBOURS * 4]
+        found = [
+            (scores[x] / math.sqrt(own * self._weight(self._runs[x].roots) or 1.0), x) for x in best
+        ]
+        found.sort(key=lambda x: (-x[0], -x[1]))
+        return [(score, self._runs[x]) for score, x in found[:_NEIGHBOURS]]
+
+    def votes(self, request: str) -> tuple[dict[Any, float], float]:
+        """How far plans for similar requests had each tool, 0 to 1; and how similar the best is."""
+        near = self.nearest(request)
+        whole = sum(score**_SHARPNESS for score, _ in near)
+        votes: dict[Any, float] = {}
+        for score, run in near:
+            for tool in {*run.tools}:
+                votes[tool] = votes.get(tool, 0.0) + score**_SHARPNESS / whole
+        return votes, near[0][0] if near else 0.0
+
+    def _rarity(self, word: str) -> float:
+        return math.log(1 + len(self._runs) / (len(self._by_root.get(word, ())) + 1))
+
+    def _weight(self, words: Iterable[str]) -> float:
+        return sum(map(self._rarity, words))
+
+
+def _class_of(similarity: float) -> int:
+    return sum(similarity >= x for x in _CLASSES)
+
+
+def _nearness(guess: set[Any], tools: set[Any]) -> float:
+    return 2 * len(guess & tools) / (len(guess) + len(tools)) if guess or tools else 1.0

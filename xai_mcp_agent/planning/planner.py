@@ -1,0 +1,203 @@
+"""Plans without a model: which tools a request needs, in which order, and how they connect."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+from ..core.tools import JsonObject, Tool
+from ..search.terms import root, singular
+from ..search.tools import ToolIndex, key_of
+from .alignment import aligned
+from .choosing import Choice, Chooser
+from .deeds import begins_a_step, is_ambiguous
+from .flows import Flow, Flows
+from .memory import Memory
+from .needs import Needs
+from .plans import Missing, Plan, PlannedCall, Source, plan_from
+from .ports import ToolPorts
+from .recall import recalled
+from .steps import Request, read_request
+from .suggestions import Suggester, Suggestion
+from .wiring import Wanted, Wiring
+
+PlanLike: TypeAlias = Plan | Mapping[str, Any]
+"""A plan, or a dict with `request` and `calls`; see `Planner.learn`."""
+
+_SEARCHED = 30  # tools that may come next by the words of a request
+_ROUGH = "made of words and shapes, without a language model: look at it before it runs"
+
+
+class Planner:
+    """Plans calls of tools for a request. Not for several threads at once.
+
+    The tools are catalog tools, or dicts as `search.ToolIndex` takes them; calls name them by key
+    (a dict's is its `id`). Everything is worked out from names, descriptions, shapes and, where
+    there is any, a `history` of plans that worked. So what comes out is rough, and says so
+    (`Plan.is_rough`); the same tools, history and request always give the same.
+    """
+
+    def __init__(
+        self, tools: Iterable[Tool | JsonObject], history: Iterable[PlanLike] | None = None
+    ) -> None:
+        self._index = ToolIndex[Any]()
+        self._flows = Flows()
+        self._memory = Memory()
+        self._verbs = Counter[str]()
+        self._names = Counter[str]()
+        for tool in tools:
+            self.update(tool)
+        self.learn(history or ())
+
+    def __len__(self) -> int:
+        return len(self._flows)
+
+    def update(self, tool: Tool | JsonObject) -> None:
+        """Add a tool, or replace the one that has its key."""
+        self.remove(key_of(tool))
+        self._index.update(tool)
+        self._count(self._flows.put(tool), 1)
+
+    def remove(self, key: Any) -> None:
+        """Forget a tool by its key, if it is there. What was learned of it stays."""
+        if ports := self._flows.remove(key):
+            self._index.remove(key)
+            self._count(ports, -1)
+
+    def plan(self, request: str) -> Plan:
+        """The calls that a request asks for, with those that give what these need.
+
+        What neither the request nor an earlier call gives is `Missing`, and among `problems`.
+        """
+        return self._plan(request, self._memory)
+
+    def wire(self, request: str, tools: Sequence[Any]) -> Plan:
+        """How these tools connect, called in this order; a tool may be there several times.
+
+        A person or a model says what is called, and this says where the arguments come from.
+
+        Raises:
+            UnknownTool: there is no such tool; the message names the nearest ones.
+        """
+        read = self._read(request)
+        ports = [self._ports(x) for x in tools]
+        steps = aligned(self._flows, read, ports)
+        chosen = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
+        return self._wired(read, chosen, self._memory)
+
+    def next_tools(
+        self, calls: Sequence[Any], request: str | None = None, limit: int = 5
+    ) -> list[Suggestion]:
+        """The tools that may come after these calls, the best first, each with its reasons.
+
+        Without a request only what these calls give, and what came after them before, say
+        anything: the right tool is among five in less than half of the cases then.
+
+        Raises:
+            UnknownTool: there is no such tool.
+        """
+        called = [self._ports(x).key for x in calls]
+        suggester = Suggester(self._flows, self._memory, called)
+        if request:
+            remembered = self._memory.words()
+            suggester.by_words(self._index.scores(request, _SEARCHED, remembered=remembered))
+            suggester.by_plan([x.tool for x in self.plan(request).calls])
+        suggester.by_memory()
+        suggester.by_flow()
+        return suggester.best(limit)
+
+    def learn(self, plans: Iterable[PlanLike]) -> None:
+        """Remember plans that worked: their words, tools, order, and where arguments came from.
+
+        Values are not kept. A dict has `request` and `calls`; a call has `tool` and perhaps `args`,
+        each `{"value": anything}`, `{"call": position, "field": path}` or `{"parts": [...]}`.
+        """
+        for one in plans:
+            plan = one if isinstance(one, Plan) else plan_from(one)
+            if self._memory.wants_comparison and len(self):
+                alone = self._plan(plan.request, Memory())
+                self._memory.compare([x.tool for x in alone.calls], [x.tool for x in plan.calls])
+            self._memory.learn(plan)
+
+    def flow(self, producer: Any, consumer: Any) -> Flow | None:
+        """The best flow from one tool into another; None where nothing fits.
+
+        Raises:
+            UnknownTool: there is no such tool.
+        """
+        return self._flows.between(self._ports(producer).key, self._ports(consumer).key)
+
+    def flows_into(self, consumer: Any, parameter: str) -> tuple[Flow, ...]:
+        """What may give a parameter of a tool, the best first; none if it has no such parameter.
+
+        Raises:
+            UnknownTool: there is no such tool.
+        """
+        ports = self._ports(consumer)
+        inp = ports.by_name.get(parameter)
+        return self._flows.producers(ports, inp) if inp else ()
+
+    def flows_from(self, producer: Any) -> list[Flow]:
+        """The tools that may take what a tool gives, the best first.
+
+        Raises:
+            UnknownTool: there is no such tool.
+        """
+        return self._flows.consumers(self._ports(producer))
+
+    def _plan(self, request: str, memory: Memory) -> Plan:
+        read = self._read(request)
+        asked = Chooser(self._index, self._flows, read).choose()
+        chosen = recalled(self._flows, read, memory, asked)
+        complete = Needs(self._flows, read, memory, chosen).complete()
+        return self._wired(read, complete, memory)
+
+    def _wired(self, request: Request, chosen: Sequence[Choice], memory: Memory) -> Plan:
+        wanted = [Wanted(x.ports, x.step) for x in chosen]
+        sources = Wiring(self._flows, request, wanted, memory).sources()
+        calls = tuple(
+            PlannedCall(x.ports.key, x.ports.name, arguments, x.reasons, x.score)
+            for x, arguments in zip(chosen, sources, strict=True)
+        )
+        return Plan(request.text, calls, tuple(_problems(calls)), (_ROUGH,))
+
+    def _read(self, request: str) -> Request:
+        return read_request(request, self._is_verb, self._names)
+
+    def _is_verb(self, word: str, following: str) -> bool:
+        verb = root(singular(word.casefold()))
+        return self._verbs[verb] > 0 or begins_a_step(verb, following.casefold())
+
+    def _ports(self, tool: Any) -> ToolPorts:
+        """Of a tool, or of its key."""
+        key = key_of(cast("Tool | JsonObject", tool)) if isinstance(tool, Tool | dict) else tool
+        if key not in self._flows:
+            # Here, as they take a fifth of what this package takes to load.
+            from ..core.errors import UnknownTool
+            from ..core.names import did_you_mean
+
+            known = (str(x) for x in self._flows)
+            raise UnknownTool(f"No tool {str(key)!r} to plan with. {did_you_mean(str(key), known)}")
+        return self._flows.ports(key)
+
+    def _count(self, ports: ToolPorts, by: int) -> None:
+        self._names[ports.name.casefold()] += by
+        if not self._names[ports.name.casefold()]:
+            del self._names[ports.name.casefold()]
+        if ports.deed and not is_ambiguous(root(ports.deed)):
+            self._verbs[root(ports.deed)] += by
+
+
+def _problems(calls: Sequence[PlannedCall]) -> Iterator[str]:
+    if not calls:
+        yield "No tool says anything of what is asked for. Say it in other words, or name a tool."
+    for number, call in enumerate(calls, 1):
+        lacking = [name for name, x in call.arguments.items() if _is_missing(x)]
+        if lacking:
+            names = ", ".join(repr(x) for x in lacking)
+            yield f"Call {number}, {call.name}: you must give {names}."
+
+
+def _is_missing(source: Source) -> bool:
+    return isinstance(source, Missing)

@@ -1,0 +1,141 @@
+"""A request in steps: its parts that each ask for something, with the values that they say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+
+from ..search.terms import root, singular, terms
+from .deeds import groups_of
+from .mentions import Mention, mentions_in
+
+_MAX_CHARACTERS = 8_000
+_MAX_STEPS = 14
+_END = re.compile(r"[.!?;\u3002\uff01\uff1f\uff1b]+(?=\s|$)|\n+|(?<=[\u3002\uff01\uff1f\uff1b])")
+_THEN = re.compile(
+    r"(?:,?\s*\b(?:and\s+)?(?:then|after that|afterwards|and finally|finally|lastly"
+    r"|additionally|also|next|as well as|followed by|before|after (?:this|doing (?:so|this)))\b,?)",
+    re.IGNORECASE,
+)
+# Behind one of these a verb begins another step: "book it, send me", "find it and delete it".
+_JOINT = re.compile(r"(?:,\s*(?:and\s+)?|\s+and\s+|\s+&\s+)(?=([A-Za-z]+)\s*(\w*))", re.IGNORECASE)
+_QUOTED = frozenset(("quoted", "email", "code", "phone"))
+_WORD = re.compile(r"[a-z]+")
+_POINTS_BACK = re.compile(
+    r"\b(?:it|its|this|that|these|those|them|they|their|same|result(?:s|ing)?|above|previous"
+    r"|obtained|retrieved|returned|generated|resulting|said|latter|one|ones|there)\b",
+    re.IGNORECASE,
+)
+_POINTS_AT_A_RESULT = re.compile(
+    r"\b(?:results?|previous|obtained|retrieved|returned|generated|resulting|above|converted"
+    r"|calculated|translated|extracted|found|analy[sz]ed|identified|mentioned|it|them|these|those)\b",
+    re.IGNORECASE,
+)
+_NAMES_A_RESULT = re.compile(
+    r"\b(?:previous|earlier|first|last|prior|above)\s+(?:\w+\s+)?(?:api|call|step|response|result|request"
+    r"|analysis|output|tool|answer)s?\b|\b(?:the|these|those|this|its)\s+(?:\w+\s+)?"
+    r"(?:results?|output|response|answer)\b|\b(?:obtained|retrieved|returned|received)\s+from\b"
+    r"|\bbased on (?:the|these|this|that|it|them)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A part of a request: its text, its terms and their roots, the values in it.
+
+    `asked` is its text without what is only quoted in it; `deeds` are groups of its verbs.
+
+    `points_back` says that it speaks of something that was named or found before.
+    """
+
+    text: str
+    start: int
+    words: tuple[str, ...]
+    roots: frozenset[str]
+    mentions: tuple[Mention, ...]
+    asked: str
+    deeds: frozenset[str]
+    points_back: bool
+    points_at_result: bool
+    names_result: bool
+
+    @property
+    def end(self) -> int:
+        """Where it ends in the request."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What somebody wants, in steps."""
+
+    text: str
+    steps: tuple[Step, ...]
+    mentions: tuple[Mention, ...]
+    words: frozenset[str]
+    roots: frozenset[str]
+
+
+def read_request(
+    text: str, is_verb: Callable[[str, str], bool], names: Container[str] = ()
+) -> Request:
+    """The steps of a request. `is_verb` tells the words that begin one, as tools say them.
+
+    The `names` of tools, in lower case, are no values.
+    """
+    text = text[:_MAX_CHARACTERS]
+    mentions = [x for x in mentions_in(text) if x.text.casefold() not in names]
+    spans = list(_spans(text, mentions, is_verb))[:_MAX_STEPS]
+    steps = tuple(_step(text, a, b, mentions) for a, b in spans)
+    words = terms(text)
+    return Request(
+        text, steps, tuple(mentions), frozenset(words), frozenset(root(x) for x in words)
+    )
+
+
+def _spans(
+    text: str, mentions: list[Mention], is_verb: Callable[[str, str], bool]
+) -> Iterator[tuple[int, int]]:
+    inside = bytearray(len(text) + 1)
+    for one in mentions:
+        if one.kind != "name":
+            inside[one.start : one.end] = b"\1" * (one.end - one.start)
+    cuts = {0: 0, len(text): len(text)}
+    for pattern in (_END, _THEN):
+        for match in pattern.finditer(text):
+            if not inside[match.start()]:
+                cuts.setdefault(match.start(), match.end())
+    for match in _JOINT.finditer(text):
+        if not inside[match.start()] and is_verb(match[1], match[2]):
+            cuts.setdefault(match.start(), match.end())
+    begin = 0
+    for start in sorted(cuts):
+        if start > begin and terms(text[begin:start]):
+            yield begin, start
+        if start >= begin:
+            begin = max(begin, cuts[start])
+
+
+def _asked(text: str, start: int, end: int, mentions: Sequence[Mention]) -> str:
+    kept: list[str] = []
+    for one in mentions:
+        if one.kind in _QUOTED:
+            kept.append(text[start : one.start])
+            start = min(one.end, end)
+    return " ".join((*kept, text[start:end]))
+
+
+def _step(text: str, start: int, end: int, mentions: list[Mention]) -> Step:
+    part = text[start:end]
+    words = tuple(terms(part))
+    own = tuple(x for x in mentions if start <= x.start < end)
+    said = (root(singular(x)) for x in _WORD.findall(part.casefold()))
+    return Step(
+        part, start, words, frozenset(root(x) for x in words), own, _asked(text, start, end, own),
+        groups_of(said),
+        points_back=bool(_POINTS_BACK.search(part)),
+        points_at_result=bool(_POINTS_AT_A_RESULT.search(part)),
+        names_result=bool(_NAMES_A_RESULT.search(part)),
+    )  # fmt: skip

@@ -1,0 +1,254 @@
+"""From where each argument of given calls comes: the request, or the result of an earlier call.
+
+Every value that the request says and every earlier call is a candidate for every parameter. The
+best pairs come first; a value is used once in a call, and so is a result that nothing names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..search.terms import root
+from .flows import Flow, Flows
+from .literals import Literal, literals_for
+from .memory import GIVEN, Memory
+from .plans import FromResult, Given, Missing, Source
+from .ports import Input, ToolPorts, is_generic, output_of
+from .shapes import ANY
+from .steps import Request, Step
+
+# The least that a candidate must have, by what the parameter is and where the value comes from. An
+# id that nobody said is in some earlier result: without it the call could not be made at all.
+_LEAST_REFERENCE, _LEAST_LITERAL, _LEAST_ID = 0.44, 0.35, 0.25
+_OPTIONAL_ID, _OPTIONAL_REFERENCE, _OPTIONAL_LITERAL = 0.9, 1.3, 0.7
+_UNASKED = 0.5  # an optional parameter takes a result that its step points at
+# More for a result that the step names, points at, or calls a result; for a later one among equals.
+_MENTIONED, _POINTED_BACK, _AT_RESULT, _NAMED_RESULT, _RECENT = 0.3, 0.05, 0.12, 0.2, 0.02
+# Less for a value that another step says, or that another call has taken already.
+_ELSEWHERE, _USED_HERE, _USED_ELSEWHERE, _OTHERS_ID = 0.6, 0.7, 0.45, 0.4
+_OF_A_WRITER, _SAME_AS_BEFORE = 0.75, 0.05
+# What earlier runs say: what they had, from this share on without further evidence; what they never
+# had, the more of them the less; what was given then is given now.
+_LEARNED, _LEARNED_SHARE, _USUAL = 0.45, 0.6, 0.4
+_NEVER_BEFORE, _OFTEN, _GIVEN_BEFORE, _EVEN = 0.6, 3.0, 0.5, 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A call to be wired: the tool, and the step of the request that asks for it, if one does."""
+
+    ports: ToolPorts
+    step: Step | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A source that an input might have, and how good it is.
+
+    `is_usual`: earlier runs mostly had it; `is_named`: a name says that it is what is wanted.
+    """
+
+    inp: Input
+    score: float
+    literal: Literal | None = None
+    reference: FromResult | None = None
+    is_usual: bool = False
+    is_named: bool = False
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What the parameters of one call have, and which values and results are used by it."""
+
+    sources: dict[str, Source] = field(default_factory=dict[str, Source])
+    places: set[int] = field(default_factory=set[int])
+    results: set[tuple[int, str | None]] = field(default_factory=set[tuple[int, str | None]])
+
+    def may_take(self, one: _Candidate) -> bool:
+        """Whether it is still free, and good enough."""
+        if one.inp.name in self.sources or one.score < _least(one):
+            return False
+        if one.literal:
+            return one.literal.place not in self.places
+        reference = one.reference
+        return bool(reference) and (
+            one.is_named or (reference.call, reference.field) not in self.results
+        )
+
+    def take(self, one: _Candidate) -> None:
+        """Let the parameter have it."""
+        if one.literal:
+            self.sources[one.inp.name] = Given(one.literal.value, (one.literal.reason,))
+            if one.literal.place >= 0:
+                self.places.add(one.literal.place)
+        elif one.reference:
+            self.sources[one.inp.name] = one.reference
+            self.results.add((one.reference.call, one.reference.field))
+
+
+class Wiring:
+    """Finds the sources of all arguments of some calls, one call after the other."""
+
+    def __init__(
+        self, flows: Flows, request: Request, calls: Sequence[Wanted], memory: Memory
+    ) -> None:
+        self._flows, self._request, self._calls = flows, request, calls
+        self._memory = memory
+        self._wired: list[dict[str, Source]] = []
+        self._owners: dict[int, str] = {}
+        self._said: dict[int, set[str]] = {}  # parameters that took what is said at a place
+
+    def sources(self) -> list[dict[str, Source]]:
+        """The sources, by call."""
+        for number in range(len(self._calls)):
+            self._wired.append(self._of_call(number))
+        return self._wired
+
+    def _of_call(self, number: int) -> dict[str, Source]:
+        ports = self._calls[number].ports
+        candidates = [x for inp in ports.inputs for x in self._candidates(number, inp)]
+        candidates.sort(key=lambda x: -x.score)
+        taken = _Taken()
+        for one in candidates:
+            if taken.may_take(one):
+                taken.take(one)
+                if one.literal and one.literal.place >= 0:
+                    self._said.setdefault(one.literal.place, set()).add(one.inp.name)
+        self._take_unasked(number, candidates, taken)
+        for inp in ports.required:
+            taken.sources.setdefault(inp.name, Missing(f"nothing says {inp.name!r}"))
+        return {x.name: taken.sources[x.name] for x in ports.inputs if x.name in taken.sources}
+
+    def _take_unasked(self, number: int, candidates: Sequence[_Candidate], taken: _Taken) -> None:
+        """The step points at a result, and nothing takes one: the best input that could."""
+        step = self._calls[number].step
+        if step is None or not step.points_at_result:
+            return
+        if any(isinstance(x, FromResult) for x in taken.sources.values()):
+            return
+        for one in candidates:
+            if one.reference and one.score >= _UNASKED and one.inp.name not in taken.sources:
+                taken.take(one)
+                return
+
+    def _candidates(self, number: int, inp: Input) -> Iterator[_Candidate]:
+        call = self._calls[number]
+        seen = self._memory.source(call.ports.key, inp.name, GIVEN)
+        given = _GIVEN_BEFORE * (seen.share - _EVEN) if seen else 0.0
+        for step in self._request.steps:
+            for x in literals_for(inp, step, self._request):
+                near = self._nearness(x, inp, step is call.step)
+                yield _Candidate(inp, x.score * near + given, literal=x)
+        for earlier in range(number):
+            if found := self._reference(number, earlier, inp):
+                yield found
+
+    def _nearness(self, literal: Literal, inp: Input, is_here: bool) -> float:
+        if inp.is_opaque:  # an id belongs to a thing, not to a step
+            return 1.0 if self._owner(literal) in ("", inp.name) else _OTHERS_ID
+        by = self._said.get(literal.place, ())
+        is_used = bool(by) and (inp.name not in by or all(map(is_generic, inp.words)))
+        if is_here:
+            return _USED_HERE if is_used else 1.0
+        return _USED_ELSEWHERE if is_used else _ELSEWHERE
+
+    def _owner(self, literal: Literal) -> str:
+        """The parameter, of all calls, that an id serves best; the first of equals."""
+        if not self._owners:
+            best: dict[int, float] = {}
+            opaque = (x for call in self._calls for x in call.ports.inputs if x.is_opaque)
+            for inp in opaque:
+                for step in self._request.steps:
+                    for x in literals_for(inp, step, self._request):
+                        if x.score > best.get(x.place, 0.0):
+                            best[x.place], self._owners[x.place] = x.score, inp.name
+        return self._owners.get(literal.place, "")
+
+    def _reference(self, number: int, earlier: int, inp: Input) -> _Candidate | None:
+        consumer, producer = self._calls[number].ports, self._calls[earlier].ports
+        if inp.name in producer.by_name:
+            own = self._wired[earlier].get(inp.name)
+            if inp.is_opaque:
+                return _same(inp, own)
+            if isinstance(own, Given) and producer.looks_up and not inp.shape.format:
+                return None  # it was told the same, and only says it again
+        if learned := self._learned(earlier, inp, consumer):
+            return learned
+        flow = self._flow(producer, consumer, inp)
+        if flow is None:
+            return None
+        score = self._score(flow, number, earlier)
+        reference = FromResult(
+            earlier, flow.field or None, flow.conversion, min(score, 1.0), flow.reasons
+        )
+        return _Candidate(inp, score, reference=reference, is_named=bool(flow.reasons))
+
+    def _score(self, flow: Flow, number: int, earlier: int) -> float:
+        """What flows counts more than the exact type, which servers declare carelessly."""
+        consumer, producer = self._calls[number], self._calls[earlier].ports
+        score = flow.score / flow.fit**0.5 + _RECENT * (earlier + 1) / number
+        if not producer.reads:
+            score *= _OF_A_WRITER
+        if seen := self._memory.source(consumer.ports.key, flow.parameter, producer.key):
+            score *= 1 - _NEVER_BEFORE * seen.of / (seen.of + _OFTEN)
+        if (step := consumer.step) is None:
+            return score
+        score += _MENTIONED * self._mentioned(flow, producer, consumer.ports, step)
+        if earlier == number - 1:
+            score += _POINTED_BACK * step.points_back + _AT_RESULT * step.points_at_result
+            score += _NAMED_RESULT * step.names_result
+        return score
+
+    def _learned(self, earlier: int, inp: Input, consumer: ToolPorts) -> _Candidate | None:
+        """A reference that earlier runs had."""
+        seen = self._memory.source(consumer.key, inp.name, self._calls[earlier].ports.key)
+        if seen is None or not seen.times:
+            return None
+        score = _LEARNED + _LEARNED_SHARE * seen.share + _RECENT * earlier
+        reason = f"so {seen.times} of {seen.of} times before"
+        reference = FromResult(earlier, seen.field, "", min(score, 1.0), (reason,))
+        is_usual = seen.share >= _USUAL
+        return _Candidate(inp, score, reference=reference, is_named=True, is_usual=is_usual)
+
+    def _flow(self, producer: ToolPorts, consumer: ToolPorts, inp: Input) -> Flow | None:
+        """The best of what a tool says it gives, and of what was taken from its results before."""
+        found = [self._flows.best(producer, consumer, inp)]
+        for path in self._memory.fields(producer.key):
+            out = replace(output_of(path, ANY), is_opaque=True)
+            found.append(self._flows.flow(producer, out, consumer, inp))
+        return max((x for x in found if x), key=lambda x: x.score, default=None)
+
+    def _mentioned(self, flow: Flow, producer: ToolPorts, consumer: ToolPorts, step: Step) -> float:
+        """How much of what names an output a step says, beside what names its own tool."""
+        named = output_of(flow.field, ANY).words
+        if not flow.field:
+            named = next((x.words for x in producer.outputs if not x.path), ())
+        shares = [
+            self._share([x for x in words if x not in consumer.name_words], step)
+            for words in (named, sorted(producer.entity))
+        ]
+        return max(shares)
+
+    def _share(self, words: Sequence[str], step: Step) -> float:
+        specific = [x for x in dict.fromkeys(words) if not is_generic(x)]
+        whole = sum(map(self._flows.rarity, specific))
+        said = sum(self._flows.rarity(x) for x in specific if root(x) in step.roots)
+        return said / whole if whole else 0.0
+
+
+def _same(inp: Input, source: Source | None) -> _Candidate | None:
+    """An id that an earlier call has, too, comes from where that one has it from."""
+    if not isinstance(source, FromResult):
+        return None
+    return _Candidate(inp, source.score + _SAME_AS_BEFORE, reference=source, is_named=True)
+
+
+def _least(one: _Candidate) -> float:
+    if one.is_usual:
+        return _LEAST_ID
+    if one.literal:
+        return _LEAST_LITERAL if one.inp.is_required else _OPTIONAL_LITERAL
+    if one.inp.is_required:
+        return _LEAST_ID if one.inp.is_opaque else _LEAST_REFERENCE
+    return _OPTIONAL_ID if one.inp.is_opaque else _OPTIONAL_REFERENCE
