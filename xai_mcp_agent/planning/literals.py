@@ -59,6 +59,7 @@ _ONLY_KINDS = {
 }  # fmt: skip
 _ONLY = frozenset(_ONLY_KINDS)
 _CALLED_AN_ID = 0.25
+_ITSELF = 0.3
 _ID_ROOTS = frozenset(root(x) for x in ID_WORDS)
 _BEFORE_IT = (0.45, 0.15, 0.05)
 _BEFORE = re.compile(r"[\w'-]+")
@@ -114,7 +115,7 @@ def _from_mention(inp: Input, one: Mention, step: Step, request: Request) -> Lit
     if names & after:
         score += 0.2
     if names & {root(x) for x in terms(one.text)}:
-        score += 0.15
+        score += _ITSELF
     last = _word_before(one, request.text)
     if last in ("from", "between") and _FROM & {*inp.words}:
         score += 0.3

@@ -179,6 +179,10 @@ class Memory:
             producers[tool] += n
         return max(producers, key=lambda x: (producers[x], str(x)))
 
+    def producers(self, consumer: Any, parameter: str) -> int:
+        """From how many different tools a parameter took its value."""
+        return len({tool for tool, _ in self._sources.get((consumer, parameter), ())} - {GIVEN})
+
     def fields(self, tool: Any) -> Sequence[str]:
         """The fields of a tool's result that something was taken from, the usual ones first."""
         found = self._fields.get(tool)

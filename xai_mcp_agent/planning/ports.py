@@ -45,7 +45,8 @@ _GENERIC = listed(
     """
     id ids uuid name value text data result list info information detail content type title
     number object detail output response input string query status key code description date
-    time url entry record body payload response message success
+    time url entry record body payload response message success amount num1 num2 total keyword
+    keywords word phrase sentence file input q topic
     """
 )
 _OBTAINED = re.compile(

@@ -14,7 +14,7 @@ from .steps import Request
 
 _KEPT = 0.5  # below this nobody who asked for the like needed the tool
 _RECALLED = 0.28  # from this on they did
-_COMPANION = 0.6  # of the plans with a tool, those that had the other one, too
+_COMPANION = 0.75  # of the plans with a tool, those that had the other one, too
 _COMPANION_SCORE = 0.5
 
 

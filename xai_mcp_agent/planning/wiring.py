@@ -31,7 +31,8 @@ _OF_A_WRITER, _SAME_AS_BEFORE = 0.75, 0.05
 # What earlier runs say: what they had, from this share on without further evidence; what they never
 # had, the more of them the less; what was given then is given now.
 _LEARNED, _LEARNED_SHARE, _USUAL = 0.45, 0.6, 0.4
-_NEVER_BEFORE, _OFTEN, _GIVEN_BEFORE, _EVEN = 0.6, 3.0, 0.5, 0.5
+_NEVER_BEFORE, _OFTEN, _GIVEN_BEFORE, _TAKEN_BEFORE, _EVEN = 0.6, 3.0, 0.5, 0.1, 0.5
+_SETTLED = 2  # more producers than this, and it may be any
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +141,10 @@ class Wiring:
             for x in literals_for(inp, step, self._request):
                 near = self._nearness(x, inp, step is call.step)
                 yield _Candidate(inp, x.score * near + given, literal=x)
+        taken = max(_TAKEN_BEFORE * (1 - seen.share - _EVEN), 0.0) if seen else 0.0
         for earlier in range(number):
             if found := self._reference(number, earlier, inp):
-                yield found
+                yield replace(found, score=found.score + taken)
 
     def _nearness(self, literal: Literal, inp: Input, is_here: bool) -> float:
         if inp.is_opaque:  # an id belongs to a thing, not to a step
@@ -175,7 +177,7 @@ class Wiring:
                 return None  # it was told the same, and only says it again
         if learned := self._learned(earlier, inp, consumer):
             return learned
-        flow = self._flow(producer, consumer, inp)
+        flow = self._flow(producer, self._calls[number], inp)
         if flow is None:
             return None
         score = self._score(flow, number, earlier)
@@ -185,16 +187,14 @@ class Wiring:
         return _Candidate(inp, score, reference=reference, is_named=bool(flow.reasons))
 
     def _score(self, flow: Flow, number: int, earlier: int) -> float:
-        """What flows counts more than the exact type, which servers declare carelessly."""
+        """How good a reference is, by all that speaks for it."""
         consumer, producer = self._calls[number], self._calls[earlier].ports
-        score = flow.score / flow.fit**0.5 + _RECENT * (earlier + 1) / number
+        score = self._worth(flow, consumer) + _RECENT * (earlier + 1) / number
         if not producer.reads:
             score *= _OF_A_WRITER
-        if seen := self._memory.source(consumer.ports.key, flow.parameter, producer.key):
-            score *= 1 - _NEVER_BEFORE * seen.of / (seen.of + _OFTEN)
+        score *= self._as_before(flow)
         if (step := consumer.step) is None:
             return score
-        score += _MENTIONED * self._mentioned(flow, producer, consumer.ports, step)
         if earlier == number - 1:
             score += _POINTED_BACK * step.points_back + _AT_RESULT * step.points_at_result
             score += _NAMED_RESULT * step.names_result
@@ -211,19 +211,39 @@ class Wiring:
         is_usual = seen.share >= _USUAL
         return _Candidate(inp, score, reference=reference, is_named=True, is_usual=is_usual)
 
-    def _flow(self, producer: ToolPorts, consumer: ToolPorts, inp: Input) -> Flow | None:
+    def _as_before(self, flow: Flow) -> float:
+        """Less for what earlier runs never had, unless the parameter takes now this, now that."""
+        seen = self._memory.source(flow.consumer, flow.parameter, flow.producer)
+        if seen is None or self._memory.producers(flow.consumer, flow.parameter) > _SETTLED:
+            return 1.0
+        return 1 - _NEVER_BEFORE * seen.of / (seen.of + _OFTEN)
+
+    def _flow(self, producer: ToolPorts, consumer: Wanted, inp: Input) -> Flow | None:
         """The best of what a tool says it gives, and of what was taken from its results before."""
-        found = [self._flows.best(producer, consumer, inp)]
-        for path in self._memory.fields(producer.key):
-            out = replace(output_of(path, ANY), is_opaque=True)
-            found.append(self._flows.flow(producer, out, consumer, inp))
-        return max((x for x in found if x), key=lambda x: x.score, default=None)
+        seen = (
+            replace(output_of(path, ANY), is_opaque=True)
+            for path in self._memory.fields(producer.key)
+        )
+        flows = (
+            self._flows.flow(producer, out, consumer.ports, inp)
+            for out in (*producer.outputs, *seen)
+        )
+        found = [x for x in flows if x]
+        return max(found, key=lambda x: self._worth(x, consumer), default=None)
+
+    def _worth(self, flow: Flow, consumer: Wanted) -> float:
+        """How well it flows, more than the exact type, and whether the step speaks of it."""
+        score = flow.score / flow.fit**0.5
+        if consumer.step is None:
+            return score
+        producer = self._flows.ports(flow.producer)
+        return score + _MENTIONED * self._mentioned(flow, producer, consumer.ports, consumer.step)
 
     def _mentioned(self, flow: Flow, producer: ToolPorts, consumer: ToolPorts, step: Step) -> float:
         """How much of what names an output a step says, beside what names its own tool."""
-        named = output_of(flow.field, ANY).words
-        if not flow.field:
-            named = next((x.words for x in producer.outputs if not x.path), ())
+        named = next((x.words for x in producer.outputs if x.path == flow.field), None)
+        if named is None:
+            named = output_of(flow.field, ANY).words
         shares = [
             self._share([x for x in words if x not in consumer.name_words], step)
             for words in (named, sorted(producer.entity))
