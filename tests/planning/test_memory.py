@@ -48,6 +48,22 @@ def test_where_a_value_came_from_is_learned_with_its_field() -> None:
     assert message.reasons == ("so 4 of 4 times before",)
 
 
+def test_the_shape_of_a_result_is_learned_from_one_and_no_value_of_it() -> None:
+    planner = Planner([*TOOLS, tool("get_basket", "Get what is in the basket.")])
+    tools = ["shop/get_basket", "shop/cancel_order"]
+    result = {"lines": [{"order_id": "#W7654321", "price": 3}], "87654321": {"x": 1}}
+    planner.observe("shop/get_basket", result)
+    order = planner.wire("Cancel what is in the basket", tools).calls[1].arguments["order_id"]
+    assert isinstance(order, FromResult)
+    assert order.field is None  # a key looked like data, so all of them may be
+    planner = Planner([*TOOLS, tool("get_basket", "Get what is in the basket.")])
+    planner.observe("shop/get_basket", {"lines": result["lines"]})
+    order = planner.wire("Cancel what is in the basket", tools).calls[1].arguments["order_id"]
+    assert isinstance(order, FromResult)
+    assert order.field == "lines[].order_id"
+    assert "7654321" not in str(vars(planner._memory))
+
+
 def test_one_coincidence_does_not_outrank_names() -> None:
     odd = run("Odd", ("shop/list_orders", {}), ("shop/count_stock", {}),
               ("shop/cancel_order", {"order_id": {"call": 1, "field": "stock"}}))  # fmt: skip

@@ -143,6 +143,13 @@ def test_what_must_be_given_is_kept() -> None:
     assert [x.name for x in shape.fields if x.is_required] == ["b"]
 
 
+def test_a_huge_result_is_looked_at_within_one_step() -> None:
+    wide: Any = "x"
+    for _ in range(4):
+        wide = [{f"field_{chr(97 + n)}": wide for n in range(20)}] * 40
+    assert done_within(_STEP_SECONDS, lambda: shape_of_value(wide)).kind == "array"
+
+
 def test_keys_that_are_data_are_not_names() -> None:
     """Learned shapes keep no values: an id as a key would be one."""
     shape = shape_of_value({"12345678": {"total": 3}, "87654321": {"total": 4}})

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from ..search.terms import root, terms
 from ..search.tools import remembered_terms
 from .plans import FromResult, Given, Plan, Source
+from .ports import Output, output_of, outputs_of
+from .shapes import ANY, Shape, joined
 
 MAX_PLANS = 5_000
 _MOST_FIELDS = 40  # of one tool's result
@@ -68,6 +70,8 @@ class Memory:
         self._first = Counter[Any]()
         self._sources: dict[tuple[Any, str], Counter[tuple[Any, str | None]]] = {}
         self._fields: dict[Any, Counter[str]] = {}
+        self._shapes: dict[Any, Shape] = {}
+        self._outputs: dict[Any, tuple[Output, ...]] = {}
         self._before: dict[Any, Counter[Any]] = {}
         self._words_alone: list[float] = []
         self._guessed: dict[int, list[float]] = {}  # how near guesses came, by similarity
@@ -147,6 +151,7 @@ class Memory:
             producer = plan.calls[source.call].tool
             seen[producer, source.field] += 1
             fields = self._fields.setdefault(producer, Counter())
+            self._outputs.pop(producer, None)
             if source.field and (source.field in fields or len(fields) < _MOST_FIELDS):
                 fields[source.field] += 1
         elif isinstance(source, Given):
@@ -183,10 +188,20 @@ class Memory:
         """From how many different tools a parameter took its value."""
         return len({tool for tool, _ in self._sources.get((consumer, parameter), ())} - {GIVEN})
 
-    def fields(self, tool: Any) -> Sequence[str]:
-        """The fields of a tool's result that something was taken from, the usual ones first."""
-        found = self._fields.get(tool)
-        return sorted(found, key=lambda x: (-found[x], x)) if found else ()
+    def observe(self, tool: Any, shape: Shape) -> None:
+        """See the shape of a result that a tool gave."""
+        before = self._shapes.get(tool)
+        self._shapes[tool] = joined((before, shape)) if before else shape
+        self._outputs.pop(tool, None)
+
+    def outputs(self, tool: Any) -> tuple[Output, ...]:
+        """What was seen in a tool's results, and what was taken from them: that is an id mostly."""
+        if tool not in self._outputs:
+            found = {x.path: x for x in outputs_of(self._shapes.get(tool, ANY))}
+            for path in self._fields.get(tool, ()):
+                found[path] = replace(found.get(path) or output_of(path, ANY), is_opaque=True)
+            self._outputs[tool] = tuple(found.values())
+        return self._outputs[tool]
 
     def uses(self, tool: Any) -> int:
         """In how many plans a tool was."""

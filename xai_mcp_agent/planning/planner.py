@@ -18,6 +18,7 @@ from .needs import Needs
 from .plans import Missing, Plan, PlannedCall, Source, plan_from
 from .ports import ToolPorts
 from .recall import recalled
+from .shapes import shape_of_value
 from .steps import Request, read_request
 from .suggestions import Suggester, Suggestion
 from .wiring import Wanted, Wiring
@@ -119,6 +120,16 @@ class Planner:
                 alone = self._plan(plan.request, Memory())
                 self._memory.compare([x.tool for x in alone.calls], [x.tool for x in plan.calls])
             self._memory.learn(plan)
+
+    def observe(self, tool: Any, result: object) -> None:
+        """Learn from a result, as `json.loads` returns it, what a tool gives: names and types.
+
+        Servers seldom declare it. No value is kept, and no key that looks like one.
+
+        Raises:
+            UnknownTool: there is no such tool.
+        """
+        self._memory.observe(self._ports(tool).key, shape_of_value(result))
 
     def flow(self, producer: Any, consumer: Any) -> Flow | None:
         """The best flow from one tool into another; None where nothing fits.

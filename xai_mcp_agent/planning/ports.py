@@ -144,7 +144,7 @@ def ports_of(tool: Tool | JsonObject) -> ToolPorts:
     entity = frozenset(x for x in named if root(x) != root(deed))
     about = frozenset(terms(description))
     inputs = tuple(_inputs(_schema(tool, "input_schema")))
-    outputs = tuple(_outputs(shape_of(_schema(tool, "output_schema"))))
+    outputs = tuple(outputs_of(shape_of(_schema(tool, "output_schema"))))
     if not any(x.path for x in outputs):
         outputs = (_implied(name, description),)
     return ToolPorts(
@@ -208,7 +208,7 @@ def _inputs(schema: Any) -> Iterator[Input]:
         yield input_of(one.name, one.shape, is_required=one.is_required)
 
 
-def _outputs(shape: Shape) -> Iterator[Output]:
+def outputs_of(shape: Shape) -> Iterator[Output]:
     """The leaves, those of upper levels first; and what holds several: it may be wanted whole."""
     level: list[tuple[str, Shape]] = [("", shape)]
     left = _MAX_OUTPUTS

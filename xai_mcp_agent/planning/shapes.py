@@ -70,31 +70,12 @@ def shape_of(schema: object) -> Shape:
     return _Reader(schema).shape(schema, 0, ())
 
 
-def shape_of_value(value: object, depth: int = 0) -> Shape:
+def shape_of_value(value: object) -> Shape:
     """The shape that a value shows: kinds and names, never what it holds.
 
     The keys of an object that look as if they were data become `extra`.
     """
-    if depth >= MAX_DEPTH:
-        return ANY
-    match value:
-        case None:
-            return Shape("null")
-        case bool():
-            return Shape("boolean")
-        case int():
-            return Shape("integer")
-        case float():
-            return Shape("number")
-        case str():
-            return Shape("string")
-        case list() | tuple():
-            items = cast("list[object]", value)[:_MAX_CHOICES]
-            return Shape("array", item=joined(shape_of_value(x, depth + 1) for x in items))
-        case dict():
-            return _object_seen(cast("dict[object, object]", value), depth)
-        case _:
-            return ANY
+    return _Seer().shape(value, 0)
 
 
 def joined(shapes: Iterable[Shape]) -> Shape:
@@ -116,6 +97,37 @@ def joined(shapes: Iterable[Shape]) -> Shape:
         (only,) = found.values()
         return replace(only, is_nullable=only.is_nullable or is_nullable)
     return Shape("union", variants=tuple(found[x] for x in sorted(found)), is_nullable=is_nullable)
+
+
+class _Seer:
+    """Looks at one value; counts what it saw."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_NODES
+
+    def shape(self, value: object, depth: int) -> Shape:
+        self._left -= 1
+        if depth >= MAX_DEPTH or self._left <= 0:
+            return ANY
+        if isinstance(value, dict):
+            return self._object(cast("dict[object, object]", value), depth)
+        if isinstance(value, list | tuple):
+            items = cast("list[object]", value)[:_MAX_CHOICES]
+            return Shape("array", item=joined(self.shape(x, depth + 1) for x in items))
+        return Shape(_kind_of_value(value))
+
+    def _object(self, value: Mapping[object, object], depth: int) -> Shape:
+        items = [(x, y) for x, y in islice(value.items(), _MAX_FIELDS) if isinstance(x, str)]
+        if any(is_data(x) for x, _ in items):
+            return Shape("object", extra=joined(self.shape(y, depth + 1) for _, y in items))
+        fields = [
+            Field(x[:_MAX_TEXT], self.shape(y, depth + 1)) for x, y in sorted(items, key=_key)
+        ]
+        return Shape("object", fields=tuple(fields))
+
+
+def _key(item: tuple[str, object]) -> str:
+    return item[0]
 
 
 class _Reader:
@@ -274,7 +286,23 @@ _SPELLED = {
 
 
 def _kind_of_value(value: object) -> str:
-    return shape_of_value(value, MAX_DEPTH - 1).kind
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list() | tuple():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return "any"
 
 
 def _choices(spec: Mapping[object, Any]) -> tuple[str, ...]:
@@ -350,14 +378,6 @@ def _flat(shapes: Iterable[Shape]) -> Iterable[Shape]:
         yield from one.variants
         if one.is_nullable:
             yield Shape("null")
-
-
-def _object_seen(value: Mapping[object, object], depth: int) -> Shape:
-    items = [(x, y) for x, y in islice(value.items(), _MAX_FIELDS) if isinstance(x, str)]
-    if any(map(is_data, (x for x, _ in items))):
-        return Shape("object", extra=joined(shape_of_value(y, depth + 1) for _, y in items))
-    fields = [Field(x[:_MAX_TEXT], shape_of_value(y, depth + 1)) for x, y in sorted(items)]
-    return Shape("object", fields=tuple(fields))
 
 
 _NAME = re.compile(r"[A-Za-z_$@][A-Za-z_$@.-]*\d{0,2}[A-Za-z_]*")

@@ -220,14 +220,8 @@ class Wiring:
 
     def _flow(self, producer: ToolPorts, consumer: Wanted, inp: Input) -> Flow | None:
         """The best of what a tool says it gives, and of what was taken from its results before."""
-        seen = (
-            replace(output_of(path, ANY), is_opaque=True)
-            for path in self._memory.fields(producer.key)
-        )
-        flows = (
-            self._flows.flow(producer, out, consumer.ports, inp)
-            for out in (*producer.outputs, *seen)
-        )
+        outputs = (*producer.outputs, *self._memory.outputs(producer.key))
+        flows = (self._flows.flow(producer, out, consumer.ports, inp) for out in outputs)
         found = [x for x in flows if x]
         return max(found, key=lambda x: self._worth(x, consumer), default=None)
 
