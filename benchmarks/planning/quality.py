@@ -22,6 +22,10 @@ from .sets import PlanSet, as_prediction, of_tools, score
 SUGGESTED = 5
 CLAUSES, PLAN, PLAN_MEMORY = "clause search", "plan", "plan, with memory"
 GIVEN, GIVEN_MEMORY = "tools given", "tools given, with memory"
+PLAN_MORE, GIVEN_MORE = "plan, nine of ten remembered", "tools given, nine of ten remembered"
+_PARTS = 10  # of which nine are remembered
+_MORE = ((PLAN_MORE, "node_f1"), (PLAN_MORE, "edge_f1"), (PLAN_MORE, "ned"),
+         (GIVEN_MORE, "edge_f1"), (GIVEN_MORE, "bind_f1"))  # fmt: skip
 _HALVES = ("all", "tuned", "apart")
 # What the mean over the sets should reach; of the edit distance, at most.
 _GOALS = {
@@ -73,16 +77,20 @@ def measure(sets: Sequence[PlanSet], scorer: Path) -> list[Scored]:
 
 def _measured(of: PlanSet, scorer: Path) -> Scored:
     planner = Planner(of.tools)
-    learned = [Planner(of.tools, of.plans[1 - half :: 2]) for half in (0, 1)]
+    learned, more = _learned(of, 2), _learned(of, _PARTS)
     ways: dict[str, Callable[[int, Json], Json]] = {
         CLAUSES: _clause_search(of),
         PLAN: lambda _, x: as_prediction(planner.plan(x["request"])),
         PLAN_MEMORY: lambda n, x: as_prediction(learned[n % 2].plan(x["request"])),
+        PLAN_MORE: lambda n, x: as_prediction(more[n % _PARTS].plan(x["request"])),
     }
     if of.has_data_edges:
         ways[GIVEN] = lambda _, x: as_prediction(planner.wire(x["request"], _tools(x)))
         ways[GIVEN_MEMORY] = lambda n, x: as_prediction(
             learned[n % 2].wire(x["request"], _tools(x))
+        )
+        ways[GIVEN_MORE] = lambda n, x: as_prediction(
+            more[n % _PARTS].wire(x["request"], _tools(x))
         )
     figures: dict[tuple[str, str], dict[str, Any]] = {}
     for way, predict in ways.items():
@@ -95,6 +103,14 @@ def _measured(of: PlanSet, scorer: Path) -> Scored:
     known = _next_hits(of, learned, with_request=True) if of.has_order else None
     unknown = _next_hits(of, learned, with_request=False) if of.has_order else None
     return Scored(of.name, len(of.tools), len(of.plans), figures, known, unknown)
+
+
+def _learned(of: PlanSet, parts: int) -> list[Planner]:
+    """Planners that each remember all plans but those of one part."""
+    return [
+        Planner(of.tools, [x for n, x in enumerate(of.plans) if n % parts != part])
+        for part in range(parts)
+    ]
 
 
 def _clause_search(of: PlanSet) -> Callable[[int, Json], Json]:
@@ -201,7 +217,7 @@ def _next_table(scored: Sequence[Scored]) -> str:
 
 def _halves_table(scored: Sequence[Scored]) -> str:
     lines = [["mean of the sets", *_HALVES]]
-    for way, key in _GOALS:
+    for way, key in (*_GOALS, *_MORE):
         cells = [_cell(macro(scored, way, key, half)) for half in _HALVES]
         lines.append([f"{_NAMES[key]}, {way}", *cells])
     return table_of(lines)
