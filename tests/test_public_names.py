@@ -200,20 +200,14 @@ def _alias_doc(name: str) -> str:
 
 # Who shows names to others
 
-OUTER = {"components", "registries", "search", "sources"}
+OUTER = {"components", "planning", "registries", "search", "sources"}
 INNER = re.compile(
     rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - OUTER))}"
-    r"|(?:search|registries)\.\w+|sources(?!\.openapi\b))\b"
+    r"|(?:planning|search|registries)\.\w+|sources(?!\.openapi\b))\b"
 )
 IMPORTED = re.compile(
-    r"from xai_mcp_agent(?:\.search|\.registries|\.sources\.openapi)? import (\([^)]*\)|[^\n`]+)"
-OPEN = {"components", "planning", "search", "sources"}
-INNER = re.compile(
-    rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - OPEN))}"
-    r"|(?:planning|search)\.\w+|sources(?!\.openapi\b))\b"
-)
-IMPORTED = re.compile(
-    r"from xai_mcp_agent(?:\.planning|\.search|\.sources\.openapi)? import (\([^)]*\)|[^\n`]+)"
+    r"from xai_mcp_agent(?:\.planning|\.search|\.registries|\.sources\.openapi)? import "
+    r"(\([^)]*\)|[^\n`]+)"
 )
 EXAMPLES = [
     *(x for x in sorted((ROOT / "examples").rglob("*")) if x.suffix in (".py", ".xircuits")),
@@ -227,8 +221,7 @@ def test_pages_and_examples_name_public_names_only(file: Path) -> None:
     text = text_of(file)
     assert INNER.findall(text) == []
     imported = {y for x in IMPORTED.findall(text) for y in re.findall(r"\w+", x)}
-    assert imported <= {*PUBLIC, *SEARCH, *REGISTRIES, *OPENAPI}
-    assert imported <= {*PUBLIC, *PLANNING, *SEARCH, *OPENAPI}
+    assert imported <= {*PUBLIC, *PLANNING, *SEARCH, *REGISTRIES, *OPENAPI}
 
 
 def test_every_public_name_is_on_the_page_about_python() -> None:

@@ -54,11 +54,11 @@ def test_a_digest_binds_it_to_what_was_read(project: Path, capsys: Any) -> None:
     assert '"destructive": true' in err
     assert "shredder: nothing was approved" in err
     digest = re.findall(r"digest ([0-9a-f]{32})", err)[0]
-    status, _, err = command(capsys, "approve", "shredder", "shred", "--digest", "0" * 12)
+    status, _, err = command(capsys, "approve", "shredder", "shred", "--digest", "0" * 32)
     assert status == 1
     assert "is not what the server says now" in err
     assert approved(project) == {}
-    status, out, _ = command(capsys, "approve", "shredder", "shred", "--digest", digest[:12])
+    status, out, _ = command(capsys, "approve", "shredder", "shred", "--digest", digest)
     assert (status, approved(project)) == (0, {"shred": digest})
     assert "called without a question from now on" in out
     assert f"shredder: shred (digest {digest})" in command(capsys, "approve", "--list")[1]

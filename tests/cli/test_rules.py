@@ -31,14 +31,14 @@ def file(tmp_path: Path) -> str:
 def test_a_dry_run_says_what_each_rule_is_about(file: str, capsys: Any) -> None:
     status, out, _ = command(capsys, "rules", "check", "--settings", file)
     lines = out.splitlines()
-    assert lines[0].endswith("1 denied, of 3 tools.")
+    assert lines[0].endswith("1 denied, of 4 tools.")
     assert "papers: deny: shredder/shred" in lines
     assert "few: at most 2 a run: shredder/count" in lines
     assert "nothing here: ask: no tool that is there now" in lines
     assert "destroys: says 'a_danger': shredder/shred" in lines
     assert status == 0
     as_clerk = command(capsys, "rules", "check", "--agent", "clerk", "--settings", file)[1]
-    assert as_clerk.splitlines()[0].endswith("0 denied, of 3 tools.")
+    assert as_clerk.splitlines()[0].endswith("0 denied, of 4 tools.")
     shown = json.loads(command(capsys, "rules", "check", "--settings", file, "--json")[1])
     assert shown["counts"]["deny"] == 1
     assert [x["name"] for x in shown["rules"]] == ["papers", "few", "nothing here", "no names"]

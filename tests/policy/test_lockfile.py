@@ -190,7 +190,7 @@ async def test_one_that_is_mended_counts_again_with_what_was_decided_meanwhile(p
 
 
 async def test_a_huge_one_is_not_read(path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lockfile, "_MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(lockfile, "MAX_BYTES", 1 << 20)
     path.write_text("{" + " " * (1 << 20) + "}")
     file = await looked_at(path)
     assert "it has more than 1 MiB" in str(file.trouble)

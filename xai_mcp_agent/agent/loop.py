@@ -387,7 +387,9 @@ class AgentRun:
 
     async def _answer_calls(self) -> RunFinished | None:
         """Answer every pending call; what the run came to where one waits for a person."""
-        self.state, done = await self._pending.answer(self.state)
+        state, done = await self._pending.answer(self.state)
+        # Servers may have asked the model meanwhile, which was counted.
+        self.state = replace(state, usage=self.state.usage)
         for event in done:
             await self._emit(event)
         return self._ended("", "waiting") if self.state.awaiting else None
