@@ -227,6 +227,50 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> 
         assert "It may have been carried out" in results[0]["content"]
 
 
+def test_an_answer_is_used_up_by_a_call_that_may_have_been_made(folder: Path) -> None:
+    """Or a person who approved one call would find it made twice."""
+    asked = calls(("shredder_shred", {"paper": "a library"}))
+    with model_endpoint([asked, asked]) as endpoint:
+        script = compiled(folder, tidying(endpoint))
+        played(script)
+        command(folder, "approve", "tidying.run.json", "--all")
+        child = subprocess.Popen(
+            [sys.executable, script.name], cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=child_environment(folder, OPENAI_API_KEY="sk-dummy"),
+        )  # fmt: skip
+        try:
+            wait_until(lambda: journal(folder) == ["shredded a library"], "the call")
+        finally:
+            child.kill()
+            child.wait()
+        assert "clerk waits for approval" in played(script)
+        assert journal(folder) == ["shredded a library"]
+
+
+def test_rules_know_what_was_before_a_run_waited(folder: Path) -> None:
+    """What was used of a limit is used, and a word that was derived of a call stays."""
+    settings = json.loads((folder / "mcp_settings.json").read_text(encoding="utf-8"))
+    settings["rules"] = [
+        {"name": "one", "when": {"tool": "file_away"}, "then": {"limit": "1 a run"}},
+        {"when": {"tool": "file_away"}, "then": {"is": "filed"}},
+        {"name": "none", "when": {"tool": "shred", "run.was": "filed"}, "then": "deny"},
+    ]
+    file, shred = ("shredder_file_away", {"paper": "it"}), ("shredder_shred", {"paper": "it"})
+    replies = [calls(file, shred), calls(file), calls(shred), says("So it is.")]
+    (folder / "mcp_settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    with model_endpoint(replies) as endpoint:
+        script = compiled(folder, tidying(endpoint))
+        assert "clerk waits for approval" in played(script)
+        command(folder, "approve", "tidying.run.json", "--no", "1")
+        assert "So it is." in played(script)
+        sent = endpoint.requests[-1].body["messages"]
+    results = [x["content"] for x in sent if x["role"] == "tool"]
+    assert "the rule 'one' allows 1 a run, and that is used up" in results[2]
+    assert "the rule 'none' does not allow it" in results[3]
+    assert journal(folder) == ["filed it"]
+
+
 def test_nodes_of_a_branch_follow_a_run_that_waits(folder: Path, endpoint: ModelEndpoint) -> None:
     flow, run = drawn(endpoint)
     flow.branch(run, "on_waiting", flow.node("Print", msg=run["stopped"]))

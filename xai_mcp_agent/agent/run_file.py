@@ -13,12 +13,13 @@ import os
 import secrets
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall, scope_of
 from ..core.errors import BadSetting, XaiMcpError
+from ..core.ruling import RunFacts
 from ..core.tools import JsonObject, ToolKey
 from ..secrets.private_files import file_lock, make_private_folder, open_to_read, replace_private
 from ..secrets.redactor import redact_json
@@ -48,8 +49,9 @@ class RunFileError(XaiMcpError):
 class WaitingRun:
     """A run of `agent` that waits, as its `file` has it; `calls` are what it waits for.
 
-    `asked` is the digest of the conversation that it was given. Give each call its answer with
-    `answered`, and `write`; the workflow that is run again goes on with it.
+    `asked` is the digest of the conversation that it was given, `facts` are what rules ask of the
+    run. Give each call its answer with `answered`, and `write`; the workflow that is run again goes
+    on with it.
     """
 
     file: Path
@@ -57,6 +59,7 @@ class WaitingRun:
     asked: str
     state: RunState
     granted: Granted = ()
+    facts: RunFacts = field(default_factory=RunFacts)
 
     @property
     def calls(self) -> tuple[AwaitedCall, ...]:
@@ -96,6 +99,7 @@ class WaitingRun:
             "agent": self.agent,
             "asked": self.asked,
             "granted": [[x.kind, x.source, x.name, digest] for x, digest in self.granted],
+            "facts": self.facts.to_json(),
             "state": _masked(self.state.to_json(), mask),
         }
         run = json.loads(json.dumps(run, default=str))  # as it is read back
@@ -116,9 +120,8 @@ class WaitingRun:
         run = _trusted(path)
         try:
             granted = tuple((ToolKey(*key), digest) for *key, digest in run["granted"])
-            return WaitingRun(
-                path, run["agent"], run["asked"], RunState.from_json(run["state"]), granted
-            )
+            state, facts = RunState.from_json(run["state"]), RunFacts.from_json(run["facts"])
+            return WaitingRun(path, run["agent"], run["asked"], state, granted, facts)
         except (KeyError, TypeError, ValueError, AttributeError, BadConversation) as cause:
             raise RunFileError(
                 f"{path} was written by another version of xai-mcp-agent: {cause!r}. Go on with it "

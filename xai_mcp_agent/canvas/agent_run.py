@@ -117,7 +117,8 @@ def run_agent(
     outcome.conversation = Conversation(conversation).messages
     agent, granted = agent_in(ctx, name, "AgentRun"), granted_in(ctx)
     given = Conversation(outcome.conversation)
-    with kept_run(run_state, wait_for_approval, name, given, granted) as waiting:
+    facts = _facts_in(ctx)
+    with kept_run(run_state, wait_for_approval, name, given, granted, facts) as waiting:
         workflow = _Workflow(ctx, {"agent": name}, Console(name, show), on_thought)
         workflow.call_for(agent, name, waiting and waiting.approvals, on_approval)
         spec = spec_of(agent, name, metadata, output_schema)
@@ -330,7 +331,7 @@ class _Workflow:
             pins=pins,
             approval=agent.get("tool_approval") or {},
             approvals=approvals or RunApprovals(granted_in(self.ctx)),
-            facts=self.ctx.setdefault(_FACTS, RunFacts()),
+            facts=_facts_in(self.ctx),
             workflow=workflow_name(),
             node=self._who.get("node", "AgentRun"),
         )
@@ -373,6 +374,11 @@ class _Workflow:
 def granted_in(ctx: Any) -> set[tuple[ToolKey, str]]:
     """What a person approved for the length of the workflow's run, for all its agents."""
     return ctx.setdefault(_APPROVED, set())
+
+
+def _facts_in(ctx: Any) -> RunFacts:
+    """What happened in the workflow's run, as far as rules ask for it, by all its agents."""
+    return ctx.setdefault(_FACTS, RunFacts())
 
 
 def _uncounted(_: Usage) -> None:

@@ -20,6 +20,7 @@ from ..agent.state import RunState
 from ..console.text import short_arguments
 from ..core.approval import RunApprovals
 from ..core.errors import BadSetting
+from ..core.ruling import RunFacts
 from ..core.shell import shown_command
 from ..core.tools import ToolKey
 from ..secrets.secrets import Mask
@@ -38,11 +39,16 @@ class KeptRun:
     """
 
     def __init__(
-        self, file: Path, agent: str, given: Conversation, granted: set[tuple[ToolKey, str]]
+        self,
+        file: Path,
+        agent: str,
+        given: Conversation,
+        granted: set[tuple[ToolKey, str]],
+        facts: RunFacts,
     ) -> None:
         asked = digest_of_asked(given.messages)
         self._run = WaitingRun(file, agent, asked, RunState(given, "native"))
-        self._granted = granted
+        self._granted, self._facts = granted, facts
         self._writing = anyio.Lock()
         self.mask: Mask = str
         self.start: RunState | Conversation = given
@@ -82,8 +88,9 @@ class KeptRun:
 
     async def _write(self, state: Callable[[], RunState]) -> None:
         async with self._writing:
-            granted = tuple(sorted(self._granted))
-            run = replace(self._run, state=state(), granted=granted)
+            granted, facts = tuple(sorted(self._granted)), RunFacts()
+            facts.go_on_from(self._facts)  # a copy: others change it meanwhile
+            run = replace(self._run, state=state(), granted=granted, facts=facts)
             with anyio.CancelScope(shield=True):
                 await to_thread.run_sync(partial(run.write, self.mask))
 
@@ -98,12 +105,21 @@ class KeptRun:
         said = Conversation(given.messages, run.state.conversation.said)
         self.start = replace(run.state, conversation=said)
         self._granted.update(run.granted)
-        self.approvals.given = [x for x in run.calls if x.answer is not None]
+        self._facts.go_on_from(run.facts)
+        # An answer to a call that was made, or may have been, is used up.
+        used = {*run.state.made, *run.state.begun}
+        waiting = [x for n, x in sorted(run.state.awaiting.items()) if n not in used]
+        self.approvals.given = [x for x in waiting if x.answer is not None]
 
 
 @contextmanager
 def kept_run(
-    named: Any, asks_nobody: Any, agent: str, given: Conversation, granted: set[tuple[ToolKey, str]]
+    named: Any,
+    asks_nobody: Any,
+    agent: str,
+    given: Conversation,
+    granted: set[tuple[ToolKey, str]],
+    facts: RunFacts,
 ) -> Generator[KeptRun | None]:
     """The run in the file of this name, for as long as it goes on here; None without a name.
 
@@ -123,6 +139,6 @@ def kept_run(
     if file.is_dir() or not os.access(file.parent, os.W_OK):
         raise BadSetting(f"`run_state` of {_NODE}: {file} cannot be written. Name another file.")
     with held(file):
-        kept = KeptRun(file, agent, given, granted)
+        kept = KeptRun(file, agent, given, granted, facts)
         kept.approvals.asks_nobody = bool(asks_nobody)
         yield kept

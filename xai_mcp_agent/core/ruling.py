@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from .tools import ToolKey
+from .tools import JsonObject, ToolKey
 
 RuleWord: TypeAlias = Literal["", "allow", "ask", "deny"]
 """Empty: no rule says anything."""
@@ -49,3 +49,29 @@ class RunFacts:
         """A call was made."""
         (self.failed if is_error else self.succeeded).add(tool)
         self.was.update(words)
+
+    def to_json(self) -> JsonObject:
+        """For a file; `from_json` reads it back."""
+        return {
+            "succeeded": sorted([x.kind, x.source, x.name] for x in self.succeeded),
+            "failed": sorted([x.kind, x.source, x.name] for x in self.failed),
+            "was": sorted(self.was),
+            "counted": dict(self.counted),
+        }
+
+    @staticmethod
+    def from_json(value: JsonObject) -> RunFacts:
+        """The facts that were written so.
+
+        Raises:
+            KeyError, TypeError, ValueError: they are none.
+        """
+        succeeded, failed = ({ToolKey(*x) for x in value[y]} for y in ("succeeded", "failed"))
+        return RunFacts(succeeded, failed, set(value["was"]), Counter(value["counted"]))
+
+    def go_on_from(self, before: RunFacts) -> None:
+        """What was so when the run was left is still so. Of two counts the higher one is true."""
+        self.succeeded |= before.succeeded
+        self.failed |= before.failed
+        self.was |= before.was
+        self.counted |= before.counted
