@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import errno
+import json
+import math
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,6 +56,16 @@ def events(recorder: HistoryRecorder) -> list[Event]:
 
 def numbers(found: list[Event], change: str) -> list[int]:
     return [x.payload["arguments"]["number"] for x in found if x.change == change]
+
+
+def line(**told: Any) -> str:
+    """One of the file of calls, as we write it but for what is told."""
+    ours = {"n": 7, "was": "called", "time": "2026-11-23T12:00:00+00:00", "seconds": 0.1}
+    return json.dumps({**ours, "tool": ["mcp", "notes", "save"], **told})
+
+
+def _is_full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def killed_after(place: Place, count: int) -> None:
@@ -188,6 +202,80 @@ def test_a_line_that_was_cut_off_costs_no_other(tmp_path: Path) -> None:
     (left,) = left_behind(place)
     assert [x.tool.tool for x in left.calls] == ["save"]
     left.remove()
+
+
+NOT_OURS = {
+    "a list": "[]",
+    "deep": '{"n":' + "[" * 100_000,
+    "half a character": line(tool=["mcp", "\ud800", "x"]),
+    "half a character said": line(error="\udfff"),
+    "no numbers": line(seconds="long"),
+    "not a number": line(seconds=math.nan),
+    "no texts": line(tool=["mcp", 5, None]),
+    "an error that is none": line(error={"a": 1}),
+    "no time": line(time="9999-12-31T23:59:59-12:00"),
+    "long": line(arguments={"a": "x" * 1_000_000}),
+}
+
+
+@pytest.mark.parametrize("hostile", NOT_OURS.values(), ids=[*NOT_OURS])
+def test_lines_that_are_none_of_ours_cost_no_other(hostile: str, tmp_path: Path) -> None:
+    """Such a file may come with a clone; with it the history was away for ever."""
+    folder = tmp_path / ".xircuits"
+    folder.mkdir()
+    text = "\n".join(('{"run":"r"}', hostile, line(n=8)))
+    (folder / "history.db.calls-1").write_text(text, encoding="utf-8")
+    with recorder_of(place_of("", tmp_path)) as recorder:
+        assert [x.subject.tool for x in events(recorder)] == ["save"]
+    assert not list(folder.glob("*.calls-*"))
+
+
+def test_lines_say_neither_more_than_we_do_nor_another_outcome(tmp_path: Path) -> None:
+    folder = tmp_path / ".xircuits"
+    folder.mkdir()
+    text = line(time="2026-11-23T12:00:00", by=[["status", "fine"], ["agent", "clerk"]])
+    for number in range(2):
+        (folder / f"history.db.calls-{number}").write_text(text, encoding="utf-8")
+    with recorder_of(place_of("", tmp_path)) as recorder:
+        (told, *_) = events(recorder)
+    assert told.payload == {"status": "ok", "seconds": 0.1, "agent": "clerk"}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
+def test_pipes_and_links_of_such_a_name_hold_nobody_up(tmp_path: Path) -> None:
+    folder = tmp_path / ".xircuits"
+    folder.mkdir()
+    os.mkfifo(folder / "history.db.calls-1")
+    os.mkfifo(tmp_path / "pipe")
+    (folder / "history.db.calls-2").symlink_to(tmp_path / "pipe")
+    place = place_of("", tmp_path)
+    assert not left_behind(place)
+    with recorder_of(place) as recorder:
+        recorder.called(SAVE, 0.1, "", {"number": 1})
+        assert numbers(events(recorder), "called") == [1]
+
+
+def test_a_disk_that_is_full_for_a_while_costs_the_history_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the file of calls could not be added to, its tidying failed in the writer's thread."""
+    monkeypatch.setattr(call_journal, "_TIDY_BYTES", 10)
+    said = list[str]()
+    recorder = HistoryRecorder(place_of("", tmp_path), str, {"arguments"}, warn=said.append)
+    under_way = recorder.begun(SAVE, {"number": 1})
+    for number in range(2, 20):
+        recorder.called(LOOK, 0.1, "", {"number": number})
+    with monkeypatch.context() as full:
+        full.setattr(CallJournal, "_append", _is_full)
+        recorder.called(LOOK, 0.1, "", {"number": 20})
+    recorder.settled().result(_SECONDS)
+    assert not recorder.trouble
+    recorder.called(SAVE, 0.1, "", {"number": 1}, begun=under_way)
+    assert sorted(numbers(events(recorder), "called")) == list(range(1, 21))
+    recorder.close(_SECONDS)
+    assert not list((tmp_path / ".xircuits").glob("*.calls-*"))
+    assert len(said) == 1
+    assert "cannot be noted" in said[0]
 
 
 def test_a_history_in_memory_notes_nothing_in_a_file(tmp_path: Path) -> None:

@@ -8,17 +8,19 @@ takes in what a process left behind that is not there any more.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
 import os
+import stat
 import threading
 import uuid
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,7 @@ from ...core.tools import JsonObject
 from ...secrets.private_files import make_private_folder, open_private, take_lock
 from ..event import Subject
 from ..place import Place
+from ..use import NAMES
 from .reports import Begun, Called
 
 logger = logging.getLogger(__name__)
@@ -37,6 +40,12 @@ _TIDY_BYTES = 2**20  # written anew without what the store has by now
 _HASH_CHARS = 24
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
 _BESIDE = ("tool", "time", "entry")  # written in another form
+_TOLD = {"seconds": (int, float), "error": str, "arguments": (dict, str), "result": str}
+_USED_BY = {"run_id", "call_id", *NAMES}
+# What others wrote into such a file must not hold us up, nor fill the memory.
+_MOST_LINE_BYTES = 200_000  # ten times the longest of ours
+_MOST_ERROR_CHARS = 500
+_NO_PIPES = getattr(os, "O_NONBLOCK", 0)
 
 
 class CallJournal:
@@ -54,6 +63,7 @@ class CallJournal:
         self._file = None if stem is None else stem.with_name(f"{stem.name}{uuid.uuid4().hex}")
         self._warn = warn
         self._opened: int | None = None
+        self._is_full = False
         self._lines: dict[int, bytes] = {}  # what the store does not have yet
         self._size = self._last = 0
         self._changing = threading.RLock()
@@ -102,9 +112,9 @@ class CallJournal:
         """Let go of the file; if the store does not have all of it, for who starts next."""
         with self._changing:
             opened, self._opened, file, self._file = self._opened, None, self._file, None
-            if opened is None or file is None or self._pid != os.getpid():
+            if opened is None or self._pid != os.getpid():
                 return
-            if not self._lines:
+            if file is not None and not self._lines:
                 with suppress(OSError):
                     file.unlink(missing_ok=True)
             os.close(opened)
@@ -117,7 +127,7 @@ class CallJournal:
 
     def _add(self, number: int, line: bytes) -> bool:
         """Whether it is noted."""
-        if self._file is None or self._pid != os.getpid():
+        if self._file is None or self._is_full or self._pid != os.getpid():
             return False
         try:
             if self._opened is None:
@@ -144,18 +154,23 @@ class CallJournal:
         self._append(self._run)
 
     def _append(self, line: bytes) -> None:
-        if self._opened is not None:
-            self._size += os.write(self._opened, line)
+        if self._opened is None:
+            return
+        written = os.write(self._opened, line)
+        self._size += written
+        if written < len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def _write_anew(self) -> None:
-        assert self._file is not None
+        if self._file is None:
+            return
         before, beside = self._opened, self._file.with_name(f"{self._file.name}.new")
         opened = open_private(beside, _FLAGS | os.O_TRUNC)
         try:
             take_lock(opened)
             data = self._run + b"".join(self._lines.values())
             if os.write(opened, data) < len(data):
-                raise OSError("there is no room")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             os.replace(beside, self._file)
         except OSError:
             os.close(opened)
@@ -165,7 +180,7 @@ class CallJournal:
             os.close(before)
 
     def _say(self, reason: OSError) -> None:
-        self._file = None
+        self._is_full = True
         text = (
             f"Calls cannot be noted before they are sent ({reason}): if this process is killed, "
             "the last ones may be missing in the history. The agent goes on."
@@ -186,7 +201,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class LeftBehind:
-    """What a process noted that is not there any more. To be let go of, or removed."""
+    """What a process noted that is not there any more. To be let go of, or removed.
+
+    The file may have come from anywhere, with a clone, say: a line that is not as we write it is
+    left out.
+    """
 
     def __init__(self, file: Path, opened: int) -> None:
         self._file, self._opened = file, opened
@@ -210,14 +229,17 @@ class LeftBehind:
     def _read(self) -> None:
         found: dict[int, Begun | Called] = {}
         with os.fdopen(os.dup(self._opened), "rb") as file:
-            for line in file.read(_LARGEST_BYTES * 2).splitlines():
-                with suppress(ArithmeticError, LookupError, TypeError, ValueError):  # cut off
+            for line in file.read(_LARGEST_BYTES).splitlines():
+                if len(line) > _MOST_LINE_BYTES:
+                    continue
+                # Cut off, or not ours.
+                with suppress(ArithmeticError, LookupError, RecursionError, TypeError, ValueError):
                     self._take(json.loads(line), found)
         self.calls = [*found.values()]
 
     def _take(self, value: Any, found: dict[int, Begun | Called]) -> None:
         if "run" in value:
-            self.run = str(value["run"])
+            self.run = _text(value["run"])
         elif value["was"] == "withdrawn":
             found.pop(value["n"], None)
         else:
@@ -237,8 +259,10 @@ def left_behind(place: Place) -> list[LeftBehind]:
     for name in names:
         file = stem.with_name(name)
         with suppress(OSError):
-            opened = os.open(file, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
-            if take_lock(opened):
+            if file.is_symlink():  # none of ours
+                continue
+            opened = open_private(file, os.O_RDWR | _NO_PIPES)
+            if stat.S_ISREG(os.fstat(opened).st_mode) and take_lock(opened):
                 found.append(LeftBehind(file, opened))
             else:
                 os.close(opened)
@@ -278,14 +302,35 @@ def _line(number: int, call: Begun | Called) -> bytes:
 
 
 def _call(value: JsonObject) -> Begun | Called:
-    kind, source, tool = value["tool"]
+    """The call of a line.
+
+    Raises:
+        ArithmeticError, LookupError, RecursionError, TypeError, ValueError: it is none of ours.
+    """
+    # Neither halves of characters nor numbers that are none: no store takes them.
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    kind, source, tool = map(_text, value["tool"])
     made = Called if value["was"] == "called" else Begun
-    known = {x.name for x in fields(made)} - {*_BESIDE}
-    told = {name: x for name, x in value.items() if name in known}
-    if "by" in told:
-        told["by"] = tuple((str(key), str(text)) for key, text in told["by"])
-    subject = Subject(kind_named(kind), source, tool)
-    return made(subject, datetime.fromisoformat(value["time"]), **told)
+    known = {x.name for x in fields(made)} - {*_BESIDE, "by"}
+    told = {name: _told(name, x) for name, x in value.items() if name in known}
+    by = tuple((key, _text(text)) for key, text in value.get("by", ()) if key in _USED_BY)
+    time = datetime.fromisoformat(value["time"]).astimezone(UTC)
+    return made(Subject(kind_named(kind), source, tool), time, by=by, **told)
+
+
+def _told(name: str, value: Any) -> Any:
+    if not isinstance(value, _TOLD[name]):
+        raise TypeError(name)
+    if name == "seconds":
+        return float(value)
+    return value[:_MOST_ERROR_CHARS] if name == "error" else value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    value.encode()  # halves of characters cannot be
+    return value
 
 
 def _encoded(value: JsonObject) -> bytes:
