@@ -17,6 +17,7 @@ from xai_mcp_agent.agent.conversation import Conversation
 from xai_mcp_agent.agent.events import RunEvent, ToolReturned, ToolStarted
 from xai_mcp_agent.agent.loop import AgentRun, AgentSpec, ProtocolChoice
 from xai_mcp_agent.agent.models.registry import model_for
+from xai_mcp_agent.agent.run_file import RunFileError
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.bridge.toolbox import agent_tools
@@ -120,6 +121,21 @@ def test_a_run_that_goes_on_after_an_interrupt_does_nothing_twice(bridge: Bridge
     assert "interrupted before this call had a result" in told
     assert finished is not None
     assert (finished.answer, finished.tool_calls) == ("Paid.", 2)
+
+
+def test_why_nothing_can_be_noted_of_a_call_is_told_in_its_own_words(bridge: Bridge):
+    """The file of a run that waits is gone, say; and the call is not made."""
+
+    async def emit(event: RunEvent) -> None:
+        if isinstance(event, ToolStarted):
+            raise RunFileError("The file cannot be written.")
+
+    script: Script = [calls(("add", {}), ("tell", {}))]
+    with (
+        model_endpoint(script) as endpoint,
+        pytest.raises(RunFileError, match="cannot be written"),
+    ):
+        go(bridge, endpoint, Conversation("Go."), emit=emit)
 
 
 def test_calls_that_were_not_begun_are_said_to_be_so(bridge: Bridge):

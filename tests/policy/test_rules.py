@@ -283,6 +283,14 @@ def test_reasons_are_short_and_hide_secrets() -> None:
     assert len(why) < 400
 
 
+def test_half_a_secret_stands_in_no_reason() -> None:
+    secret = "tok-" + "5f1c9a77" * 10
+    rules = written([{"when": {"args.key": "*"}, "then": "deny"}]).rules
+    found = Facts(tool("x", "y"), agent(), {"key": f"Use {secret} for it"}, NOON)
+    why = RuleBook(rules, Secrets([secret]).redact).ruling(found).why
+    assert why == "args.key, \"Use *** for it\", fits '*'"
+
+
 WORDS = ["", "allow", "ask", "deny"]
 RULES = st.lists(
     st.builds(
@@ -478,6 +486,23 @@ def test_a_call_that_a_rule_asks_for_is_asked_for_though_a_word_allows_it() -> N
     with Bridge({"mcpServers": {"shredder": entry}, "rules": rules}, approve=approve) as bridge:
         assert "was not approved" in shred(bridge, agent(), paper="letter")
     assert asked == ["the rule 'papers' has it asked for, because tool is 'shred'"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["a page"] * 200_000, ["a word " * 1_000_000], [{"a": {"b": [1.5] * 100_000}}] * 2],
+    ids=["many", "long", "deep"],
+)
+def test_large_arguments_hold_up_nobody_else(words: list[Any]) -> None:
+    """A step of the loop that takes long fails this test."""
+    rules = [{"when": {"args.*": f"contains {x}"}, "then": "deny"} for x in range(20, 40)]
+    gate = RuleGate(written(rules).rules, str)
+
+    async def go() -> Ruling:
+        given = ToolInvocation(tool("notes", "add", "words"), {"words": words}, agent())
+        return (await gate.judge(given)).ruling
+
+    assert anyio.run(go).word == ""
 
 
 def test_what_was_done_in_a_run_counts_for_the_rest_of_it() -> None:

@@ -84,13 +84,21 @@ class CallRunner:
 
         Those that were made before the run went on are not made again, nor those that may have
         been.
+
+        Raises:
+            XaiMcpError: what is about to be done could not be told, and was not.
         """
         self._begun, self.starting, self.awaiting = set(), set(), {}
         self.finished = dict(state.made)
-        async with anyio.create_task_group() as tasks:
-            for number, call in enumerate(state.pending):
-                if number not in state.made and number not in state.begun:
-                    tasks.start_soon(self._answer, number, call, available, thought)
+        try:
+            async with anyio.create_task_group() as tasks:
+                for number, call in enumerate(state.pending):
+                    if number not in state.made and number not in state.begun:
+                        tasks.start_soon(self._answer, number, call, available, thought)
+        except ExceptionGroup as several:
+            if ours := several.subgroup(XaiMcpError):
+                raise ours.exceptions[0] from None
+            raise
         return self.answers_so_far(state, thought)
 
     def answers_so_far(self, state: RunState, thought: str) -> list[Answered]:

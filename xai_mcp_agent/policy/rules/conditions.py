@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from ...core.patterns import fits
+from ...secrets.secrets import Mask, masked_and_cut
 from ...settings.rules import ARGUMENT, DERIVED, EARLIER, Check, Condition
 from .facts import Facts
 
@@ -87,16 +88,18 @@ class Test:
         surely = self._fits_all(tuple(wanted), tuple(unwanted_perhaps))
         return surely if surely == self._fits_all(tuple(wanted_perhaps), tuple(unwanted)) else None
 
-    def told(self, facts: Facts) -> str:
-        """In words, for a reason; of an argument with a value that it holds for."""
+    def told(self, facts: Facts, mask: Mask) -> str:
+        """In words, for a reason; of an argument with a value that it holds for.
+
+        Its secrets are hidden before it is cut: half of one is not known.
+        """
         if not self.field.startswith(ARGUMENT):
             return f"{_SPOKEN.get(self.field, self.field)} {self.words}"
         values = facts.known(self.field) or ()
         value = next((x for x in values if self._fits_one(x, every=False)), None)
-        shown = json.dumps(value, ensure_ascii=False, default=str)
-        if len(shown) > _SHOWN_CHARS:
-            shown = f"{shown[:_SHOWN_CHARS]}..."
-        return f"{self.field}, {shown}, {self.words}"
+        if isinstance(value, str):
+            value = masked_and_cut(value, mask, _SHOWN_CHARS)
+        return f"{self.field}, {json.dumps(value, ensure_ascii=False, default=str)}, {self.words}"
 
     def _fits_one(self, value: Any, *, every: bool) -> bool:
         """Whether a value is as it says. One that cannot be compared is, unless `every` must be."""

@@ -12,6 +12,8 @@ from ...core.patterns import names_of
 from ...core.tools import JsonObject, Tool, ToolKey, properties
 from ...settings.rules import ANNOTATIONS, ANY_ARGUMENT, ARGUMENT, DAYS, EARLIER
 
+_CHARS_PER_VALUE = 1_000
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -30,6 +32,18 @@ class Facts:
         if name not in self._found:  # many rules ask for the same
             self._found[name] = self._look(name)
         return self._found[name]
+
+    def values_up_to(self, most: int) -> int:
+        """How many values the arguments have, a long text as several; not counted beyond so many.
+
+        One more for the tool itself.
+        """
+        count = 1
+        for value in _leaves(self.arguments):
+            count += 1 + (len(value) // _CHARS_PER_VALUE if isinstance(value, str) else 0)
+            if count > most:
+                break
+        return count
 
     def _look(self, name: str) -> tuple[Any, ...] | None:
         if name.startswith(ARGUMENT):

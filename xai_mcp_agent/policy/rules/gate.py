@@ -54,9 +54,10 @@ class RuleGate:
         if not self.book or not _is_ruled(tool, invocation.caller):
             return invocation
         facts = self.facts(tool, invocation.caller, invocation.arguments)
-        # In a thread where files are looked at: a disk may be slow.
         judge = partial(self.book.ruling, facts)
-        ruling = await anyio.to_thread.run_sync(judge) if self.book.asks_for_places else judge()
+        # Else in a thread: a disk may be slow, and a model may send a book.
+        is_quick = self.book.is_quick(facts)
+        ruling = judge() if is_quick else await anyio.to_thread.run_sync(judge)
         if ruling.word == "deny":
             why = _DENIED.format(invocation.name, reason(ruling))
             raise RuleDenied(tool.source, tool.name, why)

@@ -17,6 +17,7 @@ from ...settings.rules import CERTAIN, DERIVED, Condition, Rule
 from .conditions import Test, Words
 from .facts import Facts
 
+_MOST_QUICK = 2_000  # values that are held against conditions: some milliseconds
 _STRENGTH: tuple[RuleWord, ...] = ("", "allow", "ask", "deny")
 _VERBS = {"deny": "does not allow it", "ask": "has it asked for", "allow": "allows it"}
 
@@ -45,8 +46,8 @@ class _Ready:
         excepted = _all(x.holds(facts, words, every=True) for x in self.unless)
         return _all((holds, None if excepted is None else not excepted))
 
-    def why(self, facts: Facts) -> str:
-        told = ", and ".join(x.told(facts) for x in self.when)
+    def why(self, facts: Facts, mask: Mask) -> str:
+        told = ", and ".join(x.told(facts, mask) for x in self.when)
         own = f"{self.rule.because} " if self.rule.because else ""
         return f"{own}({told})" if own and told else own.strip() or told or "it is for all calls"
 
@@ -74,6 +75,13 @@ class RuleBook:
             x.rule.word == "deny" and all(y.field in fields for y in x.when) for x in self._deciding
         )
 
+    def is_quick(self, facts: Facts) -> bool:
+        """Whether it takes no time to say what follows: few rules, few values, and no files."""
+        if self.asks_for_places:
+            return False
+        rounds = len(self._deciding) + len(self._deriving) * (1 + len(self._deriving))
+        return rounds * facts.values_up_to(_MOST_QUICK // rounds) <= _MOST_QUICK
+
     def ruling(self, facts: Facts) -> Ruling:
         """What the strongest rule says of this call."""
         words = self._derived(facts)
@@ -94,7 +102,7 @@ class RuleBook:
                 prefer += rule.prefer
                 preferring.append(rule.name)
             elif (rank(rule.word), strongest.rule) > (rank(strongest.word), rule.name):
-                strongest = self._said(one, one.why(facts))
+                strongest = self._said(one, one.why(facts, self._mask))
         return Ruling(
             strongest.word, strongest.rule, strongest.why, words.one, tuple(limits), prefer,
             tuple(preferring), tuple(perhaps),
