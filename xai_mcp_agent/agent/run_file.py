@@ -12,7 +12,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -140,19 +140,32 @@ def held(file: Path) -> Generator[None]:
     """Have no other process of this user go on with the run of this file, or answer its calls.
 
     Raises:
-        RunFileError: another one does.
+        RunFileError: another one does, or nobody can be kept from it.
     """
-    folder = user_settings_path().parent / "runs"
+    with ExitStack() as locks:
+        _lock(file, locks)
+        yield
+
+
+def _lock(file: Path, locks: ExitStack) -> None:
+    """Not beside the file, which people see, but where the folder of the settings is read-only."""
     name = hashlib.sha256(os.path.realpath(file).encode("utf-8", "surrogatepass")).hexdigest()
-    try:
-        make_private_folder(folder)
-        with file_lock(folder / f"{name[:32]}.lock", 0.0):
-            yield
-    except TimeoutError:
-        raise RunFileError(
-            f"The run in {file} is in use: another process goes on with it, or answers its calls. "
-            "Wait until it has ended."
-        ) from None
+    folder = user_settings_path().parent / "runs"
+    for lock in folder / f"{name[:32]}.lock", file.with_name(f".{file.name}.lock"):
+        with suppress(OSError):
+            make_private_folder(lock.parent)
+        try:
+            if locks.enter_context(file_lock(lock, 0.0)):
+                return
+        except TimeoutError:
+            raise RunFileError(
+                f"The run in {file} is in use: another process goes on with it, or answers its "
+                "calls. Wait until it has ended."
+            ) from None
+    raise RunFileError(
+        f"The run in {file} cannot be kept from other processes: neither in {folder} nor beside it "
+        "can a file be locked. Make one of these folders writable."
+    )
 
 
 def _masked(state: JsonObject, mask: Callable[[str], str]) -> JsonObject:

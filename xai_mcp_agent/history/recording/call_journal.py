@@ -40,7 +40,12 @@ _TIDY_BYTES = 2**20  # written anew without what the store has by now
 _HASH_CHARS = 24
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT
 _BESIDE = ("tool", "time", "entry")  # written in another form
-_TOLD = {"seconds": (int, float), "error": str, "arguments": (dict, str), "result": str}
+_TOLD: dict[str, Any] = {
+    "seconds": (int, float),
+    "error": str,
+    "arguments": (dict, str),
+    "result": str,
+}
 _USED_BY = {"run_id", "call_id", *NAMES}
 # What others wrote into such a file must not hold us up, nor fill the memory.
 _MOST_LINE_BYTES = 200_000  # ten times the longest of ours
