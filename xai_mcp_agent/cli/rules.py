@@ -25,7 +25,7 @@ Agent = Annotated[str, typer.Option(help="As if an agent of this name called.")]
 Toolbelt = Annotated[str, typer.Option(help="As if it had the toolbelt of this name.")]
 
 
-@app.command()
+@app.command("check")
 def check(
     server: Annotated[
         str | None, typer.Argument(help="Only the tools of this server or group.")
@@ -51,7 +51,7 @@ def check(
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command("why")
 def why(
     server: Annotated[str, typer.Argument(help="The server, as the settings name it.")],
     tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
