@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import json
 import sys
 import threading
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from tests.support.fault_server import entry
-from xai_mcp_agent.canvas import servers
+from tests.support.processes import wait_until
+from xai_mcp_agent.canvas import lease, servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
 from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.lease import bridge_of
@@ -90,6 +92,21 @@ def test_runs_may_begin_and_end_in_many_threads_at_once() -> None:
     for thread in threads:
         thread.join(_THREAD_SECONDS)
     assert errors == []
+
+
+def test_a_run_may_be_collected_by_a_loop_for_which_another_run_waits() -> None:
+    """Garbage is collected in any thread, such as that of a bridge that another run has opened."""
+    run: Ctx = {}
+    bridge = bridge_of(run)
+    run["itself"] = run
+    gc.disable()
+    try:
+        del run
+        with lease._lock:  # as a run has it that waits for its bridge
+            in_a_thread(gc.collect)
+    finally:
+        gc.enable()
+    wait_until(lambda: not bridge.is_open, "the bridge is closed", _THREAD_SECONDS)
 
 
 def test_a_bridge_that_is_closed_during_a_run_says_so_and_keeps_the_conversation() -> None:

@@ -16,7 +16,7 @@ from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import ApprovalAnswer, ApprovalRequest, Bridge, SettingsError, settings_from
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.core.errors import NotApproved
-from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.invocation import Caller, ToolInvocation
 from xai_mcp_agent.core.tools import Tool, ToolAnnotations, ToolKey
 from xai_mcp_agent.policy.approvals import Approvals
 from xai_mcp_agent.settings.approval import words_in_text
@@ -210,6 +210,27 @@ def test_the_most_specific_word_wins_and_then_the_strictest(
     annotations = ToolAnnotations(destructive=True)
     tool = Tool(ToolKey("mcp", "shredder", "shred"), "", {}, annotations=annotations)
     assert rules.verdict(tool, agent(approval=belt)).word == word
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_called() -> None:
+    """As by a reconnect in the middle of a call: nobody was asked for what it is now."""
+    key = ToolKey("mcp", "shredder", "shred")
+    before, now = (
+        Tool(key, "", {}),
+        Tool(key, "", {}, annotations=ToolAnnotations(destructive=True)),
+    )
+    listed = [before]
+    written = settings_from({"mcpServers": {}})
+    unused: list[Any] = [None] * 3
+    approvals = Approvals(written, *unused, lambda _: listed[-1], str, lambda *_: None)
+    call = await approvals.step(ToolInvocation(before, {}, agent()))
+    assert call.check is not None
+    call.check()
+    listed.append(now)
+    with pytest.raises(NotApproved) as refused:
+        call.check()
+    assert "changed just now" in refused.value.for_model
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,16 @@ unless that one was used meanwhile: then two runs alternate, and none ends the o
 from __future__ import annotations
 
 import itertools
+import logging
 import os
+import queue
 import sys
 import threading
 import weakref
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
@@ -32,6 +34,8 @@ from .drawn_tools import drawn_in
 from .installation import warn_if_stale
 from .trust import agreed_settings
 
+logger = logging.getLogger(__name__)
+
 _KEY = "mcp_bridge"
 _SPARE_RUNS = 5  # more between two uses of a workflow is no alternation, or it failed
 # Reentrant: garbage collection may end a run in the middle of starting another.
@@ -41,6 +45,20 @@ _bridges: dict[str, Bridge] = {}
 _environs: weakref.WeakKeyDictionary[Bridge, dict[str, str]] = weakref.WeakKeyDictionary()
 _holds: weakref.WeakSet[BridgeLease] = weakref.WeakSet()
 _uses = itertools.count()
+_own = threading.local()
+
+
+class _Claim(NamedTuple):
+    """What a lease leaves behind."""
+
+    name: str
+    bridge: Bridge
+    thread: int
+    began: int
+
+
+_left = queue.SimpleQueue[_Claim]()  # may be added to in the middle of anything
+_releasing: threading.Thread | None = None
 
 
 class BridgeLease:
@@ -62,7 +80,8 @@ class BridgeLease:
         self.used = began = next(_uses)
         self.failed: dict[str, Failure] = {}
         self.added: set[str] = set()
-        self._finalizer = weakref.finalize(self, _release, name, bridge, self.thread, began)
+        claim = _Claim(name, bridge, self.thread, began)
+        self._finalizer = weakref.finalize(self, _collected, claim, _mark_of_thread())
 
     @property
     def is_held(self) -> bool:
@@ -71,7 +90,8 @@ class BridgeLease:
 
     def release(self) -> None:
         """Give the claim up; the last one closes the bridge. May be called more than once."""
-        self._finalizer()
+        if detached := self._finalizer.detach():
+            _release(detached[2][0])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> BridgeLease:
         """Itself: whoever copies a `ctx` has one run still, and one claim."""
@@ -150,9 +170,20 @@ def _take_hold(*, came_back: bool) -> BridgeLease:
             loaded = settings or without_untrusted(load_settings(file))
             bridge = _bridges[name] = Bridge(loaded=loaded, warn=warn_beside_runs)
             _environs[bridge] = dict(os.environ)
+        _see_to_what_is_left()
         hold = BridgeLease(name, bridge, came_back=came_back)
         _holds.add(hold)
         return hold
+
+
+def _see_to_what_is_left() -> None:
+    """Have a thread that gives up the claims of runs that are collected elsewhere."""
+    global _releasing
+    if _releasing is None:
+        _releasing = threading.Thread(
+            target=_release_left, args=(_left,), name="xai-mcp-leases", daemon=True
+        )
+        _releasing.start()
 
 
 def _end_outdated() -> None:
@@ -191,14 +222,42 @@ def _open_bridge(name: str) -> Bridge | None:
     return bridge if bridge is not None and bridge.is_open else None
 
 
-def _release(name: str, bridge: Bridge, thread: int, began: int) -> None:
-    _end_abandoned(thread, began)
+def _mark_of_thread() -> object:
+    """Something that no other thread has, also none that is given the same number later."""
+    if not hasattr(_own, "mark"):
+        _own.mark = object()
+    return _own.mark
+
+
+def _collected(claim: _Claim, mark: object) -> None:
+    """Give up the claim of a run that is garbage.
+
+    It may be collected in any thread: by the loop of a bridge for which another thread waits with
+    the lock in its hands. So only the thread of the run does it itself.
+    """
+    if getattr(_own, "mark", None) is mark:
+        _release(claim)
+    else:
+        _left.put(claim)
+
+
+def _release_left(left: queue.SimpleQueue[_Claim]) -> None:
+    """In a thread of its own, for good."""
+    while True:
+        try:
+            _release(left.get())
+        except Exception:
+            logger.exception("A bridge that no run uses could not be closed")
+
+
+def _release(claim: _Claim) -> None:
+    _end_abandoned(claim.thread, claim.began)
     with _lock:
-        if any(hold.bridge is bridge and hold.is_held for hold in _holds):
+        if any(hold.bridge is claim.bridge and hold.is_held for hold in _holds):
             return
-        if _bridges.get(name) is bridge:
-            del _bridges[name]
-    bridge.close()
+        if _bridges.get(claim.name) is claim.bridge:
+            del _bridges[claim.name]
+    claim.bridge.close()
 
 
 def _end_abandoned(thread: int, began: int) -> None:
@@ -214,8 +273,9 @@ def _end_abandoned(thread: int, began: int) -> None:
 
 def _begin_anew() -> None:
     """In a child that was just forked: the parent's bridges are not ours, its lock may be held."""
-    global _lock, _adding
+    global _lock, _adding, _left, _releasing
     _lock, _adding = threading.RLock(), threading.Lock()
+    _left, _releasing = queue.SimpleQueue[_Claim](), None
     _bridges.clear()
 
 

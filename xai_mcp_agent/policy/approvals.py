@@ -54,6 +54,10 @@ _CHANGED = (
     "The tool {!r} was not called: its definition changed after a person approved it. Call it "
     "again, and they are asked anew."
 )
+_LESS_HARMLESS = (
+    "The tool {!r} was not called: its definition changed just now, and a person has to be asked "
+    "for calls of it. Call it again, and they are."
+)
 _NOTE = (
     "{}: {!r} was not called. It needs your approval, because {}, and nobody could be asked: {}. "
     "Nothing was sent.\n  Next step: run it where you can answer, in a terminal or the lab. Or "
@@ -130,7 +134,7 @@ class Approvals:
             return invocation
         verdict = self.verdict(tool, caller, invocation.ruling)
         if verdict.word == "allow":
-            return invocation
+            return replace(invocation, check=partial(self._check_allowed, invocation))
         if verdict.word == "deny":
             raise NotApproved(tool.source, tool.name, _DENIED.format(invocation.name))
         digest = self._digest(tool)
@@ -225,6 +229,15 @@ class Approvals:
             await self._kept.approve(key, digest)
         except LockFailed as reason:
             logger.warning("%s", reason)
+
+    def _check_allowed(self, invocation: ToolInvocation) -> None:
+        """See that nobody would have to be asked for the tool as it is at this moment."""
+        tool, caller = invocation.tool, invocation.caller
+        if invocation.check is not None:
+            invocation.check()
+        now = self._current(tool.key) or tool
+        if now is not tool and self.verdict(now, caller, invocation.ruling).word != "allow":
+            raise NotApproved(tool.source, tool.name, _LESS_HARMLESS.format(invocation.name))
 
     def _check(self, invocation: ToolInvocation, digest: str) -> None:
         """See that the tool is what was approved, at this moment; and what else was to be seen."""
