@@ -18,8 +18,9 @@ from tests.support.scripts import Finished, child_environment, compile_workflow,
 from tests.support.shredder_server import shredder_entry
 from tests.support.terminals import terminal
 from tests.support.warm_python import warm_python
-from tools.workflows import Node, Workflow
+from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.drawing.nodes import Node
 
 SECRET = "a-very-secret-token-1234"
 ASKED = "Tidy up."

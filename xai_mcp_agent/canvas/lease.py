@@ -37,6 +37,7 @@ from .trust import agreed_settings
 logger = logging.getLogger(__name__)
 
 _KEY = "mcp_bridge"
+_END_SECONDS = 5.0
 _SPARE_RUNS = 5  # more between two uses of a workflow is no alternation, or it failed
 # Reentrant: garbage collection may end a run in the middle of starting another.
 _lock = threading.RLock()
@@ -57,7 +58,7 @@ class _Claim(NamedTuple):
     began: int
 
 
-_left = queue.SimpleQueue[_Claim]()  # may be added to in the middle of anything
+_left = queue.SimpleQueue[_Claim | None]()  # may be added to in the middle of anything
 _releasing: threading.Thread | None = None
 
 
@@ -186,6 +187,15 @@ def _see_to_what_is_left() -> None:
         _releasing.start()
 
 
+def _end_releasing() -> threading.Thread | None:
+    """Have that thread end, if there is one, which it is then."""
+    global _releasing
+    ended, _releasing = _releasing, None
+    if ended is not None:
+        _left.put(None)
+    return ended
+
+
 def _end_outdated() -> None:
     """Take the holds of earlier runs in this thread on what a new run would not find so now."""
     here = threading.get_ident()
@@ -241,13 +251,14 @@ def _collected(claim: _Claim, mark: object) -> None:
         _left.put(claim)
 
 
-def _release_left(left: queue.SimpleQueue[_Claim]) -> None:
-    """In a thread of its own, for good."""
-    while True:
+def _release_left(left: queue.SimpleQueue[_Claim | None]) -> None:
+    """In a thread of its own, as long as there is a bridge."""
+    while (claim := left.get()) is not None:
         try:
-            _release(left.get())
+            _release(claim)
         except Exception:
             logger.exception("A bridge that no run uses could not be closed")
+        del claim
 
 
 def _release(claim: _Claim) -> None:
@@ -257,7 +268,10 @@ def _release(claim: _Claim) -> None:
             return
         if _bridges.get(claim.name) is claim.bridge:
             del _bridges[claim.name]
+        ended = _end_releasing() if not _bridges else None
     claim.bridge.close()
+    if ended is not None and ended is not threading.current_thread():
+        ended.join(_END_SECONDS)
 
 
 def _end_abandoned(thread: int, began: int) -> None:
@@ -275,7 +289,7 @@ def _begin_anew() -> None:
     """In a child that was just forked: the parent's bridges are not ours, its lock may be held."""
     global _lock, _adding, _left, _releasing
     _lock, _adding = threading.RLock(), threading.Lock()
-    _left, _releasing = queue.SimpleQueue[_Claim](), None
+    _left, _releasing = queue.SimpleQueue[_Claim | None](), None
     _bridges.clear()
 
 

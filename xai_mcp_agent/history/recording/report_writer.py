@@ -158,7 +158,7 @@ class ReportWriter:
                 for source in tuple(self._connected):  # usually none is left
                     self._take_in(projection, Lost(source, datetime.now(UTC), ENDED))
                 for source in tuple(self._repeated.held):
-                    self._write_repeated(projection, source)
+                    self._write_repeated(projection, source, datetime.now(UTC))
                 self._runs.end(projection.connection)
         finally:
             self.store.close()
@@ -243,7 +243,7 @@ class ReportWriter:
 
     def _take_in(self, projection: Projection, report: Report) -> None:
         if isinstance(report, Listed | Lost):
-            self._write_repeated(projection, report.source)
+            self._write_repeated(projection, report.source, report.time)
         match report:
             case Listed():
                 self._listed(projection, report)
@@ -279,13 +279,15 @@ class ReportWriter:
         if source is not None and source.last_error == report.problem:
             self._repeated.hold(report)
             return
-        self._write_repeated(projection, report.source)
+        self._write_repeated(projection, report.source, report.time)
         projection.add([self._changes.of_failure(report)])
 
-    def _write_repeated(self, projection: Projection, source: Subject) -> None:
+    def _write_repeated(self, projection: Projection, source: Subject, now: datetime) -> None:
+        """As of now: who looks back at the time before must see what was known then."""
         if (held := self._repeated.take(source)) is not None:
             projection.read(source)
-            projection.add([self._changes.of_failure(held)])
+            report = replace(held, time=max(held.time, now))
+            projection.add([self._changes.of_failure(report)])
 
     def _listed(self, projection: Projection, report: Listed) -> None:
         self._connected[report.source] = report
@@ -305,7 +307,7 @@ class ReportWriter:
     def _release(self, projection: Projection) -> None:
         """Write down what was held back, where so much time has passed."""
         for source in self._repeated.due():
-            self._write_repeated(projection, source)
+            self._write_repeated(projection, source, datetime.now(UTC))
         for held in tuple(self._damping.held.values()):
             now = replace(held, time=max(held.time, datetime.now(UTC)))
             if not self._damping.is_too_often(projection.connection, now):
