@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import sys
@@ -25,6 +26,10 @@ from .support.warm_python import kept_warm
 
 # Settings files of tests are their own; what is asked about strangers' has tests of its own.
 os.environ["XAI_MCP_TRUST"] = "1"
+
+# Servers that are imported here set up logging for themselves, where nobody has done so before:
+# then what others log could not be seen any more.
+logging.getLogger().addHandler(logging.NullHandler())
 
 _MAX_STEP_SECONDS = 0.1  # of the processor, in any loop
 
