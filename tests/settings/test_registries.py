@@ -29,7 +29,7 @@ def test_others_are_added_and_the_official_one_can_be_taken_away() -> None:
     ("written", "kind", "address"),
     [
         ({"url": "https://r.example.org/"}, "api", "https://r.example.org/"),
-        ({"path": "lists/servers.json"}, "list", "/work/lists/servers.json"),
+        ({"path": "lists/servers.json"}, "list", "/project/lists/servers.json"),
         ({"type": "list", "url": "https://r.example.org/l.json"}, "list",
          "https://r.example.org/l.json"),
         ({"repository": "a/b", "ref": "main"}, "github", "a/b main"),
@@ -40,7 +40,7 @@ def test_others_are_added_and_the_official_one_can_be_taken_away() -> None:
 def test_the_type_follows_from_what_is_written(
     written: dict[str, Any], kind: str, address: str
 ) -> None:
-    settings = read({"it": written}, folder=Path("/work"))
+    settings = read({"it": written}, folder=Path("/project"))
     assert settings.notes == ()
     it = settings.registries["it"]
     assert (it.type, it.address) == (kind, address)

@@ -232,7 +232,7 @@ class AioBridge:
         """Accept what the server says of these tools now; without any, all that it says.
 
         A pinned server is held to what was accepted. `digest` says what was read: that of its
-        `review` (at least 12 characters), or of all that waits, together.
+        `review`, the whole of it, or of all that waits, together.
 
         Raises:
             ReviewNeeded: the digest is not that of what the server says now; nothing was accepted.

@@ -57,7 +57,7 @@ def approve(
         str,
         typer.Option(
             metavar="DIGEST",
-            help="Of the tool that you have read (12 or more characters): approve it unasked.",
+            help="Of the tool that you have read, the whole of it: approve it unasked.",
         ),
     ] = "",
     withdraw: Annotated[

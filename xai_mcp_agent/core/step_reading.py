@@ -66,6 +66,7 @@ class _Reader:
         return Step(source, tool, arguments)
 
     def path(self) -> tuple[PathStep, ...]:
+        """The way into a result that stands here; empty if none does."""
         path: list[PathStep] = []
         while found := _BARE_PATH.match(self._text, self._at):
             self._at = found.end()

@@ -54,6 +54,7 @@ class _Drawing:
     steps: list[Node] = field(default_factory=list[Node])
 
     def add(self, call: DrawnCall) -> None:
+        """Draw a call after the others, with a wire from each whose result it uses."""
         wires: dict[Any, Output] = {}
         for value in call.arguments.values():
             for used in references_in(value):

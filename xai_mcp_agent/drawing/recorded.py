@@ -173,6 +173,7 @@ class _Transcribed:
     _drawn: dict[tuple[str, str], bool] = field(default_factory=dict[tuple[str, str], bool])
 
     def read(self, line: JsonObject) -> None:
+        """Take in one line of a transcript."""
         event = line.get("event")
         at = line.get("time")
         self.time = self.time or (float(at) if isinstance(at, int | float) else 0.0)

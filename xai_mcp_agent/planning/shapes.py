@@ -138,6 +138,7 @@ class _Reader:
         self._left = _MAX_NODES
 
     def shape(self, schema: object, depth: int, seen: tuple[str, ...]) -> Shape:
+        """That of a schema so deep inside; `seen` are the references that led to it."""
         if schema is False:
             return NEVER
         if not isinstance(schema, Mapping) or depth > MAX_DEPTH or self._left <= 0:

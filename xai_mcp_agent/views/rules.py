@@ -37,10 +37,14 @@ def ruled_json(ruled: RuledTool) -> JsonObject:
 
 def rules_json(rules: Sequence[Rule], ruled: Sequence[RuledTool]) -> JsonObject:
     """A dry run of all rules over these tools."""
-    touched = _touched(ruled)
+    about = _about(ruled)
     return {
         "counts": {word: sum(x.word == word for x in ruled) for word in WORDS},
-        "rules": [{"name": x.name, "tools": touched[x.name]} for x in rules if not x.derived],
+        "rules": [
+            {"name": x.name, "tools": [_name(y) for y in about[x.name]]}
+            for x in rules
+            if not x.derived
+        ],
         "tools": [ruled_json(x) for x in ruled],
     }
 
@@ -50,8 +54,10 @@ def rules_text(rules: Sequence[Rule], ruled: Sequence[RuledTool], width: int) ->
     counts = Counter(x.word for x in ruled)
     said = ", ".join(f"{counts[word]:,} {_VERBS[word]}" for word in WORDS)
     lines = wrap(f"With these rules: {said}, of {count(len(ruled), 'tool')}.", width)
+    about = _about(ruled)
     for rule in rules:
-        lines += wrap(_rule_text(rule, ruled), width, "", _INDENT)
+        found = about[rule.name] if not rule.derived else _called(rule.derived, ruled)
+        lines += wrap(_rule_text(rule, found), width, "", _INDENT)
     return "\n".join(lines)
 
 
@@ -74,29 +80,30 @@ def _ruled_lines(ruled: RuledTool) -> Iterator[str]:
         yield f"It {_MAY[one.word]} by the rule {one.rule!r}: {one.why}."
 
 
-def _rule_text(rule: Rule, ruled: Sequence[RuledTool]) -> str:
-    if rule.derived:
-        found = [x.tool.key for x in ruled if rule.derived in x.ruling.words]
-        does = f"says {rule.derived!r}"
-    else:
-        named, does = _touched(ruled)[rule.name], _does(rule)
-        found = [x.tool.key for x in ruled if _name(x.tool.key) in named]
+def _rule_text(rule: Rule, found: Sequence[ToolKey]) -> str:
     about = _names(found) if found else "no tool that is there now"
-    return f"{rule.name}: {does}: {about}"
+    return f"{rule.name}: {_does(rule)}: {about}"
 
 
 def _does(rule: Rule) -> str:
+    if rule.derived:
+        return f"says {rule.derived!r}"
     if rule.limit is not None:
         return f"at most {rule.limit.words}"
     return rule.word or f"prefer {rule.prefer:+g}"
 
 
-def _touched(ruled: Iterable[RuledTool]) -> dict[str, list[str]]:
+def _called(word: str, ruled: Iterable[RuledTool]) -> list[ToolKey]:
+    """The tools of which this word was derived."""
+    return [x.tool.key for x in ruled if word in x.ruling.words]
+
+
+def _about(ruled: Iterable[RuledTool]) -> dict[str, list[ToolKey]]:
     """The tools that each rule is about, or may be."""
-    found = defaultdict[str, list[str]](list)
+    found = defaultdict[str, list[ToolKey]](list)
     for one in ruled:
         for name in _rules_of(one.ruling):
-            found[name].append(_name(one.tool.key))
+            found[name].append(one.tool.key)
     return found
 
 

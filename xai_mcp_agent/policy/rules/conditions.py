@@ -42,12 +42,13 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A condition that is ready to be asked often."""
+    """A condition that is ready to be asked often. For a place files are looked at."""
 
     field: str
     positive: tuple[Passes, ...]
     negative: tuple[Passes, ...]
     words: str
+    asks_for_a_place: bool
 
     @staticmethod
     def of(condition: Condition) -> Test:
@@ -58,12 +59,8 @@ class Test:
             tuple(one for one, x in passes if not x.negated),
             tuple(one for one, x in passes if x.negated),
             " or ".join(x.words for x in condition.checks),
+            any(x.how == "inside" for x in condition.checks),
         )
-
-    @property
-    def asks_for_a_place(self) -> bool:
-        """Whether files are looked at."""
-        return " inside " in f" {self.words} " or " outside " in f" {self.words} "
 
     def holds(self, facts: Facts, words: Words, *, every: bool) -> bool | None:
         """Whether it does; `every`: not only for one of the values of an argument."""
