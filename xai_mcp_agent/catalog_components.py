@@ -84,6 +84,10 @@ class MCPToolHistory(Component):
     - since (str): Only what happened since then: `2h`, `3d`, `2026-11-20`, `2026-11-20 14:00`.
       Default: the beginning.
     - limit (int): The newest so many events. Default: 100.
+    - until (str): Only what happened before then, in the words of since. Default: now.
+    - agent_name (str): Only what this agent called. Default: all.
+    - failed (bool): True: only what failed or was refused. Default: False.
+    - text_in_it (str): Only what has this text in it, in capitals or not. Default: all.
 
     ##### outPorts:
     - events (list): One dict for each, oldest first: position, time, change, reason, tool_source,
@@ -98,14 +102,26 @@ class MCPToolHistory(Component):
     tool_name: InArg[str]
     since: InArg[str]
     limit: InArg[int]
+    until: InArg[str]
+    agent_name: InArg[str]
+    failed: InArg[bool]
+    text_in_it: InArg[str]
 
     events: OutArg[list]
     text: OutArg[str]
 
     def execute(self, ctx) -> None:
-        self.events.value, self.text.value = canvas.history.tool_history(
-            ctx, self.server_name.value, self.tool_name.value, self.since.value, self.limit.value
-        )
+        ports = {
+            "server_name": self.server_name.value,
+            "tool_name": self.tool_name.value,
+            "since": self.since.value,
+            "limit": self.limit.value,
+            "until": self.until.value,
+            "agent_name": self.agent_name.value,
+            "failed": self.failed.value,
+            "text_in_it": self.text_in_it.value,
+        }
+        self.events.value, self.text.value = canvas.history.tool_history(ctx, ports)
 
 
 @xai_component(color="rgb(0, 96, 128)")

@@ -17,6 +17,7 @@ from xai_mcp_agent import (
     ServerError,
     StoreFailed,
     Subject,
+    UnknownAgent,
     UnknownServer,
     UnknownTool,
     state_of,
@@ -63,7 +64,8 @@ def test_failures_texts_and_a_part_of_the_time_can_be_chosen(bridge: Bridge):
     assert bridge.history(text="rpc.*error", failed=True) == []
     before = bridge.history("it", until=failed[0].position - 1)
     assert [x for x in before if x.position >= failed[0].position] == []
-    assert bridge.history("it", "echo", agent="nobody") == []
+    with pytest.raises(UnknownAgent, match="'nobody'"):
+        bridge.history("it", "echo", agent="nobody")
 
 
 def test_a_time_without_a_zone_is_one_of_this_machine(bridge: Bridge):

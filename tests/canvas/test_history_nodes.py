@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.canvas import make, play
-from xai_mcp_agent import BadSetting, UnknownServer, UnknownTool
+from xai_mcp_agent import BadSetting, UnknownAgent, UnknownServer, UnknownTool, XaiMcpError
 from xai_mcp_agent.catalog_components import MCPRefreshTools, MCPToolHistory, MCPToolStatus
 from xai_mcp_agent.mcp_components import MCPCallTool, MCPCloseServer
 
@@ -45,6 +46,21 @@ def test_the_newest_of_one_tool_can_be_asked_for() -> None:
     node = make(MCPToolHistory, tool_name="get_book", limit=1)
     play({}, called(), node)
     assert [x["change"] for x in node.events.value] == ["called"]
+
+
+def test_only_what_failed_or_has_a_text_in_it_can_be_asked_for() -> None:
+    wrong = make(
+        MCPCallTool, server_name="library", tool_name="get_book", arguments={"book_id": 9999}
+    )
+    failed = make(MCPToolHistory, failed=True)
+    found = make(MCPToolHistory, text_in_it="There is no BOOK 9999")
+    earlier = make(MCPToolHistory, until="1h")
+    with suppress(XaiMcpError):
+        play({}, called(), wrong)
+    play({}, failed, found, earlier)
+    assert [x["change"] for x in failed.events.value] == ["called"]
+    assert found.events.value == failed.events.value
+    assert earlier.events.value == []
 
 
 def test_a_server_that_was_never_used_has_no_history() -> None:
@@ -84,10 +100,14 @@ def test_a_name_that_nobody_knows_is_answered_with_the_nearest(component: type) 
 def test_ports_with_values_that_cannot_be_are_told() -> None:
     with pytest.raises(BadSetting, match="since: 'soon' is no time"):
         play({}, make(MCPToolHistory, since="soon"))
+    with pytest.raises(BadSetting, match="until: 'later' is no time"):
+        play({}, make(MCPToolHistory, until="later"))
     with pytest.raises(BadSetting, match="`limit` of MCPToolHistory"):
         play({}, make(MCPToolHistory, limit=-1))
     with pytest.raises(BadSetting, match="`server_name` of MCPToolStatus"):
         play({}, make(MCPToolStatus, server_name=7))
+    with pytest.raises(UnknownAgent, match="no agent 'nobody'"):
+        play({}, make(MCPToolHistory, agent_name="nobody"))
     with pytest.raises(UnknownTool, match="get_book"):
         play({}, called(), make(MCPToolHistory, tool_name="get_bok"))
 

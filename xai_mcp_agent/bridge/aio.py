@@ -261,7 +261,7 @@ class AioBridge:
         `limit` is for the newest so many. A time without a zone is one of this machine's.
 
         Raises:
-            UnknownServer, UnknownTool: the history knows none of that name.
+            UnknownServer, UnknownTool, UnknownAgent: the history knows none of that name.
             StoreFailed: it cannot be used; the message says why and what to do.
         """
         chosen = history.Chosen(since, until, failed, agent, text, limit)

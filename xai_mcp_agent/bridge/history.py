@@ -171,8 +171,9 @@ def _nothing(_: Store) -> None:
 
 def _events(server: str | None, tool: str | None, chosen: Chosen, store: Store) -> list[Event]:
     from ..history.log import Range
-    from ..history.queries import events_about, position_of
+    from ..history.queries import check_agent, events_about, position_of
 
+    check_agent(store, chosen.agent)
     until = position_of(store, when(chosen.until))
     wanted = Range(
         since=zoned(chosen.since), until=until, failed=chosen.failed, agent=chosen.agent,

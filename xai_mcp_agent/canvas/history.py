@@ -5,7 +5,7 @@ A history that cannot be used is told of, and the workflow goes on.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -35,24 +35,21 @@ _USUAL_LIMIT = 100
 _AWAITED = "the history"
 
 
-def tool_history(
-    ctx: Any, server: str | None, tool: str | None, since: str | None, limit: int | None
-) -> tuple[list[JsonObject], str]:
-    """The newest events as dicts, oldest first, and as text to read.
+def tool_history(ctx: Any, ports: Mapping[str, Any]) -> tuple[list[JsonObject], str]:
+    """The newest events as dicts, oldest first, and as text to read. `ports` are the node's.
 
     Raises:
-        BadSetting: `since` is no time, or another port has a value of the wrong kind.
+        BadSetting: `since` or `until` is no time, or another port has a value of the wrong kind.
         UnknownServer, UnknownTool: neither the settings nor the history have it.
     """
-    server = optional(server, "server_name", _HISTORY)
-    tool = optional(tool, "tool_name", _HISTORY)
-    begin = _moment(optional(since, "since", _HISTORY))
-    most = whole(limit, "limit", _HISTORY) or _USUAL_LIMIT
-    with used(ctx, _HISTORY, server=server, tool=tool, since=since, limit=most) as (bridge, tell):
+    server = optional(ports["server_name"], "server_name", _HISTORY)
+    tool = optional(ports["tool_name"], "tool_name", _HISTORY)
+    chosen = _chosen(ports)
+    given = {x: value for x, value in ports.items() if value is not None}
+    with used(ctx, _HISTORY, **given) as (bridge, tell):
 
         async def do(engine: Engine) -> list[Event]:
             try:
-                chosen = history.Chosen(since=begin, limit=most)
                 return await history.events(engine, server or None, tool or None, chosen)
             except UnknownServer:
                 if server in engine.settings.sources:
@@ -140,8 +137,20 @@ def _require(bridge: Bridge, records: Records, server: str) -> None:
         bridge.settings.source(server)
 
 
-def _moment(text: str) -> datetime | None:
+def _chosen(ports: Mapping[str, Any]) -> history.Chosen:
+    return history.Chosen(
+        since=_moment(ports, "since"),
+        until=_moment(ports, "until"),
+        failed=bool(ports["failed"]),
+        agent=optional(ports["agent_name"], "agent_name", _HISTORY) or None,
+        text=optional(ports["text_in_it"], "text_in_it", _HISTORY),
+        limit=whole(ports["limit"], "limit", _HISTORY) or _USUAL_LIMIT,
+    )
+
+
+def _moment(ports: Mapping[str, Any], port: str) -> datetime | None:
+    text = optional(ports[port], port, _HISTORY)
     try:
-        return moment(text, now()) if text else None
+        return moment(text, now(), is_end=port == "until") if text else None
     except BadTime as reason:
-        raise BadSetting(f"{_HISTORY}: since: {reason}") from reason
+        raise BadSetting(f"{_HISTORY}: {port}: {reason}") from reason

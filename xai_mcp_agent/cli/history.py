@@ -44,8 +44,8 @@ from .output import (
     say,
     text_width,
 )
-from .telling import check_agent, newest_lines, print_json_lines, print_lines
 from .telling import follow as follow_store
+from .telling import newest_lines, print_json_lines, print_lines
 
 if TYPE_CHECKING:
     from ..history.log import Range
@@ -100,7 +100,7 @@ def history(
             return
         # Loads SQLAlchemy, as opening it did.
         from ..history.log import Range
-        from ..history.queries import newest_position, position_of
+        from ..history.queries import check_agent, newest_position, position_of
 
         check_agent(found, agent)
         last = position_of(found, when(until))

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ..core.errors import UnknownAgent
-from ..core.names import did_you_mean
 from ..views.folding import folded
 from ..views.history import HistoryLine, event_json, lines_of, lines_text
 from ..views.times import day_text
@@ -99,17 +97,3 @@ def print_json_lines(values: Iterable[object]) -> None:
     """Each on a line of its own, at once: there is no end of them."""
     for value in values:
         typer.echo(json.dumps(value))
-
-
-def check_agent(store: Store, agent: str | None) -> None:
-    """Refuse the name of an agent that never called a tool.
-
-    Raises:
-        UnknownAgent: it is one.
-    """
-    from ..history.queries import agents_known
-
-    if agent is None or agent in (known := agents_known(store)):
-        return
-    hint = did_you_mean(agent, known) or (f"It knows: {', '.join(known[:10])}." if known else "")
-    raise UnknownAgent(f"The history knows no agent {agent!r}. {hint}".rstrip())

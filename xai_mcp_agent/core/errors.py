@@ -83,7 +83,7 @@ class BadSetting(XaiMcpError):
 
 
 class UnknownAgent(XaiMcpError):
-    """An agent name that no `AgentInit` has set up in this run."""
+    """An agent name that no `AgentInit` set up in this run, or that the history does not know."""
 
 
 class UnknownTool(XaiMcpError):

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from ..core.errors import StoreFailed, UnknownServer, UnknownTool
+from ..core.errors import StoreFailed, UnknownAgent, UnknownServer, UnknownTool
 from ..core.names import did_you_mean, nearest
 from . import log
 from .diff.changes import Defined, ToolChanged, Version, compared, differences
@@ -247,8 +247,19 @@ def what_changed(store: Store, event: Event) -> tuple[str, ...]:
     return differences(known.get(last), known.get(event.definition or ""))
 
 
-def agents_known(store: Store) -> list[str]:
-    """The names of the agents that called tools."""
+def check_agent(store: Store, agent: str | None) -> None:
+    """Refuse the name of an agent that never called a tool.
+
+    Raises:
+        UnknownAgent: it is one.
+    """
+    if agent is None or agent in (known := _agents_known(store)):
+        return
+    hint = did_you_mean(agent, known) or (f"It knows: {', '.join(known[:10])}." if known else "")
+    raise UnknownAgent(f"The history knows no agent {agent!r}. {hint}".rstrip())
+
+
+def _agents_known(store: Store) -> list[str]:
     with store.reading() as connection:
         mine = callers.c.project == store.project_id, callers.c.agent.is_not(None)
         return sorted(connection.execute(select(callers.c.agent).where(*mine).distinct()).scalars())
