@@ -37,6 +37,7 @@ from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
 from ..history.recording.vector_cache import StoredVectors
+from ..planning.live import LivePlanners
 from ..policy.approval_trust import ApprovalTrust
 from ..policy.approvals import Approvals
 from ..policy.breaker import CircuitBreakers
@@ -58,6 +59,7 @@ from ..sources.starts import StartQueue
 from .calls import CallPipeline
 from .flush import HistoryFlush
 from .marks import KeptMarks
+from .ruled import KeptRulings
 
 if TYPE_CHECKING:
     from ..policy.suspicion import Mark
@@ -117,6 +119,8 @@ class Engine:
             self._note_answer,
         )  # fmt: skip
         self.rules = RuleGate(settings.rules, recorder.mask)
+        self.rulings = KeptRulings(self.rules)
+        self.planners = LivePlanners()
         self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]
         # By server: who listens for changes goes on doing so when it was closed and is used again.
         self._updates: dict[str, UpdateListeners] = {}
@@ -137,6 +141,7 @@ class Engine:
             for tell in tuple(self.at_end.values()):
                 tell()
             self.search.close()
+            self.planners.close()
             # Nobody else is on the loop any more, and Python may refuse new threads by now.
             self.recorder.close(_WRITE_SECONDS)
 

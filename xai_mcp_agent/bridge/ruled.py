@@ -10,9 +10,14 @@ import anyio.to_thread
 
 from ..agent.toolsets import Toolset, Wrapper
 from ..core.invocation import Caller
+from ..core.ruling import Ruling
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..policy.rules.gate import RuleGate
+from ..policy.rules.rulebook import RuleBook
 from ..search.ranking import Ranked, Rule
+
+_MOST_CALLERS = 20  # whose rulings are kept
+_MOST_KEPT = 100_000  # tools, also such as went meanwhile
 
 
 class RuledToolset(Wrapper):
@@ -52,6 +57,40 @@ class RuledToolset(Wrapper):
     def _never(self, tools: Sequence[Tool]) -> dict[ToolKey, str]:
         ruled = ((x.key, self._gate.why_never(x, self._caller)) for x in tools)
         return {key: why for key, why in ruled if why}
+
+
+class KeptRulings:
+    """What rules say of tools before anything is known of a call: kept while both are the same."""
+
+    def __init__(self, gate: RuleGate) -> None:
+        self._gate = gate
+        self._kept: dict[tuple[str, str], dict[ToolKey, tuple[Tool, Ruling]]] = {}
+        self._book: RuleBook | None = None
+
+    async def of(self, tools: Mapping[ToolKey, Tool], caller: Caller) -> Mapping[ToolKey, Ruling]:
+        """By key; nothing where there are no rules. As for an agent, whoever the caller is."""
+        if not self._gate.book:
+            return {}
+        who = replace(caller, kind="agent")
+        # In a thread: many rules for thousands of tools take a while.
+        return await anyio.to_thread.run_sync(self._of, tools, who)
+
+    def _of(self, tools: Mapping[ToolKey, Tool], caller: Caller) -> Mapping[ToolKey, Ruling]:
+        book = self._gate.book
+        if self._book is not book or len(self._kept) > _MOST_CALLERS:
+            self._book, self._kept = book, {}
+        known = self._kept.get((caller.name, caller.toolbelt), {})
+        known = known if len(known) < _MOST_KEPT else {}
+        found = {key: self._ruled(known.get(key), x, caller) for key, x in tools.items()}
+        self._kept[caller.name, caller.toolbelt] = {**known, **found}
+        return {key: ruling for key, (_, ruling) in found.items()}
+
+    def _ruled(
+        self, known: tuple[Tool, Ruling] | None, tool: Tool, caller: Caller
+    ) -> tuple[Tool, Ruling]:
+        if known is not None and known[0] is tool:
+            return known
+        return tool, self._gate.book.ruling(self._gate.facts(tool, caller))
 
 
 def ranking_rules(gate: RuleGate, caller: Caller) -> Sequence[Rule]:

@@ -5,7 +5,7 @@ What a tool needs beside that is for `needs`, what earlier plans had for `recall
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,6 +18,7 @@ from .ports import Input, ToolPorts
 from .steps import Request, Step
 
 _CANDIDATES = 6
+_WEIGHED = 4  # times as many tools are looked at where some are preferred
 # A step that finds so much less than the best one of the request asks for nothing, unless it
 # begins as the tool does.
 _IDLE, _IDLE_DEED = 0.33, 0.25
@@ -47,10 +48,28 @@ class Choice:
     reasons: tuple[str, ...]
 
 
+class Words:
+    """How well tools fit some words; `weights` are factors for tools that somebody prefers."""
+
+    def __init__(self, index: ToolIndex[Any]) -> None:
+        self._index = index
+        self.weights: Mapping[Any, float] = {}
+
+    def scores(
+        self, text: str, limit: int, remembered: Mapping[Any, Mapping[str, float]] | None = None
+    ) -> list[tuple[Any, float]]:
+        """The keys of the tools that fit best, with scores, best first."""
+        if not self.weights:
+            return self._index.scores(text, limit, remembered=remembered)
+        found = self._index.scores(text, _WEIGHED * limit, remembered=remembered)
+        weighed = ((key, score * self.weights.get(key, 1.0)) for key, score in found)
+        return sorted((x for x in weighed if x[1] > 0), key=lambda x: (-x[1], str(x[0])))[:limit]
+
+
 class Chooser:
     """Chooses the tools that the steps of one request ask for."""
 
-    def __init__(self, index: ToolIndex[Any], flows: Flows, request: Request) -> None:
+    def __init__(self, index: Words, flows: Flows, request: Request) -> None:
         self._index, self._flows, self._request = index, flows, request
         self._homes: dict[str, float] = {}
 

@@ -10,7 +10,7 @@ from ..core.tools import JsonObject, Tool
 from ..search.terms import root, singular
 from ..search.tools import ToolIndex, key_of
 from .alignment import aligned
-from .choosing import Choice, Chooser
+from .choosing import Choice, Chooser, Words
 from .deeds import begins_a_step, is_ambiguous
 from .flows import Flow, Flows
 from .memory import Memory
@@ -43,6 +43,7 @@ class Planner:
         self, tools: Iterable[Tool | JsonObject], history: Iterable[PlanLike] | None = None
     ) -> None:
         self._index = ToolIndex[Any]()
+        self._words = Words(self._index)
         self._flows = Flows()
         self._memory = Memory()
         self._verbs = Counter[str]()
@@ -65,6 +66,10 @@ class Planner:
         if ports := self._flows.remove(key):
             self._index.remove(key)
             self._count(ports, -1)
+
+    def prefer(self, weights: Mapping[Any, float]) -> None:
+        """Have the words of some tools count more, or less: factors by key; 1 for all others."""
+        self._words.weights = dict(weights)
 
     def plan(self, request: str) -> Plan:
         """The calls that a request asks for, with those that give what these need.
@@ -102,7 +107,7 @@ class Planner:
         suggester = Suggester(self._flows, self._memory, called)
         if request:
             remembered = self._memory.words()
-            suggester.by_words(self._index.scores(request, _SEARCHED, remembered=remembered))
+            suggester.by_words(self._words.scores(request, _SEARCHED, remembered))
             suggester.by_plan([x.tool for x in self.plan(request).calls])
         suggester.by_memory()
         suggester.by_flow()
@@ -159,7 +164,7 @@ class Planner:
 
     def _plan(self, request: str, memory: Memory) -> Plan:
         read = self._read(request)
-        asked = Chooser(self._index, self._flows, read).choose()
+        asked = Chooser(self._words, self._flows, read).choose()
         chosen = recalled(self._flows, read, memory, asked)
         complete = Needs(self._flows, read, memory, chosen).complete()
         return self._wired(read, complete, memory)

@@ -1,0 +1,122 @@
+"""Planners over tools that change, in a thread of their own: made once, then kept up to date."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from ..core.tools import Tool
+
+if TYPE_CHECKING:
+    from .planner import Planner
+
+T = TypeVar("T")
+
+Prepare: TypeAlias = "Callable[[Planner, Hashable], None]"
+"""Has a planner that was just made learn what is known for its memory; called in the thread."""
+
+_MOST_KEPT = 4  # planners: that of 50,000 tools takes 110 MB
+_NO_WEIGHTS: Mapping[Any, float] = {}
+
+
+class LivePlanners:
+    """Made and used on one loop, which it never holds up.
+
+    A planner is for one thread at a time: so what is to be done with one is handed over. Of those
+    kept the one is taken whose tools differ least, and brought up to date; a changed tool costs a
+    fraction of a millisecond. `prepare` is called with each that is made anew.
+    """
+
+    def __init__(self, prepare: Prepare | None = None) -> None:
+        self.prepare = prepare
+        self._thread: ThreadPoolExecutor | None = None
+        self._kept: list[_Kept] = []  # the last used one last
+        self._is_closed = False
+
+    async def use(
+        self,
+        tools: Mapping[Any, Tool],
+        do: Callable[[Planner], T],
+        *,
+        memory: Hashable = "",
+        weights: Mapping[Any, float] = _NO_WEIGHTS,
+    ) -> T:
+        """What `do` gives, called in the thread with a planner of exactly these tools.
+
+        It must not keep the planner. `weights` is for `Planner.prefer`. What is learned by one
+        planner none of another `memory` knows.
+        """
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="xai-mcp-planning")
+
+        def in_thread() -> T:
+            planner = self._in_thread_planner(tools, memory)
+            planner.prefer(weights)
+            return do(planner)
+
+        return await asyncio.wrap_future(self._thread.submit(in_thread))
+
+    def forget(self, memory: Hashable) -> None:
+        """Have what was learned for this memory read anew at the next use."""
+        if self._thread is not None:
+            self._thread.submit(self._in_thread_forget, memory)
+
+    def close(self) -> None:
+        """Let the thread end; what it has not begun is not done."""
+        self._is_closed = True
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _in_thread_planner(self, tools: Mapping[Any, Tool], memory: Hashable) -> Planner:
+        mine = [x for x in self._kept if x.memory == memory]
+        best = min(mine, key=lambda x: x.distance(tools), default=None)
+        if best is None or best.distance(tools) >= max(len(tools), 1):
+            best = self._in_thread_new(memory)
+        else:
+            self._kept.remove(best)
+        for _ in best.follow(tools):
+            if self._is_closed:  # Python waits for this thread at its end
+                raise RuntimeError("The bridge was closed before the plan was made.")
+        self._kept = [*self._kept, best][-_MOST_KEPT:]
+        if not best.is_prepared:
+            best.is_prepared = True
+            if self.prepare is not None:
+                self.prepare(best.planner, memory)
+        return best.planner
+
+    def _in_thread_new(self, memory: Hashable) -> _Kept:
+        # Here, in the thread, because most programs never plan.
+        from .planner import Planner
+
+        return _Kept(Planner(()), memory)
+
+    def _in_thread_forget(self, memory: Hashable) -> None:
+        self._kept = [x for x in self._kept if x.memory != memory]
+
+
+class _Kept:
+    """A planner with the tools that it has."""
+
+    def __init__(self, planner: Planner, memory: Hashable) -> None:
+        self.planner = planner
+        self.memory = memory
+        self.is_prepared = False
+        self._known: dict[Any, Tool] = {}
+
+    def distance(self, tools: Mapping[Any, Tool]) -> int:
+        """How many tools would have to be put in or taken out."""
+        same = sum(1 for key, x in tools.items() if self._known.get(key) is x)
+        return len(tools) - same + len(self._known.keys() - tools.keys())
+
+    def follow(self, tools: Mapping[Any, Tool]) -> Iterator[None]:
+        """Have these tools and no others; a step for each that is new."""
+        for gone in [x for x in self._known if x not in tools]:
+            del self._known[gone]
+            self.planner.remove(gone)
+        for key, tool in tools.items():
+            if self._known.get(key) is not tool:
+                self._known[key] = tool
+                self.planner.update(tool)
+                yield
