@@ -136,8 +136,8 @@ class MCPToolStatus(Component):
 
     ##### outPorts:
     - tools (list): One dict for each: name, server, state (`available`, `at rest` while its server
-      is not connected, or `gone`), reason, is_enabled, calls, errors, last_error, mean_seconds,
-      median_seconds, p95_seconds and more.
+      is not connected, or `gone`), reason, is_enabled, is_held (True: a pin holds it back until it
+      is accepted), calls, errors, last_error, mean_seconds, median_seconds, p95_seconds and more.
     - text (str): The same to read.
 
     ##### Example:

@@ -232,6 +232,10 @@ def test_lists_of_tools_tell_what_a_pin_holds_back(project: Path, capsys: Any):
     assert "ask(no parameters) (not accepted yet): Asks." in out
     shown = json.loads(command(capsys, "tools", "shop", "--json")[1])
     assert [x["is_held"] for x in shown["tools"]["shop"]] == [True]  # it has lost the other
+    _, out, _ = command(capsys, "tools", "shop", "--all")
+    assert "ask: not accepted yet; never called" in out
+    known = json.loads(command(capsys, "tools", "shop", "--all", "--json")[1])["tools"]
+    assert {x["name"]: x["is_held"] for x in known} == {"ask": True, "pay": True}
     _, out, _ = command(capsys, "explain", "shop", "ask")
     assert out.startswith("shop: ask (not accepted yet)")
     lock.unlink()

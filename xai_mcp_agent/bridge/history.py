@@ -113,7 +113,7 @@ async def records(engine: Engine, at: At) -> Records:
     found = await _looked_up(engine, partial(_records, at))
     if at is None:
         await engine.decisions.read()
-        found.tools = {x: engine.decisions.marked_record(y) for x, y in found.tools.items()}
+        found.tools = {x: _marked(engine, y) for x, y in found.tools.items()}
     return found
 
 
@@ -126,7 +126,7 @@ async def tool_record(engine: Engine, server: str, tool: str) -> ToolRecord:
     """See `Bridge.tool_record`."""
     found = await _looked_up(engine, partial(_tool_record, server, tool))
     await engine.decisions.read()
-    return engine.decisions.marked_record(found)
+    return _marked(engine, found)
 
 
 async def difference(
@@ -163,6 +163,11 @@ def zoned(moment: datetime | None) -> datetime | None:
 
 # What follows runs in the thread that owns the store. What it needs loads SQLAlchemy, which
 # nobody who asks should have to wait for on a loop.
+
+
+def _marked(engine: Engine, record: ToolRecord) -> ToolRecord:
+    pin = engine.pin_of(record.subject.source, engine.caller)
+    return engine.decisions.marked_record(record, pin)
 
 
 def _nothing(_: Store) -> None:

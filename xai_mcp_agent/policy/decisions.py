@@ -193,10 +193,14 @@ class Decisions:
             is_held=bool(pin) and entry.tool is not None and not is_read,
         )
 
-    def marked_record(self, record: ToolRecord) -> ToolRecord:
-        """The record with what is decided now, whatever the history notes."""
+    def marked_record(self, record: ToolRecord, pin: Pin = False) -> ToolRecord:
+        """The record with what is decided now, whatever the history notes; as `marked`."""
         key = record.subject.key
-        return replace(record, is_enabled=not self.is_off(key), accepted=self._accepted(key))
+        accepted = self._accepted(key)
+        may_take = pin == "first" and not self.has_accepted(key.source)
+        is_read = (accepted == record.definition or may_take) and not self.why_unknown()
+        is_held = bool(pin) and not is_read
+        return replace(record, is_enabled=not self.is_off(key), accepted=accepted, is_held=is_held)
 
     def known_tools(self, source: str) -> list[ToolKey]:
         """The tools of a source about which something was decided, of every kind it ever was."""

@@ -195,7 +195,7 @@ def _tool_lines(tool: ToolRecord, source: SourceRecord | None) -> Iterator[str]:
 
 def _marks(tool: ToolRecord) -> str:
     is_changed = tool.accepted not in ("", tool.definition)
-    said = _marks_text(tool.is_enabled, is_changed)
+    said = _marks_text(tool.is_enabled, is_changed, tool.is_held and not is_changed)
     return f"{said}; " if said else ""
 
 
@@ -236,6 +236,7 @@ def _tool_json(record: ToolRecord, source: SourceRecord | None) -> JsonObject:
         "unavailable_since": utc_text(record.unavailable_since),
         "reason": record.reason,
         "is_enabled": record.is_enabled,
+        "is_held": record.is_held,
         "created": utc_text(record.created),
         "updated": utc_text(record.updated),
         "last_seen": utc_text(last_seen(record, source)),
