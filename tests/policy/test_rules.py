@@ -262,6 +262,42 @@ def test_a_value_that_is_not_given_is_what_the_schema_says() -> None:
     assert said(WRITES, clear).word == "ask"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        ({"order": {"amount": 1000}}, "ask"),
+        ({"order.amount": 1, "order": {"amount": 1000}}, "ask"),
+        ({"order": {"amount": 1}, "order.amount": 1000}, "ask"),
+        ({"order": [{"amount": 1}, {"amount": 1000}]}, "ask"),
+        ({"order": [[[{"amount": 1000}]]]}, "ask"),
+        ({"order": {"amount": 1}}, ""),
+        ({"order": "amount"}, ""),
+    ],
+    ids=str,
+)
+def test_no_other_value_hides_the_one_that_a_path_means(
+    arguments: dict[str, Any], word: str
+) -> None:
+    """A model may send names that no schema has, and lists where one thing is meant."""
+    rules = [{"when": {"args.order.amount": "> 100"}, "then": "ask"}]
+    assert said(rules, tool("shop", "pay"), arguments).word == word
+
+
+def test_a_path_leads_through_names_with_dots() -> None:
+    rules = [{"when": {"args.a.b.c": "> 1"}, "then": "deny"}]
+    assert said(rules, tool("x", "pay"), {"a.b": {"c": 5}}).word == "deny"
+    assert said(rules, tool("x", "pay"), {"a": {"b.c": 5}}).word == "deny"
+
+
+def test_a_value_deep_inside_that_is_not_given_is_what_the_schema_says() -> None:
+    amount = {"amount": {"type": "number", "default": 1000}}
+    schema = {"type": "object", "properties": {"order": {"type": "object", "properties": amount}}}
+    pay = Tool(ToolKey("mcp", "shop", "pay"), "", schema)
+    rules = [{"when": {"args.order.amount": "> 100"}, "then": "ask"}]
+    assert [said(rules, pay, x).word for x in ({}, {"order": {}})] == ["ask", "ask"]
+    assert said(rules, pay, {"order": {"amount": 5}}).word == ""
+
+
 def test_what_must_not_be_so_is_not_outvoted_by_one_value_of_many() -> None:
     rules = [
         {"when": {"args.to": "*@example.org"}, "then": {"is": "inside"}},

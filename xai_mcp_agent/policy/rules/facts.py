@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, cast
@@ -58,23 +58,40 @@ class Facts:
             return None
         if name == ANY_ARGUMENT:
             return tuple(_leaves(self.arguments))
-        path = name.removeprefix(ARGUMENT)
-        found = _at(self.arguments, path)
-        if found is None and path not in self.arguments:
-            found = properties(self.tool.input_schema).get(path, {}).get("default")
-        return tuple(_leaves(found))
+        parts = name.removeprefix(ARGUMENT).split(".")
+        values = [*_at(self.arguments, parts)] or [*_defaults(self.tool.input_schema, parts)]
+        return tuple(leaf for x in values for leaf in _leaves(x))
 
 
-def _at(arguments: JsonObject, path: str) -> Any:
-    """The value of a name, which may have dots itself, or of a name in an inner object."""
-    if path in arguments:
-        return arguments[path]
-    value: Any = arguments
-    for name in path.split("."):
-        if not isinstance(value, dict):
-            return None
-        value = cast(dict[str, Any], value).get(name)
-    return value
+def _at(value: Any, parts: Sequence[str]) -> Iterator[Any]:
+    """All values that a path may mean: names may have dots themselves, lists have several.
+
+    All of them count: else one that nobody reads could hide the one that is meant.
+    """
+    rest: list[tuple[Any, Sequence[str]]] = [(value, parts)]
+    while rest:
+        one, left = rest.pop()
+        if not left:
+            yield one
+        elif isinstance(one, list | tuple):
+            rest += [(x, left) for x in cast(list[Any], one)]
+        elif isinstance(one, dict):
+            given = cast(dict[str, Any], one)
+            rest += [(given[name], after) for name, after in _ways(left) if name in given]
+
+
+def _defaults(schema: JsonObject, parts: Sequence[str]) -> Iterator[Any]:
+    """What the schema says is taken where nothing is given for a path."""
+    for name, rest in _ways(parts):
+        inner = properties(schema).get(name, {})
+        default = inner.get("default")
+        found = [] if default is None else [*_at(default, rest)]
+        yield from found or (_defaults(inner, rest) if rest else ())
+
+
+def _ways(parts: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    """How a path may begin, and what is left of it then."""
+    return ((".".join(parts[:x]), parts[x:]) for x in range(1, len(parts) + 1))
 
 
 def _leaves(value: Any) -> Iterator[Any]:
