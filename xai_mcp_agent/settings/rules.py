@@ -30,6 +30,7 @@ FIELDS = (
 )  # fmt: skip
 ANNOTATIONS = ("read_only", "destructive", "idempotent", "open_world")
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WHOLE_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
 How: TypeAlias = Literal["fits", "equals", "contains", "above", "inside", "between", "on"]
 Period: TypeAlias = Literal["run", "minute", "hour", "day"]
@@ -45,6 +46,9 @@ _LIMIT = re.compile(r"([1-9]\d{0,8}|0) (?:an?|per|each) (run|minute|hour|day)")
 _ABOVE = re.compile(r"(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)")
 _PLACES = re.compile(r"(inside|outside|contains|is)\s+(\S.*)", re.S)
 _TIMES = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)\s*-\s*([01]?\d|2[0-4]):([0-5]\d)")
+_SIGN = re.compile(r"[<>]|[!=]=")
+_WORD = re.compile(r"(not|inside|outside|contains)(\s|\Z)", re.I)
+_MINUTES = 24 * 60
 _NEGATED = {
     "is": "is not", "fits": "does not fit", "has": "does not have",
     ">": "not >", ">=": "not >=", "<": "not <", "<=": "not <=",
@@ -233,7 +237,20 @@ def _check(name: str, value: Any, place: Place, variables: Variables) -> Check:
         return _days(text, negated, place)
     if is_argument and (found := _of_argument(text, negated)):
         return found
+    _refuse_unclear(text, place, is_argument=is_argument)
     return _pattern(name, text, negated, place)
+
+
+def _refuse_unclear(text: str, place: Place, *, is_argument: bool) -> None:
+    """That it is neither a comparison nor a word with a slip in it: it would be a text like any."""
+    if is_argument and _SIGN.match(text):
+        fix = 'Write "> 100", without separators and units, or "is TEXT" for the text itself.'
+        raise place.error(f"{text!r} is no comparison.", fix)
+    found = _WORD.match(text)
+    if found and (is_argument or found[1].lower() == "not"):
+        word = found[1].lower()
+        fix = f"Write {word!r} once, in small letters, then one space and what it is about."
+        raise place.error(f"{text!r} may be meant as {word!r}, and is not read so.", fix)
 
 
 def _of_argument(text: str, negated: bool) -> Check | None:
@@ -275,16 +292,25 @@ def _time(text: str, negated: bool, place: Place) -> Check:
     if found is None:
         raise place.error(f"{text!r} is no time of a day.", 'Write "22:00-06:00".')
     begin, end = int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])
+    if begin == end or end > _MINUTES:
+        raise place.error(f"{text!r} is never.", 'Write "00:00-24:00" for the whole day.')
     return _said("between", (begin, end), f"is {text}", negated)
 
 
 def _days(text: str, negated: bool, place: Place) -> Check:
-    first, dash, last = (x.strip()[:3] for x in text.lower().partition("-"))
-    if first not in DAYS or (dash and last not in DAYS):
-        raise place.error(f"{text!r} is no day.", 'Write "sat", or "mon-fri".')
-    begin, end = DAYS.index(first), DAYS.index(last or first)
+    written = [x.strip().lower() for x in text.split("-")]
+    known = [_day(x) for x in written]
+    if len(known) > 2 or None in known:
+        raise place.error(f"{text!r} is no day.", 'Write "sat", or "mon-fri"; several in a list.')
+    begin, end = cast(int, known[0]), cast(int, known[-1])
     days = [DAYS[x % 7] for x in range(begin, begin + (end - begin) % 7 + 1)]
     return _said("on", frozenset(days), f"is {text}", negated)
+
+
+def _day(written: str) -> int | None:
+    """Which day of the week it is, by three letters or more of its name."""
+    found = (x for x, name in enumerate(_WHOLE_DAYS) if name.startswith(written))
+    return next(found, None) if len(written) >= len(DAYS[0]) else None
 
 
 def _require_derived(rules: Iterable[Rule], place: Place) -> None:

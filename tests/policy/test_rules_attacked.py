@@ -1,0 +1,52 @@
+"""What slips, models and strangers' servers try so that a rule does not hold what it should."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.policy.test_rules import said, tool, written
+from xai_mcp_agent import SettingsError
+
+SUNDAY = datetime(2026, 11, 22, 12, 0)
+
+
+@pytest.mark.parametrize(
+    ("when", "says"),
+    [
+        ({"day": "sat, sun"}, "no day"),
+        ({"day": "mon-tue-sun"}, "no day"),
+        ({"day": "monkey"}, "no day"),
+        ({"time": "08:00-08:00"}, "never"),
+        ({"time": "22:00-24:30"}, "never"),
+        ({"args.n": "> 1,000"}, "no comparison"),
+        ({"args.n": "> 5 EUR"}, "no comparison"),
+        ({"args.n": "== 5"}, "no comparison"),
+        ({"args.n": "not >= many"}, "no comparison"),
+        ({"args.path": "Outside /desk"}, "may be meant as 'outside'"),
+        ({"args.path": "inside"}, "may be meant as 'inside'"),
+        ({"agent": "NOT coder"}, "may be meant as 'not'"),
+        ({"agent": "not not coder"}, "may be meant as 'not'"),
+        ({"agent": "not\tcoder"}, "may be meant as 'not'"),
+    ],
+    ids=str,
+)
+def test_what_is_nearly_a_condition_is_no_text_that_never_fits(
+    when: dict[str, str], says: str
+) -> None:
+    """Such a rule would be there, and deny nothing."""
+    with pytest.raises(SettingsError, match=says):
+        written([{"when": when, "then": "deny"}])
+
+
+@pytest.mark.parametrize("day", ["sun", "sunday", "Sat - Sun", ["fri", "sun"], "not mon-sat"])
+def test_a_day_is_written_by_letters_of_its_name(day: Any) -> None:
+    rules = [{"when": {"day": day}, "then": "deny"}]
+    assert said(rules, tool("x", "work"), now=SUNDAY).word == "deny"
+
+
+def test_a_text_that_looks_like_a_comparison_can_be_meant() -> None:
+    rules = [{"when": {"args.n": "is == 5"}, "then": "deny"}]
+    assert said(rules, tool("x", "work"), {"n": "== 5"}).word == "deny"
