@@ -50,3 +50,58 @@ def test_a_day_is_written_by_letters_of_its_name(day: Any) -> None:
 def test_a_text_that_looks_like_a_comparison_can_be_meant() -> None:
     rules = [{"when": {"args.n": "is == 5"}, "then": "deny"}]
     assert said(rules, tool("x", "work"), {"n": "== 5"}).word == "deny"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        " /etc/passwd",
+        " file:///etc/passwd",
+        "FILE:///etc/passwd",
+        "file://localhost/etc/passwd",
+        "file:/desk/x?/../../etc/passwd",
+        "file://[",
+        "..\\..\\etc\\passwd",
+        "https://example.org/x",
+        "//etc/passwd",
+    ],
+)
+def test_a_path_that_some_server_takes_out_of_a_folder_is_not_inside_of_it(path: str) -> None:
+    outside = [{"when": {"args.path": "outside /desk"}, "then": "deny"}]
+    assert said(outside, tool("files", "write", "path"), {"path": path}).word == "deny"
+    allowed = [{"when": {"args.path": "inside /desk"}, "then": "allow"}]
+    assert said(allowed, tool("files", "write", "path"), {"path": path}).word == ""
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd ", "\\etc\\passwd", "file:///etc/passwd?x", "//etc/x"]
+)
+def test_a_path_that_some_server_takes_into_a_folder_is_not_outside_of_it(path: str) -> None:
+    inside = [{"when": {"args.path": "inside /etc"}, "then": "deny"}]
+    assert said(inside, tool("files", "read", "path"), {"path": path}).word == "deny"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "value", "word"),
+    [
+        (5, "5", "deny"),
+        (5, " 5.0", "deny"),
+        (5, "six", ""),
+        (True, "True", "deny"),
+        (True, False, ""),
+        ("5", 5.0, "deny"),
+        ("is 5", 5.0, "deny"),
+        (1, True, ""),
+    ],
+    ids=str,
+)
+def test_a_value_is_not_another_for_being_written_differently(
+    wanted: Any, value: Any, word: str
+) -> None:
+    rules = [{"when": {"args.n": wanted}, "then": "deny"}]
+    assert said(rules, tool("x", "work"), {"n": value}).word == word
+
+
+def test_what_is_only_written_like_an_allowed_value_is_not_allowed() -> None:
+    rules = [{"when": {"args.n": 5}, "then": "allow"}]
+    assert [said(rules, tool("x", "work"), {"n": x}).word for x in (5, "5")] == ["allow", ""]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ from .facts import Facts
 Passes: TypeAlias = Callable[[Any], bool]
 
 _SHOWN_CHARS = 60
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.I)
 _SPOKEN = {DERIVED: "it", EARLIER: "something before in this run"}
 _COMPARED: dict[str, Callable[[float, float], bool]] = {
     ">": lambda x, y: x > y,
@@ -130,11 +132,24 @@ def _fitting(pattern: str) -> Passes:
 def _equal(what: Any) -> Passes:
     if isinstance(what, str):
         return lambda value: _as_text(value) == what
-    return lambda value: type(value) in _kinds_like(what) and value == what
+    return lambda value: _is_same(value, what)
 
 
-def _kinds_like(what: Any) -> tuple[type, ...]:
-    return (bool,) if isinstance(what, bool) else (int, float)
+def _is_same(value: Any, what: bool | float) -> bool:
+    """Whether a value is this one. A text that says the same is not compared with it."""
+    if isinstance(value, str):
+        if value.strip().casefold() == json.dumps(what) or _reads_as(value, what):
+            raise _NotComparable
+        return False
+    return isinstance(value, bool) is isinstance(what, bool) and value == what
+
+
+def _reads_as(text: str, what: bool | float) -> bool:
+    """Whether servers that are not strict would take this text for the number."""
+    try:
+        return not isinstance(what, bool) and float(text) == what
+    except ValueError:
+        return False
 
 
 def _containing(what: str) -> Passes:
@@ -150,12 +165,41 @@ def _inside(folder: str) -> Passes:
     root = os.path.realpath(os.path.expanduser(folder))
 
     def is_inside(value: Any) -> bool:
-        if not isinstance(value, str):
+        found = {_is_below(x, root) for x in _readings(value)} or {False}
+        if len(found) > 1:  # a server may take it for the one or the other
             raise _NotComparable
-        there = _real_path(value, root)
-        return there == root or there.startswith(root.rstrip(os.sep) + os.sep)
+        return found.pop()
 
     return is_inside
+
+
+def _readings(value: Any) -> set[str]:
+    """What paths a value may be for a server: some strip blanks, or take `\\` for a slash."""
+    if not isinstance(value, str):
+        raise _NotComparable
+    stripped = value.strip()
+    if stripped[:5].lower() == "file:":
+        return {_path_of(stripped)}
+    return set() if _URL.match(stripped) else {value, stripped, stripped.replace("\\", "/")}
+
+
+def _path_of(url: str) -> str:
+    try:
+        split = urlsplit(url)
+    except ValueError:
+        raise _NotComparable from None
+    if split.query or split.fragment:
+        raise _NotComparable
+    return unquote(split.path)
+
+
+def _is_below(path: str, root: str) -> bool:
+    """Where it leads, links followed; a relative one begins at the root."""
+    try:
+        there = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
+    except (OSError, ValueError):  # such as a null character
+        raise _NotComparable from None
+    return there == root or there.startswith(root.rstrip(os.sep) + os.sep)
 
 
 def _between(times: tuple[int, int]) -> Passes:
@@ -181,6 +225,9 @@ _MADE: dict[str, Callable[[Any], Passes]] = {
 
 
 def _as_text(value: Any) -> str:
+    """As JSON, where 5.0 is the integer 5."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -193,13 +240,3 @@ def _number(value: Any) -> float:
     if math.isnan(number):
         raise _NotComparable
     return number
-
-
-def _real_path(value: str, root: str) -> str:
-    """Where a path leads, links followed; a relative one begins at the root. Also of `file:`."""
-    if value[:5].lower() == "file:":
-        value = unquote(urlsplit(value).path)
-    try:
-        return os.path.realpath(os.path.join(root, os.path.expanduser(value)))
-    except (OSError, ValueError):  # such as a null character
-        raise _NotComparable from None
