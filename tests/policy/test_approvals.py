@@ -212,6 +212,19 @@ def test_the_most_specific_word_wins_and_then_the_strictest(
     assert rules.verdict(tool, agent(approval=belt)).word == word
 
 
+@pytest.mark.parametrize(("source", "word"), [("bank", "allow"), ("stranger", "ask")])
+def test_a_word_for_a_tool_of_one_source_lets_none_of_another_through(
+    source: str, word: str
+) -> None:
+    """Any server may call a tool `bank/pay`."""
+    written = settings_from({"mcpServers": {}, "approval": {"bank/pay": "allow"}})
+    rules = Approvals(written, *[None] * 6)  # pyright: ignore[reportArgumentType]
+    name = "pay" if source == "bank" else "bank/pay"
+    annotations = ToolAnnotations(destructive=True)
+    tool = Tool(ToolKey("mcp", source, name), "", {}, annotations=annotations)
+    assert rules.verdict(tool, agent()).word == word
+
+
 @pytest.mark.anyio
 async def test_a_tool_that_becomes_destructive_right_before_it_is_called_is_not_called() -> None:
     """As by a reconnect in the middle of a call: nobody was asked for what it is now."""

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.policy.test_rules import said, tool, written
+from tests.policy.test_rules import agent, said, tool, written
 from xai_mcp_agent import SettingsError
+from xai_mcp_agent.core.ruling import RunFacts
+from xai_mcp_agent.core.tools import ToolKey
 
 SUNDAY = datetime(2026, 11, 22, 12, 0)
 
@@ -105,3 +107,24 @@ def test_a_value_is_not_another_for_being_written_differently(
 def test_what_is_only_written_like_an_allowed_value_is_not_allowed() -> None:
     rules = [{"when": {"args.n": 5}, "then": "allow"}]
     assert [said(rules, tool("x", "work"), {"n": x}).word for x in (5, "5")] == ["allow", ""]
+
+
+@pytest.mark.parametrize("name", ["files/read", "files.read"])
+def test_a_tool_is_not_let_through_for_a_name_like_that_of_another_source(name: str) -> None:
+    """Any server may call a tool so."""
+    rules = [{"when": {"tool": name}, "then": "allow"}]
+    assert said(rules, tool("files", "read")).word == "allow"
+    assert said(rules, tool("stranger", name)).word == ""
+    assert said([{"when": {"tool": name}, "then": "deny"}], tool("stranger", name)).word == "deny"
+    others = [{"when": {"tool": f"not {name}"}, "then": "deny"}]
+    assert said(others, tool("stranger", name)).word == "deny"
+    assert said(others, tool("files", "read")).word == ""
+
+
+def test_what_another_source_calls_so_has_not_succeeded() -> None:
+    rules = [{"when": {"tool": "deploy", "run.succeeded": "not ci/run_tests"}, "then": "deny"}]
+    said_of = [
+        said(rules, tool("ci", "deploy"), caller=agent(facts=RunFacts(succeeded={key}))).word
+        for key in (ToolKey("mcp", "stranger", "ci/run_tests"), ToolKey("mcp", "ci", "run_tests"))
+    ]
+    assert said_of == ["deny", ""]

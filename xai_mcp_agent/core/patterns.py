@@ -32,6 +32,18 @@ def names_of(key: ToolKey) -> tuple[str, ...]:
     return key.name, key.source, f"{key.source}/{key.name}", f"{key.source}.{key.name}"
 
 
+def sure_names_of(key: ToolKey) -> tuple[str, ...]:
+    """The same without a name of its own that reads like a tool of another source.
+
+    For what lets calls through: any server may call a tool `bank/pay`.
+    """
+    return tuple(x for x in names_of(key) if x != key.name or not key.source or _is_plain(x))
+
+
+def _is_plain(name: str) -> bool:
+    return "/" not in name and "." not in name
+
+
 @dataclass(frozen=True, slots=True)
 class Patterns:
     """Patterns with `*`, parted in names, which are looked up, and the others."""

@@ -23,7 +23,7 @@ from ..core.fingerprint import digest_of
 from ..core.host import Host
 from ..core.invocation import NO_RULING, Caller, ToolInvocation
 from ..core.kinds import META
-from ..core.patterns import fits, names_of
+from ..core.patterns import fits, names_of, sure_names_of
 from ..core.ruling import Ruling
 from ..core.shell import shown_command
 from ..core.tools import JsonObject, Tool, ToolKey
@@ -270,8 +270,9 @@ def _of_source(tool: Tool, own: SourceSettings | None) -> list[tuple[_Rank, int]
 def _of_all(tool: Tool, words: ApprovalWords, *, beside: int) -> list[tuple[_Rank, int]]:
     """The same for words about tools of any source; `beside`: what a word for all weighs."""
     names, found = names_of(tool.key), list[tuple[_Rank, int]]()
+    sure = sure_names_of(tool.key)
     for pattern, word in words.items():
-        if not any(map(_fits(pattern), names)):
+        if not any(map(_fits(pattern), sure if word == "allow" else names)):
             continue
         rank = (1, 0) if pattern == tool.source else _rank(pattern)
         found.append(((0, beside) if pattern == EVERY_TOOL else rank, WORDS.index(word)))

@@ -74,7 +74,9 @@ class Test:
         if self.field.startswith(ARGUMENT):
             found = [self._fits_one(x, every=every) for x in values]
             return bool(found) and (all(found) if every else any(found))
-        return self._fits_all(values, values)
+        sure = facts.known_surely(self.field) or ()
+        # What lets through is sure of what it names, what holds calls of what it leaves out.
+        return self._fits_all(sure, values) if every else self._fits_all(values, sure)
 
     def _fits_words(self, words: Words, *, every: bool) -> bool | None:
         """What must be so is taken strictly where `every` value counts, what must not otherwise."""

@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Any, cast
 
 from ...core.invocation import Caller
-from ...core.patterns import names_of
+from ...core.patterns import names_of, sure_names_of
 from ...core.tools import JsonObject, Tool, ToolKey, properties
 from ...settings.rules import ANNOTATIONS, ANY_ARGUMENT, ARGUMENT, DAYS, EARLIER
 
 _CHARS_PER_VALUE = 1_000
+_NAMES = ("tool", "run.called", "run.succeeded", "run.failed")
+_SURELY = "surely "
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,10 @@ class Facts:
             self._found[name] = self._look(name)
         return self._found[name]
 
+    def known_surely(self, name: str) -> tuple[Any, ...] | None:
+        """The same without names of tools that a source may have chosen to be taken for another."""
+        return self.known(_SURELY + name if name in _NAMES else name)
+
     def values_up_to(self, most: int) -> int:
         """How many values the arguments have, a long text as several; not counted beyond so many.
 
@@ -48,9 +54,18 @@ class Facts:
     def _look(self, name: str) -> tuple[Any, ...] | None:
         if name.startswith(ARGUMENT):
             return self._argument(name)
+        if name.removeprefix(_SURELY) in _NAMES:
+            return self._names(name)
         if (known := _CERTAIN.get(name)) is not None:
             return known(self)
         return None if self.now is None else _OF_NOW[name](self, self.now)
+
+    def _names(self, name: str) -> tuple[str, ...] | None:
+        which = name.removeprefix(_SURELY)
+        if which != "tool" and self.now is None:
+            return None
+        names = sure_names_of if name.startswith(_SURELY) else names_of
+        return tuple(x for key in _TOOLS[which](self) for x in names(key))
 
     def _argument(self, name: str) -> tuple[Any, ...] | None:
         """Every value in it; of one that is not given, what its schema says is taken then."""
@@ -107,10 +122,6 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield one
 
 
-def _of(tools: Iterable[ToolKey]) -> tuple[str, ...]:
-    return tuple(name for key in tools for name in names_of(key))
-
-
 def _annotations(facts: Facts) -> tuple[str, ...]:
     said = facts.tool.annotations
     return tuple(x for x in ANNOTATIONS if getattr(said, x) is True)
@@ -119,7 +130,6 @@ def _annotations(facts: Facts) -> tuple[str, ...]:
 _CERTAIN: Mapping[str, Callable[[Facts], tuple[str, ...]]] = {
     "server": lambda x: (x.tool.source,),
     "kind": lambda x: (x.tool.key.kind,),
-    "tool": lambda x: names_of(x.tool.key),
     "tool.params": lambda x: tuple(properties(x.tool.input_schema)),
     "tag": lambda x: x.tool.tags,
     "annotation": _annotations,
@@ -130,8 +140,12 @@ _CERTAIN: Mapping[str, Callable[[Facts], tuple[str, ...]]] = {
 _OF_NOW: Mapping[str, Callable[[Facts, datetime], tuple[Any, ...]]] = {
     "time": lambda _, now: (now.hour * 60 + now.minute,),
     "day": lambda _, now: (DAYS[now.weekday()],),
-    "run.called": lambda x, _: _of(x.caller.facts.succeeded | x.caller.facts.failed),
-    "run.succeeded": lambda x, _: _of(x.caller.facts.succeeded),
-    "run.failed": lambda x, _: _of(x.caller.facts.failed),
     EARLIER: lambda x, _: tuple(x.caller.facts.was),
+}
+
+_TOOLS: Mapping[str, Callable[[Facts], Iterable[ToolKey]]] = {
+    "tool": lambda x: (x.tool.key,),
+    "run.called": lambda x: x.caller.facts.succeeded | x.caller.facts.failed,
+    "run.succeeded": lambda x: x.caller.facts.succeeded,
+    "run.failed": lambda x: x.caller.facts.failed,
 }
