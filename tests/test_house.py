@@ -27,7 +27,7 @@ ARROWS = {
     "canvas": {"bridge", "console", "views"},
     "views": {"console", "history"},
     "console": {"agent"},
-    "drawing": {"history"},
+    "drawing": {"planning"},
     "bridge": {"agent", "planning", "search", "policy", "catalog", "history", "sources"},
     "agent": {"search", "policy"},
     "planning": {"search"},

@@ -118,7 +118,7 @@ class _Seer:
 
     def _object(self, value: Mapping[object, object], depth: int) -> Shape:
         items = [(x, y) for x, y in islice(value.items(), _MAX_FIELDS) if isinstance(x, str)]
-        if any(is_data(x) for x, _ in items):
+        if holds_data(value):
             return Shape("object", extra=joined(self.shape(y, depth + 1) for _, y in items))
         fields = [
             Field(x[:_MAX_TEXT], self.shape(y, depth + 1)) for x, y in sorted(items, key=_key)
@@ -381,12 +381,25 @@ def _flat(shapes: Iterable[Shape]) -> Iterable[Shape]:
             yield Shape("null")
 
 
-_NAME = re.compile(r"[A-Za-z_$@][A-Za-z_$@.-]*\d{0,2}[A-Za-z_]*")
+_NAME = re.compile(r"[A-Za-z_$@][A-Za-z_$-]*\d{0,2}[A-Za-z_]*")
+_LEAST_ALIKE = 3  # records that have the same fields, below keys of one object
 
 
 def is_data(key: str) -> bool:
-    """Whether an object's key looks like data, as an id or a date does, and not like a name."""
+    """Whether an object's key looks like data, as an id, an address or a date, and no name."""
     return len(key) > 60 or not _NAME.fullmatch(key)
+
+
+def holds_data(value: object) -> bool:
+    """Whether the keys of an object are data: one looks so, or all that is below them is alike."""
+    if not isinstance(value, dict):
+        return False
+    items = list(islice(cast("dict[object, object]", value).items(), _MAX_FIELDS))
+    if any(isinstance(x, str) and is_data(x) for x, _ in items):
+        return True
+    below = [cast("dict[object, object]", x) for _, x in items if isinstance(x, dict) and x]
+    alike = len(below) == len(items) >= _LEAST_ALIKE
+    return alike and all(x.keys() == below[0].keys() for x in below)
 
 
 def _text(value: object) -> str:
