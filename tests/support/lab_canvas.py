@@ -211,9 +211,11 @@ class Canvas:
         """Press Compile and wait for the lab's word that it succeeded."""
         self.page.evaluate(_MARK_OLD, _NOTICE)
         self._press("compile")
-        notice = self.page.locator(f"{_NOTICE}:not([data-old])")
-        notice.first.wait_for()
-        assert "compiled successfully" in notice.first.inner_text()
+        # Others may come first, and each is empty for a moment.
+        notices = self.page.locator(f"{_NOTICE}:not([data-old])")
+        succeeded = notices.filter(has_text="compiled successfully")
+        succeeded.or_(self.page.locator(f"{_NOTICE}--error:not([data-old])")).first.wait_for()
+        assert succeeded.count(), f"the lab says: {notices.all_inner_texts()}"
 
     def run(self) -> str:
         """Press Run, answer its questions, wait for the end; the panel's text."""
@@ -273,7 +275,8 @@ class Canvas:
         }
         return {
             "output panel": panel,
-            "dialogs, notices and console": "\n".join(self.errors()),
+            "dialogs, errors and console": "\n".join(self.errors()),
+            "notices": "\n".join(self.page.locator(_NOTICE).all_inner_texts()),
             **further,
         }
 
