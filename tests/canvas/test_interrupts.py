@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,10 +30,15 @@ _EXAMPLES = Path(xai_mcp_agent.__file__).parents[1] / "examples"
 _INTERRUPTS = int(os.environ.get("XAI_TEST_INTERRUPTS", "12"))
 _SEED = int(os.environ.get("XAI_TEST_SEED", "1"))
 _FIRST_SECONDS = 3.0
-_END_SECONDS = 20.0  # what hangs does so for ever; machines are busy
+_END_SECONDS = 60.0  # what hangs does so for ever; machines are busy
+_TELL_SECONDS = 10.0
 _FEW_LINES = 4
 _AT_ONCE = 2 * (os.cpu_count() or 2)
 _LOADED = "loaded"
+# Without us, Python loses one that comes where it lets go of a module's lock.
+_PYTHON_LOST_IT = re.compile(
+    r"Exception ignored in: <function _get_module_lock\b.*\n(.+\n)+?KeyboardInterrupt"
+)
 _A_CLASS = """
 import signal
 import xai_mcp_agent.canvas
@@ -48,6 +55,17 @@ class Part:
     def __del__(self):
         signal.raise_signal(signal.SIGINT)
 Part(); threading.Event().wait(30)
+"""
+# As on a busy machine: each thread that computes does so for long before another one may.
+_A_BUSY_END = """
+import signal, sys, threading
+import xai_mcp_agent.canvas
+def compute():
+    while True: pass
+threading.Thread(target=compute, daemon=True).start(); sys.setswitchinterval(0.1)
+class Part:
+    def __del__(self): signal.raise_signal(signal.SIGINT)
+Part(); [threading.Event().wait(0.1) for _ in range(300)]
 """
 
 pytestmark = [
@@ -72,7 +90,10 @@ def script(tmp_path: Path) -> Path:
 
 @dataclass(frozen=True)
 class Interrupted:
-    """How a run ended that was interrupted then, and what it printed and complained of."""
+    """How a run ended that was interrupted then, and what it printed and complained of.
+
+    One that hung was ended by SIGABRT, and complains of where each of its threads was.
+    """
 
     seconds: float
     status: int
@@ -83,14 +104,19 @@ class Interrupted:
 def interrupted(script: Path, seconds: float) -> Interrupted:
     """Run it until then."""
     child = subprocess.Popen(
-        [sys.executable, script.name], cwd=script.parent, env=child_environment(script.parent),
+        [sys.executable, "-X", "faulthandler", script.name],
+        cwd=script.parent, env=child_environment(script.parent),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        with pytest.raises(subprocess.TimeoutExpired):
+        with suppress(subprocess.TimeoutExpired):
             child.wait(seconds)
         child.send_signal(signal.SIGINT)
-        output, errors = child.communicate(timeout=_END_SECONDS)
+        try:
+            output, errors = child.communicate(timeout=_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGABRT)
+            output, errors = child.communicate(timeout=_TELL_SECONDS)
     finally:
         child.kill()
         child.communicate()
@@ -111,9 +137,11 @@ def test_an_interrupt_at_any_moment_ends_a_run_and_is_told_in_a_few_lines(script
 
 def check(run: Interrupted, script: Path) -> None:
     """It ended by the interrupt, and was told in our way once our nodes were there."""
-    told = f"at {run.seconds:.3f} s: {run.errors}"
+    told = f"at {run.seconds:.3f} s, status {run.status}: {run.errors}\n{run.output}"
     if _LOADED not in run.output:
         assert run.status, told
+        return
+    if _PYTHON_LOST_IT.match(run.errors):
         return
     assert run.status == -signal.SIGINT, told
     assert run.errors.rstrip().endswith("KeyboardInterrupt"), told
@@ -121,9 +149,12 @@ def check(run: Interrupted, script: Path) -> None:
     assert f"Interrupted in {script.name}, line " in run.errors, told
 
 
-@pytest.mark.parametrize("code", [_A_CLASS, _AN_END], ids=["made", "deleted"])
+@pytest.mark.parametrize(
+    ("code", "line"), [(_A_CLASS, 7), (_AN_END, 7), (_A_BUSY_END, 9)],
+    ids=["made", "deleted", "deleted_while_busy"],
+)  # fmt: skip
 def test_an_interrupt_is_told_as_one_where_python_makes_something_else_of_it(
-    tmp_path: Path, code: str
+    tmp_path: Path, code: str, line: int
 ):
     """A RuntimeError while a class is made, a remark while an object goes."""
     script = tmp_path / "odd.py"
@@ -134,5 +165,6 @@ def test_an_interrupt_is_told_as_one_where_python_makes_something_else_of_it(
     )  # fmt: skip
     assert done.returncode == -signal.SIGINT
     assert done.stderr.split("\n")[1:] == [
-        "Interrupted in odd.py, line 7; what it had started is ended.", "KeyboardInterrupt", "",
+        f"Interrupted in odd.py, line {line}; what it had started is ended.",
+        "KeyboardInterrupt", "",
     ]  # fmt: skip

@@ -5,14 +5,15 @@ The status stays Python's own, that of a process ended by SIGINT: 130 in a shell
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import os
 import signal
 import sys
 import threading
+import time
 import traceback
 import warnings
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -45,12 +46,23 @@ def _show(kind: type[BaseException], error: BaseException, where: TracebackType 
 def _raise_again(lost: sys.UnraisableHookArgs) -> None:
     """An interrupt in the middle of `__del__` is lost: Python lets nothing out of there."""
     if issubclass(lost.exc_type, KeyboardInterrupt):
-        # In a moment: raised from here it would be lost as well.
-        again = threading.Timer(_MOMENT_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
-        again.daemon = True
-        again.start()
+        # Raised from here it would be lost as well; so nothing here may wait for a thread's start.
+        _thread.start_new_thread(_interrupt_again, ())
     else:
         sys.__unraisablehook__(lost)
+
+
+def _interrupt_again() -> None:
+    """Once the main thread is out of the hook."""
+    while True:
+        time.sleep(_MOMENT_SECONDS)
+        stacks = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - documented
+        frame = stacks.get(threading.main_thread().ident or 0)
+        while frame is not None and frame.f_code is not _raise_again.__code__:
+            frame = frame.f_back
+        if frame is None:
+            os.kill(os.getpid(), signal.SIGINT)
+            return
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
@@ -65,9 +77,12 @@ def _stay_interrupted() -> None:
 
     As it is wherever a library is imported that makes classes so; the status would then be 1.
     """
-    with suppress(KeyboardInterrupt):
-        if _interrupted.is_set():
+    if _interrupted.is_set():
+        # Not `suppress`: where a function is called another thread may take over, and execute.
+        try:  # noqa: SIM105
             exec("raise KeyboardInterrupt")
+        except KeyboardInterrupt:
+            pass
 
 
 def _place(where: TracebackType | None) -> str:
