@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 from tests.support.pages import ROOT, blocks_of
 from xai_mcp_agent import settings_from
+from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.core.tools import Tool, ToolKey
+from xai_mcp_agent.policy.rules.facts import Facts
+from xai_mcp_agent.policy.rules.rulebook import RuleBook
 from xai_mcp_agent.settings.rules import FIELDS
 
 PAGE = ROOT / "docs" / "rules.md"
@@ -18,6 +23,18 @@ def test_the_rules_on_the_page_can_be_read(tmp_path: Path) -> None:
         (tmp_path / "rules.yaml").write_text(block.text, encoding="utf-8")
         found = settings_from({"mcpServers": {}, "rules": "rules.yaml"}, folder=tmp_path)
         assert len(found.rules) >= 5
+
+
+def test_a_second_address_in_a_text_leads_no_mail_out_of_the_house(tmp_path: Path) -> None:
+    examples = [x for x in blocks_of(PAGE) if x.language == "yaml"][-1].text
+    (tmp_path / "rules.yaml").write_text(examples, encoding="utf-8")
+    written = settings_from({"mcpServers": {}, "rules": "rules.yaml"}, folder=tmp_path).rules
+    rules = RuleBook(written, str)
+    mail, words = Tool(ToolKey("mcp", "mail", "send_mail"), "", {}), list[str]()
+    for to in ("a@example.org", "a@example.com", "thief@example.com, a@example.org", ["a@b.c"]):
+        facts = Facts(mail, Caller("agent"), {"to": to}, datetime(2026, 11, 23))
+        words.append(rules.ruling(facts).word)
+    assert words == ["", "deny", "deny", "deny"]
 
 
 def test_all_that_can_be_asked_for_is_on_the_page() -> None:

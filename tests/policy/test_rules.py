@@ -451,8 +451,9 @@ def test_rules_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
         ("- &a [*a]", "must be an object"),
         ("a\0b", "not YAML"),
         ("[" * 5000, "nested too deeply|not YAML"),
+        ("- &a {when: {server: a}, then: deny}\n- {<<: *a, then: allow}", "`<<` is not"),
     ],
-    ids=["twice", "open", "number", "python", "ring", "null", "deep"],
+    ids=["twice", "open", "number", "python", "ring", "null", "deep", "merge"],
 )
 def test_a_file_of_rules_that_is_wrong_is_told(text: str, says: str, tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.policy.test_rules import agent, said, tool, written
+from tests.support.watchdog import ends_within
 from xai_mcp_agent import SettingsError
 from xai_mcp_agent.core.ruling import RunFacts
 from xai_mcp_agent.core.tools import ToolKey
@@ -128,3 +130,23 @@ def test_what_another_source_calls_so_has_not_succeeded() -> None:
         for key in (ToolKey("mcp", "stranger", "ci/run_tests"), ToolKey("mcp", "ci", "run_tests"))
     ]
     assert said_of == ["deny", ""]
+
+
+@pytest.mark.parametrize("kind", ["aliases", "merges"])
+def test_a_small_file_that_stands_for_millions_of_rules_keeps_nobody_busy(
+    kind: str, tmp_path: Path
+) -> None:
+    text = "- &a0 {when: {server: x}, then: deny}\n"
+    if kind == "aliases":
+        text += "- *a0\n" * 20_000
+    else:
+        again = ", ".join(["*a{0}"] * 9)
+        text += "".join(f"- &a{x + 1} {{{{<<: [{again}]}}}}\n".format(x) for x in range(12))
+    (tmp_path / "rules.yaml").write_text(text, encoding="utf-8")
+
+    def refused() -> None:
+        with pytest.raises(SettingsError, match=r"more than 1,000 rules|`<<` is not"):
+            written("rules.yaml", tmp_path)
+
+    with ends_within(30):
+        refused()

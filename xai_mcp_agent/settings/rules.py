@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, TypeAlias, cast
 
 from ..core.names import did_you_mean
@@ -111,7 +112,7 @@ def read_rules(written: Any, place: Place, variables: Variables) -> tuple[Rule, 
     Raises:
         SettingsError: something in one of them is wrong; says where.
     """
-    rules = tuple(_rules_in(written, place, variables))
+    rules = tuple(islice(_rules_in(written, place, variables), _MOST_RULES + 1))
     if len(rules) > _MOST_RULES:
         raise place.error(f"there are more than {_MOST_RULES:,} rules.", "Join some of them.")
     for name, times in Counter(x.name for x in rules).items():

@@ -52,6 +52,9 @@ def _parsed(content: bytes, place: Place) -> Any:
     except _Repeated as found:
         mark = Place(place.file, f"line {found.line}")
         raise mark.error("a key is written more than once.", "Join them.") from None
+    except _Merged as found:
+        mark = Place(place.file, f"line {found.line}")
+        raise mark.error("`<<` is not understood.", "Write out what it stands for.") from None
     except (yaml.YAMLError, ValueError) as cause:
         mark = getattr(cause, "problem_mark", None)
         where = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
@@ -64,12 +67,20 @@ def _not_yaml(place: Place) -> SettingsError:
     return place.error("this is not YAML.", "Correct it there or just before.")
 
 
-class _Repeated(Exception):
-    """A key twice in one object: of two conditions only one would count."""
+class _Marked(Exception):
+    """Something in a line."""
 
     def __init__(self, line: int) -> None:
         super().__init__()
         self.line = line
+
+
+class _Repeated(_Marked):
+    """A key twice in one object: of two conditions only one would count."""
+
+
+class _Merged(_Marked):
+    """Another object in one: a key there may be written here too, and a few are millions."""
 
 
 def _loader() -> Any:
@@ -82,6 +93,8 @@ def _loader() -> Any:
             keys = [x.value for x, _ in node.value if isinstance(x.value, str)]
             if len(keys) > len(set(keys)):
                 raise _Repeated(node.start_mark.line + 1)
+            if any(x.tag == "tag:yaml.org,2002:merge" for x, _ in node.value):
+                raise _Merged(node.start_mark.line + 1)
             return super().construct_mapping(node, deep)
 
     return Loader
