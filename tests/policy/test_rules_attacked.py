@@ -10,7 +10,7 @@ import pytest
 
 from tests.policy.test_rules import agent, said, tool, written
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import SettingsError
+from xai_mcp_agent import SettingsError, settings_from
 from xai_mcp_agent.core.ruling import RunFacts
 from xai_mcp_agent.core.tools import ToolKey
 
@@ -150,3 +150,10 @@ def test_a_small_file_that_stands_for_millions_of_rules_keeps_nobody_busy(
 
     with ends_within(30):
         refused()
+
+
+@pytest.mark.parametrize("key", ["ruels", "Rules", "policies", "toolRules"])
+def test_rules_under_a_wrong_name_are_not_passed_over(key: str) -> None:
+    rules = [{"when": {"server": "mail"}, "then": "deny"}]
+    with pytest.raises(SettingsError, match="Rename it to 'rules'"):
+        settings_from({"mcpServers": {}, key: rules})

@@ -28,7 +28,7 @@ from .registries import SECTION as _REGISTRIES_KEY
 from .registries import read_registries
 from .retention import read_retention
 from .rules import SECTION as _RULES_KEY
-from .rules import Rule, read_rules
+from .rules import Rule, holds_rules, read_rules
 from .server import URL_KEYS, ServerSettings
 from .tool_search import EMBEDDINGS_KEY as _EMBEDDINGS_KEY
 from .tool_search import SECTION as _TOOL_SEARCH_KEY
@@ -149,6 +149,7 @@ def _settings(
     sections = [(SECTIONS[_SERVERS_KEY], entries, below)]
     for key in (_TOOL_SEARCH_KEY, _APPROVAL_KEY, _RULES_KEY):
         _refuse_misspelled(document, place, key)
+    _refuse_rules_elsewhere(document, place)
     read = _Reader(variables, _document_notes(document, place))
     for key in _sections_in(document):
         there = place.at(key)
@@ -327,6 +328,13 @@ def _refuse_misspelled(top: Mapping[Any, Any], place: Place, meant: str) -> None
             continue
         if key.lower().replace("_", "").replace("-", "").rstrip("s") == meant.lower().rstrip("s"):
             raise place.at(key).error("this key is not known.", f"Rename it to {meant!r}.")
+
+
+def _refuse_rules_elsewhere(top: Mapping[Any, Any], place: Place) -> None:
+    """Rules under a name with a slip in it would be there, and hold nothing."""
+    for key, value in top.items():
+        if key != _RULES_KEY and isinstance(key, str) and holds_rules(value):
+            raise place.at(key).error("there are rules here.", f"Rename it to {_RULES_KEY!r}.")
 
 
 def _document_notes(document: Mapping[Any, Any], place: Place) -> list[str]:

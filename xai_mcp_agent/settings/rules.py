@@ -122,6 +122,12 @@ def read_rules(written: Any, place: Place, variables: Variables) -> tuple[Rule, 
     return rules
 
 
+def holds_rules(value: Any) -> bool:
+    """Whether a value is a list with what can only be meant as a rule."""
+    found = cast(list[Any], value) if isinstance(value, list) else []
+    return any(isinstance(x, Mapping) and "when" in x and "then" in x for x in found)
+
+
 def _rules_in(written: Any, place: Place, variables: Variables) -> Iterator[Rule]:
     if written is None:
         return
