@@ -23,10 +23,12 @@ from typing import Any
 
 from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.core.steps import Reference, path_text, references_in
+from xai_mcp_agent.core.steps import Reference, Somewhere, path_text, references_in
+from xai_mcp_agent.drawing.calls import DrawnCall
 from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.plans import calls_of_plan
 from xai_mcp_agent.drawing.rules import nodes_of
+from xai_mcp_agent.planning import plan_from_json
 
 SOURCE = "planned"
 _SERVER = Path(__file__).with_name("planned_server.py")
@@ -110,7 +112,7 @@ def _draw(one: Planned, folder: Path, number: int, figures: Figures) -> int:
     """Write and compile the workflow of a plan; how many nodes it has besides its ends."""
     from xircuits.compiler import compile as compile_file  # brings half of Jupyter
 
-    flow = draw(f"plan_{number}", calls_of_plan(one.plan, SOURCE), our_components())
+    flow = draw(f"plan_{number}", drawn_calls(one.plan), our_components())
     if faults := flow.layout().faults():
         figures.faults += 1
         figures.problems.append(f"plan {number}: {faults[0]}")
@@ -127,11 +129,17 @@ def _draw(one: Planned, folder: Path, number: int, figures: Figures) -> int:
 # What must come of a plan
 
 
+def drawn_calls(plan: dict[str, Any]) -> list[DrawnCall]:
+    """The calls of a plan."""
+    return calls_of_plan(plan_from_json(plan), SOURCE)
+
+
 def expected(plan: dict[str, Any]) -> Planned:
     """The plan with answers that have every part that is used of them."""
-    calls = calls_of_plan(plan, SOURCE)
+    calls = drawn_calls(plan)
     used = [y for x in calls for value in x.arguments.values() for y in references_in(value)]
-    answers = [_answer(n, [x.path for x in used if x.result == n]) for n in range(len(calls))]
+    paths = [[_known(x.path) for x in used if x.result == n] for n in range(len(calls))]
+    answers = [_answer(n, x) for n, x in enumerate(paths)]
     wanted = [
         {"tool": x.tool, "args": {name: _resolved(y, answers) for name, y in x.arguments.items()}}
         for x in calls
@@ -145,6 +153,11 @@ def _answer(number: int, paths: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     for path in sorted(paths, key=len):
         answer = _with(answer, path, f"part {path_text(path)} of answer {number}")
     return {"result": answer} if isinstance(answer, list) else answer
+
+
+def _known(path: tuple[Any, ...]) -> tuple[Any, ...]:
+    """No answer has anything that is called as a parameter is: that is all of it."""
+    return () if any(isinstance(x, Somewhere) for x in path) else path
 
 
 def _begins_with_item(path: tuple[Any, ...]) -> bool:
@@ -165,7 +178,7 @@ def _with(value: Any, path: tuple[Any, ...], leaf: str) -> Any:
 
 def _resolved(value: Any, answers: Sequence[Any]) -> Any:
     if isinstance(value, Reference):
-        return _at(answers[value.result], value.path)
+        return _at(answers[value.result], _known(value.path))
     if isinstance(value, list):
         return [_resolved(x, answers) for x in value]
     if isinstance(value, dict):

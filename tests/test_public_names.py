@@ -49,8 +49,9 @@ PUBLIC = [
 SEARCH = ["Hit", "ToolIndex"]
 REGISTRIES = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]
 PLANNING = [
-    "Edge", "Flow", "FromResult", "Given", "Missing", "Plan", "PlannedCall", "Planner",
-    "Suggestion",
+    "BadPlan", "Edge", "Flow", "FromResult", "Given", "Lacking", "MadeCall", "Missing", "Parts",
+    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "plan_as_json", "plan_from_json",
+    "read_plan",
 ]  # fmt: skip
 OPENAPI = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]
 PACKAGE = Path(xai_mcp_agent.__file__).parent

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from xai_mcp_agent.core.steps import First, Reference
-from xai_mcp_agent.drawing.plans import BadPlan, calls_of_plan
+from xai_mcp_agent.core.steps import First, Reference, Somewhere
+from xai_mcp_agent.drawing.plans import calls_of_plan
+from xai_mcp_agent.planning import BadPlan, plan_from_json
 
 NOTHING: dict[str, Any] = {"tool": "it/x", "args": {}}
 
@@ -25,18 +26,19 @@ def test_values_parts_of_results_and_what_is_missing_are_told_apart() -> None:
         "e": 5,
     }
     first, second = calls_of_plan(
-        plan({"tool": "it/x", "args": {}}, {"tool": "it/y", "args": args})
+        plan_from_json(plan({"tool": "it/x", "args": {}}, {"tool": "it/y", "args": args}))
     )
     assert (first.source, first.tool) == ("it", "x")
     path = ("events", First.ITEM, "by", First.VALUE, "odd name")
     assert second.arguments == {
-        "a": {"call": 1}, "b": Reference(0, path), "c": [Reference(0), 2], "e": 5,
+        "a": {"call": 1}, "b": Reference(0, path), "c": [Reference(0, (Somewhere("c"),)), 2],
+        "e": 5,
     }  # fmt: skip
     assert second.missing == {"d": "Ask Ada."}
 
 
 def test_a_source_for_all_keeps_names_whole() -> None:
-    (call,) = calls_of_plan(plan({"tool": "a/b", "args": {}}), "it")
+    (call,) = calls_of_plan(plan_from_json(plan({"tool": "a/b", "args": {}})), "it")
     assert (call.source, call.tool) == ("it", "a/b")
 
 
@@ -53,5 +55,5 @@ def test_a_source_for_all_keeps_names_whole() -> None:
 )  # fmt: skip
 def test_what_cannot_be_drawn_is_told(bad: dict[str, Any], says: str) -> None:
     with pytest.raises(BadPlan) as told:
-        calls_of_plan(bad)
+        calls_of_plan(plan_from_json(bad))
     assert says in str(told.value)

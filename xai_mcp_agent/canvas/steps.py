@@ -9,7 +9,7 @@ from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
 from ..core.step_reading import BadStep, read_step
-from ..core.step_results import Given, NotInResult, filled, json_in
+from ..core.step_results import Given, NotInResult, filled, value_of
 from ..core.steps import CANVAS_SOURCE, Step
 from ..core.tools import JsonObject
 from .callers import new_run_id
@@ -67,11 +67,6 @@ def given_value(value: Any) -> Any:
             "whatever belongs there to `value`; the note beside the node says what it is for."
         )
     return value
-
-
-def value_of(result: ToolResult) -> Any:
-    """A result as data: what the tool gave as such, what its text holds as JSON, or the text."""
-    return json_in(result.text) if result.structured is None else result.structured
 
 
 def _given(ctx: Any, number: int, value: Any) -> Given:

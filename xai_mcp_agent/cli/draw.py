@@ -33,6 +33,7 @@ from ..drawing.recorded import (
 from ..drawing.rules import Document
 from ..drawing.tracing import LeftOut, traced
 from ..drawing.workflow import WorkflowError
+from ..planning.plan_file import plan_from_json
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..views.times import time_text
@@ -120,7 +121,7 @@ def draw(
     plan = None if file is None else _plan_in(file)
     loaded, kinds, left_out = load_settings(settings), dict[str, str](), list[LeftOut]()
     if plan is not None:
-        calls = calls_of_plan(plan, source)
+        calls = calls_of_plan(plan_from_json(plan), source)
     else:
         runs = _runs(file, agent or "", store, settings, loaded)
         if list_runs:
@@ -160,7 +161,7 @@ def _json_in(file: Path) -> Any:
         raise NothingToDraw(
             f"{file} cannot be read: {cause.strerror}. Name another one."
         ) from cause
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 from .errors import XaiMcpError
-from .steps import BARE, RESULTS, First, Joined, Number, PathStep, Reference, Step
+from .steps import BARE, RESULTS, First, Joined, Number, PathStep, Reference, Somewhere, Step
 
 _DECODER = json.JSONDecoder(strict=False)
 _REFERENCE = re.compile(rf"{RESULTS}\b(?:\[(\d+)\])?")
-_BARE_PATH = re.compile(r"\.([^\W\d][\w-]*|\{key\})|\[(-?\d+)\]|\[\]|\[(?=\")")
+_BARE_PATH = re.compile(r"\.(\.?[^\W\d][\w-]*|\{key\})|\[(-?\d+)\]|\[\]|\[(?=\")")
 _SPACE, _BLANK = re.compile(r"[ \t]*"), re.compile(r"(?:\s|#[^\n]*)*")
 _TAKEN_OUT = re.compile(r"[ \t]+(after|before)[ \t]+(?=\")")
 _FORM = 'Write a line for each argument: `parameter = "text"` or `parameter = results[0].path`.'
@@ -76,8 +76,7 @@ class _Reader:
             elif found[2] is not None:
                 path.append(int(found[2]))
             else:
-                name = found[1]
-                path.append({None: First.ITEM, "{key}": First.VALUE}.get(name) or name)
+                path.append(_path_step(found[1]))
         return tuple(path)
 
     def end(self, line: bool = False) -> None:
@@ -211,6 +210,14 @@ class _Reader:
     def _bad(self, problem: str) -> BadStep:
         line = self._text.count("\n", 0, self._at) + 1
         return BadStep(f"Line {line}: {problem}")
+
+
+def _path_step(written: str | None) -> PathStep:
+    if written is None:
+        return First.ITEM
+    if written.startswith("."):
+        return Somewhere(written[1:])
+    return First.VALUE if written == "{key}" else written
 
 
 def _shown(rest: str) -> str:

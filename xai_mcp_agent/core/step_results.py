@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from .errors import XaiMcpError
-from .steps import RESULTS, First, Joined, Number, PathStep, Reference, path_text, reference_text
+from .results import ToolResult
+from .steps import (
+    RESULTS,
+    First,
+    Joined,
+    Number,
+    PathStep,
+    Reference,
+    Somewhere,
+    path_text,
+    reference_text,
+)
 
 _MOST_NAMES = 12  # of what a result has, in an error
+_MOST_LOOKED_AT = 10_000  # values of a result, for a name that may stand anywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +91,11 @@ def at_path(value: Any, path: Sequence[PathStep], name: str) -> Any:
         return _walked(inner, path, name)
 
 
+def value_of(result: ToolResult) -> Any:
+    """A result as data: what the tool gave as such, what its text holds as JSON, or the text."""
+    return json_in(result.text) if result.structured is None else result.structured
+
+
 def _only_result(value: Any) -> Any:
     known: Any = json_in(value)
     if isinstance(known, dict) and list(cast(dict[str, Any], known)) == ["result"]:
@@ -90,6 +108,8 @@ def _walked(value: Any, path: Sequence[PathStep], name: str) -> Any:
         value = json_in(value)
         where = path_text(path[:number]).lstrip(".")
         match step, value:
+            case Somewhere(wanted), _:
+                value = _somewhere(value, wanted)
             case First.ITEM, [first, *_]:
                 value = first
             case First.VALUE, dict() if value:
@@ -101,6 +121,41 @@ def _walked(value: Any, path: Sequence[PathStep], name: str) -> Any:
             case _:
                 raise _not_there(value, step, where, name)
     return value
+
+
+def _somewhere(value: Any, name: str) -> Any:
+    """What is called so, the nearest to the top; of `book_id` else an `id`; else all of it."""
+    wanted, ids = _plain(name), list[Any]()
+    for key, inner in _named_in(value):
+        if (plain := _plain(key)) == wanted:
+            return inner
+        if plain == "id" and name.endswith(("_id", "-id", "Id", "ID")):
+            ids.append(inner)
+    if ids:
+        return ids[0]
+    inner = _only_result(value)
+    return value if inner is None else inner
+
+
+def _named_in(value: Any) -> Iterator[tuple[str, Any]]:
+    """All that has a name in a value, level by level; of a list what its first item has."""
+    left = deque([value])
+    for _ in range(_MOST_LOOKED_AT):
+        if not left:
+            return
+        match value := left.popleft():
+            case dict():
+                items = cast(dict[str, Any], value)
+                yield from items.items()
+                left.extend(items.values())
+            case [first, *_]:
+                left.append(first)
+            case _:
+                pass
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").casefold()
 
 
 def json_in(value: Any) -> Any:

@@ -33,7 +33,14 @@ class First(Enum):
     VALUE = "{key}"
 
 
-PathStep: TypeAlias = str | int | First
+@dataclass(frozen=True, slots=True)
+class Somewhere:
+    """A step of a path to what is called so, wherever it is; to all of it where nothing is."""
+
+    name: str
+
+
+PathStep: TypeAlias = str | int | First | Somewhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +169,8 @@ def _path_step(step: PathStep) -> str:
             return "[]"
         case First.VALUE:
             return ".{key}"
+        case Somewhere(name):
+            return f"..{name}"
         case int():
             return f"[{step}]"
         case _:

@@ -9,19 +9,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
-    "Edge", "Flow", "FromResult", "Given", "Missing", "Plan", "PlannedCall", "Planner",
-    "Suggestion",
+    "BadPlan", "Edge", "Flow", "FromResult", "Given", "Lacking", "MadeCall", "Missing", "Parts",
+    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "plan_as_json", "plan_from_json",
+    "read_plan",
 ]  # fmt: skip
 
 _HOMES = {
-    "Edge": "plans", "Flow": "flows", "FromResult": "plans", "Given": "plans", "Missing": "plans",
-    "Plan": "plans", "PlannedCall": "plans", "Planner": "planner", "Suggestion": "suggestions",
+    "BadPlan": "plan_file", "Edge": "plans", "Flow": "flows", "FromResult": "plans",
+    "Given": "plans", "Lacking": "plan_run", "MadeCall": "plan_run", "Missing": "plans",
+    "Parts": "plans", "Plan": "plans", "PlanRun": "plan_run", "PlannedCall": "plans",
+    "Planner": "planner", "Suggestion": "suggestions", "plan_as_json": "plan_file",
+    "plan_from_json": "plan_file", "read_plan": "plan_file",
 }  # fmt: skip
 
 if TYPE_CHECKING:
     from .flows import Flow
+    from .plan_file import BadPlan, plan_as_json, plan_from_json, read_plan
+    from .plan_run import Lacking, MadeCall, PlanRun
     from .planner import Planner
-    from .plans import Edge, FromResult, Given, Missing, Plan, PlannedCall
+    from .plans import Edge, FromResult, Given, Missing, Parts, Plan, PlannedCall
     from .suggestions import Suggestion
 else:  # looked up on first use, as those of the package
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..search.terms import root, terms
 from ..search.tools import remembered_terms
-from .plans import FromResult, Given, Plan, Source
+from .plans import FromResult, Given, Parts, Plan, Source, used_in
 from .ports import Output, output_of, outputs_of
 from .shapes import ANY, Shape, joined
 
@@ -147,6 +147,8 @@ class Memory:
 
     def _learn_source(self, plan: Plan, tool: Any, name: str, source: Source) -> None:
         seen = self._sources.setdefault((tool, name), Counter())
+        if isinstance(source, Parts):  # the first that refers to a call counts
+            source = next(used_in(source), next(iter(source.parts), source))
         if isinstance(source, FromResult):
             producer = plan.calls[source.call].tool
             seen[producer, source.field] += 1

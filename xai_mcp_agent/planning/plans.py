@@ -39,7 +39,14 @@ class Missing:
     reason: str
 
 
-Source: TypeAlias = Given | FromResult | Missing
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An argument that is a list of several sources. Only a person writes one, no planner does."""
+
+    parts: tuple[Source, ...]
+
+
+Source: TypeAlias = Given | FromResult | Missing | Parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +89,38 @@ class Plan:
     def edges(self) -> tuple[Edge, ...]:
         """Which call uses the result of which."""
         return tuple(
-            Edge(source.call, number, name)
+            Edge(used.call, number, name)
             for number, call in enumerate(self.calls)
             for name, source in call.arguments.items()
-            if isinstance(source, FromResult)
+            for used in used_in(source)
         )
 
 
-def plan_from(value: Mapping[str, Any]) -> Plan:
-    """A plan of a dict with `request` and `calls`, each with `tool` and perhaps `args`.
+def used_in(source: Source) -> Iterator[FromResult]:
+    """All that a source takes from results, in its order."""
+    if isinstance(source, FromResult):
+        yield source
+    elif isinstance(source, Parts):
+        for part in source.parts:
+            yield from used_in(part)
 
-    An argument is `{"value": anything}`, `{"call": position, "field": path}`, or `{"parts": [...]}`
-    with several of these, of which the first that refers to a call counts. All else is left out.
+
+def missing_in(source: Source) -> str:
+    """Why an argument must be given; empty if it need not be."""
+    match source:
+        case Missing(reason):
+            return reason or "the plan says so"
+        case Parts(parts):
+            return next((why for x in parts if (why := missing_in(x))), "")
+        case _:
+            return ""
+
+
+def plan_from(value: Mapping[str, Any]) -> Plan:
+    """A plan to learn from, of a dict with `request` and `calls`; see `plan_file` for their form.
+
+    Nothing is wrong with it: what cannot be read, or refers to no call, is left out. Of several
+    parts the first that refers to a call counts.
     """
     calls = [x for x in map(_object, _list(value.get("calls"))) if "tool" in x]
     return Plan(
@@ -108,19 +135,50 @@ def plan_from(value: Mapping[str, Any]) -> Plan:
 
 def _sources(arguments: Any, count: int) -> Iterator[tuple[str, Source]]:
     for name, told in _object(arguments).items():
-        if (source := _source(_object(told), count)) is not None:
+        known = source_from(told) if isinstance(told, Mapping) else None
+        if (source := known and _first(known, count)) is not None:
             yield name, source
 
 
-def _source(told: Mapping[str, Any], count: int, depth: int = 0) -> Source | None:
-    call, field = told.get("call"), told.get("field")
-    if isinstance(call, int) and 0 <= call < count:
-        return FromResult(call, field if isinstance(field, str) else None)
-    if "value" in told or depth > _MOST_PARTS_IN_PARTS:
-        return Given(told.get("value"))
-    parts = [_source(_object(x), count, depth + 1) for x in _list(told.get("parts"))]
-    referring = (x for x in parts if isinstance(x, FromResult))
-    return next(referring, None) or next((x for x in parts if x), None)
+def _first(source: Source, count: int) -> Source | None:
+    """The first of its parts that refers to one of so many calls, else the first there is."""
+    match source:
+        case Parts(parts):
+            found = [x for x in (_first(part, count) for part in parts) if x is not None]
+            return next((x for x in found if isinstance(x, FromResult)), next(iter(found), None))
+        case FromResult(call):
+            return source if 0 <= call < count else None
+        case Missing():
+            return None
+        case _:
+            return source
+
+
+def source_from(told: Any, depth: int = 0) -> Source | None:
+    """The source that is written so; None if it is none. What is no object is a value itself."""
+    if not isinstance(told, Mapping):
+        return Given(told)
+    known = cast("Mapping[str, Any]", told)
+    reasons = tuple(x for x in _list(known.get("reasons")) if isinstance(x, str))
+    call, score = known.get("call"), known.get("score")
+    if isinstance(call, int) and not isinstance(call, bool):
+        field, how = known.get("field"), known.get("conversion")
+        return FromResult(
+            call,
+            field if isinstance(field, str) else None,
+            how if isinstance(how, str) else "",
+            float(score) if isinstance(score, int | float) else 0.0,
+            reasons,
+        )
+    if "value" in known:
+        return Given(known["value"], reasons)
+    if "missing" in known:
+        return Missing(str(known["missing"]))
+    if isinstance(known.get("parts"), list) and depth < _MOST_PARTS_IN_PARTS:
+        parts = [source_from(x, depth + 1) for x in _list(known["parts"])]
+        found = tuple(x for x in parts if x is not None)
+        return Parts(found) if len(found) == len(parts) else None
+    return None
 
 
 def _object(value: Any) -> Mapping[str, Any]:
