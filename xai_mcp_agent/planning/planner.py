@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, TypeAlias, cast
 
 from ..core.tools import JsonObject, Tool
@@ -15,8 +16,8 @@ from .deeds import begins_a_step, is_ambiguous
 from .flows import Flow, Flows
 from .memory import Memory
 from .needs import Needs
-from .plans import Missing, Plan, PlannedCall, Source, plan_from
-from .ports import ToolPorts
+from .plans import Plan, PlannedCall, lacking, plan_from
+from .ports import Output, ToolPorts
 from .recall import recalled
 from .shapes import shape_of_value
 from .steps import Request, read_request
@@ -27,6 +28,7 @@ PlanLike: TypeAlias = Plan | Mapping[str, Any]
 """A plan, or a dict with `request` and `calls`; see `Planner.learn`."""
 
 _SEARCHED = 30  # tools that may come next by the words of a request
+_OFFERED, _GIVERS = 10, 2  # tools that a model may choose from, for a step and for what is needed
 _ROUGH = "made of words and shapes, without a language model: look at it before it runs"
 
 
@@ -91,6 +93,34 @@ class Planner:
         steps = aligned(self._flows, read, ports)
         chosen = [Choice(x, step, 1.0, ()) for x, step in zip(ports, steps, strict=True)]
         return self._wired(read, chosen, self._memory)
+
+    def question(self, request: str, most_tokens: int = 4_000) -> str:
+        """What a language model is to be asked for a plan of this request; see `checked`.
+
+        It says how to answer, and has the rough plan and the tools that may serve each step, as far
+        as these have room in so many tokens.
+        """
+        from .question import offered, question
+
+        rough = self.plan(request)
+        tools = (offered(self._index.tool(x), self._given_by(x)) for x in self._may_serve(rough))
+        return question(rough, tools, most_tokens)
+
+    def checked(self, request: str, answer: Any) -> Plan:
+        """The plan that a model or a person wrote, as `json.loads` returns it, checked and mended.
+
+        It has `calls`, each with `tool` and `arguments`: values, or `{"from": 1, "field": path}`
+        for the result of the first call. What was mended is among the `reasons`, what could not
+        be among the `problems`; what must be given and is not written is wired.
+
+        Raises:
+            NotAPlan: no call in it can be made.
+        """
+        from .checking import Checker
+
+        return Checker(self._flows, self._memory, self.wire, self._index.tool).checked(
+            request, answer
+        )
 
     def next_tools(
         self, calls: Sequence[Any], request: str | None = None, limit: int = 5
@@ -169,6 +199,24 @@ class Planner:
         complete = Needs(self._flows, read, memory, chosen).complete()
         return self._wired(read, complete, memory)
 
+    def _may_serve(self, rough: Plan) -> Iterable[Any]:
+        """The tools of a plan, what gives them what they need, and what fits each step, in turn."""
+        steps = self._read(rough.request).steps
+        found = [self._words.scores(x.asked, _OFFERED) for x in steps]
+        fitting = [x[0] for one in zip_longest(*found) for x in one if x]
+        needed = (
+            flow.producer
+            for call in rough.calls
+            for inp in self._flows.ports(call.tool).required
+            if inp.is_opaque
+            for flow in self._flows.producers(self._flows.ports(call.tool), inp)[:_GIVERS]
+        )
+        return dict.fromkeys((*(x.tool for x in rough.calls), *needed, *fitting))
+
+    def _given_by(self, key: Any) -> tuple[Output, ...]:
+        """What a tool says that it gives, or what was seen of its results."""
+        return (*self._flows.ports(key).outputs, *self._memory.outputs(key))
+
     def _wired(self, request: Request, chosen: Sequence[Choice], memory: Memory) -> Plan:
         wanted = [Wanted(x.ports, x.step) for x in chosen]
         sources = Wiring(self._flows, request, wanted, memory).sources()
@@ -208,12 +256,4 @@ class Planner:
 def _problems(calls: Sequence[PlannedCall]) -> Iterator[str]:
     if not calls:
         yield "No tool says anything of what is asked for. Say it in other words, or name a tool."
-    for number, call in enumerate(calls, 1):
-        lacking = [name for name, x in call.arguments.items() if _is_missing(x)]
-        if lacking:
-            names = ", ".join(repr(x) for x in lacking)
-            yield f"Call {number}, {call.name}: you must give {names}."
-
-
-def _is_missing(source: Source) -> bool:
-    return isinstance(source, Missing)
+    yield from lacking(calls)

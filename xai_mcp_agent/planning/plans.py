@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -103,6 +103,14 @@ def used_in(source: Source) -> Iterator[FromResult]:
     elif isinstance(source, Parts):
         for part in source.parts:
             yield from used_in(part)
+
+
+def lacking(calls: Sequence[PlannedCall]) -> Iterator[str]:
+    """A line for each call that somebody must give something to."""
+    for number, call in enumerate(calls, 1):
+        names = [repr(x) for x, source in call.arguments.items() if missing_in(source)]
+        if names:
+            yield f"Call {number}, {call.name}: you must give {', '.join(names)}."
 
 
 def missing_in(source: Source) -> str:

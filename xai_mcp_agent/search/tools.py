@@ -107,6 +107,10 @@ class ToolIndex(Generic[T]):
             if self._dense:
                 self._dense.remove(key)
 
+    def tool(self, key: Hashable) -> T:
+        """The tool that has this key."""
+        return self._tools[key]
+
     def search(
         self,
         query: str,
