@@ -36,7 +36,7 @@ PUBLIC = [
     "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
     "Review", "ReviewNeeded", "RuleDenied", "RunFileError",
-    "Secret",
+    "Secret", "SelectedTool",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
     "Stats",

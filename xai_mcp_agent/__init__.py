@@ -23,7 +23,7 @@ __all__ = [
     "Operation", "Prompt", "PromptArgument",
     "PromptMessage", "Question", "Ranked", "Records", "Resource", "ResourcePart", "ResultPart",
     "Review", "ReviewNeeded", "RuleDenied", "RunFileError",
-    "Secret",
+    "Secret", "SelectedTool",
     "ServerError", "ServerSettings", "Settings", "SettingsError", "SignIn", "SignInRequest",
     "SourceClosed", "SourceError", "SourceFailed", "SourceRecord", "SourceState", "SourceStatus",
     "Stats",
@@ -68,6 +68,7 @@ _HOMES = {
     "policy.decisions": "Choice",
     "policy.review": "Review",
     "policy.suspicion": "Mark",
+    "search.found": "SelectedTool",
     "search.ranking": "Ranked",
     "secrets.secrets": "Secret",
     "settings.load": "load_settings settings_from",
@@ -149,6 +150,7 @@ if TYPE_CHECKING:
     from .policy.decisions import Choice
     from .policy.review import Review
     from .policy.suspicion import Mark
+    from .search.found import SelectedTool
     from .search.ranking import Ranked
     from .secrets.secrets import Secret
     from .settings.load import load_settings, settings_from

@@ -92,12 +92,17 @@ class OutputSchema:
         plain = without_fence(text)
         if not plain:
             return None, ["it is empty"]
-        value = read_json(plain)
-        if value is NOT_JSON:
-            value = read_json(_object_in(plain))
+        value = json_in(plain)
         if value is NOT_JSON:
             return None, [f"it is not JSON, it begins with {plain[:_EXCERPT_CHARS]!r}"]
         return value, self._check.problems(value)
+
+
+def json_in(text: str) -> Any:
+    """The JSON value of an answer, in a fence and among sentences perhaps; else `NOT_JSON`."""
+    plain = without_fence(text)
+    value = read_json(plain)
+    return read_json(_object_in(plain)) if value is NOT_JSON else value
 
 
 def _object_in(text: str) -> str:

@@ -17,12 +17,12 @@ from ..core.events import SourceStatus
 from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.sign_in import SignIn
-from ..core.tools import JsonObject, Tool
+from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.place import StoreStatus
 from ..policy.decisions import Choice
 from ..policy.review import Review
 from ..sources.base import LISTS, Completed
-from . import auth, decisions, history, reviews, search
+from . import auth, decisions, history, planning, reviews, search, selecting
 from .engine import Engine
 from .history import At
 from .portal import Portal
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from ..history.graph import Graph
     from ..history.records import Records, ToolRecord
     from ..history.stats import Stats
+    from ..planning.plans import Plan
     from ..policy.suspicion import Mark
+    from ..search.found import SelectedTool
     from ..search.ranking import Ranked
 
 T = TypeVar("T")
@@ -145,13 +147,29 @@ class AioBridge:
 
     # Tools
 
-    async def list_tools(self, server: str) -> list[Tool]:
-        """The tools of one server.
+    async def list_tools(
+        self,
+        *servers: str,
+        named: str = "",
+        usable: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[Tool]:
+        """The tools of these servers and groups, or of all; at most `limit`, after `offset` others.
+
+        Only those whose name is like the pattern `named`, and with `usable` those that agents may
+        use now. Where more is asked for than the tools of one server, those that cannot be used
+        offer nothing.
 
         Raises:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
+            BadSetting: `named` is no pattern, or a number is below 0.
         """
-        return await self.run(Engine.list_tools, server)
+        if len(servers) == 1 and not named and not usable and limit is None and not offset:
+            return await self.run(Engine.list_tools, servers[0])
+        return await self.run(
+            selecting.tools_page, servers, named=named, usable=usable, limit=limit, offset=offset
+        )
 
     async def find_server(self, tool: str, servers: Iterable[str]) -> str | None:
         """The first of these servers that offers a tool of that name, or None.
@@ -200,6 +218,51 @@ class AioBridge:
         What the settings block is not found.
         """
         return await self.run(search.ranked_tools, query, limit, servers or None)
+
+    async def select_tool(self, request: str, *servers: str) -> SelectedTool | None:
+        """The tool that fits best what somebody wants to do, or None; see `SelectedTool`.
+
+        Of these servers and groups, or of all, only tools that agents may use now.
+        """
+        return await self.run(selecting.select_named, request, servers)
+
+    async def plan_tools(
+        self, request: str, *servers: str, model: str = "", base_url: str = ""
+    ) -> Plan:
+        """The calls that a request asks for, each with the sources of its arguments.
+
+        Of the tools of these servers and groups, or of all, that agents may use now. Without a
+        `model`, such as `openai/gpt-5-mini`, words and shapes make the plan. A model is asked once;
+        where it fails, or says what cannot be, the rough plan stands and says why. Nothing is
+        called.
+
+        Raises:
+            UnknownProvider: the model's provider wants a model's name.
+        """
+        return await self.run(planning.plan_with, request, servers, model, base_url)
+
+    async def execute_tool(
+        self,
+        tool: str | ToolKey | Tool,
+        arguments: JsonObject | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        on_progress: Callable[[float, float | None, str], None] | None = None,
+        meta: JsonObject | None = None,
+    ) -> ToolResult:
+        """`call_tool` for a key, `server/tool`, or a name that only one server has.
+
+        Raises:
+            UnknownTool: there is none of that name, or several. And what `call_tool` raises.
+        """
+        return await self.run(
+            selecting.execute_tool,
+            tool,
+            arguments,
+            timeout_seconds=timeout_seconds,
+            on_progress=_as_async(on_progress),
+            meta=meta,
+        )
 
     async def disable(self, server: str, *tools: str) -> list[Choice]:
         """Let no agent use these tools; calls of a person or a program still work.

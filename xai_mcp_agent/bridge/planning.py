@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
+import anyio.to_thread
+
+from ..agent.models.base import Model
+from ..agent.models.registry import model_named
 from ..catalog.groups import ToolChoice
 from ..core.ruling import Ruling
 from ..core.tools import Tool, ToolKey
+from ..planning.answers import NotAPlan
 from ..planning.plans import Plan
 from ..search.preferences import Preferences
+from .advising import MODEL_SECONDS, asked_once
 from .engine import Engine
 from .preferences import preferred
 from .search import listed_tools
@@ -21,6 +27,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TRUSTED = 1.1  # as in a ranking
+_OFFLINE = "offline rules"
+_STANDS = "{} was asked for a plan, and this rough one stands: {}"
+_RULES_ALONE = "the offline model has no plan but this one: it follows rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +52,8 @@ async def usable_tools(
     """The tools of these sources and groups, or of all, that may be used now.
 
     All are connected for it. Left out is what is switched off, held back until a person accepts
-    it, blocked by the settings or the `preferences`, or denied by a rule whatever its arguments:
-    a plan is chosen as for an agent, whoever the engine's caller is.
+    it, blocked by the settings or the `preferences`, or denied whatever the arguments are: a plan
+    is made as for an agent, whoever the engine's caller is.
     """
     wanted = preferred(engine, preferences)
     entries, failed = await listed_tools(engine, choice)
@@ -53,29 +62,28 @@ async def usable_tools(
         for key, x in entries.items()
         if x.is_enabled and not x.is_held and not wanted.is_blocked(key)
     }
-    return await ruled(engine, listed, wanted, failed)
+    return await allowed(engine, listed, wanted, failed)
 
 
-async def ruled(
+async def allowed(
     engine: Engine,
     tools: Mapping[ToolKey, Tool],
     preferences: Preferences,
     failed: Mapping[str, str] | None = None,
 ) -> UsableTools:
-    """These tools without what rules deny, with what rules and preferences count for each."""
+    """These tools without what is denied, with what rules and preferences count for each."""
     rulings = await engine.rulings.of(tools, engine.caller)
-    weights: dict[ToolKey, float] = {}
-    left: dict[ToolKey, Tool] = {}
-    for key, tool in tools.items():
-        ruling = rulings.get(key)
-        if ruling is not None and ruling.word == "deny":
-            continue
-        left[key] = tool
-        weight = 1.0 + ruling.prefer if ruling is not None else 1.0
-        weight *= _TRUSTED if preferences.is_trusted(key) else 1.0
-        if weight != 1.0:
-            weights[key] = max(0.0, weight)
-    return UsableTools(left, rulings, weights, failed or {})
+
+    def choose() -> UsableTools:
+        left = {
+            key: x for key, x in tools.items() if _verdict(engine, x, rulings.get(key))[0] != "deny"
+        }
+        weighed = ((key, _weight(key, rulings.get(key), preferences)) for key in left)
+        weights = {key: weight for key, weight in weighed if weight != 1.0}
+        return UsableTools(left, rulings, weights, failed or {})
+
+    # In a thread: patterns for thousands of tools take a while.
+    return await anyio.to_thread.run_sync(choose)
 
 
 async def with_planner(
@@ -103,11 +111,88 @@ async def plan_tools(
     request: str,
     choice: ToolChoice | None = None,
     preferences: Preferences | None = None,
+    *,
+    model: Model | None = None,
+    limit_seconds: float = MODEL_SECONDS,
 ) -> Plan:
-    """The calls that a request asks for, of these sources and groups or of all; made of words.
+    """The calls that a request asks for, of the tools of these sources and groups, or of all.
 
-    What could not be searched is among its `reasons`.
+    A `model` is asked once; where it fails, or says what cannot be, the rough plan stands, and its
+    `reasons` say so. They also tell which sources cannot be used.
     """
     usable = await usable_tools(engine, choice, preferences)
+    return await plan_among(engine, usable, request, model, limit_seconds)
+
+
+async def plan_among(
+    engine: Engine,
+    usable: UsableTools,
+    request: str,
+    model: Model | None = None,
+    limit_seconds: float = MODEL_SECONDS,
+) -> Plan:
+    """As `plan_tools`, among tools that were found already."""
     plan = await planned(engine, usable, lambda x: x.plan(request))
-    return replace(plan, reasons=(*plan.reasons, *usable.failed.values()))
+    if model is not None and usable.tools:
+        plan = await _advised(engine, usable, plan, model, limit_seconds)
+    calls = tuple(
+        replace(x, reasons=(*x.reasons, *calls_asked_for(engine, tool, ruling)))
+        for x in plan.calls
+        for tool, ruling in [(usable.tools[x.tool], usable.rulings.get(x.tool))]
+    )
+    return replace(plan, calls=calls, reasons=(*plan.reasons, *usable.failed.values()))
+
+
+async def plan_with(
+    engine: Engine, request: str, names: Sequence[str] = (), model: str = "", base_url: str = ""
+) -> Plan:
+    """As `plan_tools`, for sources, groups and a model that are named; see `model_named`."""
+    choice = engine.choice(names) if names else None
+    if not model:
+        return await plan_tools(engine, request, choice)
+    asked = model_named(model, base_url=base_url)
+    try:
+        return await plan_tools(engine, request, choice, model=asked)
+    finally:
+        await asked.aclose()
+
+
+async def _advised(
+    engine: Engine, usable: UsableTools, rough: Plan, model: Model, limit_seconds: float
+) -> Plan:
+    if model.name == _OFFLINE:
+        return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
+    request = rough.request
+    question = await planned(engine, usable, lambda x: x.question(request))
+    answer, why = await asked_once(model, question, limit_seconds)
+    if not why:
+        try:
+            plan = await planned(engine, usable, lambda x: x.checked(request, answer))
+            return replace(plan, reasons=(f"planned by {model.name}", *plan.reasons))
+        except NotAPlan as reason:
+            why = str(reason)
+    stands = engine.recorder.mask(_STANDS.format(model.name, why))
+    return replace(rough, reasons=(*rough.reasons, stands))
+
+
+def calls_asked_for(engine: Engine, tool: Tool, ruling: Ruling | None) -> Iterator[str]:
+    """What a person should know of an agent's calls of a tool before there is one."""
+    word, reason = _verdict(engine, tool, ruling)
+    if word == "ask":
+        yield f"an agent's call of it is asked for: {reason}"
+    for one in ruling.perhaps if ruling is not None else ():
+        does = "deny it" if one.word == "deny" else "have it asked for"
+        yield f"the rule {one.rule!r} may {does}"
+
+
+def _verdict(engine: Engine, tool: Tool, ruling: Ruling | None) -> tuple[str, str]:
+    """What counts for an agent's calls of a tool: `allow`, `ask` or `deny`, and why."""
+    if ruling is not None and ruling.word == "deny":
+        return "deny", ruling.why
+    verdict = engine.approvals.verdict(tool, engine.caller, ruling or Ruling())
+    return verdict.word, verdict.reason
+
+
+def _weight(key: ToolKey, ruling: Ruling | None, preferences: Preferences) -> float:
+    weight = 1.0 + ruling.prefer if ruling is not None else 1.0
+    return max(0.0, weight * (_TRUSTED if preferences.is_trusted(key) else 1.0))

@@ -32,3 +32,17 @@ class ExplainedTool:
 
     entry: CatalogEntry
     example: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedTool:
+    """The tool that fits best what somebody wants, why, and which others may be meant.
+
+    `confidence` is about the share of cases in which such a tool was the right one, 0 to 1.
+    `reasons` also tell whether an agent's call of it would be asked for.
+    """
+
+    tool: Tool
+    confidence: float
+    reasons: tuple[str, ...]
+    alternatives: tuple[Ranked[Tool], ...] = ()

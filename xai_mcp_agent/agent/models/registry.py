@@ -58,6 +58,20 @@ def model_for(
     )
 
 
+def model_named(name: str, *, base_url: str = "", settings: ModelSettings | None = None) -> Model:
+    """The model of a name such as `openai/gpt-5-mini`; without a provider it is `openai`'s.
+
+    Raises:
+        UnknownProvider: a provider alone wants a model's name; `offline` wants none.
+    """
+    provider, slash, model = name.strip().partition("/")
+    if provider not in PROVIDERS:  # names of models may have a slash in them
+        provider, model = "openai", name.strip()
+    elif not slash:
+        model = ""
+    return model_for(provider, model, base_url=base_url, settings=settings)
+
+
 def unknown_provider(name: str) -> UnknownProvider:
     """The error for a provider that does not exist, naming the nearest."""
     hint = did_you_mean(name, PROVIDERS)

@@ -1,0 +1,66 @@
+"""A model asked for a plan, once: what it answers, as far as that can be read within limits."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from ..agent.models.base import AskedAgain, Model, ModelReply, ModelRequest
+from ..agent.protocols.arguments import NOT_JSON
+from ..agent.structured import json_in
+from ..core.errors import XaiMcpError
+
+MODEL_SECONDS = 120.0
+"""A model that has not answered by then is not waited for: its plan would come too late."""
+_MOST_CHARACTERS = 100_000  # of an answer; a plan of 20 calls has some thousand
+_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]")
+_EXCERPT_CHARS = 60
+
+
+async def asked_once(model: Model, question: str, limit_seconds: float) -> tuple[Any, str]:
+    """The JSON value that a model answers; or nothing, and why there is none."""
+    heard = _Heard()
+    reply: ModelReply | None = None
+    try:
+        with anyio.move_on_after(limit_seconds) as limit, heard.enough:
+            messages = ({"role": "user", "content": question},)
+            reply = await model.reply(ModelRequest(messages), heard.hear, heard.forget)
+    except XaiMcpError as reason:
+        return None, str(reason)
+    if limit.cancelled_caught:
+        return None, f"it did not answer within {limit_seconds:g} s"
+    if reply is None or len(reply.text) > _MOST_CHARACTERS:
+        return None, f"its answer is longer than {_MOST_CHARACTERS:,} characters"
+    return await _value_in(reply)
+
+
+async def _value_in(reply: ModelReply) -> tuple[Any, str]:
+    if reply.refusal:
+        return None, f"it declined: {reply.refusal[:_EXCERPT_CHARS]!r}"
+    said = _THOUGHT.split(reply.text)[-1].strip()
+    # In a thread: what a model wrote may take a while to read.
+    value = await anyio.to_thread.run_sync(json_in, said)
+    if value is not NOT_JSON:
+        return value, ""
+    if reply.finish == "length":
+        return None, "its answer was cut off at the limit of its length"
+    return None, f"its answer is no JSON: {said[:_EXCERPT_CHARS]!r}" if said else "it said nothing"
+
+
+class _Heard:
+    """How much was said so far; too much ends the waiting."""
+
+    def __init__(self) -> None:
+        self.enough = anyio.CancelScope()
+        self._characters = 0
+
+    async def hear(self, text: str) -> None:
+        self._characters += len(text)
+        if self._characters > _MOST_CHARACTERS:
+            self.enough.cancel()
+
+    async def forget(self, _: AskedAgain) -> None:
+        self._characters = 0
