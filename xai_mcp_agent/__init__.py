@@ -36,7 +36,8 @@ __all__ = [
 
 # Where each name is, relative to this package.
 _HOMES = {
-    "agent.run_file": "RunFileError WaitingRun",
+    "agent.run_file": "WaitingRun",
+    "agent.signed_file": "RunFileError",
     "bridge.aio": "AioBridge",
     "bridge.bridge": "Bridge",
     "bridge.subscription": "AioSubscription OnChange Subscription",
@@ -79,7 +80,8 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 if TYPE_CHECKING:
-    from .agent.run_file import RunFileError, WaitingRun
+    from .agent.run_file import WaitingRun
+    from .agent.signed_file import RunFileError
     from .bridge.aio import AioBridge
     from .bridge.bridge import Bridge
     from .bridge.subscription import AioSubscription, OnChange, Subscription

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from xai_mcp_agent.agent.run_file import RunFileError, held
+from xai_mcp_agent.agent.signed_file import RunFileError, held
 
 
 @pytest.mark.parametrize("is_read_only", [False, True])

@@ -25,15 +25,20 @@ from ..sources.base import LISTS, Completed
 from . import auth, decisions, history, planning, reviews, search, selecting
 from .engine import Engine
 from .history import At
+from .plan_runs import PLAN, PlanOptions
+from .plan_runs import run_plan as carry_out
 from .portal import Portal
 from .subscription import AioNews, AioSubscription, News, OnChange
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..history.diff.changes import ToolChanged, Version
     from ..history.event import Event
     from ..history.graph import Graph
     from ..history.records import Records, ToolRecord
     from ..history.stats import Stats
+    from ..planning.plan_run import PlanRun
     from ..planning.plans import Plan
     from ..policy.suspicion import Mark
     from ..search.found import SelectedTool
@@ -210,6 +215,36 @@ class AioBridge:
             on_progress=_as_async(on_progress),
             meta=meta,
         )
+
+    async def run_plan(
+        self,
+        plan: Plan | Mapping[str, Any],
+        *,
+        given: Mapping[Any, Any] | None = None,
+        resume: PlanRun | str | Path | None = None,
+        again: int | None = None,
+        agent: str = PLAN,
+        source: str = "",
+        timeout_seconds: float | None = None,
+    ) -> PlanRun:
+        """Make the calls of a plan one after another; how far that came, and why it stopped.
+
+        `given` are arguments in place of what the plan says, by `(call, parameter)` as in its
+        `edges`, or by texts as in messages, which count calls from 1: `2.reader`. It stops where
+        one is missing, where a call fails, and where somebody must approve one: its calls are
+        judged as those of an `agent`. `resume` goes on with a run; a file is where it is kept, and
+        begins one if it is not there. No call is made twice; one that may have been carried out
+        already only if it is `again`, counted from 1. `source` is that of tools that name none.
+        `timeout_seconds` is for each call.
+
+        Raises:
+            BadPlan, BadSetting: it is no plan, or has no such place; nothing was called.
+            UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one of its
+                tools cannot be called; nothing was.
+            RunFileError: the file cannot be used.
+        """
+        options = PlanOptions(given, resume, again, agent, source, timeout_seconds)
+        return await self.run(carry_out, plan, options)
 
     async def search_tools(self, query: str, *servers: str, limit: int = 10) -> list[Ranked[Tool]]:
         """The tools that fit what somebody wants to do, best first, with scores and reasons.

@@ -162,6 +162,7 @@ class Bridge:
     select_tool = waits(AioBridge.select_tool)
     plan_tools = waits(AioBridge.plan_tools)
     execute_tool = waits(AioBridge.execute_tool)
+    run_plan = waits(AioBridge.run_plan)
     disable = waits(AioBridge.disable)
     enable = waits(AioBridge.enable)
     review = waits(AioBridge.review)

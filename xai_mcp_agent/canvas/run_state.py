@@ -15,7 +15,8 @@ from anyio import to_thread
 
 from ..agent.conversation import Conversation
 from ..agent.events import RunEvent, ToolFinished, ToolStarted
-from ..agent.run_file import RunFileError, WaitingRun, digest_of_asked, held
+from ..agent.run_file import WaitingRun
+from ..agent.signed_file import RunFileError, held, keyed_digest, place_of
 from ..agent.state import RunState
 from ..console.text import short_arguments
 from ..core.approval import RunApprovals
@@ -46,7 +47,7 @@ class KeptRun:
         granted: set[tuple[ToolKey, str]],
         facts: RunFacts,
     ) -> None:
-        asked = digest_of_asked(given.messages)
+        asked = keyed_digest(given.messages)
         self._run = WaitingRun(file, agent, asked, RunState(given, "native"))
         self._granted, self._facts = granted, facts
         self._writing = anyio.Lock()
@@ -135,7 +136,7 @@ def kept_run(
             )
         yield None
         return
-    file = Path(os.path.abspath(os.path.expanduser(name)))
+    file = place_of(name)
     if file.is_dir() or not os.access(file.parent, os.W_OK):
         raise BadSetting(f"`run_state` of {_NODE}: {file} cannot be written. Name another file.")
     with held(file):

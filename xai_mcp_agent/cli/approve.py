@@ -8,15 +8,17 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
-from ..agent.run_file import WaitingRun, held
+from ..agent.run_file import WaitingRun
+from ..agent.signed_file import held
 from ..bridge import approving
 from ..bridge.bridge import Bridge
 from ..bridge.decisions import for_good
 from ..bridge.engine import Engine
+from ..bridge.plan_state import WaitingPlan, read_waiting
 from ..console.approval import ask_approval, told
 from ..console.terminal_questions import read_line, why_not_here
 from ..core.approval import ApprovalAnswer, ApprovalScope, AwaitedCall
@@ -28,8 +30,9 @@ from .bridges import open_bridge
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say
 from .tools import tell_choices
 
+Waiting: TypeAlias = WaitingRun | WaitingPlan
+
 _BY = "whoever ran `xai-mcp-agent approve`"
-_GOES_ON = "Run the workflow again: it goes on."
 
 
 def approve(
@@ -118,7 +121,7 @@ def _answer_run(
     as_json: bool,
 ) -> None:
     with held(file):
-        run = WaitingRun.read(file)
+        run = read_waiting(file)
         if everything:
             left = [n for n, x in enumerate(run.calls, 1) if x.answer is None]
             answers = _answers(left, [], "always" if always else "once") | answers
@@ -126,7 +129,7 @@ def _answer_run(
             run = _answered(run, answers)
         elif not as_json and not why_not_here():
             run = _asked(run)
-        if run != WaitingRun.read(file):
+        if run != read_waiting(file):
             run.write()
     if as_json:
         echo_json({"agent": run.agent, "calls": [_call_json(x) for x in run.calls]})
@@ -134,14 +137,14 @@ def _answer_run(
         _tell(run)
 
 
-def _answered(run: WaitingRun, answers: dict[int, ApprovalScope]) -> WaitingRun:
+def _answered(run: Waiting, answers: dict[int, ApprovalScope]) -> Waiting:
     for number, answer in answers.items():
         reason = "the person said no" if answer == "no" else ""
         run = run.answered(number, answer, by=_BY, reason=reason)
     return run
 
 
-def _asked(run: WaitingRun) -> WaitingRun:
+def _asked(run: Waiting) -> Waiting:
     """With what the person at the terminal says of each call that has no answer."""
     for number, call in enumerate(run.calls, 1):
         if call.answer is None:
@@ -161,7 +164,7 @@ def _ask(call: AwaitedCall, number: int, of: int) -> ApprovalAnswer:
     return ask_approval(call.request, lambda mark, text: say(f"{mark} {text}"), read)
 
 
-def _tell(run: WaitingRun) -> None:
+def _tell(run: Waiting) -> None:
     for number, call in enumerate(run.calls, 1):
         answer = call.answer.scope if call.answer else "waits for an answer"
         say(f"{number}. {call.request.title}: {answer}")
@@ -171,7 +174,8 @@ def _tell(run: WaitingRun) -> None:
         command = shown_command("xai-mcp-agent", "approve", str(run.file))
         say(f"Answer with `{command}` and --yes, --no or --all.")
     else:
-        say(_GOES_ON)
+        what = "plan" if isinstance(run, WaitingPlan) else "workflow"
+        say(f"Run the {what} again: it goes on.")
 
 
 def _call_json(call: AwaitedCall) -> dict[str, object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from ..core.approval import AwaitedCall, awaited_from_json
@@ -49,7 +49,8 @@ class PlanRun:
 
     `problem` says why it stopped, where, and what to do. `lacking` are arguments to give, those of
     the next call first. `given` were given so far. `begun`: the next call may have been carried
-    out already. `awaiting` is the call that waits for somebody. `plan` is the plan's digest.
+    out already. `awaiting` is the call that waits for somebody. `plan` is the plan's digest,
+    `context` what whoever makes the calls has to know of the run when it goes on.
     """
 
     plan: str
@@ -60,6 +61,7 @@ class PlanRun:
     awaiting: AwaitedCall | None = None
     lacking: tuple[Lacking, ...] = ()
     problem: str = ""
+    context: JsonObject = field(default_factory=dict[str, Any])
 
     @staticmethod
     def of(plan: Plan) -> PlanRun:
@@ -101,6 +103,7 @@ class PlanRun:
             "awaiting": None if self.awaiting is None else asdict(self.awaiting),
             "lacking": [asdict(x) for x in self.lacking],
             "problem": self.problem,
+            "context": self.context,
         }
 
     @staticmethod
@@ -122,6 +125,7 @@ class PlanRun:
             None if awaited is None else awaited_from_json(awaited),
             tuple(Lacking(**x) for x in value["lacking"]),
             value["problem"],
+            value["context"],
         )
 
 

@@ -1,0 +1,156 @@
+"""Files of runs that wait: signed with a key of this user, locked while somebody goes on with one.
+
+The file may have come from anywhere, so nothing in it counts unless this user's runs or commands
+wrote it. Without that a planted file could approve calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, cast
+
+from ..core.errors import XaiMcpError
+from ..core.tools import JsonObject
+from ..secrets.private_files import file_lock, make_private_folder, open_to_read, replace_private
+from ..settings.load import user_settings_path
+
+KEY_VARIABLE = "XAI_MCP_RUN_KEY"
+
+_VERSION = 1
+_MOST_BYTES = 100 << 20  # a conversation with pictures has some megabytes
+_LEAST_KEY_CHARS = 32
+_KEY_BYTES = 32
+_LOCK_SECONDS = 5.0
+
+
+class RunFileError(XaiMcpError):
+    """The file of a waiting run cannot be used; the message says why and what to do."""
+
+
+def place_of(file: str | Path) -> Path:
+    """Where a file is that somebody named."""
+    return Path(os.path.abspath(os.path.expanduser(file)))
+
+
+def write_signed(file: Path, run: JsonObject) -> None:
+    """Put a run in the place of the file, readable by this user only.
+
+    Raises:
+        RunFileError: it cannot be written.
+    """
+    run = json.loads(json.dumps(run, default=str))  # as it is read back
+    signed = {"version": _VERSION, "signature": _signature(run, _key()), "run": run}
+    try:
+        replace_private(file, f"{json.dumps(signed, indent=1)}\n".encode())
+    except OSError as cause:
+        raise RunFileError(f"{file} cannot be written: {cause}.") from cause
+
+
+def read_signed(path: Path) -> JsonObject:
+    """The run in the file, if its signature is ours. All else in it is hostile until then.
+
+    Raises:
+        RunFileError: there is none, or it is not one that this user's runs wrote.
+    """
+    try:
+        with os.fdopen(open_to_read(path), "rb") as opened:
+            data = opened.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise ValueError("it is too large")
+        value: Any = json.loads(data)
+    except FileNotFoundError:
+        raise RunFileError(f"{path} does not exist: no run waits there.") from None
+    except (OSError, ValueError, RecursionError) as cause:
+        raise RunFileError(f"{path} cannot be read as a run: {cause}.") from cause
+    match value:
+        case {"version": int(), "signature": str(signature), "run": {**found}}:
+            run = cast(JsonObject, found)
+            signed = _signature(run, _key())
+            if hmac.compare_digest(signed.encode(), signature.encode("utf-8", "replace")):
+                return run
+        case _:
+            raise RunFileError(f"{path} is no file of a waiting run.")
+    raise RunFileError(
+        f"{path} is not as a run or command of yours wrote it, so nothing in it counts. Delete it, "
+        f"and the run begins anew. A run of another user or machine: set {KEY_VARIABLE} to the "
+        "same text for both."
+    )
+
+
+def keyed_digest(value: object) -> str:
+    """What tells a value from others, and nobody else what it is."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hmac.new(_key(), text.encode(), hashlib.sha256).hexdigest()
+
+
+@contextmanager
+def held(file: Path) -> Generator[None]:
+    """Have no other process of this user go on with the run of this file, or answer its calls.
+
+    Raises:
+        RunFileError: another one does, or nobody can be kept from it.
+    """
+    with ExitStack() as locks:
+        _lock(file, locks)
+        yield
+
+
+def _lock(file: Path, locks: ExitStack) -> None:
+    """Not beside the file, which people see, but where the folder of the settings is read-only."""
+    name = hashlib.sha256(os.path.realpath(file).encode("utf-8", "surrogatepass")).hexdigest()
+    folder = user_settings_path().parent / "runs"
+    for lock in folder / f"{name[:32]}.lock", file.with_name(f".{file.name}.lock"):
+        with suppress(OSError):
+            make_private_folder(lock.parent)
+        try:
+            if locks.enter_context(file_lock(lock, 0.0)):
+                return
+        except TimeoutError:
+            raise RunFileError(
+                f"The run in {file} is in use: another process goes on with it, or answers its "
+                "calls. Wait until it has ended."
+            ) from None
+    raise RunFileError(
+        f"The run in {file} cannot be kept from other processes: neither in {folder} nor beside it "
+        "can a file be locked. Make one of these folders writable."
+    )
+
+
+def _signature(run: Mapping[str, Any], key: bytes) -> str:
+    text = json.dumps(run, sort_keys=True, separators=(",", ":"))
+    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _key() -> bytes:
+    """The key of this user; made when it is first needed.
+
+    Raises:
+        RunFileError: there is none, and none can be made.
+    """
+    given = os.environ.get(KEY_VARIABLE, "").strip()
+    if given and len(given) < _LEAST_KEY_CHARS:
+        raise RunFileError(f"{KEY_VARIABLE} is too short: give it {_LEAST_KEY_CHARS} characters.")
+    if given:
+        return given.encode("utf-8", "surrogatepass")
+    file = user_settings_path().parent / "run.key"
+    try:
+        make_private_folder(file.parent)
+        with file_lock(file.with_suffix(".lock"), _LOCK_SECONDS):
+            if not file.is_file():
+                replace_private(file, secrets.token_hex(_KEY_BYTES).encode())
+            key = file.read_bytes().strip()
+    except OSError as cause:
+        raise RunFileError(
+            f"No run can be kept to wait: {file} cannot be used: {cause}. Mend that, or set "
+            f"{KEY_VARIABLE}."
+        ) from cause
+    if len(key) < _LEAST_KEY_CHARS:
+        raise RunFileError(f"{file} is damaged. Delete it; runs that wait now begin anew.")
+    return key

@@ -1,0 +1,226 @@
+"""Plans carried out over the tools of a bridge: every call goes through the call pipeline.
+
+A plan is made by words or a model, so its calls are judged as those of an agent are: by rules,
+approvals, pins, and what a person switched off or blocked.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, TypeAlias
+
+import anyio
+from anyio import to_thread
+
+from ..agent.events import ToolFinished, ToolProgressed, ToolStarted
+from ..agent.signed_file import RunFileError, held, place_of
+from ..core.approval import ApprovalAwaited, RunApprovals
+from ..core.errors import NotApproved, ToolDisabled, XaiMcpError
+from ..core.invocation import Caller, ToolInvocation
+from ..core.limits import checked_limit
+from ..core.results import ToolResult
+from ..core.ruling import RunFacts
+from ..core.tools import JsonObject, Tool, ToolKey
+from ..planning.plan_file import plan_as_json, plan_from_json
+from ..planning.plan_run import PlanRun, places_of
+from ..planning.plans import Plan
+from ..planning.runner import run_plan as carry_out
+from ..planning.step_values import step_arguments, tool_of
+from .engine import Engine
+from .plan_state import WaitingPlan
+from .preferences import preferred
+
+PLAN = "plan"
+"""In whose name the calls of a plan are made, if nobody says another one."""
+
+_RUN_ID_BYTES = 6
+_REFUSED = "Call {}, {}, may not be made: {}. Nothing was called."
+
+CallEvent: TypeAlias = ToolStarted | ToolProgressed | ToolFinished
+Tell: TypeAlias = Callable[[CallEvent], None]
+"""Is told what is called, and what came of it. Called on the bridge's loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """How a plan is carried out; see `AioBridge.run_plan`. `again` is counted from 1."""
+
+    given: Mapping[Any, Any] | None = None
+    resume: PlanRun | str | Path | None = None
+    again: int | None = None
+    agent: str = PLAN
+    source: str = ""
+    timeout_seconds: float | None = None
+    tell: Tell | None = None
+
+
+async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: PlanOptions) -> PlanRun:
+    """Make the calls of a plan, as far as that can be done now; see `AioBridge.run_plan`."""
+    checked_limit(options.timeout_seconds)
+    known = await to_thread.run_sync(_checked, plan)
+    given = places_of(options.given or {}, known)
+    async with _kept(options.resume) as (before, file):
+        run = before or PlanRun.of(known)
+        calls = _PlanCalls(engine, known, run, options, file)
+        await calls.prepare(len(run.made))
+        run = await carry_out(
+            known, calls.call, run, given=given, harmless=calls.harmless,
+            again=None if options.again is None else options.again - 1,
+            note=calls.note, aside=to_thread.run_sync,
+        )  # fmt: skip
+        return replace(run, context=calls.context())
+
+
+class _PlanCalls:
+    """Makes the calls of one run of a plan, and writes down how far it is."""
+
+    def __init__(
+        self, engine: Engine, plan: Plan, run: PlanRun, options: PlanOptions, file: Path | None
+    ) -> None:
+        self._plan = plan
+        self._options = options
+        self._file = file
+        self._caller = _caller(engine.caller, run, options)
+        self._engine = engine.for_caller(self._caller)
+        self._tools: dict[int, Tool] = {}
+
+    @property
+    def harmless(self) -> set[int]:
+        """The calls of tools that say that they only read."""
+        return {n for n, x in self._tools.items() if x.annotations.read_only}
+
+    async def prepare(self, first: int) -> None:
+        """Know the tools of the calls from this one on, and that they may be called.
+
+        Raises:
+            BadPlan, UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one
+                cannot be called, so none is.
+        """
+        engine = self._engine
+        named = {n: tool_of(x, self._options.source) for n, x in enumerate(self._plan.calls)}
+        later = {n: x for n, x in named.items() if n >= first}
+        sources = dict.fromkeys(source for source, _ in later.values())
+        for source in sources:
+            engine.settings.source(source)
+        await engine.connect(sources)
+        self._tools = {n: await engine.tool(*x) for n, x in later.items()}
+        await engine.decisions.read()
+        wanted = preferred(engine)
+        for number, tool in self._tools.items():
+            why = engine.decisions.why_off(tool.key).format(tool.name)
+            why = why or ("the settings block it" if wanted.is_blocked(tool.key) else "")
+            why = why or await to_thread.run_sync(engine.rules.why_never, tool, self._caller)
+            if why:
+                name = self._plan.calls[number].name
+                raise ToolDisabled(_REFUSED.format(number + 1, name, why.rstrip(".")))
+
+    async def call(self, number: int, arguments: JsonObject) -> ToolResult:
+        """Make one call; see `CallPipeline`."""
+        tool, call_id = self._tools[number], f"call_{number + 1}"
+        self._tell(ToolStarted(call_id, tool.name, arguments, tool.source))
+        limit, started = self._options.timeout_seconds, time.monotonic()
+        said = ""
+
+        async def on_progress(done: float, total: float | None, message: str) -> None:
+            self._tell(ToolProgressed(call_id, tool.name, done, total, message))
+
+        result: ToolResult | None = None
+        try:
+            result = await self._engine.call(
+                ToolInvocation(
+                    tool, arguments, self._caller, "", limit, on_progress, call_id=call_id
+                )
+            )
+            return result
+        except ApprovalAwaited:
+            raise
+        except XaiMcpError as reason:
+            said = str(reason) or (reason.for_model if isinstance(reason, NotApproved) else "")
+            raise
+        finally:
+            if result is not None or said:
+                shown = result or ToolResult.of_text(said, is_error=True)
+                seconds, name, key = time.monotonic() - started, tool.name, tool.key
+                self._tell(
+                    ToolFinished(call_id, name, arguments, shown, seconds, "", tool.source, key)
+                )
+
+    async def note(self, run: PlanRun) -> None:
+        """Write down how far it is, if there is a file for that."""
+        if self._file is not None:
+            waiting = WaitingPlan(self._file, replace(run, context=self.context()))
+            with anyio.CancelScope(shield=True):
+                await to_thread.run_sync(waiting.write)
+
+    def context(self) -> JsonObject:
+        """What has to be known of the run when it goes on."""
+        granted = sorted(self._caller.approvals.granted)
+        return {
+            "run": self._caller.run,
+            "agent": self._caller.name,
+            "granted": [[x.kind, x.source, x.name, digest] for x, digest in granted],
+            "facts": self._caller.facts.to_json(),
+        }
+
+    def _tell(self, event: CallEvent) -> None:
+        if self._options.tell is not None:
+            self._options.tell(event)
+
+
+def _caller(before: Caller, run: PlanRun, options: PlanOptions) -> Caller:
+    """Who makes the calls: as before the run was left, with what was answered since."""
+    known = run.context
+    facts, given = RunFacts(), [run.awaiting] if run.awaiting and run.awaiting.answer else []
+    if "facts" in known:
+        facts.go_on_from(RunFacts.from_json(known["facts"]))
+    granted = {(ToolKey(*key), digest) for *key, digest in known.get("granted", ())}
+    return replace(
+        before,
+        kind="agent",
+        name=options.agent,
+        run=known.get("run") or before.run or token_hex(_RUN_ID_BYTES),
+        approvals=RunApprovals(granted, given, waits=True),
+        facts=facts,
+    )
+
+
+def _checked(plan: Plan | Mapping[str, Any]) -> Plan:
+    """A plan whose every call can be tried, whoever made it.
+
+    Raises:
+        BadPlan: it is none.
+    """
+    known = plan_from_json(plan_as_json(plan) if isinstance(plan, Plan) else plan)
+    step_arguments(known)
+    return known
+
+
+@asynccontextmanager
+async def _kept(
+    resume: PlanRun | str | Path | None,
+) -> AsyncGenerator[tuple[PlanRun | None, Path | None]]:
+    """The run to go on with, and the file for it, which nobody else uses meanwhile.
+
+    Raises:
+        RunFileError: what is in the file cannot be used, or somebody else uses it.
+    """
+    if resume is None or isinstance(resume, PlanRun):
+        yield resume, None
+        return
+    file = place_of(resume)
+    with ExitStack() as locks:
+        yield await to_thread.run_sync(partial(_read, file, locks)), file
+
+
+def _read(file: Path, locks: ExitStack) -> PlanRun | None:
+    if file.is_dir() or not os.access(file.parent, os.W_OK):
+        raise RunFileError(f"{file} cannot be written, so no run can be kept there. Name another.")
+    locks.enter_context(held(file))
+    return WaitingPlan.read(file).run if file.exists() else None
