@@ -23,7 +23,8 @@ from xai_mcp_agent import planning, registries, search
 from xai_mcp_agent.sources import openapi
 
 PUBLIC = [
-    "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "ApprovalAnswer",
+    "AcceptanceUnknown", "Agent", "AgentModel", "AgentResult", "AioBridge", "AioSubscription",
+    "Answer", "Answerer", "ApprovalAnswer",
     "ApprovalRequest", "Approver", "AudioPart",
     "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice", "CircuitOpen", "Completion",
     "DefinitionChanged",

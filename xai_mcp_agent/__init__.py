@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
-    "AcceptanceUnknown", "AioBridge", "AioSubscription", "Answer", "Answerer", "ApprovalAnswer",
+    "AcceptanceUnknown", "Agent", "AgentModel", "AgentResult", "AioBridge", "AioSubscription",
+    "Answer", "Answerer", "ApprovalAnswer",
     "ApprovalRequest", "Approver", "AudioPart",
     "BadSetting", "Bridge", "CallCancelled", "CallStats", "Choice", "CircuitOpen", "Completion",
     "DefinitionChanged",
@@ -38,6 +39,8 @@ __all__ = [
 _HOMES = {
     "agent.run_file": "WaitingRun",
     "agent.signed_file": "RunFileError",
+    "agent.models.choice": "AgentModel",
+    "bridge.agent": "Agent AgentResult",
     "bridge.aio": "AioBridge",
     "bridge.bridge": "Bridge",
     "bridge.subscription": "AioSubscription OnChange Subscription",
@@ -80,8 +83,10 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 if TYPE_CHECKING:
+    from .agent.models.choice import AgentModel
     from .agent.run_file import WaitingRun
     from .agent.signed_file import RunFileError
+    from .bridge.agent import Agent, AgentResult
     from .bridge.aio import AioBridge
     from .bridge.bridge import Bridge
     from .bridge.subscription import AioSubscription, OnChange, Subscription

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from math import inf
 from secrets import token_hex
@@ -21,12 +21,12 @@ from ..agent.messages import Message, ToolCall
 from ..agent.models.base import Model, Usage
 from ..agent.results import ResultPages
 from ..agent.state import RunState
-from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
+from ..agent.toolsets import AgentTools
+from ..bridge.agent_tools import Listener, WantedTools, ready_tools
+from ..bridge.callers import new_run_id, workflow_name
 from ..bridge.engine import Engine
-from ..bridge.preferences import preferred
 from ..bridge.search import selection_for
-from ..bridge.toolbox import GRACE_SECONDS, ChosenToolset, Failure, SourceToolset, agent_tools
-from ..catalog.groups import ToolChoice
+from ..bridge.toolbox import GRACE_SECONDS, Failure
 from ..console.console import Console
 from ..console.text import short_arguments
 from ..core.approval import ApprovalRequest, ApprovalScope, RunApprovals
@@ -34,21 +34,19 @@ from ..core.invocation import Caller
 from ..core.results import ToolResult
 from ..core.ruling import RunFacts
 from ..core.tools import JsonObject, ToolKey
-from ..search.preferences import Preferences
 from ..search.selector import Selection
 from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools
 from ..views.tools import review_text
 from .agents import agent_in, learn_keys, spec_of
 from .approving import BranchHost, as_dict, collect_approval
-from .callers import new_run_id, workflow_name
 from .drawn_tools import DrawnToolset
 from .interactive_host import InteractiveHost
 from .kept_results import keep, kept_for
 from .lease import busy
 from .nesting import nested
 from .ports import as_text, required
-from .preferences import nothing_named, preferences_of
+from .preferences import preferences_of
 from .run_state import KeptRun, kept_run
 from .sampling import AgentSampler
 from .toolbelts import tools_chosen
@@ -428,45 +426,14 @@ async def _usable_tools(
     memory = agent.get("agent_memory")
     remembering = [] if memory is None else [MemoryToolset(memory)]
     drawn = DrawnToolset(drawn_tools(agent.get("agent_toolbelt") or {}), run_drawn)
-    choice = tools_chosen(agent, engine)
-    sources = SourceToolset(engine, choice.all_sources, workflow.failed)
-    parts = [*remembering, drawn, ChosenToolset(sources, choice)]
-    own = preferences_of(agent)
-    tools, pages = agent_tools(
-        engine,
-        parts,
-        tell=workflow.tell,
-        state=state,
-        kept=workflow.kept,
-        preferences=own,
-        budget_tokens=agent.get("tool_token_budget"),
-        shown_review=review_text,
+    wanted = WantedTools(
+        tools_chosen(agent, engine),
+        [*remembering, drawn],
+        preferences_of(agent),
+        agent.get("tool_token_budget"),
+        workflow.failed,
     )
-    left_out = await sources.connect(workflow.show_waiting, grace_seconds)
-    if not left_out:  # else what they name may be there, and is not known
-        await _tell_idle(workflow, engine, own, CombinedToolset(*parts), choice.all_sources)
-        await _tell_unknown(workflow, choice, sources)
-    return tools, pages, left_out
-
-
-async def _tell_idle(
-    workflow: _Workflow, engine: Engine, own: Preferences, tools: Toolset, sources: Iterable[str]
-) -> None:
-    """Have a person know which words of the nodes name no tool: they may be misspelled."""
-    if own == Preferences():
-        return
-    keys = [x.key for x in await tools.tools()]
-    groups = engine.settings.search.groups
-    with_groups = replace(own, groups=groups, sets=preferred(engine).sets)
-    # Beside the loop: each word may have to be held against thousands of names.
-    if idle := await to_thread.run_sync(with_groups.idle, keys, sources):
-        workflow.tell(nothing_named(idle, [*sources, *(x.name for x in keys)]))
-
-
-async def _tell_unknown(workflow: _Workflow, choice: ToolChoice, sources: Toolset) -> None:
-    """Have a person know which names of groups and filters there are no sources and tools for."""
-    if choice.is_everything:
-        return
-    tools = await sources.tools()
-    for line in await to_thread.run_sync(choice.told, tools):
-        workflow.tell(line)
+    listener = Listener(workflow.tell, workflow.show_waiting, review_text)
+    return await ready_tools(
+        engine, wanted, listener, grace_seconds=grace_seconds, state=state, kept=workflow.kept
+    )

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import anyio
 
+from ..bridge.callers import workflow_name
 from ..console.approval import ApprovalPage, ask_approval
 from ..console.console import Console
 from ..console.form import host_of
@@ -26,7 +27,6 @@ from ..core.elicitation import Answer, Question, too_late
 from ..core.host import NO_MODEL
 from ..core.invocation import Caller
 from ..core.sampling import SamplingRefused, SamplingReply, SamplingRequest
-from .callers import workflow_name
 from .workflow_thread import WorkflowThread
 
 _OTHERWISE = (

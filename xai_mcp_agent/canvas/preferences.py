@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import BadSetting
-from ..core.names import did_you_mean
 from ..search.preferences import Preferences
 from .ports import names, toolbelt_on
 
@@ -14,7 +13,6 @@ PINNED, BLOCKED, TRUSTED = KEYS = "pinned_tools", "blocked_tools", "trusted_tool
 """Of a toolbelt's spec and of an agent; with the toolbelt's name, those of `ctx`."""
 
 _PIN, _PREFER = "AgentPinTools", "AgentPreferTools"
-_SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
 
 
 def pin_tools(ctx: Any, toolbelt: Any, tools: Any) -> None:
@@ -53,14 +51,6 @@ def preferences_of(agent: Mapping[str, Any]) -> Preferences:
     """What the toolbelt of an agent prefers."""
     pinned, blocked, trusted = (tuple(agent.get(key) or ()) for key in KEYS)
     return Preferences(pinned, blocked, trusted)
-
-
-def nothing_named(patterns: tuple[str, ...], known: list[str]) -> str:
-    """A line about patterns that name no tool and no server."""
-    hints = [did_you_mean(x, known[:_SUGGESTED_OF]) for x in patterns]
-    hint = f" {hints[0]}" if len(patterns) == 1 and hints[0] else ""
-    named = ", ".join(map(repr, patterns))
-    return f"Pinned, trusted or blocked, but no tool or server of this agent: {named}.{hint}"
 
 
 def _add(ctx: Any, key: str, toolbelt: str, patterns: list[str]) -> None:

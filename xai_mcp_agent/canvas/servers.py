@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, TypeVar
 
+from ..bridge.callers import new_run_id
 from ..bridge.decisions import why_unknown
 from ..bridge.engine import Engine
 from ..bridge.refresh import marked_tools
@@ -28,7 +29,6 @@ from ..views.servers import (
     store_text,
 )
 from ..views.tools import tool_json, tool_text, unknown_text
-from .callers import new_run_id
 from .ports import as_text, mapping, optional, positive, required
 from .saving import save
 from .transcript import used

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from ..bridge.bridge import Bridge
+from ..bridge.callers import new_run_id
 from ..core.errors import BadSetting, UnknownTool, XaiMcpError
 from ..core.names import did_you_mean
 from ..core.results import ToolResult
@@ -12,7 +13,6 @@ from ..core.step_reading import BadStep, read_step
 from ..core.step_results import Given, NotInResult, filled, value_of
 from ..core.steps import CANVAS_SOURCE, Step
 from ..core.tools import JsonObject
-from .callers import new_run_id
 from .drawn_tools import all_drawn
 from .ports import required
 from .transcript import used

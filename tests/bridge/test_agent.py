@@ -1,0 +1,274 @@
+"""Agents from Python: real servers, functions, and a model that speaks the real protocol."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.fault_server import entry
+from tests.support.model_endpoint import (
+    ModelEndpoint,
+    calls,
+    fails,
+    hangs,
+    model_endpoint,
+    says,
+)
+from tests.support.processes import wait_until
+from xai_mcp_agent import (
+    Agent,
+    AgentModel,
+    ApprovalRequest,
+    BadSetting,
+    Bridge,
+    ModelError,
+    UnknownServer,
+    XaiMcpError,
+)
+
+WAIT_SECONDS = 60.0
+
+
+def shout(text: str) -> str:
+    """Say a text in capitals."""
+    return text.upper()
+
+
+def stumble(step: int) -> str:
+    """Fall."""
+    raise ValueError(f"no step {step}")
+
+
+@pytest.fixture
+def bridge() -> Iterator[Bridge]:
+    with Bridge({"mcpServers": {"it": entry()}}) as bridge:
+        yield bridge
+
+
+def of(endpoint: ModelEndpoint) -> AgentModel:
+    return AgentModel(
+        provider="openai", name="scripted", base_url=endpoint.base_url, api_key="sk-dummy-key"
+    )
+
+
+def test_a_question_is_answered_without_a_key_by_a_function(bridge: Bridge):
+    result = Agent(bridge, [shout]).run("Shout hello")
+    assert (result.answer, result.stopped) == ("HELLO", "answered")
+    assert [(x.tool, x.arguments) for x in result.calls] == [("shout", {"text": "hello"})]
+    assert result.usage["calls"] == 1
+
+
+def test_servers_and_functions_are_called_as_a_model_asks(bridge: Bridge):
+    script = [
+        calls(("it_echo", {"text": "one"}), ("shout", {"text": "two"})), says("Both done.")
+    ]  # fmt: skip
+    with model_endpoint(script) as endpoint:
+        result = Agent(bridge, ["it", shout], model=of(endpoint)).run("Do both.")
+        offered = {x["function"]["name"] for x in endpoint.requests[0].body["tools"]}
+    assert result.answer == "Both done."
+    assert [x.result.text for x in result.calls] == ["one", "TWO"]
+    assert {"it_echo", "shout"} <= offered
+    assert result.usage["input_tokens"] == 40
+
+
+def test_without_a_toolbelt_it_has_what_can_be_used(bridge: Bridge):
+    with model_endpoint([calls(("it_echo", {"text": "here"})), says("ok")]) as endpoint:
+        result = Agent(bridge, model=of(endpoint)).run("Echo.")
+    assert [x.result.text for x in result.calls] == ["here"]
+
+
+def test_a_conversation_goes_on_where_it_was(bridge: Bridge):
+    with model_endpoint([says("You are Ada."), says("Ada, as you said.")]) as endpoint:
+        agent = Agent(bridge, [], model=of(endpoint))
+        first = agent.run("My name is Ada.")
+        asked = [*first.conversation, {"role": "user", "content": "Who am I?"}]
+        second = agent.run(asked)
+        said = [x["content"] for x in endpoint.requests[1].body["messages"]]
+    assert said[-3:] == ["My name is Ada.", "You are Ada.", "Who am I?"]
+    assert second.conversation[:2] == first.conversation
+
+
+def test_events_come_in_order_and_the_result_after_them(bridge: Bridge):
+    with Agent(bridge, [shout]).stream("Shout hello") as events:
+        with pytest.raises(RuntimeError, match="goes on"):
+            _ = events.result
+        kinds = [type(x).__name__ for x in events]
+        assert list(events) == []
+    assert kinds[0] == "RunStarted"
+    assert kinds[-1] == "RunFinished"
+    assert kinds.index("ToolStarted") < kinds.index("ToolFinished")
+    assert events.result.answer == "HELLO"
+
+
+def test_who_leaves_the_events_early_stops_the_run(bridge: Bridge):
+    with model_endpoint([hangs()]) as endpoint:
+        with Agent(bridge, [], model=of(endpoint)).stream("Think.") as events:
+            next(events)
+            assert endpoint.asked.wait(WAIT_SECONDS)
+        assert list(events) == []
+        with pytest.raises(RuntimeError):
+            _ = events.result
+
+
+def test_a_call_is_cancelled_at_its_server_when_its_run_is_stopped(tmp_path: Path):
+    journal = tmp_path / "journal"
+    with (
+        Bridge({"mcpServers": {"it": entry(journal=str(journal))}}) as bridge,
+        model_endpoint([calls(("it_never", {}))]) as endpoint,
+        Agent(bridge, ["it"], model=of(endpoint)).stream("Wait.") as events,
+    ):
+        next(x for x in events if type(x).__name__ == "ToolStarted")
+        wait_until(lambda: "tools/call" in journal.read_text(), "the call has arrived")
+        events.close()
+        wait_until(lambda: "notifications/cancelled" in journal.read_text(), "it was told")
+
+
+def test_coroutines_do_the_same(bridge: Bridge):
+    async def main() -> tuple[str, list[str], str]:
+        agent = Agent(bridge, [shout]).aio
+        result = await agent.run("Shout hello")
+        async with agent.stream("Shout bye") as events:
+            kinds = [type(x).__name__ async for x in events]
+        return result.answer, kinds, events.result.answer
+
+    answer, kinds, other = asyncio.run(main())
+    assert (answer, other) == ("HELLO", "BYE")
+    assert (kinds[0], kinds[-1]) == ("RunStarted", "RunFinished")
+
+
+def test_cancelling_the_coroutine_stops_the_run(bridge: Bridge):
+    async def main() -> None:
+        with model_endpoint([hangs()]) as endpoint:
+            task = asyncio.ensure_future(Agent(bridge, [], model=of(endpoint)).aio.run("Think."))
+            await asyncio.to_thread(endpoint.asked.wait, WAIT_SECONDS)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(main())
+
+
+def test_one_agent_serves_several_threads_at_once(bridge: Bridge):
+    agent = Agent(bridge, [shout])
+    words = [f"hello{n}" for n in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        answers = threads.map(lambda x: agent.run(f"Shout {x}").answer, words)
+        assert list(answers) == [x.upper() for x in words]
+
+
+def test_a_function_that_fails_is_answered_to_the_model(bridge: Bridge):
+    with model_endpoint([calls(("stumble", {"step": 3})), says("It fell.")]) as endpoint:
+        result = Agent(bridge, [stumble], model=of(endpoint)).run("Go.")
+        told = endpoint.requests[1].body["messages"][-1]["content"]
+    assert "stumble failed: ValueError: no step 3 (in test_agent.py, line " in told
+    assert (result.answer, result.calls[0].result.is_error) == ("It fell.", True)
+
+
+def test_a_server_that_cannot_be_used_is_told_and_the_others_answer():
+    broken = {"it": entry(), "gone": {"command": "no-such-program-anywhere"}}
+    with (
+        Bridge({"mcpServers": broken}) as bridge,
+        model_endpoint([calls(("it_echo", {"text": "here"})), says("ok")]) as endpoint,
+    ):
+        result = Agent(bridge, model=of(endpoint)).run("Echo.")
+    assert result.answer == "ok"
+    assert [x for x in result.left_out if "gone" in x and "no-such-program-anywhere" in x]
+
+
+def test_an_error_of_the_model_is_raised_also_at_the_end_of_the_events(bridge: Bridge):
+    with model_endpoint([fails(400, {"message": "no"}), fails(400, {"message": "no"})]) as endpoint:
+        agent = Agent(bridge, [], model=of(endpoint))
+        with pytest.raises(ModelError):
+            agent.run("Hello")
+        events = agent.stream("Hello")
+        with pytest.raises(ModelError):
+            list(events)
+        with pytest.raises(ModelError):
+            _ = events.result
+
+
+def test_an_answer_of_a_certain_form_is_a_value(bridge: Bridge):
+    form = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    with model_endpoint([says('{"n": 3}')]) as endpoint:
+        agent = Agent(bridge, [], model=of(endpoint), output_schema=form)
+        assert agent.run("How many?").structured == {"n": 3}
+
+
+def test_the_program_approves_calls_that_wait_for_it():
+    asked: list[ApprovalRequest] = []
+
+    def approve(request: ApprovalRequest) -> str:
+        asked.append(request)
+        return "no" if request.arguments == {"text": "two"} else "once"
+
+    with (
+        Bridge({"mcpServers": {"it": entry()}}, approve=approve) as bridge,
+        model_endpoint(
+            [calls(("it_echo", {"text": "one"}), ("it_echo", {"text": "two"})), says("ok")]
+        ) as endpoint,
+    ):
+        result = Agent(bridge, ["it"], model=of(endpoint), approval="ask").run("Echo.")
+    assert [x.result.is_error for x in result.calls] == [False, True]
+    assert {x.agent for x in asked} == {"agent"}
+
+
+def test_the_history_knows_who_called(bridge: Bridge):
+    with model_endpoint([calls(("it_echo", {"text": "one"})), says("ok")]) as endpoint:
+        Agent(bridge, ["it"], model=of(endpoint), name="clerk").run("Echo.")
+    assert [x.subject.tool for x in bridge.history(agent="clerk")] == ["echo"]
+
+
+def test_no_key_is_shown_anywhere(bridge: Bridge):
+    model = AgentModel(provider="openai", name="m", api_key="sk-very-secret-key")
+    agent = Agent(bridge, [], model=model)
+    assert "very-secret" not in f"{model!r} {agent!r} {vars(agent)!r} {vars(agent.aio)!r}"
+    assert "very-secret" not in bridge.settings.secrets.redact("sk-very-secret-key is used")
+
+
+@pytest.mark.parametrize(
+    ("toolbelt", "options", "error", "words"),
+    [
+        (["itt"], {}, UnknownServer, "No MCP server 'itt'"),
+        ([lambda: None], {}, BadSetting, "Write it with `def`"),
+        ([shout, shout], {}, BadSetting, "Two functions of the agent are called 'shout'"),
+        ([], {"model": "opnai:gpt"}, XaiMcpError, "Did you mean 'openai'"),
+        ([], {"model": "openai"}, XaiMcpError, "wants the name of a model"),
+        ([], {"max_thoughts": 0}, BadSetting, "`max_thoughts` of Agent is 0"),
+        ([], {"approval": "perhaps"}, BadSetting, "`approval` of Agent"),
+        ([], {"tool_protocol": "smoke"}, BadSetting, "smoke"),
+        ([], {"output_schema": {"colour": "red"}}, BadSetting, "no JSON Schema"),
+        ([], {"memory": "a text"}, XaiMcpError, "not a memory"),
+    ],
+    ids=[
+        "server", "nameless", "twice", "provider", "model", "thoughts", "approval", "protocol",
+        "form", "memory",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_said_before_anything_runs(
+    bridge: Bridge, toolbelt: list[Any], options: dict[str, Any], error: type, words: str
+):
+    with pytest.raises(error, match=words):
+        Agent(bridge, toolbelt, **options)
+
+
+def test_a_closed_bridge_says_so(bridge: Bridge):
+    agent = Agent(bridge, [shout])
+    bridge.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        agent.run("Shout hello")
+    with pytest.raises(RuntimeError, match="closed"):
+        agent.stream("Shout hello")
+
+
+def test_closing_the_bridge_ends_the_events(bridge: Bridge):
+    with model_endpoint([hangs()]) as endpoint:
+        events = Agent(bridge, [], model=of(endpoint)).stream("Think.")
+        assert endpoint.asked.wait(WAIT_SECONDS)
+        bridge.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            list(events)

@@ -1,0 +1,269 @@
+"""An agent from Python, without a canvas: `Agent`, and the same as coroutines.
+
+See docs/python.md. Kept stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias, get_args
+
+from ..agent.conversation import Conversation
+from ..agent.events import RunEvent, Stopped, ToolFinished
+from ..agent.limits import RunLimits
+from ..agent.loop import AgentRun, AgentSpec, ProtocolChoice
+from ..agent.memory.notes import Memory, memory_for
+from ..agent.memory.tools import MemoryToolset
+from ..agent.messages import Message
+from ..agent.models.choice import OFFLINE, AgentModel
+from ..agent.structured import OutputSchema
+from ..agent.toolsets import Toolset
+from ..core.errors import BadSetting
+from ..core.invocation import Caller
+from ..core.tools import JsonObject
+from ..search.preferences import Preferences
+from ..settings.approval import ApprovalWords, read_words
+from .agent_functions import FunctionToolset
+from .agent_stream import AgentStream, AioAgentStream, Tell
+from .agent_tools import Listener, WantedTools, ready_tools
+from .bridge import Bridge
+from .callers import new_run_id, workflow_name
+from .engine import Engine
+from .toolbox import GRACE_SECONDS, Failure
+
+ToolGiven: TypeAlias = str | Callable[..., Any]
+"""The name of a source or of a group of the settings, or a function."""
+
+Asked: TypeAlias = str | Iterable[Mapping[str, Any]]
+"""A question, or messages as a former run gave them back, with the next question at their end."""
+
+
+@dataclass(frozen=True)
+class AgentResult:
+    """What a run came to. `stopped` says why it ended: `answered`, or at which limit.
+
+    `conversation` is all that was said, to go on with. `calls` are those of tools, in their order;
+    `usage` counts tokens, turns, calls and seconds; `structured` is the value of an answer of a
+    certain form; `left_out` has a line for each source that could not be used, `notes` what else a
+    person must know.
+    """
+
+    answer: str
+    stopped: Stopped
+    conversation: list[Message]
+    calls: tuple[ToolFinished, ...]
+    usage: Mapping[str, float]
+    structured: Any = None
+    left_out: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """What an agent is, checked. A run gets a model of its own, which it closes."""
+
+    name: str
+    model: AgentModel
+    sources: tuple[str, ...]
+    functions: tuple[Callable[..., Any], ...]
+    system_prompt: str
+    max_thoughts: int
+    protocol: ProtocolChoice
+    output: OutputSchema | None
+    memory: Memory | None
+    limits: RunLimits
+    budget_tokens: int | None
+    preferences: Preferences
+    approval: ApprovalWords
+    failed: dict[str, Failure] = field(default_factory=dict[str, Failure])
+
+    def spec(self) -> AgentSpec:
+        return AgentSpec(
+            self.name, self.model.open(), self.system_prompt, self.max_thoughts, self.protocol,
+            output=self.output, window=self.model.window, limits=self.limits,
+        )  # fmt: skip
+
+    def wanted(self, engine: Engine) -> WantedTools:
+        own: list[Toolset] = [] if self.memory is None else [MemoryToolset(self.memory)]
+        if self.functions:
+            own.append(FunctionToolset(self.functions, engine.recorder.mask))
+        choice = engine.choice(self.sources)
+        return WantedTools(choice, own, self.preferences, self.budget_tokens, self.failed)
+
+
+class Agent:
+    """Answers questions with the tools of a bridge, as AgentRun does on the canvas.
+
+    `toolbelt` names what it may use: servers and other sources of the settings, and groups of
+    them; functions in it become tools, too. Without it, it may use all that can be used. `model` is
+    `offline`, `provider:name` such as `openai:gpt-5-mini`, or an `AgentModel`. The others are those
+    of the nodes AgentInit, AgentMakeToolbelt and AgentPreferTools. What servers ask, and calls that
+    wait for approval, go to `answer` and `approve` of the bridge.
+
+    It can be used by several threads and tasks at once; each run is one of its own.
+
+    Raises:
+        UnknownServer, SettingsError: a name that cannot be used.
+        UnknownProvider: no such provider of models, or it wants a model's name.
+        BadSetting: a value that cannot be.
+    """
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        toolbelt: Iterable[ToolGiven] | None = None,
+        *,
+        model: str | AgentModel = OFFLINE,
+        name: str = "agent",
+        system_prompt: str = "",
+        max_thoughts: int = 10,
+        tool_protocol: ProtocolChoice = "auto",
+        output_schema: JsonObject | None = None,
+        memory: Any = None,
+        max_run_tokens: int | None = None,
+        tool_token_budget: int | None = None,
+        pinned_tools: Iterable[str] = (),
+        blocked_tools: Iterable[str] = (),
+        trusted_tools: Iterable[str] = (),
+        approval: str | Mapping[str, str] | None = None,
+    ) -> None:
+        given = bridge.usable_servers() if toolbelt is None else tuple(toolbelt)
+        chosen = AgentModel.of(model)
+        setup = _Setup(
+            name=name,
+            model=chosen,
+            sources=tuple(x for x in given if isinstance(x, str)),
+            functions=tuple(x for x in given if not isinstance(x, str)),
+            system_prompt=system_prompt,
+            max_thoughts=_positive(max_thoughts, "max_thoughts"),
+            protocol=_protocol(tool_protocol),
+            output=OutputSchema(output_schema) if output_schema else None,
+            memory=memory_for(memory, name),
+            limits=RunLimits(max_run_tokens),
+            budget_tokens=tool_token_budget,
+            preferences=Preferences(
+                tuple(pinned_tools), tuple(blocked_tools), tuple(trusted_tools)
+            ),
+            approval=_words(approval),
+        )
+        _check(bridge, setup)
+        bridge.settings.secrets.update(chosen.secrets)
+        self._bridge = bridge
+        self.aio = AioAgent(bridge, setup)
+        """The same methods for callers that own an asyncio loop."""
+
+    def run(self, question: Asked) -> AgentResult:
+        """Run to the answer. An interrupt stops it, and cancels its calls.
+
+        Raises:
+            BadConversation: `question` is none.
+            ModelError: the model's service; of what tools do, nothing ends a run.
+            RuntimeError: the bridge is closed.
+        """
+        return self._bridge.aio.portal.call(self.aio.play, question, _unheard)
+
+    def stream(self, question: Asked) -> AgentStream[AgentResult]:
+        """Begin to run, and go through what happens: `for event in agent.stream(...)`.
+
+        Raises:
+            RuntimeError: the bridge is closed. What `run` raises comes at the end of the events.
+        """
+        portal = self._bridge.aio.portal
+        return AgentStream(portal, lambda tell: self.aio.play(question, tell))
+
+
+class AioAgent:
+    """The methods of `Agent` as coroutines. The agent still runs on the bridge's own loop."""
+
+    def __init__(self, bridge: Bridge, setup: _Setup) -> None:
+        self._bridge = bridge
+        self._setup = setup
+
+    async def run(self, question: Asked) -> AgentResult:
+        """See `Agent.run`. Cancelling it stops the run."""
+        return await self._bridge.aio.portal.awaited(self.play, question, _unheard)
+
+    def stream(self, question: Asked) -> AioAgentStream[AgentResult]:
+        """See `Agent.stream`: `async for event in agent.aio.stream(...)`."""
+        portal = self._bridge.aio.portal
+        return AioAgentStream(portal, lambda tell: self.play(question, tell))
+
+    async def play(self, question: Asked, tell: Tell) -> AgentResult:
+        """Run on the bridge's loop; `tell` hears every event there."""
+        setup, calls = self._setup, list[ToolFinished]()
+        caller = _caller(setup)
+        engine, notes = self._bridge.aio.engine.for_caller(caller), list[str]()
+
+        async def emit(event: RunEvent) -> None:
+            if isinstance(event, ToolFinished):
+                calls.append(event)
+            tell(event)
+
+        start, spec = Conversation(question), setup.spec()
+        run = AgentRun(spec, start, emit, caller)
+        listener = Listener(notes.append, _unwatched)
+        try:
+            tools, pages, left_out = await ready_tools(
+                engine, setup.wanted(engine), listener, grace_seconds=GRACE_SECONDS
+            )
+            ended = await run.go(tools, pages, left_out)
+        finally:
+            await spec.model.aclose()
+        return AgentResult(
+            ended.answer,
+            ended.stopped,
+            run.conversation.messages,
+            tuple(calls),
+            {
+                **asdict(ended.usage), "turns": ended.steps, "calls": ended.tool_calls,
+                "seconds": round(ended.seconds, 3),
+            },
+            ended.structured,
+            left_out,
+            tuple(notes),
+        )  # fmt: skip
+
+
+def _caller(setup: _Setup) -> Caller:
+    return Caller(
+        "agent", setup.name, run=new_run_id(), approval=setup.approval, workflow=workflow_name()
+    )
+
+
+def _check(bridge: Bridge, setup: _Setup) -> None:
+    """Refuse what no run could begin with."""
+    for name in setup.sources:
+        if bridge.settings.group(name) is None:
+            bridge.settings.source(name)
+    FunctionToolset(setup.functions, str)
+    setup.spec()
+
+
+def _positive(number: int, name: str) -> int:
+    if number < 1:
+        raise BadSetting(f"`{name}` of Agent is {number}. Give a number from 1 on.")
+    return number
+
+
+def _protocol(word: ProtocolChoice) -> ProtocolChoice:
+    if word not in (known := get_args(ProtocolChoice)):
+        raise BadSetting(f"`tool_protocol` of Agent is {word!r}. Use one of: {', '.join(known)}.")
+    return word
+
+
+def _words(said: str | Mapping[str, str] | None) -> ApprovalWords:
+    if said is None:
+        return {}
+    try:
+        return read_words(said)
+    except ValueError as reason:
+        raise BadSetting(f"`approval` of Agent: {reason}") from reason
+
+
+def _unheard(_: RunEvent) -> None:
+    """Nobody listens."""
+
+
+def _unwatched(_: tuple[str, ...]) -> None:
+    """Nobody looks at what is waited for."""
