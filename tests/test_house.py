@@ -25,7 +25,7 @@ ARROWS = {
     "gateway": {"canvas", "bridge", "views"},
     "admin": {"canvas", "bridge", "views"},
     "canvas": {"bridge", "console", "views"},
-    "views": {"console", "history"},
+    "views": {"console", "history", "planning"},
     "console": {"agent"},
     "drawing": {"planning"},
     "bridge": {"agent", "planning", "search", "policy", "catalog", "history", "sources"},

@@ -308,7 +308,8 @@ def test_tools_are_listed_page_by_page_and_by_name(settings: Settings):
         assert [x.name for x in bridge.list_tools(named="*_order")] == ["cancel_order"]
         assert bridge.list_tools("shop", named="*_order", usable=True) == []
         assert len(bridge.list_tools("shop")) == 4
-        for wrong in ({"limit": -1}, {"offset": -1}, {"named": "regex:("}):
+        wrongs: list[Any] = [{"limit": -1}, {"offset": -1}, {"named": "regex:("}]
+        for wrong in wrongs:
             with pytest.raises(BadSetting):
                 bridge.list_tools(**wrong)
 

@@ -224,6 +224,9 @@ COMMANDS = [
     Known(r"xai-mcp-agent tools( library)?( --all)?", warmly, "search_books"),
     Known(r"xai-mcp-agent explain units convert_units", warmly, "convert_units("),
     Known(r"xai-mcp-agent search \".*\"", warmly, "kilometres_to_miles("),
+    Known(
+        r"xai-mcp-agent plan \".*\"( --server units --out plan\.json)?", warmly, "A rough plan for"
+    ),
     Known(r"xai-mcp-agent select \".*\" --budget \d+", warmly, "tools shown"),
     Known(r"xai-mcp-agent tools library --at 2h", warmly, "As of 20"),
     Known(r"xai-mcp-agent usage( library search_books --toolbelt default)?", warmly, "emember"),

@@ -11,14 +11,28 @@ from xai_mcp_agent import planning
 PAGE = ROOT / "docs" / "planning.md"
 
 
+def printed() -> list[list[str]]:
+    """The lines that each program of the page prints; a later one goes on where the first ends."""
+    known: dict[str, object] = {}
+    lines: list[list[str]] = []
+    for block in (x for x in blocks_of(PAGE) if x.language == "python" and "bridge" not in x.text):
+        with contextlib.redirect_stdout(output := io.StringIO()):
+            exec(compile(block.text, "docs/planning.md", "exec"), known)
+        lines.append(output.getvalue().splitlines())
+    return lines
+
+
 def test_the_program_on_the_page_asks_for_the_id_first() -> None:
-    (block,) = (x for x in blocks_of(PAGE) if x.language == "python")
-    with contextlib.redirect_stdout(output := io.StringIO()):
-        exec(compile(block.text, "docs/planning.md", "exec"), {})
-    first, second, rest = output.getvalue().splitlines()
+    first, second, rest = printed()[0]
     assert first.startswith("shop/find_user_id_by_email {'email': Given(value='ada@example.org'")
     assert second.startswith("shop/list_orders {'user_id': FromResult(call=0, field=None")
     assert rest.startswith("(Edge(producer=0, consumer=1, parameter='user_id'),) () (")
+
+
+def test_the_answer_of_a_model_on_the_page_is_mended() -> None:
+    (reasons,) = printed()[1]
+    assert "'find_user_id_by_mail' was read as the tool shop/find_user_id_by_email" in reasons
+    assert "'userId' was read as 'user_id'" in reasons
 
 
 def test_the_page_names_all_that_is_public() -> None:

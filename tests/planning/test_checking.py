@@ -10,7 +10,7 @@ import pytest
 
 from tests.planning.shop import TEXT, TOOLS, tool
 from tests.support.watchdog import done_within
-from xai_mcp_agent.planning import FromResult, Given, Missing, NotAPlan, Plan, Planner
+from xai_mcp_agent.planning import BadPlan, FromResult, Given, Missing, Plan, Planner
 
 REQUEST = "List my orders and cancel the first one. My email is ada@example.org."
 FIND, LIST, CANCEL = "shop/find_user_id_by_email", "shop/list_orders", "shop/cancel_order"
@@ -59,7 +59,7 @@ def test_a_name_that_is_nearly_right_is_read_as_the_tool(written: str) -> None:
     "written", ["cancel", "delist_orders", "order", "uncancel_order", "zzz", "", "a" * 100_000]
 )
 def test_a_name_that_may_be_anything_is_no_tool(written: str) -> None:
-    with pytest.raises(NotAPlan, match=r"names no"):
+    with pytest.raises(BadPlan, match=r"names no"):
         checked(call(written, 1))
     plan = checked(call(LIST, 1), call(written, 2))
     assert [x.tool for x in plan.calls] == [LIST]
@@ -74,7 +74,7 @@ def test_a_tool_of_the_opposite_deed_is_never_meant() -> None:
     ]
     planner = Planner(tools)
     for written in ("set_user", "unsubscribe_to_list", "unlock_it"):
-        with pytest.raises(NotAPlan):
+        with pytest.raises(BadPlan):
             planner.checked("Do it.", {"calls": [call(written)]})
 
 
@@ -194,7 +194,7 @@ def test_what_must_be_given_and_is_not_written_is_wired_and_the_rest_is_not() ->
     ids=str,
 )  # fmt: skip
 def test_what_is_no_plan_is_refused(written: Any) -> None:
-    with pytest.raises(NotAPlan):
+    with pytest.raises(BadPlan):
         PLANNER.checked(REQUEST, written)
 
 
@@ -218,14 +218,18 @@ def test_a_plan_without_end_is_cut() -> None:
 
 
 def test_the_plan_of_the_documented_form_of_plans_is_read() -> None:
-    arguments = {"order_id": {"call": 0, "field": "orders[].order_id"}}
-    written = {"request": REQUEST, "calls": [
+    arguments: dict[str, Any] = {"order_id": {"call": 0, "field": "orders[].order_id"}}
+    written: Any = {"request": REQUEST, "calls": [
         {"tool": LIST, "args": {"user_id": {"value": "ada@example.org"}}},
         {"tool": CANCEL, "args": arguments},
     ]}  # fmt: skip
     plan = PLANNER.checked(REQUEST, written)
     assert sources(plan, 0) == {"user_id": Given("ada@example.org")}
     assert [(x.producer, x.consumer) for x in plan.edges] == [(0, 1)]
+    find = {"tool": FIND, "args": {"email": {"value": "ada@example.org"}}}
+    arguments["order_id"] = {"call": 1, "field": "orders[].order_id"}
+    plan = PLANNER.checked(REQUEST, {"calls": [find, {"tool": LIST}, written["calls"][1]]})
+    assert (1, 2) in [(x.producer, x.consumer) for x in plan.edges]
 
 
 def _any_value(chosen: random.Random, depth: int = 0) -> Any:

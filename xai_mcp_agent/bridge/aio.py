@@ -163,14 +163,15 @@ class AioBridge:
         """The tools of these servers and groups, or of all; at most `limit`, after `offset` others.
 
         Only those whose name is like the pattern `named`, and with `usable` those that agents may
-        use now. Where more is asked for than the tools of one server, those that cannot be used
+        use now. Where more is asked for than all tools of one server, those that cannot be started
         offer nothing.
 
         Raises:
             UnknownServer, SettingsError, SourceFailed: it cannot be used; the message says why.
             BadSetting: `named` is no pattern, or a number is below 0.
         """
-        if len(servers) == 1 and not named and not usable and limit is None and not offset:
+        is_group = len(servers) == 1 and self.engine.settings.group(servers[0]) is not None
+        if len(servers) == 1 and not (is_group or named or usable or offset) and limit is None:
             return await self.run(Engine.list_tools, servers[0])
         return await self.run(
             selecting.tools_page, servers, named=named, usable=usable, limit=limit, offset=offset
@@ -258,6 +259,9 @@ class AioBridge:
         """The tool that fits best what somebody wants to do, or None; see `SelectedTool`.
 
         Of these servers and groups, or of all, only tools that agents may use now.
+
+        Raises:
+            UnknownServer, SettingsError: a name that cannot be used.
         """
         return await self.run(selecting.select_named, request, servers)
 
@@ -272,6 +276,7 @@ class AioBridge:
         called.
 
         Raises:
+            UnknownServer, SettingsError: a name that cannot be used.
             UnknownProvider: the model's provider wants a model's name.
         """
         return await self.run(planning.plan_with, request, servers, model, base_url)

@@ -13,7 +13,7 @@ from ..agent.models.registry import model_named
 from ..catalog.groups import ToolChoice
 from ..core.ruling import Ruling
 from ..core.tools import Tool, ToolKey
-from ..planning.answers import NotAPlan
+from ..planning.plan_file import BadPlan
 from ..planning.plans import Plan
 from ..search.preferences import Preferences
 from .advising import MODEL_SECONDS, asked_once
@@ -146,8 +146,12 @@ async def plan_among(
 async def plan_with(
     engine: Engine, request: str, names: Sequence[str] = (), model: str = "", base_url: str = ""
 ) -> Plan:
-    """As `plan_tools`, for sources, groups and a model that are named; see `model_named`."""
-    choice = engine.choice(names) if names else None
+    """As `plan_tools`, for sources, groups and a model that are named; see `model_named`.
+
+    Raises:
+        UnknownProvider: the model's provider wants a model's name. And what `choice_of` raises.
+    """
+    choice = choice_of(engine, names)
     if not model:
         return await plan_tools(engine, request, choice)
     asked = model_named(model, base_url=base_url)
@@ -155,6 +159,18 @@ async def plan_with(
         return await plan_tools(engine, request, choice, model=asked)
     finally:
         await asked.aclose()
+
+
+def choice_of(engine: Engine, names: Sequence[str]) -> ToolChoice | None:
+    """The tools of sources and groups that somebody names; None where they name none.
+
+    Raises:
+        UnknownServer, SettingsError: there is none of that name, or it cannot be used.
+    """
+    for name in names:
+        if engine.settings.group(name) is None:
+            engine.settings.source(name)
+    return engine.choice(names) if names else None
 
 
 async def _advised(
@@ -169,7 +185,7 @@ async def _advised(
         try:
             plan = await planned(engine, usable, lambda x: x.checked(request, answer))
             return replace(plan, reasons=(f"planned by {model.name}", *plan.reasons))
-        except NotAPlan as reason:
+        except BadPlan as reason:
             why = str(reason)
     stands = engine.recorder.mask(_STANDS.format(model.name, why))
     return replace(rough, reasons=(*rough.reasons, stands))

@@ -16,7 +16,7 @@ from ..core.tools import JsonObject, Tool, ToolKey
 from ..search.found import SelectedTool
 from ..search.preferences import Preferences
 from .engine import Engine
-from .planning import UsableTools, calls_asked_for, usable_tools
+from .planning import UsableTools, calls_asked_for, choice_of, usable_tools
 from .preferences import preferred
 from .search import listed_tools
 from .toolbox import search_for
@@ -41,7 +41,7 @@ async def select_named(
     engine: Engine, request: str, names: Sequence[str] = ()
 ) -> SelectedTool | None:
     """As `select_tool`, for sources and groups that are named."""
-    return await select_tool(engine, request, engine.choice(names) if names else None)
+    return await select_tool(engine, request, choice_of(engine, names))
 
 
 async def select_among(
@@ -76,11 +76,12 @@ async def tools_page(
     cannot be used offer nothing.
 
     Raises:
+        UnknownServer, SettingsError: there is none of that name, or it cannot be used.
         BadSetting: `named` is no pattern, or a number is below 0.
     """
     if offset < 0 or (limit is not None and limit < 0):
         raise BadSetting("`limit` and `offset` count tools: they cannot be below 0.")
-    choice = engine.choice(names) if names else None
+    choice = choice_of(engine, names)
     if usable:
         found = list((await usable_tools(engine, choice)).tools.values())
     else:

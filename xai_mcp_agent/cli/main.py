@@ -19,6 +19,7 @@ from .init import init
 from .migration.adopt import adopt
 from .openapi import openapi
 from .output import prepare_streams, print_error
+from .plan import plan
 from .registry import add as registry_add
 from .registry import search as registry_search
 from .registry import show as registry_show
@@ -43,7 +44,7 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, openapi, search, explain, select, call, draw, stats, diff, graph,
+    init, servers, tools, openapi, search, explain, select, plan, call, draw, stats, diff, graph,
     usage, refresh, trust, disable, enable, accept, approve, login, logout, adopt, check_lessons,
     reset_lesson, lesson_solution,
 ):  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
-from ..core.errors import XaiMcpError
+from .plan_file import BadPlan
 
 MOST_CALLS = 20
 _MOST_ARGUMENTS = 100
@@ -35,16 +35,16 @@ _PLACE = re.compile(r"\s*(?:<[^<>\n]{1,60}>|\{\{[^{}\n]{1,60}\}\}|\.{3}|\?+|TODO
 _HOLDS_PLACE = re.compile(r"\{\{[^{}\n]{1,60}\}\}|\$\{\d{1,3}[^{}\n]{0,60}\}")
 
 
-class NotAPlan(XaiMcpError):
-    """What should be a plan has no call that can be made; the message says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Refers:
-    """What is taken from the result of the call with this label."""
+    """What is taken from the result of the call with this label.
+
+    `is_place` says that it is written as in a plan's file, where calls count from 0.
+    """
 
     label: str
     field: str
+    is_place: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +78,18 @@ def written_calls(answer: Any) -> tuple[list[WrittenCall], int]:
     """The calls in a value, in their order, at most so many; and how many more there were.
 
     Raises:
-        NotAPlan: there is none.
+        BadPlan: there is none.
     """
     found = [x for x in map(_object, _listed(answer)) if _tool(x)]
     if not found:
-        raise NotAPlan("It names no call of a tool.")
+        raise BadPlan("It names no call of a tool.")
     taken = found[:MOST_CALLS]
     told = [dict(_arguments(x)) for x in taken]
     labels = [_label(_first(x, _LABEL)) for x in taken]
     if not all(labels) or len({*labels}) < len(labels):
         labels = [str(n) for n in range(1, len(taken) + 1)]
-        if any(isinstance(x, Refers) and x.label == "0" for one in told for x in one.values()):
+        references = [x for one in told for x in one.values() if isinstance(x, Refers)]
+        if any(x.is_place or x.label == "0" for x in references):
             labels = [str(n) for n in range(len(taken))]
     calls = [WrittenCall(a, _tool(x), y) for a, x, y in zip(labels, taken, told, strict=True)]
     return calls, len(found) - len(calls)
@@ -128,7 +129,7 @@ def _arguments(call: Mapping[str, Any]) -> Iterator[tuple[str, Told]]:
 def _told(value: Any, depth: int = 0) -> Told:
     if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and depth < _MOST_LISTS:
         inner = _told(value[0], depth + 1)
-        return Refers(inner.label, inner.field) if isinstance(inner, Refers) else _kept(value)
+        return inner if isinstance(inner, Refers) else _kept(value)
     if isinstance(value, Mapping):
         return _of_object(cast("Mapping[str, Any]", value), depth)
     return _of_text(value) if isinstance(value, str) else _kept(value)
@@ -138,7 +139,7 @@ def _of_object(value: Mapping[str, Any], depth: int) -> Told:
     label = _label(_first(value, _REFERS))
     if label and value.keys() <= {*_REFERS, *_FIELD}:
         field = _first(value, _FIELD)
-        return Refers(label, field if isinstance(field, str) else "")
+        return Refers(label, field if isinstance(field, str) else "", "call" in value)
     if {*value} == {"value"}:
         return _kept(value["value"])
     if {*value} == {"parts"} and isinstance(value["parts"], list) and depth < _MOST_LISTS:

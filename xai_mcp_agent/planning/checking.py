@@ -16,7 +16,6 @@ from ..core.names import did_you_mean
 from ..core.tools import JsonObject, Tool, properties
 from .answers import (
     MOST_CALLS,
-    NotAPlan,
     Refers,
     Told,
     Unknown,
@@ -28,6 +27,7 @@ from .fits import fit
 from .flows import Flows
 from .memory import Memory
 from .mending import by_plain_name, fitted, nearest_sure, path_in, plain
+from .plan_file import BadPlan
 from .plans import FromResult, Given, Missing, Plan, PlannedCall, Source, lacking
 from .ports import Input, Output, ToolPorts
 
@@ -69,7 +69,7 @@ class Checker:
         """The plan in a value of JSON.
 
         Raises:
-            NotAPlan: no call in it can be made.
+            BadPlan: no call in it can be made.
         """
         written, more = written_calls(answer)
         notes = _Notes()
@@ -99,7 +99,7 @@ class Checker:
                 notes.reasons.append(f"{one.tool[:_SHOWN]!r} was read as the tool {key}")
             found.append(_Call(one.label, ports, dict(one.arguments), _schema(self._tool(key))))
         if not found:
-            raise NotAPlan(f"It names no tool that is there. {notes.problems[-1]}")
+            raise BadPlan(f"It names no tool that is there. {notes.problems[-1]}")
         return found
 
 

@@ -114,7 +114,7 @@ class Planner:
         be among the `problems`; what must be given and is not written is wired.
 
         Raises:
-            NotAPlan: no call in it can be made.
+            BadPlan: no call in it can be made.
         """
         from .checking import Checker
 

@@ -1,0 +1,67 @@
+"""`xai-mcp-agent plan`: the calls that a request asks for, as text, JSON and a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.cli.test_search import settings
+from tests.cli.test_servers import command
+from tests.support.model_endpoint import fails, model_endpoint, says
+from xai_mcp_agent.planning import read_plan
+
+__all__ = ["settings"]
+
+LEND = "Search books about the sea and borrow one for reader R2"
+
+
+def test_a_plan_is_told_with_what_is_missing_and_which_server_failed(
+    settings: str, capsys: Any
+) -> None:
+    status, out, _ = command(capsys, "plan", LEND, "--settings", settings)
+    assert out.startswith(f"A rough plan for: {LEND}\n1. library/search_books\n")
+    assert "book_id: " in out
+    assert "of call 1" in out
+    assert "without a language model" in out
+    assert "bad: " in out
+    assert status == 0
+
+
+def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(
+    settings: str, tmp_path: Path, capsys: Any
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text("mine", encoding="utf-8")
+    words = ("plan", LEND, "--out", str(file), "--json", "--settings", settings)
+    _, out, err = command(capsys, *words)
+    assert json.loads(out) == json.loads(file.read_text(encoding="utf-8"))
+    assert [x.name for x in read_plan(file).calls][:2] == ["search_books", "borrow_book"]
+    (kept,) = tmp_path.glob("plan.json.bak")
+    assert str(kept) in err.replace("\n", "")
+    status, _, err = command(capsys, *words[:3], str(tmp_path / "no" / "x"), "--settings", settings)
+    assert (status, "cannot be written" in err) == (1, True)
+
+
+def test_only_the_named_servers_are_planned_with(settings: str, capsys: Any) -> None:
+    status, out, _ = command(capsys, "plan", LEND, "--server", "units", "--settings", settings)
+    assert "library/" not in out
+    assert "Nothing is to be called." in out
+    assert status == 1
+    status, _, err = command(capsys, "plan", LEND, "--server", "untis", "--settings", settings)
+    assert (status, "units" in err) == (1, True)
+
+
+def test_a_model_is_asked_and_where_it_fails_that_is_told(settings: str, capsys: Any) -> None:
+    answer = {"calls": [{"tool": "search_book", "arguments": {"text": "sea"}}]}
+    with model_endpoint([says(json.dumps(answer)), fails(400, {"message": "no"})]) as endpoint:
+        words = ("plan", LEND, "--model", "scripted", "--base-url", endpoint.base_url)
+        _, out, _ = command(capsys, *words, "--settings", settings)
+        assert out.startswith("A plan for: ")
+        assert "planned by openai scripted" in out
+        assert "2. " not in out
+        _, out, _ = command(capsys, *words, "--settings", settings)
+        assert out.startswith("A rough plan for: ")
+        assert "this rough one stands" in out.replace("\n  ", " ")
+    status, _, err = command(capsys, "plan", LEND, "--model", "openai", "--settings", settings)
+    assert (status, "wants the name of a model" in err) == (1, True)

@@ -1,0 +1,78 @@
+"""`xai-mcp-agent plan`: the calls that a request asks for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..bridge.planning import plan_with
+from ..core.errors import BadSetting
+from ..planning.plan_file import plan_as_json
+from ..views.plans import plan_text
+from .bridges import open_bridge
+from .output import (
+    AsJson,
+    SettingsFile,
+    StoreOption,
+    echo_json,
+    replace_text,
+    say,
+    text_width,
+)
+from .servers import require_settings
+
+
+def plan(
+    request: Annotated[str, typer.Argument(help="What is to be done, in your words.")],
+    server: Annotated[
+        list[str] | None,
+        typer.Option("--server", help="Only tools of this server or group; may be repeated."),
+    ] = None,
+    model: Annotated[
+        str,
+        typer.Option("--model", help="Ask a model once, such as openai/gpt-5-mini."),
+    ] = "",
+    base_url: Annotated[
+        str, typer.Option("--base-url", help="Where the model's service is, as for AgentInit.")
+    ] = "",
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the plan there, as JSON.")
+    ] = None,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Plan the calls that a request asks for, and say what is missing; nothing is called.
+
+    Of the tools that agents may use now. Without --model it is made of words and shapes, and
+    rough; a model that fails leaves it so. A file that is there already is kept as a backup.
+    The exit status is 1 where nothing can be planned.
+    """
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+        require_settings(bridge)
+        made = bridge.run(plan_with, request, server or [], model, base_url)
+    written = plan_as_json(made)
+    if out is not None:
+        _write(out, written)
+    if as_json:
+        echo_json(written)
+    else:
+        say(plan_text(made, text_width()))
+    if not made.calls:
+        raise typer.Exit(1)
+
+
+def _write(file: Path, written: object) -> None:
+    text = json.dumps(written, indent=2, ensure_ascii=False)
+    try:
+        kept = replace_text(file, f"{text}\n")
+    except OSError as cause:
+        why = cause.strerror or cause
+        raise BadSetting(
+            f"{file} cannot be written: {why}. Name another one with --out."
+        ) from cause
+    also = f" The file that was there is kept as {kept}." if kept else ""
+    say(f"Written to {file}.{also}", to_stderr=True)

@@ -1,0 +1,82 @@
+"""Plans as text; as JSON they are written by `planning.plan_file`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ..console.text import one_line, wrap
+from ..planning.plans import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source
+
+_VALUE_CHARS = 200
+_REQUEST_CHARS = 300
+_UNDER, _DEEPER = " " * 3, " " * 6
+_MADE = {True: "A rough plan", False: "A plan"}
+NO_CALLS = "Nothing is to be called."
+
+
+def plan_text(plan: Plan, width: int, *, with_reasons: bool = True) -> str:
+    """A plan to read: its calls with the sources of their arguments, what is missing, and why.
+
+    `width` is that of a terminal.
+    """
+    return "\n".join(_lines(plan, width, with_reasons=with_reasons))
+
+
+def source_text(source: Source) -> str:
+    """Where an argument comes from; calls are counted from 1."""
+    match source:
+        case Given(value):
+            return _shown(value)
+        case FromResult(call, field, conversion):
+            taken = f"{field} of call {call + 1}" if field else f"the result of call {call + 1}"
+            return f"{taken}, {conversion}" if conversion else taken
+        case Missing(reason):
+            return f"you must give it: {reason}" if reason else "you must give it"
+        case Parts(parts):
+            return f"[{', '.join(map(source_text, parts))}]"
+
+
+def _lines(plan: Plan, width: int, *, with_reasons: bool) -> Iterator[str]:
+    title = f"{_MADE[plan.is_rough]} for: {one_line(plan.request, _REQUEST_CHARS)}"
+    yield from wrap(title, width, "", _UNDER)
+    for number, call in enumerate(plan.calls, 1):
+        yield from _call_lines(number, call, width, with_reasons=with_reasons)
+    if not plan.calls:
+        yield NO_CALLS
+    if plan.problems:
+        yield "To be seen to before it runs:"
+        yield from _listed(plan.problems, width)
+    if plan.reasons and with_reasons:
+        yield "About this plan:"
+        yield from _listed(plan.reasons, width)
+
+
+def _call_lines(number: int, call: PlannedCall, width: int, *, with_reasons: bool) -> Iterator[str]:
+    yield from wrap(f"{number}. {call.tool}", width, "", _UNDER)
+    for name, source in call.arguments.items():
+        why = _why(source) if with_reasons else ""
+        line = f"{name}: {source_text(source)}"
+        yield from wrap(f"{line} ({why})" if why else line, width, _UNDER, _DEEPER)
+    if call.reasons and with_reasons:
+        yield from wrap("; ".join(call.reasons), width, f"{_UNDER}- ", f"{_UNDER}  ")
+
+
+def _why(source: Source) -> str:
+    if isinstance(source, Given | FromResult):
+        return "; ".join(source.reasons)
+    return ""
+
+
+def _listed(lines: tuple[str, ...], width: int) -> Iterator[str]:
+    for line in lines:
+        yield from wrap(line, width, "- ", "  ")
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)
+    return text if len(text) <= _VALUE_CHARS else f"{text[:_VALUE_CHARS]}..."
