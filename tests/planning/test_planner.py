@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.planning.shop import TEXT, TOOLS, tool
+from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
 from tests.support.pages import ROOT
 from tests.support.watchdog import done_within
 from xai_mcp_agent.core.errors import UnknownTool
@@ -54,6 +54,18 @@ def test_a_result_that_is_pointed_at_is_used() -> None:
     assert (message.call, message.field, message.conversion) == (
         0, "converted_amount", "written as text",
     )  # fmt: skip
+
+
+def test_an_amount_that_nobody_says_is_the_one_that_was_worked_out() -> None:
+    """The name of the one says nothing of the other, and no id is taken for an amount."""
+    gives = {"report_id": NUMBER, "turnover": NUMBER}
+    planner = Planner([*TOOLS, tool("sum_sales", "Sum up sales.", {"product": TEXT}, gives)])
+    tools = ["shop/sum_sales", "bank/convert_amount"]
+    amount = planner.wire("Sum up sales of 'lamps', to EUR", tools).calls[1].arguments["amount"]
+    assert isinstance(amount, FromResult)
+    assert (amount.call, amount.field) == (0, "turnover")
+    said = planner.wire("Sum up sales of 'lamps', and convert 20 to EUR", tools)
+    assert isinstance(said.calls[1].arguments["amount"], Given)
 
 
 def test_what_is_missing_is_said() -> None:

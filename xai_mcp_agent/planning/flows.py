@@ -23,6 +23,8 @@ _SHAPE_ALONE = 0.15  # how much of a score the shape has without any word: types
 _SAYS_HOW_IT_WENT = listed("status success message error ok confirmation")
 _HOW_IT_WENT = 0.35  # how much less that is wanted than what was asked for
 _OF_A_WRITER = 0.7  # what a tool gives that changes something, and does not say what it gives
+_ID_FOR_AMOUNT = 0.5  # an id is a number only by chance
+NUMBERS = ("integer", "number")
 _MOST_PRODUCERS = _MOST_CONSUMERS = 40
 _MOST_KEPT = 20_000  # inputs whose producers are known
 _OPTIONAL = 0.6
@@ -127,6 +129,8 @@ class Flows:
             score *= _HOW_IT_WENT
         if out.is_implied and not producer.reads:
             score *= _OF_A_WRITER
+        if out.is_opaque and not inp.is_opaque and inp.shape.kind in NUMBERS and not near.reason:
+            score *= _ID_FOR_AMOUNT
         return Flow(
             producer.key, out.path, consumer.key, inp.name, score, fitting.score,
             fitting.conversion, (near.reason,) if near.reason else (),

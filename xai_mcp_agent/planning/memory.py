@@ -23,7 +23,7 @@ from .shapes import ANY, Shape, joined
 MAX_PLANS = 5_000
 _MOST_FIELDS = 40  # of one tool's result
 _NEIGHBOURS = 5
-_ENOUGH = 3  # one coincidence says nothing
+_ENOUGH, _ENOUGH_TOGETHER = 3, 2  # one coincidence says nothing
 _SHARPNESS = 2  # how much more the nearest of them says than the next
 _MOST_GUESSES, _MOST_COMPARED = 200, 50
 _DOUBT = 2.0  # guesses that failed, before there were any
@@ -213,10 +213,10 @@ class Memory:
         """Tools that mostly came along with one of these, with that one and how often."""
         for tool in list(tools):
             uses = self._calls[tool]
-            if uses < _ENOUGH:
+            if uses < _ENOUGH_TOGETHER:
                 continue
             for other, n in sorted(self._together[tool].items(), key=lambda x: (-x[1], str(x[0]))):
-                if n >= _ENOUGH and n / uses >= least and other not in tools:
+                if n >= _ENOUGH_TOGETHER and n / uses >= least and other not in tools:
                     yield other, tool, n
 
     def follows(self, tool: Any | None) -> Counter[Any]:

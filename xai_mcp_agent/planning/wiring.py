@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..search.terms import root
-from .flows import Flow, Flows
+from .flows import NUMBERS, Flow, Flows
 from .literals import Literal, literals_for
 from .memory import GIVEN, Memory
 from .plans import FromResult, Given, Missing, Source
-from .ports import Input, ToolPorts, is_generic, output_of
+from .ports import Input, Output, ToolPorts, is_generic, output_of
 from .shapes import ANY
 from .steps import Request, Step
 
 # The least that a candidate must have, by what the parameter is and where the value comes from. An
 # id that nobody said is in some earlier result: without it the call could not be made at all.
-_LEAST_REFERENCE, _LEAST_LITERAL, _LEAST_ID = 0.44, 0.35, 0.25
+_LEAST_REFERENCE, _LEAST_LITERAL, _LEAST_ID = 0.47, 0.35, 0.25
 _OPTIONAL_ID, _OPTIONAL_REFERENCE, _OPTIONAL_LITERAL = 0.9, 1.3, 0.7
 _UNASKED = 0.5  # an optional parameter takes a result that its step points at
 # More for a result that the step names, points at, or calls a result; for a later one among equals.
@@ -32,6 +32,7 @@ _OF_A_WRITER, _SAME_AS_BEFORE = 0.75, 0.05
 # had, the more of them the less; what was given then is given now.
 _LEARNED, _LEARNED_SHARE, _USUAL = 0.45, 0.6, 0.4
 _NEVER_BEFORE, _OFTEN, _GIVEN_BEFORE, _TAKEN_BEFORE, _EVEN = 0.6, 3.0, 0.5, 0.1, 0.5
+_GUESSED = 0.3
 _SETTLED = 2  # more producers than this, and it may be any
 
 
@@ -118,6 +119,8 @@ class Wiring:
                     self._said.setdefault(one.literal.place, set()).add(one.inp.name)
         self._take_unasked(number, candidates, taken)
         for inp in ports.required:
+            if inp.name not in taken.sources and (found := self._worked_out(number, inp)):
+                taken.sources[inp.name] = found
             taken.sources.setdefault(inp.name, Missing(f"nothing says {inp.name!r}"))
         return {x.name: taken.sources[x.name] for x in ports.inputs if x.name in taken.sources}
 
@@ -132,6 +135,27 @@ class Wiring:
             if one.reference and one.score >= _UNASKED and one.inp.name not in taken.sources:
                 taken.take(one)
                 return
+
+    def _worked_out(self, number: int, inp: Input) -> FromResult | None:
+        """A number that nobody says, and that no name finds: the last one that was worked out."""
+        if inp.shape.kind not in NUMBERS or not all(map(is_generic, inp.words)):
+            return None
+        for earlier in reversed(range(number)):
+            producer = self._calls[earlier].ports
+            numbers = [x for x in producer.outputs if _is_amount(x)]
+            if not numbers:
+                continue
+            best = max(numbers, key=self._said_share)
+            reason = f"{producer.name} works out {best.path!r}, and nothing else says it"
+            return FromResult(earlier, best.path or None, "", _GUESSED, (reason,))
+        return None
+
+    def _said_share(self, output: Output) -> float:
+        """How much of what names an output the request says anywhere."""
+        said = {x for step in self._request.steps for x in step.roots}
+        whole = sum(map(self._flows.rarity, output.words))
+        told = sum(self._flows.rarity(x) for x in output.words if root(x) in said)
+        return told / whole if whole else 0.0
 
     def _candidates(self, number: int, inp: Input) -> Iterator[_Candidate]:
         call = self._calls[number]
@@ -249,6 +273,11 @@ class Wiring:
         whole = sum(map(self._flows.rarity, specific))
         said = sum(self._flows.rarity(x) for x in specific if root(x) in step.roots)
         return said / whole if whole else 0.0
+
+
+def _is_amount(output: Output) -> bool:
+    """A number that counts or measures, and is no id."""
+    return output.shape.kind in NUMBERS and not output.is_opaque and "[]" not in output.path
 
 
 def _same(inp: Input, source: Source | None) -> _Candidate | None:
