@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.core.steps import Reference, Somewhere, path_text, references_in
@@ -206,13 +207,13 @@ def run(folder: Path, planned: Sequence[Planned]) -> list[dict[str, Any]]:
     (folder / "tools.json").write_text(json.dumps(names), encoding="utf-8")
     answers = [x.answers for x in planned]
     (folder / "all_answers.json").write_text(json.dumps(answers), encoding="utf-8")
-    entry = {"command": sys.executable, "args": [str(_SERVER), str(folder)]}
+    entry = {"command": warm_python(), "args": [str(_SERVER), str(folder)]}
     settings = json.dumps({"mcpServers": {SOURCE: entry}, "store": "memory"})
     (folder / "mcp_settings.json").write_text(settings, encoding="utf-8")
     root = Path(__file__).parents[1]
     environment = {**os.environ, "PYTHONPATH": str(root), "XAI_MCP_TRUST": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.drawing", "--run"],
+        [warm_python(), "-m", "benchmarks.drawing", "--run"],
         cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=_RUN_SECONDS,
     )  # fmt: skip

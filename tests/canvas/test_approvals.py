@@ -11,6 +11,7 @@ import pytest
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.shredder_server import shredder_entry
 from tests.support.terminals import terminal
+from tests.support.warm_python import warm_python
 from tests.support.watchdog import ends_within
 from tools.workflows import Workflow
 from xai_mcp_agent.canvas.agents import tools_in
@@ -55,7 +56,7 @@ def shredding(name: str, papers: tuple[str, ...]) -> Workflow:
 
 def test_a_terminal_shows_all_of_a_call_and_takes_a_word(folder: Path) -> None:
     script = shredding_script(folder, "asked")
-    with terminal(sys.executable, script.name, folder=folder) as screen:
+    with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.expect("?? clerk wants to call shred of shredder")
         shown = screen.expect("Approve it? (once, run, always, no): ")
         assert "| a\n" in shown
@@ -77,7 +78,7 @@ def test_a_terminal_shows_all_of_a_call_and_takes_a_word(folder: Path) -> None:
 
 def test_what_was_typed_before_is_no_answer_and_no_is_no(folder: Path) -> None:
     script = shredding_script(folder, "refused", ("contract",))
-    with terminal(sys.executable, script.name, folder=folder) as screen:
+    with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.type("always")
         screen.expect("Approve it? (once, run, always, no): ")
         screen.type("no")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.support.fault_server import entry
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.terminals import terminal
+from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
 
@@ -44,7 +44,7 @@ def paying(folder: Path) -> Path:
 def test_what_is_new_is_shown_and_accepted_then_what_changed(folder: Path) -> None:
     write(folder, "Pays.")
     script = paying(folder)
-    with terminal(sys.executable, script.name, folder=folder) as screen:
+    with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.expect("May shop be used with this from now on?")
         screen.expect('"description": "Pays."')
         screen.expect("asking): ")
@@ -55,7 +55,7 @@ def test_what_is_new_is_shown_and_accepted_then_what_changed(folder: Path) -> No
     assert '"pay"' in accepted
     assert "held back" not in run_script(script).output.casefold()
     write(folder, "Pays all of it.")
-    with terminal(sys.executable, script.name, folder=folder) as screen:
+    with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.expect("pay changed since it was accepted")
         screen.expect("asking): ")
         screen.type("no")

@@ -38,7 +38,7 @@ def asking_script(folder: Path, name: str, arguments: dict[str, Any]) -> Path:
 
 def test_a_compiled_workflow_asks_in_its_terminal(folder: Path) -> None:
     script = asking_script(folder, "typed", form("Who \x1b[31mcomes?", BOOKING))
-    with terminal(sys.executable, script.name, folder=folder) as screen:
+    with terminal(warm_python(), script.name, folder=folder) as screen:
         screen.expect("?? booking asks: Who comes?")
         for typed in ("Ada", "7", "1"):
             screen.expect("): ")
@@ -88,14 +88,14 @@ def test_a_person_at_the_terminal_reads_what_they_accept(folder: Path) -> None:
     flow.main(accept, flow.node("Print", msg=accept["summary"]))
     script = compile_workflow(flow.write(folder))
     try:
-        with terminal(sys.executable, script.name, folder=folder) as screen:
+        with terminal(warm_python(), script.name, folder=folder) as screen:
             screen.expect("(digest ")
             screen.expect('"description": "Pays."')
             screen.expect("asking): ")
             screen.type("no")
             assert screen.end() != 0
         assert "accepted" not in lock.read_text()
-        with terminal(sys.executable, script.name, folder=folder) as screen:
+        with terminal(warm_python(), script.name, folder=folder) as screen:
             screen.expect("asking): ")
             screen.type("yes")
             screen.expect("shop: pay is accepted as it is now.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from tests.support.asking_server import asking_entry
 from tests.support.scripts import compile_workflow, run_script
 from tests.support.terminals import terminal
+from tests.support.warm_python import warm_python
 from tools.workflows import Workflow
 from xai_mcp_agent.cli.init import init_folder
 
@@ -48,7 +48,7 @@ def test_unattended_runs_are_let_by_the_environment(script: Path) -> None:
 
 def test_the_person_at_the_terminal_is_asked_once(script: Path, tmp_path: Path) -> None:
     person = {"XAI_MCP_TRUST": "", "XDG_CONFIG_HOME": str(tmp_path)}
-    command = (sys.executable, script.name)
+    command = (warm_python(), script.name)
     with terminal(*command, folder=script.parent, **person) as screen:
         screen.expect("mcpServers.theirs: ")
         screen.expect("Accept? (yes or no")
@@ -62,7 +62,7 @@ def test_the_person_at_the_terminal_is_asked_once(script: Path, tmp_path: Path) 
 
 
 def test_a_no_starts_nothing_and_fails_at_the_node(script: Path, tmp_path: Path) -> None:
-    command = (sys.executable, script.name)
+    command = (warm_python(), script.name)
     person = {"XAI_MCP_TRUST": "", "XDG_CONFIG_HOME": str(tmp_path)}
     with terminal(*command, folder=script.parent, **person) as screen:
         screen.expect("Accept? (yes or no")

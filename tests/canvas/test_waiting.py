@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -176,11 +175,11 @@ def test_who_sits_in_front_of_a_run_that_goes_on_is_asked(
 ) -> None:
     flow = tidying(endpoint, wait_for_approval=True)
     script = compiled(folder, flow)
-    with terminal(sys.executable, script.name, folder=folder, OPENAI_API_KEY="sk-dummy") as screen:
+    with terminal(warm_python(), script.name, folder=folder, OPENAI_API_KEY="sk-dummy") as screen:
         screen.expect("clerk waits for approval")
         assert screen.end() == 0
     file = "tidying.run.json"
-    with terminal(sys.executable, "-c", COMMAND, "approve", file, folder=folder) as screen:
+    with terminal(warm_python(), "-c", COMMAND, "approve", file, folder=folder) as screen:
         screen.expect("Call 1 of 2:")
         screen.expect("Approve it? (once, run, always, no): ")
         screen.type("once")
@@ -211,7 +210,7 @@ def test_a_call_is_not_made_again_after_its_process_was_killed(folder: Path) -> 
         played(script)
         command(folder, "approve", "tidying.run.json", "--all")
         child = subprocess.Popen(
-            [sys.executable, script.name], cwd=folder, stdin=subprocess.DEVNULL,
+            [warm_python(), script.name], cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env=child_environment(folder, OPENAI_API_KEY="sk-dummy"),
         )  # fmt: skip
@@ -236,7 +235,7 @@ def test_an_answer_is_used_up_by_a_call_that_may_have_been_made(folder: Path) ->
         played(script)
         command(folder, "approve", "tidying.run.json", "--all")
         child = subprocess.Popen(
-            [sys.executable, script.name], cwd=folder, stdin=subprocess.DEVNULL,
+            [warm_python(), script.name], cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env=child_environment(folder, OPENAI_API_KEY="sk-dummy"),
         )  # fmt: skip

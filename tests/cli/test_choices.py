@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ import pytest
 
 from tests.support.fault_server import entry
 from tests.support.terminals import terminal
+from tests.support.warm_python import warm_python
 from xai_mcp_agent import Bridge
 from xai_mcp_agent.cli.main import run
 
-COMMAND = (sys.executable, "-c", "from xai_mcp_agent.cli.main import run; run()")
+COMMAND = (warm_python(), "-c", "from xai_mcp_agent.cli.main import run; run()")
 
 
 def listed(name: str, description: str, **properties: Any) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.scripts import child_environment
+from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.main import run
 
 TOOLS = """
@@ -91,7 +91,7 @@ def test_a_function_that_hangs_does_not_keep_the_command_from_ending(settings: P
     words = ["call", "mine", "hang", "--timeout", "0.5", "--settings", str(settings)]
     code = "import sys; from xai_mcp_agent.cli.main import run; run(sys.argv[1:])"
     done = subprocess.run(
-        [sys.executable, "-c", code, *words],
+        [warm_python(), "-c", code, *words],
         capture_output=True, text=True, timeout=PROCESS_SECONDS, check=False,
         env=child_environment(settings.parent),
     )  # fmt: skip

@@ -25,6 +25,7 @@ from tests.support.registry_service import (
     registry_service,
 )
 from tests.support.terminals import terminal
+from tests.support.warm_python import warm_python
 from tests.support.watchdog import done_within
 from xai_mcp_agent.registries import Registries
 from xai_mcp_agent.settings.load import load_settings
@@ -728,7 +729,7 @@ def test_an_alarm_starts_nothing(
 
 
 def test_a_person_is_asked_for_what_is_no_secret(folder: Path) -> None:
-    words = [sys.executable, "-c", _RUN, "registry", "add", NOTES]
+    words = [warm_python(), "-c", _RUN, "registry", "add", NOTES]
     home = {x: os.environ[x] for x in ("HOME", "XDG_CACHE_HOME", "npm_config_registry")}
     with terminal(*words, folder=folder, **home) as person:
         person.expect("NOTES_DIR")

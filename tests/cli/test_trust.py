@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.terminals import Terminal, terminal
+from tests.support.warm_python import warm_python
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.settings.load import load_settings
@@ -63,7 +64,7 @@ def in_terminal(*words: str, folder: Path):
     home = folder.parent / "home"
     code = "from xai_mcp_agent.cli.main import run; run()"
     return terminal(
-        sys.executable,
+        warm_python(),
         "-c",
         code,
         *words,

@@ -1,11 +1,7 @@
-"""Both ends of a warm Python (`warm_python.py`): what is started, and what does the work.
+"""The process that does the work of a warm Python (`warm_python.py`): it forks for each script.
 
-`python SCRIPT ...` or `python -m MODULE ...` sends its folder, environment and standard files to a
-process that has libraries and engine loaded, which forks a child for it. If the one that was
-started is killed, so is the child; as the child ends, so does the other one. With anything else, or
-with variables that tell Python how to start, it becomes the usual Python.
-
-Few imports, of the standard library: `python` has to be quick. Linux only.
+Whoever was started (`warm_client.py`) sends its words, folder, environment and standard files. If
+that one is killed, so is the child; as the child ends, so does the other one. Linux only.
 """
 
 from __future__ import annotations
@@ -14,15 +10,13 @@ import atexit
 import contextlib
 import fcntl
 import io
-import json
+import marshal
 import os
 import selectors
-import signal
 import socket
 import sys
+import termios
 
-SOCKET = "socket"
-SERVE = "serve"
 _LIBRARIES = (
     "mcp.server.mcpserver", "mcp", "openai", "jsonschema", "jsonschema_rs", "rich.console", "typer",
     "uvicorn", "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "psycopg", "sqlite3",
@@ -34,48 +28,7 @@ _PARTS = (
     "core", "secrets", "settings", "history", "sources", "catalog", "policy", "search", "agent",
     "bridge",
 )  # fmt: skip
-_TELL_PYTHON = {
-    "PYTHONHOME", "PYTHONSAFEPATH", "PYTHONUTF8", "PYTHONWARNINGS",
-}  # fmt: skip
 _STATUS_BYTES = 4
-_LONGEST_REQUEST = 1 << 20
-
-
-def hand_over(words: list[str]) -> None:
-    """Have the script run, and end as it ends."""
-    folder, environment = os.path.dirname(os.path.abspath(__file__)), dict(os.environ)
-    is_usual = environment.keys().isdisjoint(_TELL_PYTHON) and _runs_a_script(words)
-    is_usual &= environment.get("PYTHONIOENCODING", "utf-8") == "utf-8"
-    line = socket.socket(socket.AF_UNIX)
-    try:
-        if not is_usual:
-            raise OSError
-        line.connect(os.path.join(folder, SOCKET))
-        request = {"words": words, "folder": os.getcwd(), "environment": environment}
-        socket.send_fds(line, [_framed(json.dumps(request).encode())], [0, 1, 2])
-    except OSError:
-        os.execv(sys.executable, [sys.executable, *words])
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1, 2):  # so that the end of the script's files is the end of them
-        os.dup2(nowhere, number)
-    _end_as_it_did(line.recv(_STATUS_BYTES, socket.MSG_WAITALL))
-
-
-def _runs_a_script(words: list[str]) -> bool:
-    return words[:1] == ["-m"] or (bool(words) and not words[0].startswith("-"))
-
-
-def _end_as_it_did(status: bytes) -> None:
-    code = os.waitstatus_to_exitcode(int.from_bytes(status, "little")) if status else 1
-    if code < 0:
-        if -code not in (signal.SIGKILL, signal.SIGSTOP):
-            signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-    os._exit(code)
-
-
-def _framed(data: bytes) -> bytes:
-    return len(data).to_bytes(_STATUS_BYTES, "little") + data
 
 
 class Process:
@@ -115,7 +68,7 @@ class Process:
             return None
         self._ready.close()
         self._listening.close()
-        return _become(json.loads(data), files, line)
+        return _become(*marshal.loads(data), files, line)
 
     def _tell_the_end(self, watched: int, child: int, line: socket.socket) -> None:
         self._ready.unregister(watched)
@@ -154,20 +107,28 @@ def _load_engine() -> None:
             importlib.import_module(module.name)
 
 
-def _become(request: dict, files: list[int], line: socket.socket) -> list[str]:
+def _become(
+    words: list[str],
+    folder: str,
+    environment: dict[str, str],
+    files: list[int],
+    line: socket.socket,
+) -> list[str]:
     """Be a process as it would have been started."""
     os.setsid()
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    os.chdir(request["folder"])
+    with contextlib.suppress(OSError):  # none, or another's
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    os.chdir(folder)
     os.environ.clear()
-    os.environ.update(request["environment"])
+    os.environ.update(environment)
     # Whoever was started is at the other end: its death is a signal that ends this process.
     fcntl.fcntl(line, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(line, fcntl.F_SETFL, fcntl.fcntl(line, fcntl.F_GETFL) | os.O_ASYNC)
     line.detach()
-    return request["words"]
+    return words
 
 
 def _open_standard_files() -> None:
@@ -214,31 +175,32 @@ class _Ending:
 
 
 def _run(words: list[str], executable: str) -> None:
-    is_module = words[0] == "-m"
-    sys.argv[:] = words[1:] if is_module else words
+    first, is_file = words[0], words[0] not in ("-m", "-c")
+    sys.argv[:] = words if is_file else words[1:] if first == "-m" else ["-c", *words[2:]]
     sys.executable = executable
-    folder = os.getcwd() if is_module else os.path.dirname(os.path.abspath(words[0]))
+    folder = os.path.dirname(os.path.abspath(first)) if is_file else os.getcwd()
     given = os.environ.get("PYTHONPATH", "")
-    sys.path[:1] = [folder, *filter(None, given.split(os.pathsep))]
+    sys.path[:1] = ["" if first == "-c" else folder, *filter(None, given.split(os.pathsep))]
     _open_standard_files()
-    if is_module:
+    if first == "-m":
         import runpy
 
         runpy.run_module(words[1], run_name="__main__", alter_sys=True)
         return
     main = type(sys)("__main__")
-    main.__file__, main.__builtins__ = words[0], __builtins__
+    main.__builtins__ = __builtins__
     sys.modules["__main__"] = main
-    with open(words[0], "rb") as file:
-        exec(compile(file.read(), words[0], "exec", dont_inherit=True), main.__dict__)
+    if first == "-c":
+        exec(compile(words[1], "<string>", "exec", dont_inherit=True), main.__dict__)
+        return
+    main.__file__ = first
+    with open(first, "rb") as file:
+        exec(compile(file.read(), first, "exec", dont_inherit=True), main.__dict__)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == [SERVE]:
-        _folder, _ending = os.getcwd(), _Ending()
-        _words = Process(socket.socket(fileno=int(sys.argv[2]))).next_script()
-        if _words is not None:
-            with _ending.of_script():
-                _run(_words, os.path.join(_folder, "python"))
-    else:
-        hand_over(sys.argv[1:])
+    _folder, _ending = os.getcwd(), _Ending()
+    _words = Process(socket.socket(fileno=int(sys.argv[1]))).next_script()
+    if _words is not None:
+        with _ending.of_script():
+            _run(_words, os.path.join(_folder, "python"))

@@ -1,8 +1,8 @@
 """A Python that has large libraries and the engine loaded: importing them is half of a test's time.
 
 `warm_python()` is the path of an executable that runs a script as Python would, in a child of a
-process that has imported them once; see `warm_process.py`. It is for tests of what scripts
-and servers do. Tests of how processes start and end use the Python they run in.
+process that has imported them once; see `warm_client.py` and `warm_process.py`. It is for tests of
+what scripts and servers do. Tests of how processes start and end use the Python they run in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from . import warm_process
+from . import warm_client, warm_process
 
 _VARIABLE = "TESTS_WARM_PYTHON"
 _END_SECONDS = 20.0
@@ -57,16 +57,15 @@ def warmed(python: str, folder: Path) -> Iterator[str]:
 
 
 def _start_process(python: str, folder: Path) -> subprocess.Popen[bytes]:
-    program = Path(warm_process.__file__)
     executable = folder / "python"
-    text = program.read_text(encoding="utf-8")
+    text = Path(warm_client.__file__).read_text(encoding="utf-8")
     executable.write_text(f"#!{python} -SE\n{text}", encoding="utf-8")
     executable.chmod(0o755)
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(folder / warm_process.SOCKET))
+        listening.bind(str(folder / warm_client.SOCKET))
         listening.listen(64)
         return subprocess.Popen(
-            [python, str(program), warm_process.SERVE, str(listening.fileno())],
+            [python, warm_process.__file__, str(listening.fileno())],
             cwd=folder, pass_fds=[listening.fileno()], stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
