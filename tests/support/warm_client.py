@@ -1,6 +1,6 @@
 """What is started as a warm Python (`warm_python.py`): it hands over, and ends as the work ends.
 
-`python SCRIPT ...`, `python -m MODULE ...` or `python -c CODE ...` sends its words, folder,
+`python SCRIPT ...`, `python -m MODULE ...` or `python [-u -P] -c CODE ...` sends its words, folder,
 environment and standard files to a process that forks a child for it (`warm_process.py`); a
 terminal that it leads becomes the child's. With anything else, or with variables that tell Python
 how to start, it becomes the usual Python.
@@ -42,7 +42,8 @@ def hand_over(words: list) -> None:
 
 
 def _is_usual(words: list, environment: dict) -> bool:
-    starts = words[:1] in (["-m"], ["-c"]) or (bool(words) and not words[0].startswith("-"))
+    is_known = words[:1] in (["-m"], ["-c"]) or words[:3] == ["-u", "-P", "-c"]
+    starts = is_known or (bool(words) and not words[0].startswith("-"))
     encoding = environment.get("PYTHONIOENCODING", "utf-8")
     return starts and encoding == "utf-8" and environment.keys().isdisjoint(_TELL_PYTHON)
 

@@ -21,6 +21,7 @@ _LIBRARIES = (
     "mcp.server.mcpserver", "mcp", "openai", "jsonschema", "jsonschema_rs", "rich.console", "typer",
     "uvicorn", "sqlalchemy.dialects.sqlite", "sqlalchemy.dialects.postgresql", "psycopg", "sqlite3",
     "anyio._backends._asyncio", "asgiref.sync", "dill", "http.server", "platformdirs", "psutil",
+    "xircuits.compiler",
 )  # fmt: skip
 # What of the engine does nothing by being imported: `canvas` and `console` prepare the process.
 _ENGINE = "xai_mcp_agent"
@@ -141,7 +142,11 @@ def _writing(number: int, errors: str) -> io.TextIOWrapper:
     unbuffered = "PYTHONUNBUFFERED" in os.environ
     by_line = number == 2 or os.isatty(number)
     return io.TextIOWrapper(
-        open(number, "wb"), "utf-8", errors, line_buffering=by_line, write_through=unbuffered
+        open(number, "wb", 0 if unbuffered else -1),
+        "utf-8",
+        errors,
+        line_buffering=by_line,
+        write_through=unbuffered,
     )
 
 
@@ -175,6 +180,8 @@ class _Ending:
 
 
 def _run(words: list[str], executable: str) -> None:
+    if words[:2] == ["-u", "-P"]:
+        words, os.environ["PYTHONUNBUFFERED"] = words[2:], "1"
     first, is_file = words[0], words[0] not in ("-m", "-c")
     sys.argv[:] = words if is_file else words[1:] if first == "-m" else ["-c", *words[2:]]
     sys.executable = executable

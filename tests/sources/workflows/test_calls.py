@@ -122,6 +122,7 @@ def test_a_compiled_script_is_a_tool_too(tmp_path: Path) -> None:
 # What it finds
 
 
+@pytest.mark.own_python
 def test_it_runs_where_it_is_with_what_it_would_find_if_run_by_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +138,7 @@ def test_it_runs_where_it_is_with_what_it_would_find_if_run_by_hand(
     assert found == [here, "here", "here too", sys.executable, f"{here}/job.py", "", here]
 
 
+@pytest.mark.own_python
 def test_nothing_is_written_beside_it(tmp_path: Path) -> None:
     file = draw(tmp_path, ECHO)
     with offering(file, env={"PYTHONDONTWRITEBYTECODE": "1"}) as bridge:
@@ -215,6 +217,7 @@ SPAWN = (
 )
 
 
+@pytest.mark.own_python
 def test_one_that_never_ends_is_ended_with_all_that_it_started(tmp_path: Path) -> None:
     file = draw(tmp_path, f"{SPAWN}print('waiting', flush=True)\ntime.sleep(600)")
     with offering(file) as bridge:
@@ -227,6 +230,7 @@ def test_one_that_never_ends_is_ended_with_all_that_it_started(tmp_path: Path) -
         wait_until(lambda: not is_running(pid_in(tmp_path / "pid")), "its child is ended")
 
 
+@pytest.mark.own_python
 def test_what_it_leaves_behind_is_ended_when_it_has_answered(tmp_path: Path) -> None:
     with offering(draw(tmp_path, f"{SPAWN}result = 1")) as bridge:
         assert bridge.call_tool("it", "job", {"value": 1}).structured == 1
@@ -234,6 +238,7 @@ def test_what_it_leaves_behind_is_ended_when_it_has_answered(tmp_path: Path) -> 
         wait_until(lambda: not is_running(pid_in(tmp_path / "pid")), "its child is ended")
 
 
+@pytest.mark.own_python
 async def test_a_call_that_is_cancelled_ends_it_at_once(tmp_path: Path) -> None:
     """As an interrupt of the run does."""
     code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"

@@ -1,0 +1,18 @@
+"""Workflows are read and run by a warm Python, but where it matters whose child runs them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from tests.support.warm_python import warm_python
+from xai_mcp_agent.sources.workflows import process
+
+
+@pytest.fixture(autouse=True)
+def _warm(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is another process that has the children of a warm Python."""
+    if not request.node.get_closest_marker("own_python"):
+        warm = partial(process._Python, command=warm_python())
+        monkeypatch.setattr(process, "_Python", warm)
