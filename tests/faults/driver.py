@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ _MARK = "FAULT_RUN"
 # A step may end this much after its limit: the limit itself has a second of grace, ending a
 # process has its own, and the machine may be busy.
 _SLACK_SECONDS = 5.0
+_PAUSE_SECONDS = 0.05  # between two calls of the healthy server
 _GONE_SECONDS = 10.0  # after the end of a server was told, until the last of its processes is gone
 
 
@@ -72,6 +73,7 @@ def run_faults(faults: Sequence[Fault], folder: Path) -> Run:
     """Connect, call, call again and close each of them, all at the same time."""
     import mcp  # noqa: F401  # as after the first server of a process: what follows is its own time
 
+    gc.collect()
     before = _belongings()
     with ExitStack() as servers:
         entries = {x.name: _entry_of(x, folder, servers) for x in faults}
@@ -162,7 +164,7 @@ class _Healthy:
     errors: list[str] = field(default_factory=list[str])
 
     def run(self, bridge: Bridge, stop: threading.Event) -> None:
-        while not stop.wait(0.01):
+        while not stop.wait(_PAUSE_SECONDS):
             self.calls += 1
             try:
                 text = bridge.call_tool(HEALTHY, "echo", {"text": "well"}, timeout_seconds=20).text
@@ -212,10 +214,12 @@ def _outliving(name: str) -> tuple[int, ...]:
 
 def _marked(name: str) -> tuple[int, ...]:
     wanted, found = f"{_MARK}={_mark(name)}\0".encode(), list[int]()
-    for folder in Path("/proc").glob("[0-9]*"):
+    numbers = os.listdir("/proc") if os.path.isdir("/proc") else ()
+    for number in filter(str.isdecimal, numbers):
         try:
-            if wanted in (folder / "environ").read_bytes() and is_running(int(folder.name)):
-                found.append(int(folder.name))
+            with open(f"/proc/{number}/environ", "rb", buffering=0) as environment:
+                if wanted in environment.read() and is_running(int(number)):
+                    found.append(int(number))
         except OSError:
             continue  # it has ended meanwhile, or belongs to somebody else
     return tuple(found)
@@ -223,7 +227,6 @@ def _marked(name: str) -> tuple[int, ...]:
 
 def _belongings() -> set[str]:
     """Open files and threads of this process, by what they are."""
-    gc.collect()
     files: set[str] = set()
     for number in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
         try:
@@ -235,9 +238,11 @@ def _belongings() -> set[str]:
 
 def _left_since(before: set[str]) -> tuple[str, ...]:
     """What is there that was not there before, after a moment to go."""
+    gc.collect()
     # Worker threads of the event loop and its sockets go a moment after the bridge.
-    try:
+    with suppress(AssertionError):
         wait_until(lambda: not _belongings() - before, "everything is given back", _GONE_SECONDS)
-    except AssertionError:
-        return tuple(sorted(_belongings() - before))
-    return ()
+    if left := _belongings() - before:
+        gc.collect()
+        left &= _belongings()
+    return tuple(sorted(left))

@@ -22,6 +22,7 @@ _STOLEN = 8  # the place in its first line, in hundredths of a second
 _LINE_BYTES = 256  # more than that line has
 # Shorter steps are no stalls, whatever was stolen of them.
 _SHORT_SECONDS = 0.03
+_LOOK_SECONDS = 0.002
 
 
 @dataclass
@@ -84,16 +85,25 @@ def watching_all_loops() -> Iterator[Stalls]:
 
 @contextmanager
 def _timed_steps(note: Callable[[float], None], thread: int | None = None) -> Iterator[None]:
-    """Tell how long each step of this thread's loop, or of any, computes, garbage apart."""
+    """Tell how long each step of this thread's loop, or of any, computes, garbage apart.
+
+    The processor's clock is slow to read: it is looked at after steps that took long, and before
+    one if the last look was a moment ago. Of others the wall clock's time is told, which is more.
+    """
     usual = asyncio.Handle._run
+    looked = threading.local()
 
     def timed(handle: asyncio.Handle) -> None:
         here = threading.get_ident()
         if thread not in (None, here):
             return usual(handle)
-        began, garbage = time.thread_time(), collected[here]
+        began = time.perf_counter()
+        if began - getattr(looked, "at", 0.0) > _LOOK_SECONDS:
+            looked.at, looked.spent = began, time.thread_time() - collected[here]
         usual(handle)
-        return note(time.thread_time() - began - (collected[here] - garbage))
+        if (wall := time.perf_counter() - began) < _SHORT_SECONDS:
+            return note(wall)
+        return note(time.thread_time() - collected[here] - looked.spent)
 
     with _collecting() as collected:
         # asyncio tells this only in its debug mode, and of the wall clock.
