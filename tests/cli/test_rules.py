@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -64,3 +65,56 @@ def test_without_rules_that_is_said(tmp_path: Path, capsys: Any) -> None:
     file.write_text(json.dumps({"mcpServers": {"shredder": shredder_entry()}}), encoding="utf-8")
     _, out, _ = command(capsys, "rules", "check", "--settings", str(file))
     assert out.startswith("There are no rules")
+
+
+def test_rules_are_put_into_the_store_listed_and_removed(
+    file: str, tmp_path: Path, capsys: Any
+) -> None:
+    at = ("--settings", file)
+    rules = tmp_path / "more.yaml"
+    rules.write_text(
+        "- {name: no counting, when: {tool: count}, then: deny}\n"
+        "- {name: ask, when: {tool: 'shr*'}, then: ask}\n",
+        encoding="utf-8",
+    )
+    status, out, _ = command(capsys, "rules", "put", str(rules), *at)
+    assert status == 0
+    assert "The store has 2 rules, revision 1." in out
+    assert "The settings do not use them" in out
+    assert (
+        "shredder/count is allowed" in command(capsys, "rules", "why", "shredder", "count", *at)[1]
+    )
+    written = json.loads(Path(file).read_text(encoding="utf-8"))
+    written["rules"].append({"from": "store", "revision": 1})
+    Path(file).write_text(json.dumps(written), encoding="utf-8")
+    denied = "shredder/count is denied: the rule 'no counting' does not allow it"
+    assert denied in command(capsys, "rules", "why", "shredder", "count", *at)[1]
+    assert "no counting: deny: shredder/count" in command(capsys, "rules", "check", *at)[1]
+    status, _, err = command(capsys, "rules", "remove", "no countin", *at)
+    assert (status, "Did you mean 'no counting'" in err) == (1, True)
+    out = command(capsys, "rules", "remove", "no counting", *at)[1]
+    assert out.splitlines()[-1] == "The store has 1 rule, revision 2."
+    shown = json.loads(command(capsys, "rules", "list", *at, "--json")[1])
+    assert (shown["revision"], shown["is_used"]) == (2, True)
+    assert [x["name"] for x in shown["rules"]] == ["ask"]
+
+
+def test_rules_from_standard_input_replace_all(
+    file: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = b"- {name: few, when: {tool: count}, then: {limit: 5 a run}}"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+    out = command(capsys, "rules", "put", "-", "--only", "--settings", file)[1]
+    assert "The store has 1 rule, revision 1." in out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"- {name: few, then: allow}")))
+    status, _, err = command(capsys, "rules", "put", "-", "--settings", file)
+    assert (status, "the rules for the store" in err) == (1, True)
+
+
+def test_where_nothing_is_kept_no_rules_are_put(
+    file: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XAI_MCP_STORE", "memory")
+    (tmp_path / "r.yaml").write_text("[]", encoding="utf-8")
+    status, _, err = command(capsys, "rules", "put", str(tmp_path / "r.yaml"), "--settings", file)
+    assert (status, "nothing is kept there" in err) == (1, True)

@@ -167,8 +167,8 @@ def help_only(reader: Reader, command: str) -> str:
     return reader.warmly(f"{command} --help")
 
 
-def registry_help(reader: Reader, command: str) -> str:
-    """Say what it would do: there is no registry within reach."""
+def help_of(reader: Reader, command: str) -> str:
+    """Say what it would do: it needs a registry, or a file that is not there."""
     return reader.warmly(f"{' '.join(command.split()[:3])} --help")
 
 
@@ -245,8 +245,11 @@ COMMANDS = [
     Known(r"xai-mcp-agent (disable|enable) library borrow_book", warmly, "library: borrow_book"),
     Known(r"xai-mcp-agent accept --all", warmly),
     Known(r"xai-mcp-agent rules check", warmly, "There are no rules"),
+    Known(r"xai-mcp-agent rules put more_rules.yaml", help_of, "Usage"),
+    Known(r"xai-mcp-agent rules list", warmly, "The store has 0 rules"),
+    Known(r"xai-mcp-agent rules remove .*", help_of, "Usage"),
     Known(r"xai-mcp-agent rules why library borrow_book .*", warmly, "library/borrow_book is"),
-    Known(r"xai-mcp-agent registry (sync|search \".*\"|(show|add) \S+.*)", registry_help, "Usage"),
+    Known(r"xai-mcp-agent registry (sync|search \".*\"|(show|add) \S+.*)", help_of, "Usage"),
     Known(r"xai-mcp-agent accept library.*", unattended, "library: nothing was accepted"),
     Known(r"xai-mcp-agent approve library \S+", unattended, "library: nothing was approved"),
     Known(r"xai-mcp-agent approve --list", warmly, "Nothing is approved for good"),

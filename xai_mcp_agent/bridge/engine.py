@@ -60,6 +60,7 @@ from .calls import CallPipeline
 from .flush import HistoryFlush
 from .marks import KeptMarks
 from .ruled import KeptRulings
+from .stored_rules import stored_rules
 
 if TYPE_CHECKING:
     from ..policy.suspicion import Mark
@@ -118,7 +119,8 @@ class Engine:
             settings, host, self.decisions, self.catalog.digest, self.catalog.get, recorder.mask,
             self._note_answer,
         )  # fmt: skip
-        self.rules = RuleGate(settings.rules, recorder.mask)
+        stored = stored_rules(settings, recorder)
+        self.rules = RuleGate(settings.rules, recorder.mask, stored=stored)
         self.rulings = KeptRulings(self.rules)
         self.planners = LivePlanners()
         self.calls.policy += [self.rules.judge, self.approvals.step, self.rules.count]

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
 import anyio.to_thread
 
 from ..agent.toolsets import Toolset, Wrapper
+from ..core.errors import RulesUnknown
 from ..core.invocation import Caller
 from ..core.ruling import Ruling
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..policy.rules.gate import RuleGate
-from ..policy.rules.rulebook import RuleBook
+from ..policy.rules.rulebook import RuleBooks
 from ..search.ranking import Ranked, Rule
 
 _MOST_CALLERS = 20  # whose rulings are kept
@@ -30,6 +32,7 @@ class RuledToolset(Wrapper):
         self._shown_name = shown_name
         self._gate = gate
         self._caller = caller
+        self._book: RuleBooks | None = None
         self._given: Sequence[Tool] | None = None
         self._left: Sequence[Tool] = ()
         self._why: Mapping[ToolKey, str] = {}
@@ -37,9 +40,14 @@ class RuledToolset(Wrapper):
     async def tools(self) -> Sequence[Tool]:
         """The others; the same object as long as they are the same."""
         tools = await self._inner.tools()
-        if not self._gate.book.hides:
+        with suppress(RulesUnknown):  # which is told where one of them is called
+            await self._gate.look()
+        book = self._gate.book
+        if not book.hides:
+            self._why = {}
             return tools
-        if tools is not self._given:
+        if tools is not self._given or book is not self._book:
+            self._book = book
             # In a thread: many rules for thousands of tools take a while.
             never = await anyio.to_thread.run_sync(self._never, tools)
             self._why = never
@@ -65,10 +73,11 @@ class KeptRulings:
     def __init__(self, gate: RuleGate) -> None:
         self._gate = gate
         self._kept: dict[tuple[str, str], dict[ToolKey, tuple[Tool, Ruling]]] = {}
-        self._book: RuleBook | None = None
+        self._book: RuleBooks | None = None
 
     async def of(self, tools: Mapping[ToolKey, Tool], caller: Caller) -> Mapping[ToolKey, Ruling]:
         """By key; nothing where there are no rules. As for an agent, whoever the caller is."""
+        await self._gate.look()
         if not self._gate.book:
             return {}
         who = replace(caller, kind="agent")
@@ -95,7 +104,7 @@ class KeptRulings:
 
 def ranking_rules(gate: RuleGate, caller: Caller) -> Sequence[Rule]:
     """How the rules of a person move tools in a ranking: by what they prefer."""
-    if not any(x.prefer for x in gate.book.rules):
+    if not gate.may_prefer:
         return ()
 
     def preferred(query: str, found: Sequence[Ranked[Any]]) -> Sequence[Ranked[Any]]:

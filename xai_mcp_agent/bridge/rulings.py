@@ -21,6 +21,7 @@ async def ruled_tools(
 
     And why some cannot be listed.
     """
+    await engine.rules.look()
     choice = engine.choice([name]) if name else None
     entries, failed = await listed_tools(engine, choice)
     tools = [x.require() for x in entries.values()]
@@ -31,6 +32,7 @@ async def ruled_call(
     engine: Engine, caller: Caller, tool: Tool, arguments: JsonObject | None
 ) -> RuledTool:
     """What is said of one call; without arguments, of any call of that tool."""
+    await engine.rules.look()
     return await anyio.to_thread.run_sync(lambda: _ruled_one(engine, caller, tool, arguments))
 
 

@@ -1,24 +1,42 @@
-"""`xai-mcp-agent rules`: what the rules of the settings say of tools, without calling any."""
+"""`xai-mcp-agent rules`: what rules say of tools, without calling any; and those in the store."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..bridge.bridge import Bridge
 from ..bridge.engine import Engine
+from ..bridge.rule_changes import listed_rules, put_rules, remove_rules
 from ..bridge.rulings import ruled_call, ruled_tools
+from ..console.text import count
+from ..core.errors import StoreFailed, XaiMcpError
 from ..core.invocation import Caller
+from ..core.names import did_you_mean
+from ..history.place import find_place
+from ..settings.document import Place
+from ..settings.rules import Rule
+from ..settings.rules_file import MOST_BYTES, parsed_rules, read_rules_file
 from ..views.rules import ruled_json, ruled_text, rules_json, rules_text
 from .bridges import open_bridge
 from .output import AsJson, SettingsFile, echo_json, say, text_width
 from .servers import read_arguments, require_settings
 
+if TYPE_CHECKING:
+    from ..history.kept_rules import KeptRules
+
 app = typer.Typer(
-    help="What the rules of the settings say of tools, without calling any.",
+    help="What rules say of tools, without calling any; and the rules in the store.",
     no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
 )  # fmt: skip
 
+_NOT_USED = 'The settings do not use them: add {"from": "store"} to "rules".'
 _NONE = 'There are no rules: the settings have no section "rules".'
 
 Agent = Annotated[str, typer.Option(help="As if an agent of this name called.")]
@@ -39,8 +57,8 @@ def check(
     caller = Caller("agent", agent, toolbelt)
     with open_bridge(settings, as_json=as_json) as bridge:
         require_settings(bridge)
-        rules = bridge.settings.rules
         ruled, failed = bridge.run(ruled_tools, caller, server)
+        rules = bridge.run(_rules)
     if as_json:
         echo_json({**rules_json(rules, ruled), "failed": failed})
     else:
@@ -75,3 +93,71 @@ def why(
         echo_json(ruled_json(ruled))
     else:
         say(ruled_text(ruled, text_width()))
+
+
+@app.command("list")
+def list_rules(settings: SettingsFile = None, as_json: AsJson = False) -> None:
+    """List the rules that are in the store, as they were put there."""
+    with open_bridge(settings, as_json=as_json) as bridge:
+        _show(bridge, bridge.run(listed_rules), as_json=as_json)
+
+
+@app.command("put")
+def put(
+    file: Annotated[str, typer.Argument(help="A file of rules, in YAML or JSON; `-`: stdin.")],
+    only: Annotated[bool, typer.Option("--only", help="Keep no other rules.")] = False,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put rules into the store, in the place of those of the same names."""
+    given, _ = _read(file)
+    with open_bridge(settings, as_json=as_json) as bridge:
+        _require_lasting(bridge)
+        _show(bridge, bridge.run(partial(put_rules, only=only), given), as_json=as_json)
+
+
+@app.command("remove")
+def remove(
+    names: Annotated[list[str], typer.Argument(help="The names of the rules.")],
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take rules out of the store."""
+    with open_bridge(settings, as_json=as_json) as bridge:
+        _require_lasting(bridge)
+        known = [str(x["name"]) for x in bridge.run(listed_rules).rules]
+        for name in names:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                raise XaiMcpError(f"No rule in the store is called {name!r}. {hint}".strip())
+        _show(bridge, bridge.run(remove_rules, names), as_json=as_json)
+
+
+async def _rules(engine: Engine) -> Sequence[Rule]:
+    return engine.rules.book.rules
+
+
+def _read(file: str) -> tuple[list[Any], Place]:
+    if file != "-":
+        return read_rules_file(file, Place(file), str(Path.cwd()))
+    return parsed_rules(sys.stdin.buffer.read(MOST_BYTES + 1), Place("standard input"))
+
+
+def _require_lasting(bridge: Bridge) -> None:
+    place = find_place(bridge.settings)
+    if not place.is_lasting:
+        raise StoreFailed(place.shown, "nothing is kept there.", "Name a store in the settings.")
+
+
+def _show(bridge: Bridge, kept: KeptRules, *, as_json: bool) -> None:
+    least = bridge.settings.stored_rules
+    if as_json:
+        echo_json({"revision": kept.revision, "is_used": least is not None, "rules": kept.rules})
+        return
+    for rule in kept.rules:
+        say(json.dumps(rule, ensure_ascii=False))
+    say(f"The store has {count(len(kept.rules), 'rule')}, revision {kept.revision}.")
+    if least is None:
+        say(_NOT_USED)
+    elif kept.revision < least:
+        say(f"The settings want revision {least} or a later one, so agents call nothing.")

@@ -301,6 +301,16 @@ class StoreFailed(XaiMcpError):
         self.next_step = next_step
 
 
+class RulesUnknown(XaiMcpError):
+    """The rules of the store cannot be read, and the settings want them: `place`, `problem`."""
+
+    def __init__(self, place: str, problem: str, next_step: str = "") -> None:
+        super().__init__(f"The rules in {place}: {problem}\n  Next step: {next_step}")
+        self.place = place
+        self.problem = problem
+        self.next_step = next_step
+
+
 class LockFailed(XaiMcpError):
     """The file of what people decided cannot be read or written: `file`, `problem`, `next_step`."""
 

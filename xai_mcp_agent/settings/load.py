@@ -28,7 +28,7 @@ from .registries import SECTION as _REGISTRIES_KEY
 from .registries import read_registries
 from .retention import read_retention
 from .rules import SECTION as _RULES_KEY
-from .rules import Rule, holds_rules, read_rules
+from .rules import Rule, holds_rules, least_revision, read_rules
 from .server import URL_KEYS, ServerSettings
 from .tool_search import EMBEDDINGS_KEY as _EMBEDDINGS_KEY
 from .tool_search import SECTION as _TOOL_SEARCH_KEY
@@ -175,13 +175,14 @@ def _settings(
     registries = read_registries(later.get(_REGISTRIES_KEY), there, variables, read.notes)
     there = place.at(_RULES_KEY)
     rules = read_rules(later.get(_RULES_KEY), there, variables)
+    stored_rules = least_revision(later.get(_RULES_KEY), there)
     reaching = [*_beside_sources(document, place), (_allowing(rules), there)]
     parts = parts_of([(x, there) for _, x, there in sections], reaching)
     return Settings(
         place.file, read.sources, read.problems, variables.secrets, searched, tuple(read.notes),
         store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
         retention=kept,
-        approval=approval, rules=rules, registries=registries,
+        approval=approval, rules=rules, stored_rules=stored_rules, registries=registries,
     )  # fmt: skip
 
 

@@ -54,6 +54,7 @@ class Settings:
     whose names no source has. `parts` are what of the file starts or reaches something, as it is
     written; see `trust`. `retention` says how long the history is kept.
     `approval` has words for patterns of tools, for all sources together; `rules` hold for all, too.
+    `stored_rules` is the revision that rules of the store must have; None where they do not count.
     `is_vouched`: a program names the file. `registries` are looked through for servers by people,
     never by a run.
     """
@@ -76,6 +77,7 @@ class Settings:
     retention: Retention = field(default_factory=Retention)
     approval: ApprovalWords = field(default_factory=dict[str, ApprovalWord])
     rules: tuple[Rule, ...] = ()
+    stored_rules: int | None = None
     registries: Mapping[str, RegistrySettings] = field(default_factory=USUAL_REGISTRIES.copy)
 
     def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:

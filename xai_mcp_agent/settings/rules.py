@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal, TypeAlias, cast
@@ -36,6 +36,10 @@ _WHOLE_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday
 How: TypeAlias = Literal["fits", "equals", "contains", "above", "inside", "between", "on"]
 Period: TypeAlias = Literal["run", "minute", "hour", "day"]
 
+STORE = "store"
+"""Where rules may be from, beside the settings and files."""
+
+_FROM, _REVISION = "from", "revision"
 _KEYS = ("name", "when", "unless", "then", "because")
 _OTHER_NAMES = {"tool.name": "tool"}
 _WORDS: dict[str, RuleWord] = {"allow": "allow", "ask": "ask", "deny": "deny"}
@@ -122,6 +126,51 @@ def read_rules(written: Any, place: Place, variables: Variables) -> tuple[Rule, 
     return rules
 
 
+def least_revision(written: Any, place: Place) -> int | None:
+    """Which revision the rules of the store must have; None where none of the store count.
+
+    Raises:
+        SettingsError: what asks for them is wrong.
+    """
+    found = cast(list[Any], written) if isinstance(written, list) else []
+    asking = [(x, place.at(n)) for n, x in enumerate(found) if _is_of_store(x)]
+    for given, there in asking:
+        _refuse_unknown(given, (_FROM, _REVISION), there)
+        least = given.get(_REVISION, 1)
+        if given[_FROM] != STORE or len(asking) > 1:
+            raise there.error("rules are from the store once.", 'Write {"from": "store"}.')
+        if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+            raise there.at(_REVISION).error("this is no revision.", "Write a number from 1 on.")
+        return least
+    return None
+
+
+def rules_of_store(kept: Sequence[Any], folder: str) -> tuple[Rule, ...]:
+    """Rules as they are kept in the store. They may hold calls, and let none through.
+
+    No variables of the environment stand in them, and each has a name.
+
+    Raises:
+        SettingsError: something in one of them is wrong; says where.
+    """
+    place = Place("the rules for the store")
+    for number, one in enumerate(kept):
+        if not isinstance(one, Mapping) or not cast(Mapping[str, Any], one).get("name"):
+            problem = "it must be a rule with a name, by which it can be changed."
+            raise place.at(number).error(problem, _SHAPE)
+    rules = read_rules([*kept], place, Variables({}, folder))
+    for number, rule in enumerate(rules):
+        if rule.word == "allow":
+            problem = "what lets calls through is not kept in the store."
+            fix = "Write it in the settings, or in a file, where it can be reviewed."
+            raise place.at(number).error(problem, fix)
+    return rules
+
+
+def _is_of_store(one: Any) -> bool:
+    return isinstance(one, Mapping) and _FROM in one
+
+
 def holds_rules(value: Any) -> bool:
     """Whether a value is a list with what can only be meant as a rule."""
     found = cast(list[Any], value) if isinstance(value, list) else []
@@ -133,6 +182,8 @@ def _rules_in(written: Any, place: Place, variables: Variables) -> Iterator[Rule
         return
     for number, one in enumerate(_list(written, place)):
         there = place if isinstance(written, str) else place.at(number)
+        if _is_of_store(one):
+            continue
         if not isinstance(one, str):
             yield _rule(one, there, f"rule {number + 1}", variables)
             continue

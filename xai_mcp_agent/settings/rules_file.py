@@ -9,7 +9,8 @@ from typing import Any, cast
 from ..core.errors import SettingsError
 from .document import Place, kind_of
 
-_MOST_BYTES = 1_000_000
+MOST_BYTES = 1_000_000
+"""Of a file of rules."""
 
 
 def read_rules_file(name: str, place: Place, folder: str) -> tuple[list[Any], Place]:
@@ -19,8 +20,18 @@ def read_rules_file(name: str, place: Place, folder: str) -> tuple[list[Any], Pl
         SettingsError: it cannot be read, or holds something else.
     """
     file = Path(os.path.join(folder, os.path.expanduser(name)))
-    there = Place(str(file))
-    found = _parsed(_content(file, place), there)
+    return parsed_rules(_content(file, place), Place(str(file)))
+
+
+def parsed_rules(content: bytes, there: Place) -> tuple[list[Any], Place]:
+    """The rules in the content of a file, and their place in it.
+
+    Raises:
+        SettingsError: it holds something else.
+    """
+    if len(content) > MOST_BYTES:
+        raise there.error(f"it is larger than {MOST_BYTES:,} bytes.", "Is it the right one?")
+    found = _parsed(content, there)
     if isinstance(found, dict) and [*cast(dict[Any, Any], found)] == ["rules"]:
         found, there = cast(dict[Any, Any], found)["rules"], there.at("rules")
     if not isinstance(found, list):
@@ -34,12 +45,10 @@ def _content(file: Path, place: Place) -> bytes:
         if not file.is_file():
             raise place.error(f"there is no file {file}.", "Correct the name, or write it.")
         with file.open("rb") as opened:
-            content = opened.read(_MOST_BYTES + 1)
+            content = opened.read(MOST_BYTES + 1)
     except (OSError, ValueError) as cause:
         reason = getattr(cause, "strerror", None) or str(cause)
         raise place.error(f"{file} cannot be read: {reason}.", "Mend that.") from cause
-    if len(content) > _MOST_BYTES:
-        raise place.error(f"{file} is larger than {_MOST_BYTES:,} bytes.", "Is it the right one?")
     return content
 
 

@@ -15,16 +15,22 @@ from ...settings.rules import ANNOTATIONS, ANY_ARGUMENT, ARGUMENT, DAYS, EARLIER
 _CHARS_PER_VALUE = 1_000
 _NAMES = ("tool", "run.called", "run.succeeded", "run.failed")
 _SURELY = "surely "
+OF_OTHERS = ":"
+"""Stands in no word that a rule derives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Of a call of `caller`. Without `arguments` and `now` only what is certain before a call."""
+    """Of a call of `caller`. Without `arguments` and `now` only what is certain before a call.
+
+    Of the words that were derived before, those that begin with `own` count, and no others.
+    """
 
     tool: Tool
     caller: Caller
     arguments: JsonObject | None = None
     now: datetime | None = None
+    own: str = ""
     _found: dict[str, tuple[Any, ...] | None] = field(
         default_factory=dict[str, "tuple[Any, ...] | None"], compare=False, repr=False
     )
@@ -122,6 +128,13 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield one
 
 
+def _own_words(facts: Facts) -> Iterator[str]:
+    for word in facts.caller.facts.was:
+        begin, mark, rest = word.rpartition(OF_OTHERS)
+        if begin + mark == facts.own:
+            yield rest
+
+
 def _annotations(facts: Facts) -> tuple[str, ...]:
     said = facts.tool.annotations
     return tuple(x for x in ANNOTATIONS if getattr(said, x) is True)
@@ -140,7 +153,7 @@ _CERTAIN: Mapping[str, Callable[[Facts], tuple[str, ...]]] = {
 _OF_NOW: Mapping[str, Callable[[Facts, datetime], tuple[Any, ...]]] = {
     "time": lambda _, now: (now.hour * 60 + now.minute,),
     "day": lambda _, now: (DAYS[now.weekday()],),
-    EARLIER: lambda x, _: tuple(x.caller.facts.was),
+    EARLIER: lambda x, _: tuple(_own_words(x)),
 }
 
 _TOOLS: Mapping[str, Callable[[Facts], Iterable[ToolKey]]] = {

@@ -8,15 +8,16 @@ hold; a rule that waits for nothing else is told as one that may.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...core.ruling import RuleWord, Ruling
 from ...secrets.secrets import Mask, masked_and_cut
 from ...settings.rules import CERTAIN, DERIVED, Condition, Rule
 from .conditions import Test, Words
-from .facts import Facts
+from .facts import OF_OTHERS, Facts
 
+_OF_STORE = f"store{OF_OTHERS}"
 _MOST_QUICK = 2_000  # values that are held against conditions: some milliseconds
 _STRENGTH: tuple[RuleWord, ...] = ("", "allow", "ask", "deny")
 _VERBS = {"deny": "does not allow it", "ask": "has it asked for", "allow": "allows it"}
@@ -129,6 +130,44 @@ class RuleBook:
                     known |= {word} if applies else set()
                     perhaps |= set() if applies is False else {word}
         return Words(*map(frozenset, (one, one_perhaps, every, every_perhaps)))
+
+
+class RuleBooks:
+    """The rules of the settings and those of the store, which may only hold calls.
+
+    Neither knows the words of the other: else the store could say the word that lets through.
+    """
+
+    def __init__(self, own: RuleBook, stored: RuleBook) -> None:
+        self._own = own
+        self._stored = stored
+        self.rules = (*own.rules, *stored.rules)
+        self.limits = {**stored.limits, **own.limits}
+        self.hides = own.hides or stored.hides
+
+    def __bool__(self) -> bool:
+        return bool(self._own) or bool(self._stored)
+
+    def is_quick(self, facts: Facts) -> bool:
+        """Whether it takes no time to say what follows."""
+        return all(x.is_quick(facts) for x in (self._own, self._stored) if x)
+
+    def ruling(self, facts: Facts) -> Ruling:
+        """What the strongest rule says of this call."""
+        if not self._stored:
+            return self._own.ruling(facts)
+        stored = self._stored.ruling(replace(facts, own=_OF_STORE, _found={}))
+        return _joined(self._own.ruling(facts), stored)
+
+
+def _joined(own: Ruling, stored: Ruling) -> Ruling:
+    strongest = stored if rank(stored.word) > rank(own.word) else own
+    return Ruling(
+        strongest.word, strongest.rule, strongest.why,
+        own.words | {_OF_STORE + x for x in stored.words}, own.limits + stored.limits,
+        own.prefer + stored.prefer, own.preferred_by + stored.preferred_by,
+        own.perhaps + stored.perhaps,
+    )  # fmt: skip
 
 
 def rank(word: RuleWord) -> int:

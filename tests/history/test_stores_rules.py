@@ -1,0 +1,119 @@
+"""Rules that are kept in a store: changed all or not at all, never lost from sight, held apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, update
+
+from tests.support.databases import Server, place_of
+from xai_mcp_agent.history.kept_rules import (
+    KeptRules,
+    RulesDamaged,
+    kept_rules,
+    put_rules,
+    remove_rules,
+)
+from xai_mcp_agent.history.place import Place
+from xai_mcp_agent.history.store import open_store
+from xai_mcp_agent.history.tables import facts
+
+
+def rule(name: str, then: str = "deny") -> dict[str, Any]:
+    return {"name": name, "when": {"tool": name}, "then": then}
+
+
+def fine(rules: Sequence[Any]) -> None:
+    """Whatever they are."""
+
+
+def put(place: Place, *rules: dict[str, Any]) -> KeptRules:
+    store = open_store(place)
+    try:
+        return put_rules(store, rules, fine)
+    finally:
+        store.close()
+
+
+def test_rules_are_replaced_by_name_and_each_change_has_a_number(place: Place) -> None:
+    store = open_store(place)
+    assert kept_rules(store) == KeptRules()
+    assert put_rules(store, [rule("a"), rule("b")], fine).revision == 1
+    kept = put_rules(store, [rule("b", "ask"), rule("ü\0\ud800")], fine)
+    assert [(x["name"], x["then"]) for x in kept.rules] == [
+        ("a", "deny"), ("b", "ask"), ("ü\0\ud800", "deny"),
+    ]  # fmt: skip
+    assert kept_rules(store) == kept
+    assert put_rules(store, [rule("a")], fine) == kept
+    assert remove_rules(store, ["a", "unheard"], fine).revision == 3
+    assert remove_rules(store, ["b", "ü\0\ud800"], fine) == KeptRules(4)
+    assert put_rules(store, [rule("c")], fine, only=True).rules == (rule("c"),)
+    store.close()
+
+
+def test_rules_that_are_refused_change_nothing(place: Place) -> None:
+    store = open_store(place)
+    kept = put_rules(store, [rule("a")], fine)
+
+    def refuse(rules: Sequence[Any]) -> None:
+        raise ValueError(len(rules))
+
+    with pytest.raises(ValueError, match="2"):
+        put_rules(store, [rule("b")], refuse)
+    assert kept_rules(store) == kept
+    store.close()
+
+
+def test_of_many_who_put_rules_at_once_none_loses_any(lasting_place: Place) -> None:
+    place = lasting_place
+    put(place, rule("first"))
+    with ThreadPoolExecutor(4) as people:
+        list(people.map(lambda x: put(place, rule(f"of {x}")), range(8)))
+    store = open_store(place)
+    kept = kept_rules(store)
+    assert {x["name"] for x in kept.rules} == {"first", *(f"of {x}" for x in range(8))}
+    assert kept.revision == 9
+    store.close()
+
+
+def test_another_project_has_rules_of_its_own(postgresql: Server, tmp_path: Path) -> None:
+    place = place_of(postgresql.new_database(), tmp_path)
+    put(place, rule("a"))
+    other = tmp_path / "other"
+    other.mkdir()
+    store = open_store(replace(place, folder=other))
+    assert kept_rules(store) == KeptRules()
+    store.close()
+
+
+def test_what_somebody_changed_in_the_database_is_not_taken_for_rules(place: Place) -> None:
+    store = open_store(place)
+    put_rules(store, [rule("a"), rule("b")], fine)
+    mine = facts.c.name == f"rules of {store.project_id} at 1"
+    for value in ('{"digest": "", "rules": []}', "no JSON", "[]", '{"rules": 7, "digest": 7}'):
+        with store.writing() as connection:
+            connection.execute(update(facts).where(mine).values(value=value))
+        with pytest.raises(RulesDamaged, match="revision 1"):
+            kept_rules(store)
+    with store.writing() as connection:
+        connection.execute(delete(facts).where(mine))
+    assert kept_rules(store).revision == 0
+    store.close()
+
+
+def test_damaged_rules_are_not_added_to_and_can_be_put_again_as_a_whole(place: Place) -> None:
+    """Else a new rule would hide that others are lost."""
+    store = open_store(place)
+    put_rules(store, [rule("a")], fine)
+    with store.writing() as connection:
+        mine = facts.c.name == f"rules of {store.project_id} at 1"
+        connection.execute(update(facts).where(mine).values(value="?"))
+    with pytest.raises(RulesDamaged):
+        put_rules(store, [rule("b")], fine)
+    assert put_rules(store, [rule("b")], fine, only=True) == KeptRules(2, (rule("b"),))
+    store.close()

@@ -1,0 +1,248 @@
+"""Rules in the store: they hold calls, let none through, and are never passed over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from tests.policy.test_rules import agent, pass_gate, shred, tool, written
+from tests.support.shredder_server import shredder_entry
+from xai_mcp_agent import Bridge, SettingsError, settings_from
+from xai_mcp_agent.agent.toolsets import Toolset
+from xai_mcp_agent.bridge.rule_changes import listed_rules, put_rules, remove_rules
+from xai_mcp_agent.bridge.ruled import RuledToolset
+from xai_mcp_agent.bridge.rulings import ruled_tools
+from xai_mcp_agent.core.errors import RulesUnknown
+from xai_mcp_agent.core.invocation import PROGRAM, Caller
+from xai_mcp_agent.core.tools import Tool
+from xai_mcp_agent.history.kept_rules import put_rules as keep_rules
+from xai_mcp_agent.policy.rules.facts import Facts
+from xai_mcp_agent.policy.rules.gate import RuleGate
+from xai_mcp_agent.policy.rules.stored import StoredRules
+from xai_mcp_agent.settings.rules import Rule, rules_of_store
+
+SECONDS = 60.0
+NOON = datetime(2026, 11, 23, 12, 0)
+HELD = "held to rules of the store"
+NO_COUNT = {"name": "no counting", "when": {"tool": "count"}, "then": "deny"}
+
+
+class Fixed(Toolset):
+    """Always these tools."""
+
+    def __init__(self, *tools: Tool) -> None:
+        self._tools = tools
+
+    async def tools(self) -> Sequence[Tool]:
+        return self._tools
+
+    async def call(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+
+def bridge_at(store: str | Path, *rules: Any) -> Bridge:
+    settings = {"mcpServers": {"shredder": shredder_entry()}, "rules": [*rules]}
+    return Bridge(settings, store=store)
+
+
+def count(bridge: Bridge, caller: Caller | None = None) -> str:
+    return shred(bridge, caller or agent(), "count")
+
+
+def until_it_is(wanted: str, bridge: Bridge) -> None:
+    """Rules that were changed are looked up again soon."""
+    last, until = "", time.monotonic() + SECONDS
+    while time.monotonic() < until:
+        last = count(bridge)
+        if wanted in last:
+            return
+        time.sleep(0.1)
+    raise AssertionError(last)
+
+
+def test_rules_of_the_store_hold_calls_of_agents_in_every_process(tmp_path: Path) -> None:
+    place = tmp_path / "shared.db"
+    with bridge_at(place) as other:
+        other.run(put_rules, [{**NO_COUNT, "when": {"tool": "shred"}}])
+        with bridge_at(place, {"from": "store"}) as bridge:
+            assert HELD not in count(bridge)
+            assert "no counting" not in count(bridge)
+            other.run(put_rules, [NO_COUNT])
+            until_it_is("the rule 'no counting' does not allow it", bridge)
+            assert "no counting" not in count(bridge, PROGRAM)
+            assert "no counting" not in count(other)
+            other.run(remove_rules, ["no counting"])
+            until_it_is("0", bridge)
+            assert other.run(listed_rules).revision == 3
+
+
+def test_without_rules_in_the_store_no_agent_calls_anything(tmp_path: Path) -> None:
+    """It may have been lost, and begun anew."""
+    with bridge_at(tmp_path / "new.db", {"from": "store"}) as bridge:
+        assert HELD in count(bridge)
+        assert HELD not in count(bridge, PROGRAM)
+        with pytest.raises(RulesUnknown, match="rules put FILE"):
+            bridge.run(ruled_tools, agent())
+        bridge.run(put_rules, [])  # somebody says that there are none
+        until_it_is("0", bridge)
+
+
+@pytest.mark.parametrize("store", ["off", "memory"])
+def test_without_a_store_no_agent_calls_anything(store: str) -> None:
+    with bridge_at(store, {"from": "store"}) as bridge:
+        assert HELD in count(bridge)
+        assert HELD not in count(bridge, PROGRAM)
+
+
+def test_a_store_that_is_away_is_told() -> None:
+    bridge = bridge_at("postgresql://nobody@127.0.0.1:9/none", {"from": "store"})
+    with bridge, pytest.raises(RulesUnknown, match="No database server answers"):
+        bridge.run(ruled_tools, agent())
+
+
+def test_a_store_that_went_back_behind_what_the_settings_want_is_told(tmp_path: Path) -> None:
+    place = tmp_path / "old.db"
+    with bridge_at(place, {"from": "store", "revision": 2}) as bridge:
+        bridge.run(put_rules, [NO_COUNT])
+        with pytest.raises(RulesUnknown, match="revision 1, and the settings want 2"):
+            bridge.run(ruled_tools, agent())
+        assert HELD in count(bridge)
+
+
+def test_what_lets_through_is_neither_put_nor_taken_from_the_store(tmp_path: Path) -> None:
+    allow = {"name": "all", "when": {}, "then": "allow"}
+    with bridge_at(tmp_path / "x.db", {"from": "store"}) as bridge:
+        with pytest.raises(SettingsError, match="lets calls through"):
+            bridge.run(put_rules, [NO_COUNT, allow])
+        assert bridge.run(listed_rules).revision == 0
+
+        async def write(engine: Any) -> None:
+            asked = engine.recorder.ask(lambda x: keep_rules(x, [allow], lambda _: None))
+            await anyio.to_thread.run_sync(asked.result, SECONDS)
+
+        bridge.run(write)
+        assert HELD in count(bridge)
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ({"when": {}, "then": "deny"}, "a name"),
+        ("rules.yaml", "a name"),
+        ({"name": "x", "when": {"sever": "x"}, "then": "deny"}, "server"),
+        ({"name": "x", "when": {"tool": "${HOME}"}, "then": "deny"}, "not set"),
+        ({"name": "x", "when": {"is": "elsewhere"}, "then": "deny"}, "no rule derives"),
+    ],
+    ids=str,
+)
+def test_rules_for_the_store_are_checked_as_those_of_the_settings(rule: Any, says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        rules_of_store([rule], "/desk")
+
+
+@pytest.mark.parametrize(
+    "asking",
+    [
+        {"from": "shop"},
+        {"from": "store", "revision": 0},
+        {"from": "store", "revision": True},
+        {"from": "store", "then": "deny"},
+    ],
+    ids=str,
+)
+def test_a_slip_in_what_asks_for_the_store_is_told(asking: Any) -> None:
+    with pytest.raises(SettingsError):
+        written([asking])
+    assert settings_from({"mcpServers": {}, "rules": [NO_COUNT]}).stored_rules is None
+
+
+def gate_with(own: Any, stored: Sequence[Any]) -> RuleGate:
+    kept = rules_of_store(stored, "/desk")
+
+    async def read() -> tuple[Rule, ...]:
+        return kept
+
+    return RuleGate(written(own).rules, str, now=lambda: NOON, stored=StoredRules(read))
+
+
+def test_words_of_the_store_let_nothing_through_that_the_settings_hold() -> None:
+    """Whoever can write into the store may call anything harmless."""
+    own = [
+        {"when": {"tool": "look"}, "then": {"is": "harmless"}},
+        {"when": {"tool": "*"}, "unless": {"is": "harmless"}, "then": "deny"},
+        {"when": {"tool": "send", "run.was": "not harmless"}, "then": "deny"},
+    ]
+    stored = [{"name": "lie", "when": {"tool": "*"}, "then": {"is": "harmless"}}, NO_COUNT]
+    gate = gate_with(own, stored)
+    assert "does not allow it" in pass_gate(gate, tool("x", "wipe"), agent())
+    caller = agent()
+    caller.facts.was.add("store:harmless")
+    assert "does not allow it" in pass_gate(gate, tool("x", "send"), caller)
+    assert pass_gate(gate, tool("x", "look"), agent()) == ""
+
+
+def test_words_of_the_store_are_remembered_for_its_own_rules() -> None:
+    stored = [
+        {"name": "reads", "when": {"tool": "fetch"}, "then": {"is": "untrusted"}},
+        {"name": "no mail", "when": {"tool": "send", "run.was": "untrusted"}, "then": "deny"},
+    ]
+    gate, caller = gate_with([], stored), agent()
+    assert pass_gate(gate, tool("x", "send"), caller) == ""
+    fetch = gate.book.ruling(Facts(tool("x", "fetch"), caller, {}, NOON))
+    caller.facts.was.update(fetch.words)
+    assert "no mail" in pass_gate(gate, tool("x", "send"), caller)
+
+
+def test_limits_of_one_name_in_both_places_are_counted_apart() -> None:
+    own = [{"name": "few", "when": {"tool": "a"}, "then": {"limit": "1 a run"}}]
+    stored = [{"name": "few", "when": {"tool": "b"}, "then": {"limit": "1 a run"}}]
+    gate, caller = gate_with(own, stored), agent()
+    said = [pass_gate(gate, tool("x", name), caller) for name in ("a", "b", "a", "b")]
+    assert said[:2] == ["", ""]
+    assert "the rule 'few' allows" in said[2]
+    assert "the rule 'few (of the store)' allows" in said[3]
+
+
+@pytest.mark.anyio
+async def test_rules_that_were_read_hold_for_a_minute_without_the_store() -> None:
+    now, is_away = [0.0], [False]
+    kept = rules_of_store([NO_COUNT], "/desk")
+
+    async def read() -> tuple[Rule, ...]:
+        if is_away[0]:
+            raise RulesUnknown("the store", "it is away.")
+        return kept
+
+    stored = StoredRules(read, lambda: now[0])
+    await stored.look()
+    is_away[0] = True
+    for now[0] in (1.0, 30.0, 59.0):
+        await stored.look()
+        assert stored.rules == kept
+    for now[0] in (62.0, 63.0, 90.0):
+        with pytest.raises(RulesUnknown):
+            await stored.look()
+    is_away[0] = False
+    await stored.look()
+
+
+@pytest.mark.anyio
+async def test_a_tool_that_the_store_comes_to_deny_is_no_longer_offered() -> None:
+    now, kept = [0.0], [rules_of_store([], "/desk")]
+
+    async def read() -> tuple[Rule, ...]:
+        return kept[0]
+
+    gate = RuleGate((), str, stored=StoredRules(read, lambda: now[0]))
+    tools = Fixed(tool("x", "count"), tool("x", "look"))
+    ruled = RuledToolset(tools, gate, agent(), lambda key: key.name)
+    assert [x.name for x in await ruled.tools()] == ["count", "look"]
+    now[0], kept[0] = 5.0, rules_of_store([NO_COUNT], "/desk")
+    assert [x.name for x in await ruled.tools()] == ["look"]
+    assert "no counting" in ruled.why_not("count")
