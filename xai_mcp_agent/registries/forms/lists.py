@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...core.tools import JsonObject
+from ...core.visible import visible_text
 from ...sources.openapi.document.values import list_of, object_of
 from ..server_json import read_server
-from ..values import Document, Refused, RegistryError
+from ..values import NAME_CHARS, TEXT_CHARS, Document, Refused, RegistryError
 from .docker import docker_document, is_docker
 from .legacy import is_legacy, legacy_document
 from .ready import ready_document
@@ -89,12 +90,13 @@ def _date_in(schema: str) -> str:
 
 def safely(make: Callable[[], Document], name: Any, version: Any = "") -> Document:
     """The document, read once to see whether it may be used; if not, it says why."""
-    told = text_of(name), text_of(version)
+    # It may be anything, of any length; a name that is used is neither changed nor cut.
+    told = (visible_text(text_of(name), NAME_CHARS), visible_text(text_of(version), NAME_CHARS))
     try:
         document = make()
         read_server(document.server, has_namespace=document.has_namespace)
     except Refused as reason:
-        return Document(*told, {}, None, refused=reason.reason)
+        return Document(*told, {}, None, refused=visible_text(reason.reason, TEXT_CHARS))
     except (ValueError, TypeError, KeyError, RecursionError) as cause:
         said = f"it cannot be read: {type(cause).__name__}"
         return Document(*told, {}, None, refused=said)

@@ -10,8 +10,8 @@ from ...secrets.redactor import redact_url
 from ...sources.openapi.document.values import list_of, object_of
 from ...sources.web.fetching import FetchLimits
 from ..forms.lists import entry_document
-from ..values import Document
-from .base import CURSOR_CHARS, Page, fetched_json
+from ..values import NAME_CHARS, Document
+from .base import CURSOR_CHARS, Page, fetched_json, is_text
 
 _PAGE = 100  # rows; the official registry gives no more
 _VERSION = "/v0.1"
@@ -34,8 +34,8 @@ class ApiReader:
             raise OSError("the answer has no `servers`: it is no registry of MCP servers")
         following = object_of(given.get("metadata")).get("nextCursor")
         cursor = following if isinstance(following, str) else ""
-        if len(cursor) > CURSOR_CHARS:
-            raise OSError("its cursor is absurdly long")
+        if len(cursor) > CURSOR_CHARS or not is_text(cursor):
+            raise OSError("its cursor is absurdly long, or no text")
         return Page(list(self._documents(given)), cursor, size)
 
     def versions(self, name: str, limits: FetchLimits) -> list[Document]:
@@ -57,4 +57,6 @@ class ApiReader:
     def _place(self, server: JsonObject) -> str:
         name, version = (str(server.get(key, "")) for key in ("name", "version"))
         base = redact_url(self._base)
-        return f"{base}/{quote(name, safe='')}/versions/{quote(version, safe='')}"
+        # Halves of characters, which are no text, are in names that are refused.
+        parts = (quote(x[:NAME_CHARS], safe="", errors="replace") for x in (name, version))
+        return f"{base}/{'/versions/'.join(parts)}"

@@ -51,3 +51,12 @@ def fetched_json(url: str, limits: FetchLimits) -> tuple[Any, int]:
     except NotReadable as reason:
         said = visible_text(str(reason), CURSOR_CHARS)
         raise OSError(f"what is there cannot be read: {said}") from None
+
+
+def is_text(text: str) -> bool:
+    """Whether it can be sent and kept: JSON can say halves of characters, which nothing takes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -6,6 +6,7 @@ import gzip
 import io
 import os
 import tarfile
+import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,7 +18,7 @@ from ...sources.openapi.document.parsing import NotReadable, parsed
 from ...sources.web.fetching import FetchLimits, fetch
 from ..forms.docker import docker_document, is_docker
 from ..forms.lists import documents_in, safely
-from ..values import TEXT_CHARS, Document, RegistryError
+from ..values import NAME_CHARS, TEXT_CHARS, Document, RegistryError
 from .base import Page
 
 _NAMES = ("server.yaml", "server.yml", "server.json")
@@ -26,6 +27,7 @@ _TOOLS = "tools.json"
 _MOST_FILES = 50_000
 _MOST_FILE_BYTES = 16 * 1024**2
 _MOST_UNPACKED = 1024**3  # of an archive, with all that is not read
+_MOST_KEPT = 128 * 1024**2  # of what is read, all of which is kept until it is understood
 _LEVELS = 4  # of folders
 _ARCHIVES = "https://codeload.github.com"
 
@@ -60,7 +62,7 @@ class GithubReader:
         url = f"{self._base}/{self._repository}/tar.gz/{quote(self._ref)}"
         try:
             commit, files = _unpacked(fetch(url, limits), self._path)
-        except (tarfile.TarError, EOFError, gzip.BadGzipFile, ValueError) as cause:
+        except (tarfile.TarError, EOFError, gzip.BadGzipFile, zlib.error, ValueError) as cause:
             raise OSError(f"its archive cannot be read: {cause}") from None
         if not files:
             raise OSError(f"it has nothing at {self._path or 'its root'}: check `path` and `ref`")
@@ -92,7 +94,9 @@ def _documents(files: Files, place: str) -> Iterator[Document]:
             if not name:
                 raise OSError(visible_text(str(reason), TEXT_CHARS)) from None
             said = visible_text(str(reason), TEXT_CHARS)
-            yield Document(_called(name), "", {}, None, place=there, refused=said)
+            yield Document(
+                visible_text(_called(name), NAME_CHARS), "", {}, None, place=there, refused=said
+            )
 
 
 def _called(name: str) -> str:
@@ -182,6 +186,7 @@ class _Counted(io.RawIOBase):
 def _unpacked(data: bytes, path: str) -> tuple[str, Files]:
     """The commit of an archive, where it tells, and its files at the path. Nothing is written."""
     found: dict[str, bytes] = {}
+    kept = 0
     with tarfile.open(fileobj=_Counted(data), mode="r|") as archive:
         for number, member in enumerate(archive):
             if number > _MOST_FILES:
@@ -189,6 +194,9 @@ def _unpacked(data: bytes, path: str) -> tuple[str, Files]:
             inside = _below(member.name, path)
             if not member.isreg() or inside is None or not _is_readable(inside, member.size):
                 continue
+            kept += member.size
+            if kept > _MOST_KEPT:
+                raise ValueError("it is too large when unpacked")
             opened = archive.extractfile(member)
             found[inside] = opened.read() if opened else b""
         commit = archive.pax_headers.get("comment", "")
