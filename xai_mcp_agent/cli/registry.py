@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sqlite3
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -254,7 +253,6 @@ def _next_steps(offer: Offer, file: Path) -> list[str]:
 def _opened(settings: Path | None, *, as_json: bool) -> Generator[tuple[Registries, Settings]]:
     """The registries of a settings file that may be used, and the file as it is."""
     from ..registries.registries import Registries
-    from ..registries.values import RegistryError
 
     loaded = _loaded(settings)
     usable = without_untrusted(loaded)
@@ -263,14 +261,8 @@ def _opened(settings: Path | None, *, as_json: bool) -> Generator[tuple[Registri
             f"note: the registries of {loaded.file} are not used, because you have not agreed to "
             f"them: {trust_command(loaded.file)}", to_stderr=True,
         )  # fmt: skip
-    try:
-        with Registries(usable) as registries:
-            yield registries, loaded
-    except sqlite3.Error as cause:
-        raise RegistryError(
-            f"The local copy of the registries cannot be read: {cause}. Delete "
-            "registries.db in your cache folder; it is fetched again."
-        ) from cause
+    with Registries(usable) as registries:
+        yield registries, loaded
 
 
 def _loaded(settings: Path | None) -> Settings:

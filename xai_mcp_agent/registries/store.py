@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Generator, Iterable, Iterator
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..core.fingerprint import digest_of
 from ..core.tools import JsonObject
@@ -19,6 +20,7 @@ from .values import Document, RegistryError
 from .versions import order_of
 
 _BUSY_SECONDS = 10.0
+_PAUSE_SECONDS = 0.02
 _TABLES = """
 CREATE TABLE IF NOT EXISTS progress (
     registry TEXT PRIMARY KEY, cursor TEXT NOT NULL DEFAULT '', since TEXT NOT NULL DEFAULT '',
@@ -88,12 +90,9 @@ class Store:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(file, timeout=_BUSY_SECONDS, isolation_level=None)
-            self._db.executescript(f"PRAGMA journal_mode=WAL; {_TABLES}")
+            self._make_tables()
         except (OSError, sqlite3.Error) as cause:
-            raise RegistryError(
-                f"{file}, the local copy of the registries, cannot be used: {cause}. Delete it, or "
-                "make its folder writable; it is fetched again."
-            ) from cause
+            raise self._unusable(cause) from cause
 
     def close(self) -> None:
         """Let go of the file."""
@@ -120,12 +119,40 @@ class Store:
                 "other syncs and free some disk space, then try again."
             ) from cause
 
+    def _make_tables(self) -> None:
+        """Also where others do at this moment: SQLite does not wait for them by itself here."""
+        ends = time.monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._db.executescript(f"PRAGMA journal_mode=WAL; {_TABLES}")
+                return
+            except sqlite3.OperationalError as cause:
+                if cause.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() >= ends:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
+
+    def _unusable(self, cause: Exception) -> RegistryError:
+        return RegistryError(
+            f"{self.file}, the local copy of the registries, cannot be used: {cause}. Delete it, "
+            "or make its folder writable; it is fetched again."
+        )
+
+    def _rows(self, query: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+        try:
+            for row in self._db.execute(query, values):  # noqa: UP028 - no cursor is closed late
+                yield row
+        except sqlite3.Error as cause:
+            raise self._unusable(cause) from cause
+
+    def _row(self, query: str, values: Sequence[Any]) -> tuple[Any, ...] | None:
+        return next(iter([*self._rows(query, values)]), None)
+
     # How far a sync came
 
     def progress(self, registry: str) -> Progress:
         """How far it is; all empty where there was none yet."""
         query = "SELECT cursor, since, begun, pages FROM progress WHERE registry = ?"
-        row = self._db.execute(query, [registry]).fetchone()
+        row = self._row(query, [registry])
         return Progress(*row) if row else Progress()
 
     def set_progress(self, registry: str, progress: Progress) -> None:
@@ -180,7 +207,7 @@ class Store:
         kept, counts = set(seen), list[int]()
         for table in ("documents", "refused"):
             query = f"SELECT name, version FROM {table} WHERE registry = ?"
-            rows = self._db.execute(query, [registry]).fetchall()
+            rows = [*self._rows(query, [registry])]
             gone = [(registry, *row) for row in rows if tuple(row) not in kept]
             self._db.executemany(f"DELETE FROM {table} WHERE {_KEY}", gone)
             counts.append(len(gone))
@@ -189,8 +216,8 @@ class Store:
     def kept(self, registry: str, name: str, version: str) -> Kept | None:
         """A version of a server, if it is known."""
         query = f"SELECT document, meta, digest, seen FROM documents WHERE {_KEY}"
-        row = self._db.execute(query, [registry, name, version]).fetchone()
-        return _kept(name, version, row) if row else None
+        row = self._row(query, [registry, name, version])
+        return self._kept(name, version, row) if row else None
 
     def versions(self, registry: str, name: str) -> list[Kept]:
         """All versions of a server that are known, the latest first."""
@@ -198,8 +225,8 @@ class Store:
             "SELECT version, document, meta, digest, seen FROM documents "
             "WHERE registry = ? AND name = ?"
         )
-        rows = self._db.execute(query, [registry, name]).fetchall()
-        return sorted((_kept(name, x[0], x[1:]) for x in rows), key=_lateness, reverse=True)
+        rows = self._rows(query, [registry, name])
+        return sorted((self._kept(name, x[0], x[1:]) for x in rows), key=_lateness, reverse=True)
 
     def latest(self, registry: str) -> Iterator[Kept]:
         """The latest version of each server of a registry."""
@@ -208,8 +235,8 @@ class Store:
             "WHERE registry = ? ORDER BY name"
         )
         best: Kept | None = None
-        for row in self._db.execute(query, [registry]):
-            one = _kept(row[0], row[1], row[2:])
+        for row in self._rows(query, [registry]):
+            one = self._kept(row[0], row[1], row[2:])
             if best and best.document.name != one.document.name:
                 yield best
                 best = None
@@ -220,7 +247,7 @@ class Store:
     def names(self, registry: str) -> list[str]:
         """The names of all servers of a registry."""
         query = "SELECT DISTINCT name FROM documents WHERE registry = ? ORDER BY name"
-        return [x for (x,) in self._db.execute(query, [registry])]
+        return [x for (x,) in self._rows(query, [registry])]
 
     def refusal(self, registry: str, name: str, version: str | None) -> str:
         """Why a version of a server is refused; empty where it is not.
@@ -228,7 +255,7 @@ class Store:
         Without a version it is the latest: one that is refused is not made up for by an older one.
         """
         query = "SELECT version, reason FROM refused WHERE registry = ? AND name = ?"
-        refused = dict(self._db.execute(query, [registry, name]).fetchall())
+        refused = dict[str, str](cast(Any, self._rows(query, [registry, name])))
         if version is not None or not refused:
             return refused.get(version or "", "")
         last = max(refused, key=order_of)
@@ -243,14 +270,25 @@ class Store:
             "JOIN documents d USING (registry, name, version) WHERE a.registry = ?1 "
             "AND (?2 IS NULL OR a.name = ?2) ORDER BY a.name, a.version"
         )
-        return [Alarm(*row) for row in self._db.execute(query, [registry, name])]
+        return [Alarm(*row) for row in self._rows(query, [registry, name])]
+
+    def _kept(self, name: str, version: str, row: Sequence[Any]) -> Kept:
+        try:
+            told, meta = json.loads(row[0]), json.loads(row[1])
+            document = Document(
+                name, version, told["server"], None, {**meta}, told["extras"], told["place"],
+                has_namespace=told["has_namespace"],
+            )  # fmt: skip
+        except (ValueError, TypeError, KeyError) as cause:
+            raise self._unusable(cause) from cause
+        return Kept(document, row[2], row[3])
 
     # Packages
 
     def changed_package(self, identifier: str, integrity: str, now: str) -> str:
         """Note the hash of a package's version; the one that it had before, if it is another."""
         query = "SELECT hash FROM integrity WHERE identifier = ?"
-        row = self._db.execute(query, [identifier]).fetchone()
+        row = self._row(query, [identifier])
         if row:
             return "" if row[0] == integrity else row[0]
         self._db.execute("INSERT INTO integrity VALUES (?, ?, ?)", [identifier, integrity, now])
@@ -267,15 +305,6 @@ def _text_of(document: Document) -> str:
         "place": document.place,
         "has_namespace": document.has_namespace,
     })  # fmt: skip
-
-
-def _kept(name: str, version: str, row: Any) -> Kept:
-    told, meta = json.loads(row[0]), json.loads(row[1])
-    document = Document(
-        name, version, told["server"], None, meta, told["extras"], told["place"],
-        has_namespace=told["has_namespace"],
-    )  # fmt: skip
-    return Kept(document, row[2], row[3])
 
 
 def _lateness(kept: Kept) -> tuple[Any, ...]:

@@ -133,6 +133,12 @@ class _Sync:
         self._report.problem = f"{self._key} cannot be read{at}: {reason.rstrip('.')}.{later}"
 
     def _keep(self, page: Page, progress: Progress) -> Progress | None:
+        if self._store.progress(self._key) != progress:
+            self._report.problem = (
+                f"{self._key} is read by another sync at the same time, and that one goes on. What "
+                "came until then is kept."
+            )
+            return None
         self._put(page)
         self._report.pages += 1
         if not page.next:
