@@ -152,3 +152,14 @@ def test_what_cannot_be_drawn_is_told(name: str, text: str | None, says: str, ca
     status, _, err = command(capsys, "draw", name)
     assert status == 1
     assert says in err
+
+
+def test_a_link_of_that_name_is_there_already(tmp_path: Path, capsys: Any) -> None:
+    """Wherever it leads, also to where nothing is yet."""
+    outside = tmp_path / "outside"
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"calls": [{"tool": "library/list_books", "args": {}}]}))
+    (tmp_path / "out.xircuits").symlink_to(outside)
+    out = str(tmp_path / "out.xircuits")
+    status, _, err = command(capsys, "draw", str(plan), "--out", out)
+    assert (status, "is there already" in err, outside.exists()) == (1, True, False)

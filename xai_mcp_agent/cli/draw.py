@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -288,7 +289,7 @@ def _document(
 
 
 def _write(target: Path, document: Document, *, overwrite: bool) -> None:
-    if target.exists() and not overwrite:
+    if os.path.lexists(target) and not overwrite:  # a link, too, wherever it leads
         raise NothingToDraw(
             f"{target} is there already. Name another file with --out, or replace it with "
             "--overwrite, which keeps the old one beside it."

@@ -24,6 +24,7 @@ from ..core.elicitation import ANSWER_SECONDS
 from ..core.errors import XaiMcpError
 from ..core.visible import is_visible
 from ..history.place import IN_MEMORY, OFF
+from ..secrets.private_files import replace_file
 from ..views.times import BadTime, moment, now, position_or_moment
 
 _WIDTH = 80  # columns of a plain terminal
@@ -116,17 +117,11 @@ def replace_text(file: Path, text: str) -> Path | None:
         OSError: it cannot be written; the old file is then untouched.
     """
     target = file.resolve() if file.is_symlink() else file
-    fresh = target.with_name(f".{target.name}.part")
     backup = None
-    try:
-        fresh.write_text(text, encoding="utf-8", newline="\n")
-        if target.exists():
-            backup = free_backup_name(target.parent, target.name)
-            shutil.copy2(target, backup)
-            shutil.copymode(target, fresh)
-        fresh.replace(target)
-    finally:
-        fresh.unlink(missing_ok=True)
+    if target.exists():
+        backup = free_backup_name(target.parent, target.name)
+        shutil.copy2(target, backup)
+    replace_file(target, text.encode())
     return backup
 
 

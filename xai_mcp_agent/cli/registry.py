@@ -15,6 +15,7 @@ import typer
 from ..core.errors import BadSetting, SettingsError, XaiMcpError
 from ..core.shell import shown_command
 from ..core.tools import JsonObject
+from ..secrets.private_files import file_lock
 from ..settings.document import read_document
 from ..settings.load import FILE_NAME, load_settings, settings_from
 from ..settings.models import Settings
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _ALARM = 3  # the exit status where a version was changed, or a package contradicts
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _MAPS = ("mcpServers", "servers")
+_LOCK_SECONDS = 20.0
 _KINDS = {"number": "number", "boolean": "boolean"}
 
 Registry = Annotated[
@@ -326,10 +328,11 @@ def _write(offer: Offer, file: Path) -> None:
     from ..settings.adding import text_with_server
 
     _check_readable(offer, file)
-    text = text_with_server(file, offer.name, offer.entry)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(file, text)
+        # From reading to writing: another one may be adding something, too.
+        with file_lock(file.parent, _LOCK_SECONDS):
+            replace_text(file, text_with_server(file, offer.name, offer.entry))
     except OSError as cause:
         problem = f"it cannot be written: {cause.strerror or cause}."
         raise SettingsError(str(file), "", problem, "Mend that, or name another file.") from cause
