@@ -163,3 +163,43 @@ def test_a_link_of_that_name_is_there_already(tmp_path: Path, capsys: Any) -> No
     out = str(tmp_path / "out.xircuits")
     status, _, err = command(capsys, "draw", str(plan), "--out", out)
     assert (status, "is there already" in err, outside.exists()) == (1, True, False)
+
+
+def test_what_looks_like_a_secret_in_a_conversation_is_not_written_down(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a transcript it is hidden already; a conversation has all as it was."""
+    token = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD"
+    monkeypatch.setenv("SHOP_TOKEN", "zebra-crossing-77")
+    given = {
+        "user": "ada",
+        "password": "hunter2hunter2",
+        "note": f"use {token}",
+        "also": "zebra-crossing-77",
+    }
+    asked = {"id": "1", "function": {"name": "shop_login", "arguments": json.dumps(given)}}
+    talk = [
+        {"role": "assistant", "tool_calls": [asked]},
+        {"role": "tool", "tool_call_id": "1", "content": "fine"},
+    ]
+    (tmp_path / "talk.json").write_text(json.dumps(talk))
+    out = tmp_path / "talk.xircuits"
+    status, _, _ = command(capsys, "draw", str(tmp_path / "talk.json"), "--out", str(out))
+    written = out.read_text()
+    assert status == 0
+    assert "ada" in written
+    for secret in ("hunter2", "sk-proj", "zebra-crossing"):
+        assert secret not in written
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"calls": ' + "[" * 100_000, "deep"])
+def test_what_is_nested_too_deeply_is_told(tmp_path: Path, capsys: Any, text: str) -> None:
+    if text == "deep":
+        value: Any = {}
+        for _ in range(400):
+            value = {"a": [value]}
+        text = json.dumps({"calls": [{"tool": "shop/x", "args": {"v": value}}]})
+    (tmp_path / "plan.json").write_text(text)
+    out = str(tmp_path / "x.xircuits")
+    status, _, err = command(capsys, "draw", str(tmp_path / "plan.json"), "--out", out)
+    assert (status, err.startswith("error: ")) == (1, True)

@@ -5,6 +5,7 @@ Who decided it: issue 16, a plan is a canvas.
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.support.scripts import compile_workflow
 from tools.canvas_file import links_of, load, nodes_of
 from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.core.step_reading import read_step
-from xai_mcp_agent.core.steps import Reference
+from xai_mcp_agent.core.steps import Reference, Step, step_text
 from xai_mcp_agent.drawing.calls import DrawnCall
 from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.layout import VIEW_WIDTH
@@ -107,3 +108,31 @@ def test_what_is_drawn_compiles_and_is_the_same_each_time(tmp_path: Path) -> Non
     script = compile_workflow(file).read_text(encoding="utf-8")
     compile(script, "made.py", "exec")
     assert links_of(load(file))
+
+
+_HOSTILE_TEXTS = (
+    "'''", '"""', "\\", "a\r\nb\r", "\0", "\ud800", "\u2028x\x85\x0b", "{}{x}%s{{", "\u202e\u200b",
+    '" + results[0] + "', "number(results[0])", "class", "\x1b[31m", "\\N{DASH}", "\\x41", "`",
+    "trailing\\",
+    "__import__('os').system('true')", "\u2605 \u25b6",
+)  # fmt: skip
+
+
+def test_no_text_of_a_call_becomes_anything_else_in_the_script(tmp_path: Path) -> None:
+    calls = [
+        call
+        for text in _HOSTILE_TEXTS
+        for call in (
+            DrawnCall("src", "tool", {"v": text, "n": [text, {text: text}], text: 1}),
+            DrawnCall(text, "tool", {"a": 1}),
+            DrawnCall("src", text, {"a": 1}),
+            DrawnCall("src", f"a{text}b", {"a": 1}),
+        )
+    ]
+    script = compile_workflow(drawn(*calls).write(tmp_path)).read_text(encoding="utf-8")
+    said = {x.value for x in ast.walk(ast.parse(script)) if isinstance(x, ast.Constant)}
+    for call in calls:
+        written = step_text(Step(call.source, call.tool, call.arguments))
+        assert written in said
+        read = read_step(written)
+        assert (read.source, read.tool, read.arguments) == (call.source, call.tool, call.arguments)

@@ -106,3 +106,13 @@ def test_what_was_hidden_or_cut_must_be_given() -> None:
 def test_a_call_whose_arguments_are_not_recorded_says_so() -> None:
     (call,), _ = traced([RecordedCall("mail", "send")])
     assert "not recorded" in call.note
+
+
+def test_a_secret_is_taken_from_where_it_came_from_or_must_be_given() -> None:
+    login = RecordedCall("shop", "login", {"user": "ada", "pin": "geheim"}, {"key": "geheim-2"})
+    say = RecordedCall("shop", "say", {"text": "geheim", "inner": [{"geheim": 1}], "n": 5})
+    list_ = RecordedCall("shop", "list", {"auth": "Bearer geheim-2"})
+    calls, _ = traced([login, say, list_], lambda name, text: "geheim" in text)
+    assert [sorted(x.missing) for x in calls] == [["pin"], ["inner", "text"], []]
+    assert "geheim" not in repr(calls)
+    assert calls[1].arguments == {"n": 5}

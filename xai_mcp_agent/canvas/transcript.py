@@ -111,7 +111,8 @@ def read_transcript(file: Path) -> list[JsonObject]:
 def _line(text: str) -> JsonObject:
     try:
         value: Any = json.loads(text)
-    except ValueError:  # half a line, of a process that was killed or a disk that was full
+    # Half a line, of a process that was killed or a disk that was full; or what is no transcript.
+    except (ValueError, RecursionError):
         return {}
     return cast(JsonObject, value) if isinstance(value, dict) and "event" in value else {}
 

@@ -32,9 +32,10 @@ from ..drawing.recorded import (
     runs_in_transcript,
 )
 from ..drawing.rules import Document
-from ..drawing.tracing import LeftOut, traced
+from ..drawing.tracing import Hides, LeftOut, traced
 from ..drawing.workflow import WorkflowError
 from ..planning.plan_file import plan_from_json
+from ..secrets.redactor import Redactor, is_secret
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..views.times import time_text
@@ -129,7 +130,7 @@ def draw(
             echo_json(runs) if as_json else _say_runs(runs)
             return
         chosen = _chosen(runs, run)
-        calls, left_out = traced(chosen.calls)
+        calls, left_out = traced(chosen.calls, _hides(loaded))
         kinds = {x.source: x.kind for x in chosen.calls}
         _check(chosen, calls)
     copied = {x.tool for x in calls if tools_from and x.source == CANVAS_SOURCE}
@@ -152,6 +153,12 @@ def draw(
 def _plan_in(file: Path) -> JsonObject | None:
     known = _json_in(file)
     return cast(JsonObject, known) if isinstance(known, dict) and "calls" in known else None
+
+
+def _hides(loaded: Settings) -> Hides:
+    """What is taken for a secret: in a conversation or a state nothing was hidden yet."""
+    redact = Redactor([loaded.secrets], guesses=True, environ=os.environ)
+    return lambda name, text: is_secret(name, text) or redact(text) != text
 
 
 def _json_in(file: Path) -> Any:

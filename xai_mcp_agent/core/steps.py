@@ -128,7 +128,10 @@ def path_text(path: Sequence[PathStep]) -> str:
 BARE = re.compile(r"[A-Za-z_][\w-]*")
 """A name that is written without quotation marks."""
 _BARE_SOURCE = re.compile(r"\w(?:[\w .:@-]*\w)?")
-_BARE_TOOL = re.compile(r"\w(?:[^\"\n\r]*[^\s\"])?")
+_BARE_TOOL = re.compile(
+    r"\w(?:[^\"\n\r\u2605\u25b6\ud800-\udfff]*[^\s\"\u2605\u25b6\ud800-\udfff])?"
+)
+_HALF = re.compile("[\ud800-\udfff]")  # of a character, which no file takes
 # As the compiler and the canvas would take them out of a text.
 _SIGNS = {"\u2605": "\\u2605", "\u25b6": "\\u25b6"}
 
@@ -141,7 +144,7 @@ def _json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
     for sign, escaped in _SIGNS.items():
         text = text.replace(sign, escaped)
-    return text
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _written(value: Any) -> str:

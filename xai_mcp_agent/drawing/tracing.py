@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
+from ..core.steps import Joined, Number, Reference
 from ..core.tools import JsonObject
 from ..planning.tracing import TracedResults
 from .calls import DrawnCall
 from .recorded import RecordedCall, is_cut, is_hidden
 
+Hides: TypeAlias = Callable[[str, str], bool]
+"""Whether a text of this name is a secret."""
+
 NOT_RECORDED = "The arguments of this call were not recorded."
 _HIDDEN = "It looked like a secret, so it was not recorded."
+_SECRET = "It looks like a secret, so it is not written down."
 _SHORTENED = "It was too long: only its beginning was recorded."
 
 
@@ -24,10 +29,13 @@ class LeftOut:
     why: str
 
 
-def traced(calls: Sequence[RecordedCall]) -> tuple[list[DrawnCall], list[LeftOut]]:
+def traced(
+    calls: Sequence[RecordedCall], hides: Hides = lambda name, text: False
+) -> tuple[list[DrawnCall], list[LeftOut]]:
     """The calls with their arguments traced, and those that are left out.
 
-    Left out are calls that failed, and the agent's own tools.
+    Left out are calls that failed, and the agent's own tools. What `hides` takes for a secret is
+    not written down, but must be given.
     """
     drawn: list[DrawnCall] = []
     left_out: list[LeftOut] = []
@@ -40,12 +48,12 @@ def traced(calls: Sequence[RecordedCall]) -> tuple[list[DrawnCall], list[LeftOut
         elif call.is_error:
             left_out.append(LeftOut(call.name, "it failed"))
         else:
-            drawn.append(_drawn(call, results))
+            drawn.append(_drawn(call, results, hides))
             results.add(call.value)
     return drawn, left_out
 
 
-def _drawn(call: RecordedCall, results: TracedResults) -> DrawnCall:
+def _drawn(call: RecordedCall, results: TracedResults, hides: Hides) -> DrawnCall:
     if call.arguments is None:
         return DrawnCall(call.source, call.tool, note=NOT_RECORDED)
     arguments: JsonObject = {}
@@ -55,9 +63,29 @@ def _drawn(call: RecordedCall, results: TracedResults) -> DrawnCall:
             missing[name] = _HIDDEN
         elif _has_cut(value):
             missing[name] = _SHORTENED
+        elif _has_secret(source := results.source_of(value, name), name, hides):
+            missing[name] = _SECRET
         else:
-            arguments[name] = results.source_of(value, name)
+            arguments[name] = source
     return DrawnCall(call.source, call.tool, arguments, missing)
+
+
+def _has_secret(value: Any, name: str, hides: Hides) -> bool:
+    """Whether a secret would be written down; one that is taken from a result is not."""
+    match value:
+        case str():
+            return hides(name, value)
+        case dict():
+            items = cast(dict[str, Any], value).items()
+            return any(_has_secret(x, key, hides) or hides("", key) for key, x in items)
+        case list() | Joined():
+            parts = value.parts if isinstance(value, Joined) else cast(list[Any], value)
+            return any(_has_secret(x, name, hides) for x in parts)
+        case Reference() | Number():
+            used = value.of if isinstance(value, Number) else value
+            return hides("", used.after) or hides("", used.before)
+        case _:
+            return False
 
 
 def _has_cut(value: Any) -> bool:
