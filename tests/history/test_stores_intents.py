@@ -296,5 +296,10 @@ def test_what_people_read_of_the_history_is_not_torn_apart_by_it(agent: Agent) -
 
 def written_by(agent: Agent) -> list[bytes]:
     """All files of a store that is one."""
-    file = agent.recorder.place.file
+    return written_in(agent.recorder.place)
+
+
+def written_in(place: Place) -> list[bytes]:
+    """All files of a store that is one."""
+    file = place.file
     return [] if file is None else [x.read_bytes() for x in file.parent.iterdir() if x.is_file()]

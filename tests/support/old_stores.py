@@ -1,6 +1,7 @@
 """Stores of older versions, made of ones of today.
 
-Version 3 had a row of the log for each tool, version 4 did not tell who made calls.
+Version 3 had a row of the log for each tool, version 4 did not tell who made calls, version 5 had
+nothing of what runs teach.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ from xai_mcp_agent.history.tables import (
     inventories,
     kept_moment,
     kept_words,
+    learned_runs,
     log_rows,
     names,
+    observed_shapes,
     subjects,
 )
+
+_LATER = (learned_runs, observed_shapes)
 
 _TABLES = (
     """CREATE TABLE xai_mcp_events (
@@ -62,7 +67,7 @@ def make_version_3(place: Place, *more: str) -> list[Event]:
             connection.execute(text(statement))
         _insert(connection, "events", (_event(store.project_id, x) for x in events))
         _insert_records(connection, store.project_id, records)
-        for table in (log_rows, subjects, names, inventories, callers):
+        for table in (log_rows, subjects, names, inventories, callers, *_LATER):
             table.drop(connection)
         connection.execute(text("DROP INDEX runs_by_number"))
         connection.execute(text("ALTER TABLE xai_mcp_runs DROP COLUMN number"))
@@ -78,7 +83,8 @@ def make_version_4(place: Place) -> list[Event]:
     store = open_store(place)
     events = events_in(store, Range())
     with store.writing() as connection:
-        callers.drop(connection)
+        for table in (callers, *_LATER):
+            table.drop(connection)
         connection.execute(text("ALTER TABLE xai_mcp_log DROP COLUMN caller"))
         connection.execute(text("UPDATE xai_mcp_facts SET value = '4' WHERE name = 'version'"))
     store.close()

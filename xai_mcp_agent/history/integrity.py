@@ -15,7 +15,7 @@ from sqlalchemy import Column, Float, Integer, LargeBinary, Table, TypeDecorator
 from sqlalchemy.dialects import sqlite
 
 from ..core.kinds import kind_named
-from . import inventories, log, projection, tables
+from . import inventories, learned_calls, log, projection, tables
 from .event import Change, Event, EventKind, Links, Subject, Teller
 from .gate import wait_until_free
 from .migrations import NEWEST, VERSION
@@ -215,6 +215,11 @@ def _check_snapshot(values: Mapping[str, Any]) -> None:
     projection.unpacked(values["records"])
 
 
+def _check_learned(values: Mapping[str, Any]) -> None:
+    calls = learned_calls.calls_from_json(values["calls"])
+    _must(all(x is None or 0 <= x[0] < len(calls) for y in calls for x in y.sources.values()))
+
+
 _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     tables.facts.name: _check_fact,
     tables.subjects.name: _check_subject,
@@ -223,4 +228,5 @@ _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {
     tables.callers.name: _check_caller,
     tables.inventories.name: _check_inventory,
     tables.snapshots.name: _check_snapshot,
+    tables.learned_runs.name: _check_learned,
 }

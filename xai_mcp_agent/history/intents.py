@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
 
 from .database import insert_rows
-from .event import Subject
+from .event import Forgotten, Subject
 from .log import subject_of
 from .store import Store
 from .tables import intents, kept_moment, kept_words, log_rows, subjects
@@ -119,28 +119,28 @@ def forget(connection: Connection, project: int, which: Which) -> list[KeptInten
 
 
 def forgotten_since(
-    connection: Connection, project: int, time: datetime
+    connection: Connection, project: int, what: Forgotten, time: datetime
 ) -> dict[tuple[str, str], datetime]:
-    """When something of a tool (by its digest) and a toolbelt was forgotten, if since this time."""
+    """When such of a tool (by its digest) and a toolbelt was forgotten, if since this time."""
     is_subject = and_(subjects.c.project == log_rows.c.project, subjects.c.id == log_rows.c.subject)
     columns = select(subjects.c.digest, log_rows.c.payload, log_rows.c.time)
     mine = columns.join(subjects, is_subject).where(log_rows.c.project == project)
     since = mine.where(log_rows.c.time >= time, log_rows.c.change == "forgotten")
     found = connection.execute(since.order_by(log_rows.c.position)).all()
-    return {(x.digest, x.payload["toolbelt"]): x.time for x in found}
+    return {(x.digest, x.payload["toolbelt"]): x.time for x in found if what in x.payload}
 
 
 def _of_toolbelt(project: int, toolbelt: str | None) -> tuple[ColumnElement[bool], ...]:
     mine = intents.c.project == project
-    return (mine,) if toolbelt is None else (mine, intents.c.scope == _scope(toolbelt))
+    return (mine,) if toolbelt is None else (mine, intents.c.scope == scope_of(toolbelt))
 
 
 def _is(intent: str) -> ColumnElement[bool]:
     return intents.c.intent == intent
 
 
-def _scope(toolbelt: str) -> str:
-    """Names may be longer than a database can index."""
+def scope_of(toolbelt: str) -> str:
+    """By which rows of a toolbelt are found. Names may be longer than a database can index."""
     data = toolbelt.encode("utf-8", "surrogatepass")
     return hashlib.sha256(data).hexdigest()[:_DIGEST_CHARS]
 
@@ -149,7 +149,7 @@ def _row(project: int, tool: Subject, toolbelt: str, words: str, time: datetime)
     """In the order of the columns. The id says nothing of the words, as a digest of a few would."""
     return (
         project,
-        _scope(toolbelt),
+        scope_of(toolbelt),
         tool.digest,
         uuid.uuid4().hex,
         kept_words(toolbelt),

@@ -75,7 +75,34 @@ def _add_callers(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE xai_mcp_log ADD COLUMN caller INTEGER")
 
 
-STEPS: tuple[Step, ...] = (_add_vectors, _add_intents, bundle_events, _add_callers)
+def _add_learned(connection: Connection) -> None:
+    """The tables of what runs teach as they were at first."""
+    runs = Table(
+        "xai_mcp_learned_runs",
+        MetaData(),
+        Column("project", Integer, primary_key=True, autoincrement=False),
+        *(Column(x, String(32), primary_key=True) for x in ("scope", "run")),
+        Column("digest", String(32), nullable=False),
+        *(Column(x, Text, nullable=False) for x in ("toolbelt", "words", "calls")),
+        Column("times", Integer, nullable=False),
+        *(Column(x, BigInteger, nullable=False) for x in ("learned", "used", "revision")),
+        Index("learned_runs_by_digest", "project", "scope", "digest"),
+    )
+    shapes = Table(
+        "xai_mcp_observed_shapes",
+        MetaData(),
+        Column("project", Integer, primary_key=True, autoincrement=False),
+        *(Column(x, String(32), primary_key=True) for x in ("scope", "subject", "digest")),
+        *(Column(x, Text, nullable=False) for x in ("toolbelt", "source_name", "tool", "shape")),
+        Column("kind", String(40), nullable=False),
+        Column("times", Integer, nullable=False),
+        *(Column(x, BigInteger, nullable=False) for x in ("used", "revision")),
+    )
+    runs.create(connection)
+    shapes.create(connection)
+
+
+STEPS: tuple[Step, ...] = (_add_vectors, _add_intents, bundle_events, _add_callers, _add_learned)
 """What leads from version 1 to 2, from 2 to 3, and so on. A step is never changed or removed."""
 
 VERSION, NEWEST = "version", len(STEPS) + 1

@@ -36,7 +36,17 @@ from .inventories import drop_damaged
 from .migrations import NEWEST, VERSION, bring_up_to_date
 from .place import Place, identity_of
 from .projection import rebuild_stale
-from .tables import RECORDS, STALE, facts, intents, metadata, runs, vectors
+from .tables import (
+    RECORDS,
+    STALE,
+    facts,
+    intents,
+    learned_runs,
+    metadata,
+    observed_shapes,
+    runs,
+    vectors,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +57,7 @@ _ROWS_AT_A_TIME = 500
 # The number of the last row may be unreadable as well, or be anything.
 _HOLE = 200_000
 _LAST_ROW = 2**63 - 1
-_CHANGED = (runs.name, intents.name, vectors.name)
+_CHANGED = (runs.name, intents.name, vectors.name, learned_runs.name, observed_shapes.name)
 _BESIDE = ("-wal", "-shm")
 
 

@@ -255,6 +255,43 @@ intents = Table(
 )
 """What was asked for when tools were used. Not in the log, so that it can be forgotten."""
 
+learned_runs = Table(
+    "xai_mcp_learned_runs",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("scope", _Digest, primary_key=True),
+    Column("run", String(32), primary_key=True),
+    Column("digest", _Digest, nullable=False),
+    Column("toolbelt", Words, nullable=False),
+    Column("words", Words, nullable=False),
+    Column("calls", Json, nullable=False),
+    Column("times", Integer, nullable=False),
+    Column("learned", Moment, nullable=False),
+    Column("used", Moment, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Index("learned_runs_by_digest", "project", "scope", "digest"),
+)
+"""Runs that went well, without values: their tools, where arguments came from, what was asked for.
+`digest` is that of the calls; `revision` rises with each row that is written."""
+
+observed_shapes = Table(
+    "xai_mcp_observed_shapes",
+    metadata,
+    Column("project", Integer, primary_key=True, autoincrement=False),
+    Column("scope", _Digest, primary_key=True),
+    Column("subject", _Digest, primary_key=True),
+    Column("digest", _Digest, primary_key=True),
+    Column("toolbelt", Words, nullable=False),
+    Column("kind", String(40), nullable=False),
+    Column("source_name", Words, nullable=False),
+    Column("tool", Words, nullable=False),
+    Column("shape", Json, nullable=False),
+    Column("times", Integer, nullable=False),
+    Column("used", Moment, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+)
+"""What results of tools looked like: names and kinds. Beside the log as well."""
+
 
 names = Table(
     "xai_mcp_names",

@@ -12,6 +12,7 @@ from ..diff.wording import plain
 from ..event import (
     Change,
     Event,
+    Forgotten,
     Links,
     Project,
     Subject,
@@ -142,9 +143,11 @@ class EventBuilder:
         payload = {"status": "learned", "toolbelt": report.toolbelt, "intent": intent}
         return self._own_event("learned", report.tool, report.time, payload)
 
-    def of_forgetting(self, tool: Subject, toolbelt: str, texts: int, time: datetime) -> Event:
-        """A person had so many texts forgotten for which a tool was used."""
-        payload = {"status": "forgotten", "toolbelt": toolbelt, "texts": texts}
+    def of_forgetting(
+        self, tool: Subject, toolbelt: str, what: Forgotten, count: int, time: datetime
+    ) -> Event:
+        """A person had so many texts forgotten for which a tool was used, or runs that had it."""
+        payload = {"status": "forgotten", "toolbelt": toolbelt, what: count}
         return self._own_event("forgotten", tool, time, payload)
 
     def of_decision(self, report: Decided) -> Event:

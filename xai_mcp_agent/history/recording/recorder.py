@@ -32,6 +32,7 @@ from ...settings.recording import ARGUMENTS, RESULTS
 from ...settings.retention import Retention
 from ..event import Subject
 from ..forks import importing
+from ..learned_calls import KeptCall
 from ..place import Place
 from ..use import Use, kept_use
 from .call_journal import CallJournal
@@ -43,6 +44,7 @@ from .reports import (
     Decided,
     Failed,
     Learned,
+    LearnedRun,
     Listed,
     Lost,
     RecordUpdate,
@@ -53,6 +55,7 @@ from .writer import HistoryWriter
 
 if TYPE_CHECKING:
     from ..intents import KeptIntent, Which
+    from ..learned import Learnings
     from ..store import Store
     from .report_writer import ReportWriter
 
@@ -192,6 +195,25 @@ class HistoryRecorder:
         """A tool was of use for what somebody asked for in these words. Returns at once."""
         said = tuple(x[:_MOST_SAID] for x in texts)
         self._writer.report(Learned(self.subject(key), _now(), toolbelt, said))
+
+    def learned_run(
+        self,
+        toolbelt: str,
+        request: str,
+        calls: Iterable[KeptCall],
+        shapes: Iterable[tuple[ToolKey, str]],
+    ) -> None:
+        """A run went well; no value is in what is told of it. Returns at once."""
+        seen = tuple((self.subject(key), text) for key, text in shapes)
+        said = request[:_MOST_SAID]
+        self._writer.report(LearnedRun(_now(), toolbelt, tuple(calls), seen, said))
+
+    def forget_runs(self, which: Which) -> Future[Learnings]:
+        """Forget what runs with some tools taught, with all that was told before; what it was.
+
+        The future raises `StoreFailed` when the store cannot be used: then it is kept still.
+        """
+        return self._writer.ask(lambda recorder: recorder.forget_runs(which))
 
     def forget(self, which: Which) -> Future[list[KeptIntent]]:
         """Forget what some tools were used for, with all that was told before; what it was.

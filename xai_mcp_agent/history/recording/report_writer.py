@@ -6,20 +6,24 @@ import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+
+from sqlalchemy import Connection
 
 from ...core.fingerprint import definition_text, digest_of
 from ...core.tools import Tool
 from ...secrets.redactor import redact_json
 from ...secrets.speech import kept_speech
 from ...settings.retention import Retention
-from .. import log
+from .. import learned, log
 from ..diff.renames import likely_renames
-from ..event import Subject
+from ..event import Forgotten, Subject
 from ..intents import KeptIntent, Which, forget, forgotten_since, keep, keep_bounds
+from ..learned import Learnings
+from ..learned_calls import calls_as_json
 from ..projection import Projection, Snapshots, rebuild_stale
 from ..records import ENDED, Known, ToolRecord
 from ..retention import is_due, prune
@@ -34,6 +38,7 @@ from .reports import (
     Decided,
     Failed,
     Learned,
+    LearnedRun,
     Listed,
     ListingDigest,
     Lost,
@@ -102,6 +107,7 @@ class ReportWriter:
                 self._take_in(projection, report)
             self._release(projection)
             self._learned(projection, [x for x in taken if isinstance(x, Learned)])
+            self._learned_runs(projection, [x for x in taken if isinstance(x, LearnedRun)])
         if self._publish is not None:
             self._publish(self._update(projection, taken))
 
@@ -114,12 +120,39 @@ class ReportWriter:
         now = datetime.now(UTC)
         with self._page() as projection:
             forgotten = forget(projection.connection, self.store.project_id, which)
+            learned.forget_words(projection.connection, self.store.project_id, which)
             of_tools = Counter((x.tool, x.toolbelt) for x in forgotten)
-            for (tool, toolbelt), count in of_tools.items():
-                projection.read(tool)
-                projection.add([self._changes.of_forgetting(tool, toolbelt, count, now)])
+            self._note_forgotten(projection, "texts", of_tools, now)
         self.store.clear_traces()
         return forgotten
+
+    def forget_runs(self, which: Which) -> Learnings:
+        """Forget what runs with some tools taught; what was forgotten.
+
+        Raises:
+            StoreFailed: all is kept still.
+        """
+        now = datetime.now(UTC)
+        with self._page() as projection:
+            forgotten = learned.forget(projection.connection, self.store.project_id, which)
+            shapes = ((x.tool, x.toolbelt) for x in forgotten.shapes)
+            of_tools = Counter(dict.fromkeys(shapes, 0))
+            of_tools.update((y, x.toolbelt) for x in forgotten.runs for y in x.tools)
+            self._note_forgotten(projection, "runs", of_tools, now)
+        self.store.clear_traces()
+        return forgotten
+
+    def _note_forgotten(
+        self,
+        projection: Projection,
+        what: Forgotten,
+        of_tools: Mapping[tuple[Subject, str], int],
+        now: datetime,
+    ) -> None:
+        for (tool, toolbelt), count in of_tools.items():
+            projection.read(tool)
+            event = self._changes.of_forgetting(tool, toolbelt, what, count, now)
+            projection.add([event])
 
     def beat(self) -> None:
         """Say that this run is still there.
@@ -261,7 +294,7 @@ class ReportWriter:
             case Called():
                 projection.read(report.tool)
                 projection.add([self._changes.of_call(report)])
-            case Learned():
+            case Learned() | LearnedRun():
                 pass  # all of them together, see `record`
             case Decided():
                 projection.read(report.tool)
@@ -364,14 +397,39 @@ class ReportWriter:
         if not reports:
             return
         project, connection = self.store.project_id, projection.connection
-        forgotten = forgotten_since(connection, project, min(x.time for x in reports))
+        forgotten = forgotten_since(connection, project, "texts", min(x.time for x in reports))
         now = datetime.now(UTC)
         for report in reports:
             last = forgotten.get((report.tool.digest, report.toolbelt))
-            # One from the future was forgotten before a clock was set back, and so before it.
-            if last is None or last < report.time or last > now:
+            if not _is_forgotten(last, report.time, now):
                 self._keep(projection, report)
         keep_bounds(connection, project, {x.toolbelt for x in reports})
+
+    def _learned_runs(self, projection: Projection, reports: list[LearnedRun]) -> None:
+        """As `_learned`; of requests nothing is kept where what they taught was forgotten."""
+        if not reports:
+            return
+        project, connection = self.store.project_id, projection.connection
+        first, now = min(x.time for x in reports), datetime.now(UTC)
+        runs = forgotten_since(connection, project, "runs", first)
+        texts = forgotten_since(connection, project, "texts", first)
+        for report in reports:
+            if not _has_forgotten(runs, report, now):
+                is_said = not _has_forgotten(texts, report, now)
+                self._keep_run(connection, report, report.request if is_said else "")
+        learned.keep_bounds(connection, project, {x.toolbelt for x in reports})
+
+    def _keep_run(self, connection: Connection, report: LearnedRun, request: str) -> None:
+        """Nothing is kept of what has a secret in a name."""
+        project, words = self.store.project_id, kept_speech(request, self._redact)
+        if self._is_plain(calls_as_json(report.calls)):
+            learned.keep_run(connection, project, report.toolbelt, words, report.calls, report.time)
+        for tool, text in report.shapes:
+            if self._is_plain(text):
+                learned.keep_shape(connection, project, report.toolbelt, tool, text, report.time)
+
+    def _is_plain(self, text: str) -> bool:
+        return self._mask(text) == text
 
     def _keep(self, projection: Projection, report: Learned) -> None:
         """Nothing is written where no words are left."""
@@ -384,6 +442,22 @@ class ReportWriter:
 
     def _body(self, tool: Tool) -> str:
         return redact_json(definition_text(tool), self._mask)
+
+
+def _has_forgotten(
+    last: Mapping[tuple[str, str], datetime], report: LearnedRun, now: datetime
+) -> bool:
+    """Whether a run was told before something of one of its tools was forgotten."""
+    times = (last.get((x.tool.digest, report.toolbelt)) for x in report.calls)
+    return any(_is_forgotten(x, report.time, now) for x in times)
+
+
+def _is_forgotten(last: datetime | None, time: datetime, now: datetime) -> bool:
+    """Whether it was told before it was forgotten.
+
+    One from the future was forgotten before a clock was set back, and so before it.
+    """
+    return last is not None and time <= last <= now
 
 
 def _has(known: Known, name: str, digest: str) -> bool:

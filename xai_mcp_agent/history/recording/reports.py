@@ -11,6 +11,7 @@ from ...core.fingerprint import definition_text, digest_of, inventory_digest
 from ...core.kinds import SourceKind
 from ...core.tools import JsonObject, Tool
 from ..event import Subject, Teller
+from ..learned_calls import KeptCall
 from ..records import ToolRecord
 from ..use import Use
 
@@ -156,8 +157,23 @@ class Learned:
     texts: tuple[str, ...] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class LearnedRun:
+    """A run went well with these calls, which hold no values, and results looked like this.
+
+    `shapes` are JSON, each of one result. `request` is what was asked for, as it was said; empty
+    where that is not to be kept.
+    """
+
+    time: datetime
+    toolbelt: str
+    calls: tuple[KeptCall, ...]
+    shapes: tuple[tuple[Subject, str], ...] = ()
+    request: str = field(default="", repr=False)
+
+
 Report: TypeAlias = (
-    Listed | Lost | Failed | Seeded | Called | Decided | Answered | Refused | Learned
+    Listed | Lost | Failed | Seeded | Called | Decided | Answered | Refused | Learned | LearnedRun
 )
 
 

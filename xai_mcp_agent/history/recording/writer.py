@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ...core.errors import StoreFailed
-from .reports import Called, Learned, Listed, Report, Seeded
+from .reports import Called, Learned, LearnedRun, Listed, Report, Seeded
 
 if TYPE_CHECKING:
     from .report_writer import ReportWriter
@@ -145,6 +145,8 @@ def _weight(item: Report | Question) -> int:
             kept = (item.arguments, item.result)
             chars = sum(len(str(x)) for x in kept if x is not None)
             return 1 + chars // _CHARS_PER_REPORT
+        case LearnedRun():
+            return 1 + len(item.calls) + sum(len(x) for _, x in item.shapes) // _CHARS_PER_REPORT
         case Learned():
             return 1 + sum(map(len, item.texts)) // _CHARS_PER_REPORT
         case _:
@@ -191,7 +193,7 @@ class HistoryWriter:
         if self._is_over():
             return
         self._put(report)
-        if not isinstance(report, Called | Learned):
+        if not isinstance(report, Called | Learned | LearnedRun):
             self._is_urgent.set()
 
     def ask(self, do: Callable[[ReportWriter], T]) -> Future[T]:
