@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator
 
 import anyio
 import pytest
@@ -73,17 +73,17 @@ async def test_who_asks_at_the_same_time_is_served_one_after_the_other(planners:
     assert len(threads) == 1
 
 
-async def test_what_is_learned_for_one_memory_no_other_knows_and_is_read_anew_when_asked():
-    prepared: list[Hashable] = []
-    planners = LivePlanners(lambda _, memory: prepared.append(memory))
+async def test_what_a_planner_was_taught_for_one_memory_no_other_knows(planners: LivePlanners):
+    taught: list[tuple[str, int]] = []
     some = tools("a", "pay", "write")
     for memory in ("mine", "yours", "mine"):
-        await planners.use(some, len, memory=memory)
-    assert prepared == ["mine", "yours"]
-    planners.forget("mine")
-    await planners.use(some, len, memory="mine")
-    assert prepared == ["mine", "yours", "mine"]
-    planners.close()
+
+        def teach(_: Planner, before: int | None, memory: str = memory) -> int:
+            taught.append((memory, before or 0))
+            return (before or 0) + 1
+
+        await planners.use(some, len, memory=memory, teach=teach)
+    assert taught == [("mine", 0), ("yours", 0), ("mine", 1)]
 
 
 async def test_what_goes_wrong_is_raised_and_the_next_is_served(planners: LivePlanners):

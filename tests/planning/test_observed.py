@@ -172,7 +172,7 @@ _SCHEMAS = st.recursive(
         ),
         st.lists(st.text(max_size=5), min_size=1, max_size=3).map(lambda x: {"enum": x}),
         st.just({"type": ["string", "null"], "format": "date", "x-type": "time:day"}),
-        st.just({}),
+        st.just(dict[str, Any]()),
     ),
     lambda inner: st.one_of(
         inner.map(lambda x: {"type": "array", "items": x}),

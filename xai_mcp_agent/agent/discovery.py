@@ -27,9 +27,10 @@ from ..search.meta_tools import (
 )
 from ..search.ranking import Ranked
 from .calls import Answered
+from .learning import Learn
 from .messages import Message
 from .protocols.text import parse_reply, read_results, text_of
-from .toolsets import Available, Learn, Toolset
+from .toolsets import Available, Toolset
 
 Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Sequence[Ranked[Tool]]]]
 """Finds so many of these tools at most by what somebody wants to do, the best first."""

@@ -167,6 +167,7 @@ class AgentRun:
         window, folding = self._spec.window, self.state.folding
         self._fitting = Fitting(window, folding, pages, self._ask_aside, self._emit)
         self._started = time.monotonic()
+        is_whole = not self.state.step and not self.state.pending
         try:
             await self._begin(left_out)
             while (ended := await self._step()) is None:
@@ -178,6 +179,8 @@ class AgentRun:
                 await self._emit(RunFailed(str(error) or type(error).__name__))
             raise
         await self._emit(ended)
+        if is_whole and ended.stopped == "answered":  # else what came before is not known here
+            await tools.learn_run(self.state.conversation.asked, self._pending.used.turns)
         return ended
 
     async def _begin(self, left_out: tuple[str, ...]) -> None:

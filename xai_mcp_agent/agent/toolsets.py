@@ -18,6 +18,7 @@ from ..core.results import ToolResult
 from ..core.tools import Tool, ToolKey
 from ..search.meta_tools import is_meta_tool
 from ..search.selector import Selector, ShowEverything
+from .learning import Learn, LearnRun, UsedTool
 
 _NAMED_IN_A_ROW = 1_000  # tools; it takes milliseconds
 # Of all names, where a model asked for one that is like none of them.
@@ -25,10 +26,6 @@ _MOST_NAMES = 30
 
 Names: TypeAlias = tuple[tuple[ToolKey, str], ...]
 """The shown names of a run, in the order in which their tools were first shown."""
-
-
-Learn: TypeAlias = Callable[[ToolKey, Sequence[str]], None]
-"""Remembers, for later searches, what was asked for when a tool was used. Returns at once."""
 
 
 class Toolset(ABC):
@@ -359,7 +356,8 @@ class AgentTools:
 
     New tools come last, so that the start of a request to the model stays the same from step to
     step. `names` are those of a run that goes on. `selector` decides what of them a request shows;
-    `learn` is given a tool that was used with success, and the words that led to it.
+    `learn` is given a tool that was used with success, and the words that led to it; `learn_run`
+    a run that went well.
     """
 
     def __init__(
@@ -371,9 +369,11 @@ class AgentTools:
         *,
         selector: Selector | None = None,
         learn: Learn | None = None,
+        learn_run: LearnRun | None = None,
     ) -> None:
         self.selector: Selector = selector or ShowEverything()
         self.learn = learn or _unlearned
+        self.learn_run = learn_run or _unlearned_run
         self._renamed = RenamedToolset(combined, names)
         self._toolset = wrap(self._renamed)
         self._definitions = definitions
@@ -420,6 +420,10 @@ async def _let_others() -> None:
 
 def _unlearned(_: ToolKey, __: Sequence[str]) -> None:
     """Where nothing is to be remembered."""
+
+
+async def _unlearned_run(_: str, __: Sequence[Sequence[UsedTool]]) -> None:
+    """The same of a whole run."""
 
 
 class _Filtered:

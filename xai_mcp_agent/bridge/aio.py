@@ -22,7 +22,7 @@ from ..history.place import StoreStatus
 from ..policy.decisions import Choice
 from ..policy.review import Review
 from ..sources.base import LISTS, Completed
-from . import auth, decisions, history, planning, reviews, search, selecting
+from . import auth, decisions, history, learning, planning, reviews, search, selecting
 from .engine import Engine
 from .history import At
 from .plan_runs import PLAN, PlanOptions
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..history.diff.changes import ToolChanged, Version
     from ..history.event import Event
     from ..history.graph import Graph
+    from ..history.learned import Learnings
     from ..history.records import Records, ToolRecord
     from ..history.stats import Stats
     from ..planning.plan_run import PlanRun
@@ -407,6 +408,26 @@ class AioBridge:
             UnknownServer, UnknownTool, StoreFailed: as `history`.
         """
         return await self.run(history.difference, server, tool, before, after)
+
+    async def learned(
+        self, server: str | None = None, tool: str | None = None, toolbelt: str | None = None
+    ) -> Learnings:
+        """What runs with these tools taught for plans: `runs` and `shapes`, without any value.
+
+        Raises:
+            StoreFailed: the history cannot be used; the message says why and what to do.
+        """
+        return await self.run(learning.learned, server, tool, toolbelt)
+
+    async def forget_learned(
+        self, server: str | None = None, tool: str | None = None, toolbelt: str | None = None
+    ) -> Learnings:
+        """Forget all that, for good; what it was.
+
+        Raises:
+            StoreFailed: the history cannot be written, and all is kept still.
+        """
+        return await self.run(learning.forget, server, tool, toolbelt)
 
     async def versions(self, server: str, tool: str) -> list[Version]:
         """Every definition that a tool had, the first one first, each with how it differs.

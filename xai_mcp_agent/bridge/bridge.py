@@ -173,6 +173,8 @@ class Bridge:
     stats = waits(AioBridge.stats)
     tool_record = waits(AioBridge.tool_record)
     difference = waits(AioBridge.difference)
+    learned = waits(AioBridge.learned)
+    forget_learned = waits(AioBridge.forget_learned)
     versions = waits(AioBridge.versions)
     graph = waits(AioBridge.graph)
     store = waits(AioBridge.store)

@@ -60,6 +60,7 @@ from .calls import CallPipeline
 from .flush import HistoryFlush
 from .marks import KeptMarks
 from .ruled import KeptRulings
+from .run_memory import RunMemory
 from .stored_rules import stored_rules
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ class Engine:
         self._embed = embed
         self.search = ToolSearch(self.catalog, self._meaning)
         self.usage = UsageMemory(recorder, learns=settings.search.learns)
+        self.learned = RunMemory(recorder, settings)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
         self._marks = KeptMarks()
         self.calls = CallPipeline(

@@ -16,9 +16,11 @@ from ..core.tools import Tool, ToolKey
 from ..planning.plan_file import BadPlan
 from ..planning.plans import Plan
 from ..search.preferences import Preferences
+from ..search.usage import DEFAULT_TOOLBELT
 from .advising import MODEL_SECONDS, asked_once
 from .engine import Engine
 from .preferences import preferred
+from .run_memory import NOTHING_LEARNED, Remembered, bring_up_to_date
 from .search import listed_tools
 
 if TYPE_CHECKING:
@@ -101,9 +103,21 @@ async def with_planner(
 
 
 async def planned(engine: Engine, usable: UsableTools, do: Callable[[Planner], T]) -> T:
-    """As `with_planner`, for tools that were found already."""
-    memory = engine.caller.toolbelt
-    return await engine.planners.use(usable.tools, do, memory=memory, weights=usable.weights)
+    """As `with_planner`, for tools that were found already.
+
+    It knows what runs with the caller's toolbelt taught, or all runs where it has none.
+    """
+    whose = engine.caller
+    toolbelt = whose.toolbelt or (DEFAULT_TOOLBELT if whose.kind == "agent" else None)
+    known = await engine.learned.remembered(toolbelt)
+
+    def teach(planner: Planner, before: Remembered | None) -> Remembered:
+        bring_up_to_date(planner, known, before or NOTHING_LEARNED)
+        return known
+
+    return await engine.planners.use(
+        usable.tools, do, memory=toolbelt, teach=teach, weights=usable.weights
+    )
 
 
 async def plan_tools(

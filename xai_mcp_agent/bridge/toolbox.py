@@ -368,7 +368,11 @@ def agent_tools(
     selector = BudgetSelector(budget, wanted.is_pinned)
     names = state.names if state else ()
     learn = partial(engine.usage.learn, engine.caller.toolbelt)
-    tools = AgentTools(combined, engine.definitions, wrap, names, selector=selector, learn=learn)
+    learn_run = partial(engine.learned.learn_run, engine.caller.toolbelt)
+    tools = AgentTools(
+        combined, engine.definitions, wrap, names, selector=selector, learn=learn,
+        learn_run=learn_run,
+    )  # fmt: skip
     return tools, pages
 
 

@@ -16,6 +16,7 @@ from .draw import draw
 from .explain import explain
 from .history import diff, graph, history, prune
 from .init import init
+from .learned import learned
 from .migration.adopt import adopt
 from .openapi import openapi
 from .output import prepare_streams, print_error
@@ -45,8 +46,8 @@ app = typer.Typer(
 # In the order of the help text.
 for _command in (
     init, servers, tools, openapi, search, explain, select, plan, call, draw, stats, diff, graph,
-    usage, refresh, trust, disable, enable, accept, approve, login, logout, adopt, check_lessons,
-    reset_lesson, lesson_solution,
+    usage, learned, refresh, trust, disable, enable, accept, approve, login, logout, adopt,
+    check_lessons, reset_lesson, lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)
 

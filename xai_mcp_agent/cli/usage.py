@@ -19,6 +19,7 @@ from .history import opened
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
 
 if TYPE_CHECKING:
+    from ..history.event import Subject
     from ..history.intents import KeptIntent, Which
     from ..history.store import Store
 
@@ -72,7 +73,8 @@ def _taken(
         which = Which(toolbelt, server, tool)
         found = intents_in(history, which)
         if not found:
-            _check_names(intents_in(history, Which(toolbelt)), server, tool)
+            known = intents_in(history, Which(toolbelt))
+            check_names([x.tool for x in known], server, tool)
         return _forgotten(history, which) if forget and found else found
 
 
@@ -87,13 +89,13 @@ def _forgotten(history: Store, which: Which) -> Sequence[KeptIntent]:
         writer.close()
 
 
-def _check_names(known: Sequence[KeptIntent], server: str | None, tool: str | None) -> None:
-    """That what is asked for is there; where nothing at all is, nothing is wrong with a name."""
-    servers = sorted({x.tool.shown_source for x in known})
+def check_names(known: Sequence[Subject], server: str | None, tool: str | None) -> None:
+    """Raise if what is asked for is not among these tools; without any no name is wrong."""
+    servers = sorted({x.shown_source for x in known})
     if server is not None and known and server not in servers:
         text = f"Nothing is remembered of a server {server!r}. {_offer(server, servers)}"
         raise UnknownServer(text, server, nearest(server, servers))
-    names = sorted({x.tool.tool or "" for x in known if x.tool.shown_source == server})
+    names = sorted({x.tool or "" for x in known if x.shown_source == server})
     if tool is not None and names:
         raise UnknownTool(f"Nothing is remembered of a tool {tool!r}. {_offer(tool, names)}")
 

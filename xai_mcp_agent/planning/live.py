@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Prepare: TypeAlias = "Callable[[Planner, Hashable], None]"
-"""Has a planner that was just made learn what is known for its memory; called in the thread."""
+Teach: TypeAlias = "Callable[[Planner, Any], Any]"
+"""Has a planner know what was learned, and gives what it knows then; called in the thread.
+
+The second is what it gave for this planner before, None at first.
+"""
 
 _MOST_KEPT = 4  # planners: that of 50,000 tools takes 110 MB
 _NO_WEIGHTS: Mapping[Any, float] = {}
@@ -26,11 +29,10 @@ class LivePlanners:
 
     A planner is for one thread at a time: so what is to be done with one is handed over. Of those
     kept the one is taken whose tools differ least, and brought up to date; a changed tool costs a
-    fraction of a millisecond. `prepare` is called with each that is made anew.
+    fraction of a millisecond.
     """
 
-    def __init__(self, prepare: Prepare | None = None) -> None:
-        self.prepare = prepare
+    def __init__(self) -> None:
         self._thread: ThreadPoolExecutor | None = None
         self._kept: list[_Kept] = []  # the last used one last
         self._is_closed = False
@@ -41,27 +43,25 @@ class LivePlanners:
         do: Callable[[Planner], T],
         *,
         memory: Hashable = "",
+        teach: Teach | None = None,
         weights: Mapping[Any, float] = _NO_WEIGHTS,
     ) -> T:
         """What `do` gives, called in the thread with a planner of exactly these tools.
 
-        It must not keep the planner. `weights` is for `Planner.prefer`. What is learned by one
-        planner none of another `memory` knows.
+        It must not keep the planner. `weights` is for `Planner.prefer`. `teach` is called before
+        with a planner that was taught for the same `memory`, or a new one.
         """
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="xai-mcp-planning")
 
         def in_thread() -> T:
-            planner = self._in_thread_planner(tools, memory)
-            planner.prefer(weights)
-            return do(planner)
+            kept = self._in_thread_kept(tools, memory)
+            if teach is not None:
+                kept.taught = teach(kept.planner, kept.taught)
+            kept.planner.prefer(weights)
+            return do(kept.planner)
 
         return await asyncio.wrap_future(self._thread.submit(in_thread))
-
-    def forget(self, memory: Hashable) -> None:
-        """Have what was learned for this memory read anew at the next use."""
-        if self._thread is not None:
-            self._thread.submit(self._in_thread_forget, memory)
 
     def close(self) -> None:
         """Let the thread end; what it has not begun is not done."""
@@ -69,7 +69,7 @@ class LivePlanners:
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _in_thread_planner(self, tools: Mapping[Any, Tool], memory: Hashable) -> Planner:
+    def _in_thread_kept(self, tools: Mapping[Any, Tool], memory: Hashable) -> _Kept:
         mine = [x for x in self._kept if x.memory == memory]
         best = min(mine, key=lambda x: x.distance(tools), default=None)
         if best is None or best.distance(tools) >= max(len(tools), 1):
@@ -80,20 +80,13 @@ class LivePlanners:
             if self._is_closed:  # Python waits for this thread at its end
                 raise RuntimeError("The bridge was closed before the plan was made.")
         self._kept = [*self._kept, best][-_MOST_KEPT:]
-        if not best.is_prepared:
-            best.is_prepared = True
-            if self.prepare is not None:
-                self.prepare(best.planner, memory)
-        return best.planner
+        return best
 
     def _in_thread_new(self, memory: Hashable) -> _Kept:
         # Here, in the thread, because most programs never plan.
         from .planner import Planner
 
         return _Kept(Planner(()), memory)
-
-    def _in_thread_forget(self, memory: Hashable) -> None:
-        self._kept = [x for x in self._kept if x.memory != memory]
 
 
 class _Kept:
@@ -102,7 +95,7 @@ class _Kept:
     def __init__(self, planner: Planner, memory: Hashable) -> None:
         self.planner = planner
         self.memory = memory
-        self.is_prepared = False
+        self.taught: Any = None
         self._known: dict[Any, Tool] = {}
 
     def distance(self, tools: Mapping[Any, Tool]) -> int:

@@ -85,8 +85,9 @@ class Memory:
         if not tools:
             return
         words = terms(plan.request)
-        self._guess(plan.request, {*tools})
-        self._keep(Run(frozenset(root(x) for x in words), tools))
+        if words:  # else nobody could have guessed it, nor finds it by its request
+            self._guess(plan.request, {*tools})
+            self._keep(Run(frozenset(root(x) for x in words), tools))
         for tool in dict.fromkeys(tools):
             self._words.setdefault(tool, Counter()).update(words)
             self._weights.pop(tool, None)

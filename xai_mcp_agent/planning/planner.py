@@ -19,7 +19,7 @@ from .needs import Needs
 from .plans import Plan, PlannedCall, lacking, plan_from
 from .ports import Output, ToolPorts
 from .recall import recalled
-from .shapes import shape_of_value
+from .shapes import Shape, shape_of_value
 from .steps import Request, read_request
 from .suggestions import Suggester, Suggestion
 from .wiring import Wanted, Wiring
@@ -151,7 +151,7 @@ class Planner:
         """
         for one in plans:
             plan = one if isinstance(one, Plan) else plan_from(one)
-            if self._memory.wants_comparison and len(self):
+            if self._memory.wants_comparison and len(self) and plan.request:
                 alone = self._plan(plan.request, Memory())
                 self._memory.compare([x.tool for x in alone.calls], [x.tool for x in plan.calls])
             self._memory.learn(plan)
@@ -164,7 +164,15 @@ class Planner:
         Raises:
             UnknownTool: there is no such tool.
         """
-        self._memory.observe(self._ports(tool).key, shape_of_value(result))
+        self.observe_shape(self._ports(tool).key, shape_of_value(result))
+
+    def observe_shape(self, key: Any, shape: Shape) -> None:
+        """As `observe`, of a shape that was seen before, and of a tool that need not be here."""
+        self._memory.observe(key, shape)
+
+    def forget(self) -> None:
+        """Forget all plans and results that were learned from."""
+        self._memory = Memory()
 
     def flow(self, producer: Any, consumer: Any) -> Flow | None:
         """The best flow from one tool into another; None where nothing fits.

@@ -23,6 +23,8 @@ from .groups import read_groups
 from .interpolation import Variables
 from .models import SECTIONS, Settings
 from .parts import parts_of
+from .planning import SECTION as _PLANNING_KEY
+from .planning import read_planning
 from .recording import recorded_by
 from .registries import SECTION as _REGISTRIES_KEY
 from .registries import read_registries
@@ -45,7 +47,9 @@ _STORE_KEY = "store"
 _RECORD_KEY = "record"
 # Beside VS Code's servers, and beside a bare map in the same spirit; not servers.
 _NOT_SERVERS = ("inputs", "$schema")
-_LATER_SECTIONS = (_TOOL_SEARCH_KEY, _GROUPS_KEY, _APPROVAL_KEY, _RULES_KEY, _REGISTRIES_KEY)
+_LATER_SECTIONS = (
+    _TOOL_SEARCH_KEY, _GROUPS_KEY, _APPROVAL_KEY, _RULES_KEY, _REGISTRIES_KEY, _PLANNING_KEY,
+)  # fmt: skip
 _FURTHER_SECTIONS = [key for key in SECTIONS if key != _SERVERS_KEY]
 
 
@@ -105,7 +109,11 @@ def load_settings(
         record, notes = recorded_by(None, Place(""), environ)
         variables = Variables(environ, "", Secrets())
         search = read_tool_search(None, Place(""), variables, notes)
-        return Settings("", searched=searched, notes=tuple(notes), record=record, search=search)
+        planning = read_planning(None, Place(""), environ, notes[:])  # which says the same
+        return Settings(
+            "", searched=searched, notes=tuple(notes), record=record, search=search,
+            planning=planning,
+        )  # fmt: skip
     document = _document(file, by_environment=given is not None and not path)
     variables = Variables(environ, str(file.parent), Secrets())
     return _settings(document, Place(str(file)), variables, searched)
@@ -173,6 +181,10 @@ def _settings(
     groups = read_groups(later.get(_GROUPS_KEY), there, variables, taken, read.notes)
     there = place.at(_REGISTRIES_KEY)
     registries = read_registries(later.get(_REGISTRIES_KEY), there, variables, read.notes)
+    written, there = later.get(_PLANNING_KEY), place.at(_PLANNING_KEY)
+    said = list[str]()
+    planning = read_planning(written, there, variables.environ, said)
+    read.notes += (x for x in said if x not in read.notes)
     there = place.at(_RULES_KEY)
     rules = read_rules(later.get(_RULES_KEY), there, variables)
     stored_rules = least_revision(later.get(_RULES_KEY), there)
@@ -183,6 +195,7 @@ def _settings(
         store, record, problem_kinds=read.problem_kinds, search=search, groups=groups, parts=parts,
         retention=kept,
         approval=approval, rules=rules, stored_rules=stored_rules, registries=registries,
+        planning=planning,
     )  # fmt: skip
 
 

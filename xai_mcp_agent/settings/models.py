@@ -21,6 +21,7 @@ from .functions import FunctionSettings
 from .groups import GroupSettings, GroupsSettings
 from .openapi import OpenApiSettings
 from .parts import Part
+from .planning import PlanningSettings
 from .registries import USUAL_REGISTRIES, RegistrySettings
 from .retention import Retention
 from .rules import Rule
@@ -55,8 +56,8 @@ class Settings:
     written; see `trust`. `retention` says how long the history is kept.
     `approval` has words for patterns of tools, for all sources together; `rules` hold for all, too.
     `stored_rules` is the revision that rules of the store must have; None where they do not count.
-    `is_vouched`: a program names the file. `registries` are looked through for servers by people,
-    never by a run.
+    `planning` says whether plans learn from runs. `is_vouched`: a program names the file.
+    `registries` are looked through for servers by people, never by a run.
     """
 
     file: str
@@ -78,6 +79,7 @@ class Settings:
     approval: ApprovalWords = field(default_factory=dict[str, ApprovalWord])
     rules: tuple[Rule, ...] = ()
     stored_rules: int | None = None
+    planning: PlanningSettings = field(default_factory=PlanningSettings)
     registries: Mapping[str, RegistrySettings] = field(default_factory=USUAL_REGISTRIES.copy)
 
     def add(self, source: SourceSettings, kept: Collection[str] = ()) -> str:

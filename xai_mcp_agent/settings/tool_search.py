@@ -15,14 +15,13 @@ from ..core.names import did_you_mean, nearest
 from .document import Place, kind_of, repeated_keys
 from .embeddings import EmbeddingSettings, read_embeddings
 from .interpolation import Variables
+from .learning import read_learns
 
 SECTION = "toolSearch"
 BUDGET_VARIABLE = "XAI_TOOL_BUDGET"
-LEARN_VARIABLE = "XAI_MCP_LEARN"
 DEFAULT_BUDGET_TOKENS = 3_800
 """About 22 full definitions of real servers, or 140 lines of a search."""
 
-_SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 EMBEDDINGS_KEY = "embeddings"
 _KEYS = ("tokenBudget", "pin", "blocked", "trusted", "groups", "learn", EMBEDDINGS_KEY)
 _PATTERNS = 'Write texts such as "library", "files/read_file" or "files/read_*".'
@@ -67,7 +66,7 @@ def read_tool_search(
         blocked,
         section.patterns(given, "trusted"),
         groups,
-        _learns(given.get("learn"), place.at("learn"), variables.environ, notes),
+        read_learns(given.get("learn"), place.at("learn"), variables.environ, notes),
         read_embeddings(
             section.objects(given, EMBEDDINGS_KEY), place.at(EMBEDDINGS_KEY), variables, notes
         ),
@@ -157,19 +156,4 @@ def _budget(value: Any, place: Place, environ: Mapping[str, str], notes: list[st
         fix = f"Write the most tokens for tools, such as 3800; {DEFAULT_BUDGET_TOKENS} until then."
         notes.append(str(place.error("must be a whole number above 0.", fix)))
         return DEFAULT_BUDGET_TOKENS
-    return value
-
-
-def _learns(value: Any, place: Place, environ: Mapping[str, str], notes: list[str]) -> bool:
-    """Whether it is on, which it is where nothing is said."""
-    if named := environ.get(LEARN_VARIABLE, "").strip().lower():
-        value, place = _SWITCH.get(named, named), Place(LEARN_VARIABLE)
-    if value is None:
-        return True
-    if not isinstance(value, bool):
-        # Somebody meant to say something about what is remembered of people.
-        problem = f"must be true or false, but is {kind_of(value)}."
-        fix = "Write true or false, or on or off in the variable; it counts as false until then."
-        notes.append(str(place.error(problem, fix)))
-        return False
     return value

@@ -1,0 +1,80 @@
+"""`xai-mcp-agent learned`: what runs taught for plans, and forgetting it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ..console.text import as_it_is
+from ..views.learned import learned_json, learned_text
+from .history import opened
+from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
+from .usage import check_names
+
+if TYPE_CHECKING:
+    from ..history.intents import Which
+    from ..history.learned import Learnings
+    from ..history.store import Store
+
+_NOTHING = "Nothing is remembered of runs."
+
+
+def learned(
+    server: Annotated[
+        str | None, typer.Argument(help="Only runs with its tools; `canvas` has those you drew.")
+    ] = None,
+    tool: Annotated[str | None, typer.Argument(help="Only runs with this tool.")] = None,
+    toolbelt: Annotated[
+        str | None, typer.Option(help="Only what agents with this toolbelt did.")
+    ] = None,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Forget all of this, for good, and say what it was.")
+    ] = False,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Tell what runs taught for plans: their tools, and what came from where. Starts no server.
+
+    Names, paths and kinds of values; no value is kept. With --forget it is forgotten, also by
+    agents that are running.
+    """
+    with opened(store, settings) as history:
+        found = _taken(history, (server, tool, toolbelt), forget=forget)
+    if as_json:
+        echo_json({"is_forgotten": forget, **learned_json(found)} if found else {})
+    elif found is None or not (found.runs or found.shapes):
+        say(_NOTHING)
+    else:
+        say(learned_text(found, text_width(), is_forgotten=forget))
+
+
+def _taken(
+    history: Store | None, wanted: tuple[str | None, str | None, str | None], *, forget: bool
+) -> Learnings | None:
+    server, tool, toolbelt = wanted
+    if history is None:
+        return None
+    from ..history.intents import Which  # loads SQLAlchemy, as opening it did
+    from ..history.learned import learnings_of
+
+    which = Which(toolbelt, server, tool)
+    found = learnings_of(history, which)
+    if not (found.runs or found.shapes):
+        known = learnings_of(history, Which(toolbelt))
+        seen = [y for x in known.runs for y in x.tools] + [x.tool for x in known.shapes]
+        check_names(seen, server, tool)
+        return found
+    return _forgotten(history, which) if forget else found
+
+
+def _forgotten(history: Store, which: Which) -> Learnings:
+    from ..history.recording.report_writer import ReportWriter
+    from ..history.store import open_store
+
+    writer = ReportWriter(open_store(history.place), as_it_is)
+    try:
+        return writer.forget_runs(which)
+    finally:
+        writer.close()
