@@ -67,6 +67,39 @@ def mcp_without_a_model() -> Workflow:
     return flow
 
 
+def plan_and_run() -> Workflow:
+    """A request planned without a model, and its plan run, with one argument given by hand."""
+    flow = Workflow("plan_and_run")
+    use = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")
+    plan = flow.node(
+        "MCPPlan",
+        request="Search for books about 'travel', then borrow that book.",
+        toolbelt_spec=belt["toolbelt_spec"],
+    )
+    shown = flow.node("Print", msg=plan["summary"])
+    run = flow.node("MCPRunPlan", plan=plan["plan"], given={"2.reader": "Ada"})
+    lent = flow.node("Print", msg=run["text"])
+    flow.main(use, belt, plan, shown, run, lent)
+    flow.note(
+        "1. Plan",
+        "Which tools are called, and what with:\n"
+        "worked out from words and shapes.\n"
+        "Nothing is called yet. Wire a model's\n"
+        "name to model for better plans.",
+        above=plan,
+    )  # fmt: skip
+    flow.note(
+        "2. Run it",
+        "Results flow into later calls. What the\n"
+        "plan lacks, or has wrong, is in given:\n"
+        "the reader of call 2. Who reads this\n"
+        "plan can see why.",
+        above=run,
+    )  # fmt: skip
+    return flow
+
+
 def all_examples() -> list[Workflow]:
     """Every example, as it is shipped."""
     return [
@@ -81,6 +114,7 @@ def all_examples() -> list[Workflow]:
         agent_as_a_tool(),
         workflow_as_a_tool(),
         mcp_without_a_model(),
+        plan_and_run(),
         builtin_tools(),
         history_of_an_agent(),
     ]

@@ -79,6 +79,13 @@ SHOWN = {
         "  search_books: ",
     ],
     "builtin_tools": ["-> builtin_calculate(", "Executing: Print\nThe result is 12."],
+    "plan_and_run": [
+        "A rough plan for: Search for books",
+        "book_id: books[].book_id of call 1",
+        "-> borrow_book(book_id=",
+        "-- plan: finished",
+        '"reader": "Ada"',
+    ],
     "mcp_without_a_model": ["search_books(query", "Moby-Dick", "A loan lasts 21 days."],
 }
 

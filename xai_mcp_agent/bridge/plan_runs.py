@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -27,12 +27,14 @@ from ..core.invocation import Caller, ToolInvocation
 from ..core.limits import checked_limit
 from ..core.results import ToolResult
 from ..core.ruling import RunFacts
+from ..core.shell import shown_command
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..planning.plan_file import plan_as_json, plan_from_json
 from ..planning.plan_run import PlanRun, places_of
 from ..planning.plans import Plan
 from ..planning.runner import run_plan as carry_out
 from ..planning.step_values import step_arguments, tool_of
+from ..search.preferences import Preferences
 from .engine import Engine
 from .plan_state import WaitingPlan
 from .preferences import preferred
@@ -50,7 +52,11 @@ Tell: TypeAlias = Callable[[CallEvent], None]
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """How a plan is carried out; see `AioBridge.run_plan`. `again` is counted from 1."""
+    """How a plan is carried out; see `AioBridge.run_plan`. `again` is counted from 1.
+
+    `granted` and `facts` are those of a run that the plan's is part of; `preferences` those of a
+    toolbelt.
+    """
 
     given: Mapping[Any, Any] | None = None
     resume: PlanRun | str | Path | None = None
@@ -59,6 +65,9 @@ class PlanOptions:
     source: str = ""
     timeout_seconds: float | None = None
     tell: Tell | None = None
+    granted: set[tuple[ToolKey, str]] = field(default_factory=set[tuple[ToolKey, str]])
+    facts: RunFacts = field(default_factory=RunFacts)
+    preferences: Preferences | None = None
 
 
 async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: PlanOptions) -> PlanRun:
@@ -75,7 +84,7 @@ async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: Plan
             again=None if options.again is None else options.again - 1,
             note=calls.note, aside=to_thread.run_sync,
         )  # fmt: skip
-        return replace(run, context=calls.context())
+        return replace(run, context=calls.context(), problem=run.problem + _how_to_go_on(run, file))
 
 
 class _PlanCalls:
@@ -112,7 +121,7 @@ class _PlanCalls:
         await engine.connect(sources)
         self._tools = {n: await engine.tool(*x) for n, x in later.items()}
         await engine.decisions.read()
-        wanted = preferred(engine)
+        wanted = preferred(engine, self._options.preferences)
         for number, tool in self._tools.items():
             why = engine.decisions.why_off(tool.key).format(tool.name)
             why = why or ("the settings block it" if wanted.is_blocked(tool.key) else "")
@@ -174,13 +183,28 @@ class _PlanCalls:
             self._options.tell(event)
 
 
+def _how_to_go_on(run: PlanRun, file: Path | None) -> str:
+    """What a person does about a run that waits."""
+    if run.status != "waiting" or run.awaiting is None:
+        return ""
+    if file is not None:
+        how = f"answer with `{shown_command('xai-mcp-agent', 'approve', str(file))}`, then run the"
+        return f"\n  Next step: {how} plan again with this file: it goes on."
+    key = run.awaiting.key
+    command = shown_command("xai-mcp-agent", "approve", key.source, key.name)
+    return (
+        "\n  Next step: run it where you can answer, keep it in a file to go on from, or approve "
+        f"this tool for good with `{command}`."
+    )
+
+
 def _caller(before: Caller, run: PlanRun, options: PlanOptions) -> Caller:
     """Who makes the calls: as before the run was left, with what was answered since."""
-    known = run.context
-    facts, given = RunFacts(), [run.awaiting] if run.awaiting and run.awaiting.answer else []
+    known, facts, granted = run.context, options.facts, options.granted
+    given = [run.awaiting] if run.awaiting and run.awaiting.answer else []
     if "facts" in known:
         facts.go_on_from(RunFacts.from_json(known["facts"]))
-    granted = {(ToolKey(*key), digest) for *key, digest in known.get("granted", ())}
+    granted.update((ToolKey(*key), digest) for *key, digest in known.get("granted", ()))
     return replace(
         before,
         kind="agent",

@@ -115,7 +115,7 @@ def run_agent(
     outcome.conversation = Conversation(conversation).messages
     agent, granted = agent_in(ctx, name, "AgentRun"), granted_in(ctx)
     given = Conversation(outcome.conversation)
-    facts = _facts_in(ctx)
+    facts = facts_in(ctx)
     with kept_run(run_state, wait_for_approval, name, given, granted, facts) as waiting:
         workflow = _Workflow(ctx, {"agent": name}, Console(name, show), on_thought)
         workflow.call_for(agent, name, waiting and waiting.approvals, on_approval)
@@ -329,7 +329,7 @@ class _Workflow:
             pins=pins,
             approval=agent.get("tool_approval") or {},
             approvals=approvals or RunApprovals(granted_in(self.ctx)),
-            facts=_facts_in(self.ctx),
+            facts=facts_in(self.ctx),
             workflow=workflow_name(),
             node=self._who.get("node", "AgentRun"),
         )
@@ -374,7 +374,7 @@ def granted_in(ctx: Any) -> set[tuple[ToolKey, str]]:
     return ctx.setdefault(_APPROVED, set())
 
 
-def _facts_in(ctx: Any) -> RunFacts:
+def facts_in(ctx: Any) -> RunFacts:
     """What happened in the workflow's run, as far as rules ask for it, by all its agents."""
     return ctx.setdefault(_FACTS, RunFacts())
 

@@ -25,6 +25,7 @@ from .registry import add as registry_add
 from .registry import search as registry_search
 from .registry import show as registry_show
 from .registry import sync as registry_sync
+from .run_plan import run_plan
 from .search import search
 from .select import select
 from .servers import call, login, logout, servers
@@ -45,8 +46,8 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, openapi, search, explain, select, plan, call, draw, stats, diff, graph,
-    usage, learned, refresh, trust, disable, enable, accept, approve, login, logout, adopt,
+    init, servers, tools, openapi, search, explain, select, plan, call, run_plan, draw, stats, diff,
+    graph, usage, learned, refresh, trust, disable, enable, accept, approve, login, logout, adopt,
     check_lessons, reset_lesson, lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)

@@ -185,10 +185,9 @@ def _failed(run: PlanRun, planned: PlannedCall, reason: XaiMcpError, *, is_known
     said = str(reason) or (reason.for_model if isinstance(reason, NotApproved) else "")
     why = f"Call {number}, {planned.name}, failed: {said or 'it did not say why'}"
     if is_known or not run.begun:
-        do = (
-            f"mend that, or give another value for `{number}.PARAMETER`, and run it again: call "
-            f"{number} is made anew."
-        )
+        names = [f"`{number}.{x}`" for x in planned.arguments]
+        other = f", or give another value for {' or '.join(names)}," if names else ""
+        do = f"mend that{other} and run it again: call {number} is made anew."
         return _stopped(replace(run, begun=False), "failed", f"{why}\n  Next step: {do}")
     return _stopped(run, "unknown", f"{why}\n{_UNKNOWN.format(number, planned.name)}")
 

@@ -1,0 +1,158 @@
+"""The nodes that plan a request and run a plan.
+
+Who decided it: issue 16.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.canvas import call, make, play
+from tests.support.shredder_server import shredder_entry
+from xai_mcp_agent import BadSetting, UnknownTool
+from xai_mcp_agent.canvas.planning import PlanStopped
+from xai_mcp_agent.planning import BadPlan
+from xai_mcp_agent.planning_components import MCPPlan, MCPRunPlan
+
+from .conftest import UseServers
+
+LEND = {
+    "calls": [
+        {"tool": "library/search_books", "args": {"query": "sea"}},
+        {
+            "tool": "library/get_book",
+            "args": {"book_id": {"missing": "Which book is it?"}},
+        },
+    ]
+}
+SHRED = {"calls": [{"tool": "shredder/shred", "args": {"paper": "the will"}}]}
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers, library: dict[str, Any], tmp_path: Path) -> None:
+    use_servers(library=library, shredder=dict(shredder_entry(tmp_path / "journal")))
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Callable[[], list[str]]:
+    file = tmp_path / "journal"
+    return lambda: file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+
+
+def branch() -> tuple[Any, list[str]]:
+    """A branch, and what it is told when it is taken."""
+    taken: list[str] = []
+    return call(lambda _: taken.append("here")), taken
+
+
+def test_a_request_is_planned_and_the_plan_is_run() -> None:
+    plan = make(MCPPlan, request="Search the library for books about 'sea'.")
+    run = make(MCPRunPlan, plan=plan.plan)
+    play({}, plan, run)
+    assert [x["tool"] for x in plan.plan.value["calls"]] == ["search_books"]
+    assert plan.problems.value == []
+    assert "rough plan" in plan.summary.value
+    assert (run.status.value, run.problem.value) == ("finished", "")
+    assert run.result.value["books"]
+    assert run.results.value == [run.result.value]
+
+
+def test_what_a_plan_lacks_leads_to_its_branch() -> None:
+    plan = make(MCPPlan, request="Shred a paper.")
+    way_on, taken = branch()
+    plan.on_missing = way_on
+    after, later = branch()
+    play({}, plan, after)
+    assert plan.problems.value
+    assert (taken, later) == (["here"], [])
+    plan = make(MCPPlan, request="Shred a paper.")
+    after, later = branch()
+    play({}, plan, after)
+    assert later == ["here"]
+
+
+def test_what_is_given_fills_the_plan() -> None:
+    run = make(MCPRunPlan, plan=LEND, given={"book_id": 14})
+    play({}, run)
+    assert run.result.value["title"] == "Moby-Dick"
+    assert "Moby-Dick" in run.text.value
+
+
+def test_a_plan_stops_at_what_is_missing() -> None:
+    run = make(MCPRunPlan, plan=LEND)
+    with pytest.raises(PlanStopped, match="`book_id` is missing: Which book is it"):
+        play({}, run)
+    assert run.status.value == "missing"
+    assert run.missing.value == [{"call": 2, "parameter": "book_id", "reason": "Which book is it?"}]
+    run = make(MCPRunPlan, plan=LEND)
+    run.on_missing, taken = branch()
+    after, later = branch()
+    play({}, run, after)
+    assert (taken, later, len(run.results.value)) == (["here"], [], 1)
+
+
+def test_a_run_goes_on_when_the_workflow_is_run_again(tmp_path: Path) -> None:
+    state = str(tmp_path / "lend.run.json")
+    with pytest.raises(PlanStopped):
+        play({}, make(MCPRunPlan, plan=LEND, run_state=state))
+    run = make(MCPRunPlan, plan=LEND, run_state=state, given={"2.book_id": 14})
+    play({}, run)
+    assert run.result.value["title"] == "Moby-Dick"
+
+
+def test_a_call_that_needs_approval_waits(tmp_path: Path, journal: Callable[[], list[str]]) -> None:
+    run = make(MCPRunPlan, plan=SHRED, run_state=str(tmp_path / "x.json"), agent_name="clerk")
+    run.on_waiting, taken = branch()
+    after, later = branch()
+    play({}, run, after)
+    assert (run.status.value, taken, later) == ("waiting", ["here"], [])
+    assert "xai-mcp-agent approve" in run.problem.value
+    assert journal() == []
+    run = make(MCPRunPlan, plan=SHRED)
+    play({}, run, after)
+    assert (run.status.value, later, journal()) == ("waiting", [], [])
+
+
+def test_a_toolbelt_that_allows_it_is_not_asked_for(journal: Callable[[], list[str]]) -> None:
+    belt = {"standard_tools": {}, "mcp_servers": [], "approval": {"shredder/*": "allow"}}
+    play({}, make(MCPRunPlan, plan=SHRED, toolbelt_spec=belt))
+    assert journal() == ["shredded the will"]
+
+
+def test_an_error_leads_to_its_branch_or_ends_the_workflow() -> None:
+    bad = {"calls": [{"tool": "library/get_book", "args": {"book_id": 999}}]}
+    with pytest.raises(PlanStopped, match="Call 1, library/get_book, failed"):
+        play({}, make(MCPRunPlan, plan=bad))
+    unknown = {"calls": [{"tool": "library/get_bok", "args": {}}]}
+    with pytest.raises(UnknownTool, match="get_book"):
+        play({}, make(MCPRunPlan, plan=unknown))
+    for plan in (bad, unknown, {"calls": 5}):
+        run = make(MCPRunPlan, plan=plan)
+        run.on_error, taken = branch()
+        play({}, run)
+        assert (run.status.value, taken) == ("failed", ["here"])
+        assert run.problem.value
+
+
+def test_a_plan_may_be_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(LEND), encoding="utf-8")
+    run = make(MCPRunPlan, plan=str(file), given={"book_id": 14})
+    play({}, run)
+    assert run.status.value == "finished"
+
+
+def test_ports_with_something_else_are_told() -> None:
+    with pytest.raises(BadSetting, match="MCPPlan has nothing to work with"):
+        play({}, make(MCPPlan))
+    with pytest.raises(BadSetting, match="MCPRunPlan has nothing to run"):
+        play({}, make(MCPRunPlan))
+    with pytest.raises(BadPlan, match="`plan` of MCPRunPlan"):
+        play({}, make(MCPRunPlan, plan=5))
+    with pytest.raises(BadSetting, match="no place for 'x'"):
+        play({}, make(MCPRunPlan, plan=LEND, given={"x": 1}))

@@ -1,0 +1,208 @@
+"""Planning a request and running a plan, for nodes and commands: plain values in and out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+from ..agent.models.registry import model_named
+from ..bridge.bridge import Bridge
+from ..bridge.engine import Engine
+from ..bridge.plan_runs import PLAN, CallEvent, PlanOptions
+from ..bridge.plan_runs import run_plan as carry_out
+from ..bridge.planning import plan_tools
+from ..console.console import Console
+from ..console.text import count
+from ..core.errors import BadSetting, XaiMcpError
+from ..core.tools import JsonObject
+from ..planning.plan_file import BadPlan, plan_as_json, plan_from_json, read_plan
+from ..planning.plan_run import PlanRun
+from ..planning.plans import Plan
+from ..secrets.redactor import Redactor
+from ..views.plans import plan_text
+from .agent_run import facts_in, granted_in
+from .agents import tools_in
+from .callers import new_run_id
+from .interactive_host import stage_for
+from .ports import file_on, mapping, optional, required, whole
+from .preferences import preferences_of
+from .toolbelts import tools_chosen
+from .transcript import recorder, used
+from .waits import ask
+
+_PLAN, _RUN = "MCPPlan", "MCPRunPlan"
+_WIDTH = 1_000  # of a text on a port: whoever shows it breaks its lines
+
+
+class PlanStopped(XaiMcpError):
+    """A plan was not carried out to its end; the message says why, and what to do."""
+
+
+def plan_request(
+    ctx: Any, request: Any, toolbelt_spec: Any = None, model: Any = None, base_url: Any = None
+) -> tuple[JsonObject, list[str], str]:
+    """The calls that a request asks for: as a dict, what is missing of it, and as text.
+
+    Raises:
+        BadSetting: a port that is not wired or has a value of the wrong kind.
+        SettingsError: the settings file cannot be read.
+    """
+    request = required(request, "request", _PLAN)
+    named = optional(model, "model", _PLAN)
+    where = optional(base_url, "base_url", _PLAN)
+    agent = tools_in(toolbelt_spec, "toolbelt_spec", _PLAN)
+
+    async def plan(engine: Engine) -> Plan:
+        choice = tools_chosen(agent, engine) if toolbelt_spec else None
+        preferences = preferences_of(agent)
+        if not named:
+            return await plan_tools(engine, request, choice, preferences)
+        asked = model_named(named, base_url=where)
+        try:
+            return await plan_tools(engine, request, choice, preferences, model=asked)
+        finally:
+            await asked.aclose()
+
+    with used(ctx, _PLAN, request=request) as (bridge, tell):
+        made = ask(
+            bridge, "plan", plan,
+            awaited="the servers to list their tools", tell=lambda x: count(len(x.calls), "call"),
+        )  # fmt: skip
+        tell(names=[str(x.tool) for x in made.calls], problems=list(made.problems))
+    return plan_as_json(made), list(made.problems), plan_text(made, _WIDTH)
+
+
+def run_plan(
+    ctx: Any,
+    plan: Any,
+    given: Any = None,
+    run_state: Any = None,
+    again: Any = None,
+    agent_name: Any = None,
+    toolbelt_spec: Any = None,
+) -> PlanRun:
+    """Make the calls of a plan, as far as that can be done now; see `AioBridge.run_plan`.
+
+    Raises:
+        BadSetting, BadPlan: a port that is not wired or has a value of the wrong kind.
+        XaiMcpError: nothing was called; see `AioBridge.run_plan`.
+    """
+    values = mapping(given, "given", _RUN)
+    state = optional(run_state, "run_state", _RUN) or None
+    name = optional(agent_name, "agent_name", _RUN) or PLAN
+    agent = tools_in(toolbelt_spec, "toolbelt_spec", _RUN)
+    number, run_id = whole(again, "again", _RUN), new_run_id()
+    with used(ctx, _RUN, run_id=run_id, agent=name) as (bridge, tell):
+        known = _plan_on(plan, bridge)
+        writing = recorder(ctx, bridge, run_id=run_id, agent=name, node=_RUN)
+        options = PlanOptions(
+            values, state, number, name,
+            granted=granted_in(ctx), facts=facts_in(ctx), preferences=preferences_of(agent),
+        )  # fmt: skip
+        with Console(name) as console:
+            console.hide(Redactor([bridge.settings.secrets]))
+
+            def show(event: CallEvent, at: float) -> None:
+                console.show(event)
+                writing.event(event, at)
+
+            run = perform(bridge, known, options, show, console, agent, _RUN, run_id)
+            console.note("--", f"{name}: {run.status}")
+        tell(status=run.status, calls=len(run.made), problem=run.problem)
+    return run
+
+
+def perform(
+    bridge: Bridge,
+    plan: Plan,
+    options: PlanOptions,
+    show: Callable[[CallEvent, float], None],
+    console: Console,
+    agent: JsonObject | None = None,
+    node: str = "",
+    run_id: str = "",
+) -> PlanRun:
+    """Run a plan for the person in front of this thread, who is asked what has to be asked.
+
+    `show` is given what is called, and what came of it, with the time; in this thread.
+
+    Raises:
+        XaiMcpError: nothing was called; see `AioBridge.run_plan`.
+    """
+    stage, belt = stage_for(console, node, run_id), agent or {}
+    stage.caller = replace(
+        stage.caller,
+        toolbelt=belt.get("toolbelt_name") or "",
+        approval=belt.get("tool_approval") or {},
+        pins=belt.get("pin_tools") or False,
+    )
+
+    def tell(event: CallEvent) -> None:
+        stage.post(partial(show, event, time.time()))
+
+    told = replace(options, tell=tell)
+    return stage.perform(bridge, lambda engine: carry_out(engine, plan, told))
+
+
+def run_for_node(node: Any, ctx: Any) -> None:
+    """Run the plan of an MCPRunPlan, and set its ports as far as that came.
+
+    Raises:
+        PlanStopped: it did not come to its end, and nothing is wired to the branch for that.
+        BadSetting, XaiMcpError: as `run_plan`, unless something is wired to on_error.
+    """
+    run = PlanRun("", status="failed")
+    try:
+        run = run_plan(
+            ctx,
+            node.plan.value,
+            node.given.value,
+            node.run_state.value,
+            node.again.value,
+            node.agent_name.value,
+            node.toolbelt_spec.value,
+        )
+    except Exception as error:
+        run = replace(run, problem=str(error) or type(error).__name__)
+        if not node.on_error:
+            raise
+    finally:
+        node.result.value, node.results.value, node.text.value = run.result, run.results, run.text
+        node.status.value, node.problem.value = run.status, run.problem
+        node.missing.value = [{**asdict(x), "call": x.call + 1} for x in run.lacking]
+    is_led = {"missing": node.on_missing, "waiting": True}.get(run.status, node.on_error)
+    if not run.is_finished and not is_led:
+        raise PlanStopped(run.problem)
+
+
+def way_on_of(node: Any, way_on: Any) -> Any:
+    """The branch of an MCPRunPlan that goes on, by how its plan ended; None ends the workflow."""
+    match node.status.value:
+        case "finished":
+            return way_on
+        case "missing":
+            return node.on_missing
+        case "waiting":
+            return node.on_waiting
+        case _:
+            return node.on_error
+
+
+def _plan_on(value: Any, bridge: Bridge) -> Plan:
+    """The plan on the port: a dict, or the name of a file.
+
+    Raises:
+        BadSetting: there is none.
+        BadPlan: it is none.
+    """
+    if value is None or value == "":
+        raise BadSetting(f"{_RUN} has nothing to run: wire the plan of {_PLAN} to `plan`.")
+    if isinstance(value, str):
+        return read_plan(file_on(value, "plan", _RUN, bridge.settings.file))
+    try:
+        return plan_from_json(value)
+    except BadPlan as reason:
+        raise BadPlan(f"`plan` of {_RUN}: {reason}") from reason

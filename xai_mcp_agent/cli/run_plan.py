@@ -1,0 +1,131 @@
+"""`xai-mcp-agent run-plan`: the calls of a plan, made one after another."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..agent.events import ToolFinished
+from ..bridge.bridge import Bridge
+from ..bridge.plan_runs import PLAN, CallEvent, PlanOptions
+from ..bridge.plan_runs import run_plan as carry_out
+from ..canvas.planning import perform
+from ..console.console import Console
+from ..core.tools import JsonObject
+from ..planning.plan_file import read_plan
+from ..planning.plan_run import PlanRun
+from ..planning.plans import Plan
+from ..secrets.redactor import Redactor, redact_json
+from ..secrets.secrets import Mask
+from .bridges import open_bridge
+from .output import AsJson, SettingsFile, StoreOption, echo_json, say, say_result
+from .servers import require_settings
+
+_LEFT = 3  # the exit status where somebody has to give, approve or look at something first
+_STATUS = {"finished": 0, "failed": 1}
+
+
+def run_plan(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The plan, as JSON.")],
+    give: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--give",
+            metavar="CALL.PARAM=JSON",
+            help="An argument that the plan lacks, or has otherwise; calls count from 1.",
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", metavar="FILE", help="Keep the run there, and go on with it."),
+    ] = None,
+    again: Annotated[
+        int | None,
+        typer.Option(
+            "--again",
+            metavar="CALL",
+            help="Make this call once more, which may have been made when the run was killed.",
+        ),
+    ] = None,
+    agent: Annotated[str, typer.Option(help="In whose name the calls are made.")] = PLAN,
+    source: Annotated[str, typer.Option(help="Whose tools those are that name no source.")] = "",
+    timeout: Annotated[
+        float | None, typer.Option(help="The longest wait for each call, in seconds.")
+    ] = None,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make the calls of a plan one after another, each with what earlier ones gave.
+
+    They are judged as those of an agent: by rules, approvals, and what is switched off. It stops
+    where something is missing, fails or must be approved; with --state the same command goes on
+    there, and makes no call twice. Status 1: a call failed. 3: something has to be given, approved
+    or looked at first.
+    """
+    plan, given = read_plan(file), dict(_given(x) for x in give or [])
+    options = PlanOptions(given, state, again, agent, source, timeout)
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+        require_settings(bridge)
+        mask = Redactor([bridge.settings.secrets], guesses=True)
+        # For a program nobody is asked anything.
+        run = bridge.run(carry_out, plan, options) if as_json else _shown(bridge, plan, options)
+    if as_json:
+        echo_json(json.loads(redact_json(json.dumps(_run_json(run)), mask)))
+    else:
+        _tell(run, plan, mask)
+    if status := _STATUS.get(run.status, _LEFT):
+        raise typer.Exit(status)
+
+
+def _given(word: str) -> tuple[str, Any]:
+    name, equals, text = word.partition("=")
+    if not (name and equals):
+        raise typer.BadParameter(f"--give wants CALL.PARAM=JSON, not {word[:40]!r}.")
+    try:
+        return name, json.loads(text)
+    except (ValueError, RecursionError):
+        return name, text  # a text without its quotation marks
+
+
+def _shown(bridge: Bridge, plan: Plan, options: PlanOptions) -> PlanRun:
+    """Run it for the person at the terminal, who is told of each call when it is over.
+
+    Not with which arguments: they may be secrets.
+    """
+    of = len(plan.calls)
+
+    def show(event: CallEvent, at: float) -> None:
+        if isinstance(event, ToolFinished):
+            number = int(event.call_id.removeprefix("call_"))
+            how = "failed" if event.result.is_error else "done"
+            name = plan.calls[number - 1].name
+            say(f"{number}/{of} {name}: {how} in {event.seconds:.2f} s", to_stderr=True)
+
+    with Console(options.agent) as console:
+        console.hide(Redactor([bridge.settings.secrets], guesses=True))
+        return perform(bridge, plan, options, show, console)
+
+
+def _tell(run: PlanRun, plan: Plan, mask: Mask) -> None:
+    if run.is_finished:
+        say_result(mask(run.text), to_stderr=False)
+        return
+    say(f"{run.status}: {len(run.made)} of {len(plan.calls)} calls were made.", to_stderr=True)
+    say(mask(run.problem), to_stderr=True)
+
+
+def _run_json(run: PlanRun) -> JsonObject:
+    return {
+        "status": run.status,
+        "results": run.results,
+        "text": run.text,
+        "missing": [
+            {"call": x.call + 1, "parameter": x.parameter, "reason": x.reason} for x in run.lacking
+        ],
+        "waiting": run.awaiting and run.awaiting.request.title,
+        "problem": run.problem,
+    }

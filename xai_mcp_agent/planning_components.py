@@ -1,0 +1,124 @@
+"""Nodes for tools that fit together: what comes next, whether wires fit, why a tool is chosen."""
+
+from xai_components.base import BaseComponent, Component, InArg, InCompArg, OutArg, xai_component
+
+from xai_mcp_agent import canvas
+
+
+@xai_component(type="branch", color="rgb(106, 90, 205)")
+class MCPPlan(Component):
+    """Plans which tools are called for a request, and what with. Nothing is called.
+
+    Without a model the plan is made of words and shapes, and rough: look at it before it runs.
+
+    ##### Branches:
+    - on_missing: The way on when somebody has to give something first; `problems` says what.
+      Nothing after the node runs then. Not wired: the workflow goes on.
+
+    ##### inPorts:
+    - request (str): What is to be done, in your words.
+    - toolbelt_spec (dict): Only tools of this toolbelt, without what it blocks; from
+      AgentMakeToolbelt. Default: all servers of the settings.
+    - model (str): A model that is asked once, such as `openai/gpt-5-mini`; each call, argument and
+      reference in its answer is checked. Default: none is asked.
+    - base_url (str): Where the model's service is, as for AgentInit. Default: the provider's own.
+
+    ##### outPorts:
+    - plan (dict): request, calls (each with tool, name, args, reasons, confidence), problems,
+      reasons and is_rough; for MCPRunPlan, or as a file for `xai-mcp-agent draw`.
+    - problems (list): What somebody must see to before it can run, a text for each.
+    - summary (str): The plan to read.
+
+    ##### Example:
+    request `Find a book about the sea`, plan wired to MCPRunPlan, and summary to a Print node.
+    """
+
+    on_missing: BaseComponent
+
+    request: InCompArg[str]
+    toolbelt_spec: InArg[dict]
+    model: InArg[str]
+    base_url: InArg[str]
+
+    plan: OutArg[dict]
+    problems: OutArg[list]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        self.plan.value, self.problems.value, self.summary.value = canvas.planning.plan_request(
+            ctx,
+            self.request.value,
+            self.toolbelt_spec.value,
+            self.model.value,
+            self.base_url.value,
+        )
+
+    def do(self, ctx):
+        way_on = super().do(ctx)
+        return self.on_missing if self.problems.value and self.on_missing else way_on
+
+
+@xai_component(type="branch", color="rgb(106, 90, 205)")
+class MCPRunPlan(Component):
+    """Makes the calls of a plan one after another, each with what earlier ones gave.
+
+    The calls are judged as those of an agent: by rules, approvals, and what is switched off. The
+    plan stops where something is missing, fails, or must be approved; no call is made twice.
+
+    ##### Branches:
+    - on_missing: The way on when an argument must be given first; `missing` says which. Nothing
+      after the node runs then. Not wired: the workflow stops with the reason.
+    - on_waiting: The way on when a call waits for approval in the file of run_state. Nothing after
+      the node runs then. Not wired: the workflow ends.
+    - on_error: The way on when a call failed, or nobody knows whether it was made; `problem` says
+      why. Nothing after the node runs then. Not wired: the workflow ends with the error.
+
+    ##### inPorts:
+    - plan (any): The plan of MCPPlan, or the name of a file that has one as JSON.
+    - given (dict): What the plan lacks, or what is put in the place of what it says, by parameter
+      (`reader`) or by call and parameter (`2.reader`), counted from 1. Default: nothing.
+    - run_state (str): A file to keep the run in: run the workflow again, and it goes on there,
+      also after `xai-mcp-agent approve` with this file. Default: it is not kept.
+    - again (int): The call, counted from 1, that may have been made when the run was killed, and
+      that is made once more. Default: none is.
+    - agent_name (str): In whose name the calls are made, for rules and the history. Default:
+      `plan`.
+    - toolbelt_spec (dict): The toolbelt whose approvals, pins and blocked tools hold; from
+      AgentMakeToolbelt. Default: those of the settings.
+
+    ##### outPorts:
+    - result (any): What the last call gave, as data if it is any, else as text.
+    - results (list): What all calls gave, in their order.
+    - text (str): What the last call gave, as text.
+    - status (str): `finished`, `missing`, `waiting` (for approval), `failed` or `unknown` (a call
+      may have been made: see again).
+    - missing (list): One dict for each argument to give: call (from 1 on), parameter and reason.
+    - problem (str): Why it stopped, and what to do. Empty if it came to its end.
+
+    ##### Example:
+    plan wired from MCPPlan, given `"reader": "Ada"`, and text wired to a Print node.
+    """
+
+    on_missing: BaseComponent
+    on_waiting: BaseComponent
+    on_error: BaseComponent
+
+    plan: InCompArg[any]
+    given: InArg[dict]
+    run_state: InArg[str]
+    again: InArg[int]
+    agent_name: InArg[str]
+    toolbelt_spec: InArg[dict]
+
+    result: OutArg[any]
+    results: OutArg[list]
+    text: OutArg[str]
+    status: OutArg[str]
+    missing: OutArg[list]
+    problem: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        canvas.planning.run_for_node(self, ctx)
+
+    def do(self, ctx):
+        return canvas.planning.way_on_of(self, super().do(ctx))
