@@ -82,7 +82,14 @@ def plan_and_run() -> Workflow:
     lent = flow.node("Print", msg=run["text"])
     flow.main(use, belt, plan, shown, run, lent)
     flow.note(
-        "1. Plan",
+        "1. The tools",
+        "Only those of this toolbelt are planned\n"
+        "with; without one, those of all servers\n"
+        "in mcp_settings.json.",
+        above=use,
+    )  # fmt: skip
+    flow.note(
+        "2. Plan",
         "Which tools are called, and what with:\n"
         "worked out from words and shapes.\n"
         "Nothing is called yet. Wire a model's\n"
@@ -90,7 +97,7 @@ def plan_and_run() -> Workflow:
         above=plan,
     )  # fmt: skip
     flow.note(
-        "2. Run it",
+        "3. Run it",
         "Results flow into later calls. What the\n"
         "plan lacks, or has wrong, is in given:\n"
         "the reader of call 2. Who reads this\n"

@@ -24,10 +24,10 @@ class MCPPlan(Component):
     - base_url (str): Where the model's service is, as for AgentInit. Default: the provider's own.
 
     ##### outPorts:
+    - summary (str): The plan to read.
+    - problems (list): What somebody must see to before it can run, a text for each.
     - plan (dict): request, calls (each with tool, name, args, reasons, confidence), problems,
       reasons and is_rough; for MCPRunPlan, or as a file for `xai-mcp-agent draw`.
-    - problems (list): What somebody must see to before it can run, a text for each.
-    - summary (str): The plan to read.
 
     ##### Example:
     request `Find a book about the sea`, plan wired to MCPRunPlan, and summary to a Print node.
@@ -40,9 +40,9 @@ class MCPPlan(Component):
     model: InArg[str]
     base_url: InArg[str]
 
-    plan: OutArg[dict]
-    problems: OutArg[list]
     summary: OutArg[str]
+    problems: OutArg[list]
+    plan: OutArg[dict]
 
     def execute(self, ctx) -> None:
         self.plan.value, self.problems.value, self.summary.value = canvas.planning.plan_request(
