@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.warm_python import warm_python
-from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.core.steps import Reference, Somewhere, path_text, references_in
 from xai_mcp_agent.drawing.calls import DrawnCall
+from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.plans import calls_of_plan
 from xai_mcp_agent.drawing.rules import nodes_of

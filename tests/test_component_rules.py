@@ -17,14 +17,14 @@ from tinycss2.color4 import parse_color
 from tools.build_docs import COMMAND, NODES_PAGE, README, nodes_page, readme_text
 from tools.component_rules import findings
 from tools.docstrings import read_docstring
-from xai_mcp_agent.canvas.installation import COMPONENT_FILES, installed_components_folder
-from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.core.installed import COMPONENT_FILES, installed_components_folder
 from xai_mcp_agent.drawing.components import (
     ComponentClass,
     PortSpec,
     canvas_type,
     component_classes,
+    our_components,
 )
 
 from .support.palette import our_palette, palette, ports_at_run_time

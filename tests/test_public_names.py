@@ -19,7 +19,7 @@ import pytest
 import xai_mcp_agent
 from tests.support.pages import PAGES, ROOT, codes_of, text_of
 from tests.test_house import ARROWS, HEAVY
-from xai_mcp_agent import planning, registries, search
+from xai_mcp_agent import drawing, planning, registries, search
 from xai_mcp_agent.sources import openapi
 
 PUBLIC = [
@@ -54,6 +54,7 @@ PLANNING = [
     "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "plan_as_json", "plan_from_json",
     "read_plan",
 ]  # fmt: skip
+DRAWING = ["draw_plan"]
 OPENAPI = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]
 PACKAGE = Path(xai_mcp_agent.__file__).parent
 CHILD_SECONDS = 60.0
@@ -70,6 +71,12 @@ def test_these_are_the_public_names_for_searching() -> None:
     assert search.__all__ == SEARCH
     assert set(SEARCH) <= set(dir(search))
     assert all(getattr(search, x).__doc__ for x in SEARCH)
+
+
+def test_these_are_the_public_names_for_drawing() -> None:
+    assert drawing.__all__ == DRAWING
+    assert drawing.draw_plan.__doc__
+    assert "draw_plan" in dir(drawing)
 
 
 def test_these_are_the_public_names_for_planning() -> None:
@@ -202,13 +209,13 @@ def _alias_doc(name: str) -> str:
 
 # Who shows names to others
 
-OUTER = {"components", "planning", "registries", "search", "sources"}
+OUTER = {"components", "drawing", "planning", "registries", "search", "sources"}
 INNER = re.compile(
     rf"\bxai_mcp_agent\.({'|'.join(sorted(set(ARROWS) - OUTER))}"
-    r"|(?:planning|search|registries)\.\w+|sources(?!\.openapi\b))\b"
+    r"|(?:drawing|planning|search|registries)\.\w+|sources(?!\.openapi\b))\b"
 )
 IMPORTED = re.compile(
-    r"from xai_mcp_agent(?:\.planning|\.search|\.registries|\.sources\.openapi)? import "
+    r"from xai_mcp_agent(?:\.drawing|\.planning|\.search|\.registries|\.sources\.openapi)? import "
     r"(\([^)]*\)|[^\n`]+)"
 )
 EXAMPLES = [
@@ -223,7 +230,7 @@ def test_pages_and_examples_name_public_names_only(file: Path) -> None:
     text = text_of(file)
     assert INNER.findall(text) == []
     imported = {y for x in IMPORTED.findall(text) for y in re.findall(r"\w+", x)}
-    assert imported <= {*PUBLIC, *PLANNING, *SEARCH, *REGISTRIES, *OPENAPI}
+    assert imported <= {*PUBLIC, *PLANNING, *SEARCH, *REGISTRIES, *OPENAPI, *DRAWING}
 
 
 def test_every_public_name_is_on_the_page_about_python() -> None:

@@ -10,8 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from xai_mcp_agent.cli.component_files import our_components
-from xai_mcp_agent.drawing.components import ComponentClass
+from xai_mcp_agent.drawing.components import ComponentClass, our_components
 
 from .docstrings import Docstring, Explained, read_docstring
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from xai_mcp_agent.canvas.installation import LIBRARY
-from xai_mcp_agent.cli.component_files import our_components
-from xai_mcp_agent.drawing.components import ComponentClass, read_component_file
+from xai_mcp_agent.core.installed import LIBRARY
+from xai_mcp_agent.drawing.components import ComponentClass, our_components, read_component_file
 
 
 def component(name: str, classes: Mapping[str, ComponentClass] | None = None) -> ComponentClass:

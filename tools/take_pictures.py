@@ -12,10 +12,10 @@ from playwright.sync_api import Browser, FloatRect, Locator
 
 from tests.support.lab import browser, lab, open_lab
 from tests.support.lab_palette import Palette
-from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.core.steps import Joined, Reference
 from xai_mcp_agent.drawing.calls import DrawnCall
+from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"

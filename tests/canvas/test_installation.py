@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from xai_mcp_agent.canvas.installation import (
-    COMPONENT_FILES,
-    installed_components_folder,
-    warn_if_stale,
-)
+from xai_mcp_agent.canvas.installation import warn_if_stale
+from xai_mcp_agent.core.installed import COMPONENT_FILES, installed_components_folder
 
 
 @pytest.fixture

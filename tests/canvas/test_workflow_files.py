@@ -17,8 +17,8 @@ from tools.canvas_file import Document, fits, links_of, load, nodes_of, problems
 from tools.components import component
 from tools.example_agents import two_servers_and_a_drawn_tool
 from tools.workflows import Argument, Shown, Workflow, WorkflowError, faults
-from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
+from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.nodes import FLOW, VALUE
 
 UNKNOWN = "00000000-0000-0000-0000-000000000000"

@@ -11,9 +11,10 @@ import pytest
 
 from tests.support.palette import palette
 from tests.support.xai_agent_workflow import install, xai_agent_workflow
-from xai_mcp_agent.cli.component_files import Clash, clash_lines, find_clashes, our_components
+from xai_mcp_agent.cli.component_files import Clash, clash_lines, find_clashes
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.main import run
+from xai_mcp_agent.drawing.components import our_components
 
 # Each would raise, print or hang if it were imported or read without care.
 ODD_FILES = {

@@ -7,9 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.palette import our_palette
-from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.drawing.components import ComponentClass, PortSpec, read_component_file
+from xai_mcp_agent.drawing.components import (
+    ComponentClass,
+    PortSpec,
+    our_components,
+    read_component_file,
+)
 
 SOURCE = '''
 import no_such_module

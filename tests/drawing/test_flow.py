@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from tests.support.scripts import compile_workflow
 from tools.canvas_file import links_of, load, nodes_of
-from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.core.step_reading import read_step
 from xai_mcp_agent.core.steps import Reference, Step, step_text
 from xai_mcp_agent.drawing.calls import DrawnCall
+from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.layout import VIEW_WIDTH
 from xai_mcp_agent.drawing.workflow import Workflow

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from xai_mcp_agent.core.steps import First, Reference, Somewhere
+from xai_mcp_agent.drawing import draw_plan
 from xai_mcp_agent.drawing.plans import calls_of_plan
+from xai_mcp_agent.drawing.rules import nodes_of
 from xai_mcp_agent.planning import BadPlan, plan_from_json
 
 NOTHING: dict[str, Any] = {"tool": "it/x", "args": {}}
@@ -57,3 +61,13 @@ def test_what_cannot_be_drawn_is_told(bad: dict[str, Any], says: str) -> None:
     with pytest.raises(BadPlan) as told:
         calls_of_plan(plan_from_json(bad))
     assert says in str(told.value)
+
+
+def test_a_plan_is_drawn_from_python_and_never_over_a_file(tmp_path: Path) -> None:
+    args = {"a": {"call": 0, "field": "x"}, "b": {"missing": "Ask Ada."}}
+    told = plan(NOTHING, {"tool": "it/y", "args": args})
+    file = draw_plan(told, tmp_path / "mine")
+    names = [x["name"] for x in nodes_of(json.loads(file.read_text(encoding="utf-8")))]
+    assert (names.count("MCPToolStep"), names.count("MCPGiveValue")) == (2, 1)
+    with pytest.raises(FileExistsError):
+        draw_plan(plan_from_json(told), file)

@@ -12,8 +12,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.core.kinds import FUNCTIONS, STATIC
+from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
 from xai_mcp_agent.drawing.recorded import (
     RecordedCall,

@@ -10,25 +10,10 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from ..core.installed import COMPONENTS, installed_components_folder
 from ..core.shell import shown_command
 
-LIBRARY = "xai_mcp_agent"
-COMPONENTS = "xai_components"
-COMPONENT_FILES = "*_components.py"
-
-_ENGINE_FOLDER = Path(__file__).resolve().parents[1]
 _checked: set[str] = set()
-
-
-def installed_components_folder() -> Path:
-    """Return the folder with the component files that belong to this engine.
-
-    In a checkout they lie beside the inner packages. A wheel puts them where
-    Xircuits looks for libraries, in `xai_components` beside the engine.
-    """
-    if any(_ENGINE_FOLDER.glob(COMPONENT_FILES)):
-        return _ENGINE_FOLDER
-    return _ENGINE_FOLDER.parent / COMPONENTS / LIBRARY
 
 
 def installed_version() -> str:

@@ -9,11 +9,10 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from ..canvas.installation import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
-from ..drawing.components import ComponentClass, component_classes, read_component_file
+from ..core.installed import COMPONENTS, LIBRARY
+from ..drawing.components import component_classes, our_components
 from .output import folded
 
 logger = logging.getLogger(__name__)
@@ -24,14 +23,6 @@ _EFFECT = (
     "other library. Workflows run all the same."
 )
 _STEP = "Next step: run `xai-mcp-agent adopt` on workflows made with it, then remove"
-
-
-@cache
-def our_components() -> dict[str, ComponentClass]:
-    """Return the classes of this library by name, from the installed component files."""
-    files = sorted(installed_components_folder().glob(COMPONENT_FILES))
-    found = [x for file in files for x in read_component_file(file, LIBRARY)]
-    return {x.name: x for x in found}
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from ..core.shell import shown_command
 from ..core.steps import CANVAS_SOURCE, references_in
 from ..core.tools import JsonObject
 from ..drawing.calls import DrawnCall
+from ..drawing.components import our_components
 from ..drawing.copying import with_drawn_tools
 from ..drawing.flow import draw as draw_calls
 from ..drawing.plans import calls_of_plan
@@ -39,7 +40,6 @@ from ..secrets.redactor import Redactor, is_secret
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..views.times import time_text
-from .component_files import our_components
 from .history import opened, say_nothing_yet
 from .output import (
     AsJson,

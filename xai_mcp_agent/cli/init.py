@@ -13,8 +13,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from ..canvas.installation import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
 from ..core.errors import SettingsError, XaiMcpError
+from ..core.installed import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
 from ..core.shell import shown_command
 from ..history.place import HISTORY
 from ..policy.lock import DecisionLock

@@ -6,12 +6,19 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from ..core.installed import (
+    COMPONENT_FILES,
+    COMPONENTS,
+    LIBRARY,
+    installed_components_folder,
+)
+
 PortKind: TypeAlias = Literal["in", "compulsory", "out", "branch"]
 
-_COMPONENTS = "xai_components"  # where compiled scripts import them from
 _MARK = "xai_component"
 _KINDS: dict[str, PortKind] = {"InArg": "in", "InCompArg": "compulsory", "OutArg": "out"}
 # The names the canvas has for Python's types; the others are called as in Python.
@@ -55,6 +62,14 @@ class ComponentClass:
         raise KeyError(f"{self.name} has no port {name!r}; it has: {known}")
 
 
+@cache
+def our_components() -> dict[str, ComponentClass]:
+    """Return the classes of this library by name, from the installed component files."""
+    files = sorted(installed_components_folder().glob(COMPONENT_FILES))
+    found = [x for file in files for x in read_component_file(file, LIBRARY)]
+    return {x.name: x for x in found}
+
+
 def read_component_file(file: Path, library: str) -> list[ComponentClass]:
     """Return the component classes of one file of the library folder `library`.
 
@@ -62,7 +77,7 @@ def read_component_file(file: Path, library: str) -> list[ComponentClass]:
         OSError, ValueError, SyntaxError: it cannot be read, or is not Python.
     """
     tree = ast.parse(file.read_text(encoding="utf-8"), file.name)
-    path = f"{_COMPONENTS}/{library}/{file.name}"
+    path = f"{COMPONENTS}/{library}/{file.name}"
     return [_class(x, path) for x in component_classes(tree)]
 
 

@@ -3,10 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
+from ..planning.plan_file import plan_from_json
 from ..planning.plans import Plan, Source, missing_in
 from ..planning.step_values import step_arguments, tool_of
 from .calls import DrawnCall
+from .components import our_components
+from .flow import draw
+
+
+def draw_plan(plan: Plan | Mapping[str, Any], file: str | Path, *, source: str = "") -> Path:
+    """Write a plan, or its JSON, as a workflow that makes the same calls; its path.
+
+    One node a call, a wire where a result is used, an empty port with a note where something is
+    missing. The file's name is the workflow's; nothing is overwritten. `source` is that of tools
+    that name none.
+
+    Raises:
+        BadPlan: it is none, or cannot be drawn.
+        WorkflowError: a workflow cannot be called so.
+        OSError: the file is there already, or cannot be written.
+    """
+    known = plan if isinstance(plan, Plan) else plan_from_json(plan)
+    target = Path(file).with_suffix(".xircuits")
+    flow = draw(target.stem, calls_of_plan(known, source), our_components())
+    with target.open("x", encoding="utf-8", newline="\n") as opened:
+        opened.write(flow.text())
+    return target
 
 
 def calls_of_plan(plan: Plan, source: str = "") -> list[DrawnCall]:

@@ -9,8 +9,8 @@ import pytest
 from tests.support.lab_canvas import Canvas
 from tests.support.xai_agent_workflow import install, xai_agent_workflow
 from tools.canvas_file import Document, links_of, load, nodes_of
-from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.migration.adopt import adopt_file
+from xai_mcp_agent.drawing.components import our_components
 
 pytestmark = pytest.mark.browser
 

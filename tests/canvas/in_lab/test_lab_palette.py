@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.lab_canvas import Canvas
 from tests.support.lab_palette import Palette, as_read, tip_of
-from xai_mcp_agent.cli.component_files import our_components
+from xai_mcp_agent.drawing.components import our_components
 
 pytestmark = pytest.mark.browser
 

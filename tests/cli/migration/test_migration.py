@@ -14,9 +14,9 @@ from tests.support.xai_agent_workflow import upstream_components, xai_agent_work
 from tools.canvas_file import Document, links_of, nodes_of, problems
 from tools.components import all_components
 from tools.workflows import Workflow
-from xai_mcp_agent.cli.component_files import our_components
 from xai_mcp_agent.cli.migration.advice import advice
 from xai_mcp_agent.cli.migration.migrate import ChangedPort, Migration, migrate
+from xai_mcp_agent.drawing.components import our_components
 
 TOOLBELTS = "xai_components/xai_mcp_agent/toolbelt_components.py"
 # What adopting may change; all else of a node or port stays as it is.

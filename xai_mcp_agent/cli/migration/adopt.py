@@ -14,12 +14,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from ...canvas.installation import LIBRARY
 from ...console.text import clean, cut
 from ...core.errors import XaiMcpError
+from ...core.installed import LIBRARY
 from ...core.shell import shown_command
 from ...core.tools import JsonObject
-from ..component_files import Clash, clash_lines, find_clashes, our_components
+from ...drawing.components import our_components
+from ..component_files import Clash, clash_lines, find_clashes
 from ..output import echo_json, folded, replace_text, say
 from .address import with_addresses
 from .advice import advice

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ...canvas.installation import COMPONENTS
+from ...core.installed import COMPONENTS
 from ...core.tools import JsonObject
 from ...drawing.components import ComponentClass, PortSpec
 from .document import (

@@ -14,8 +14,8 @@ from typing import Annotated
 
 import typer
 
-from ...canvas.installation import COMPONENTS
 from ...core.errors import XaiMcpError
+from ...core.installed import COMPONENTS
 from ...core.shell import shown_command
 from ..init import WORKSHOP
 from ..output import AsJson, echo_json, folded, say

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...canvas.installation import COMPONENTS, LIBRARY
 from ...canvas.transcript import ENVIRONMENT_VARIABLE, read_transcript
+from ...core.installed import COMPONENTS, LIBRARY
 from ...core.shell import shown_command
 from ...core.tools import JsonObject
 from ...secrets.private_files import make_private_folder, replace_private
