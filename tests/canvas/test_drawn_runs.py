@@ -31,6 +31,7 @@ RUNS = {
     "progress_of_an_agent": 3,
     "agent_as_a_tool": 1,
     "mcp_without_a_model": 1,
+    "plan_and_run": 2,
     "builtin_tools": 1,
     "history_of_an_agent": 1,
     "two_servers_and_a_drawn_tool": 3,

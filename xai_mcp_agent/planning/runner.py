@@ -119,8 +119,8 @@ class _Runner:
             return _failed(run, planned, reason, is_known=not isinstance(reason, _MAY_BE_DONE))
         if result.is_error:
             return _failed(run, planned, XaiMcpError(result.text), is_known=True)
-        value = await self._aside(partial(value_of, result))
-        made = MadeCall(value, result.text, round(time.monotonic() - started, 3))
+        seconds = round(time.monotonic() - started, 3)
+        made = await self._aside(lambda: MadeCall(value_of(result), result.text, seconds))
         run = replace(run, begun=False, made=(*run.made, made))
         await self._note(run)
         return run
