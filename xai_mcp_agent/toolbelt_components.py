@@ -376,6 +376,8 @@ class AgentMakeToolbelt(Component):
     - approval (str): Which calls a person is asked for first: `ask`, `allow` or `deny` for all
       tools, or words by tools and servers, such as `delete_*: ask, files: deny`. Default: those
       of tools whose server says that they may destroy something, unless the settings say more.
+    - planning_tools (bool): True: the agent has `select_tool`, `plan_tools`, `execute_tool` and
+      `list_tools`, to choose among its own tools and to plan with them. Default: False.
 
     ##### outPorts:
     - toolbelt_spec (dict): Wire it to AgentInit.
@@ -388,6 +390,7 @@ class AgentMakeToolbelt(Component):
     pin_tools: InArg[bool]
     pin_first: InArg[bool]
     approval: InArg[str]
+    planning_tools: InArg[bool]
 
     toolbelt_spec: OutArg[dict]
 
@@ -398,5 +401,6 @@ class AgentMakeToolbelt(Component):
             self.pin_tools.value,
             self.pin_first.value,
             self.approval.value,
+            self.planning_tools.value,
         )
         self.toolbelt_spec.value = made

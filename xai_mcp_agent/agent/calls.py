@@ -18,6 +18,7 @@ from ..core.tools import JsonObject
 from ..core.visible import own_names
 from .events import Emit, ToolFinished, ToolProgressed, ToolReturned, ToolStarted
 from .messages import ToolCall
+from .planning_tools import EXECUTE_TOOL, executed
 from .protocols.arguments import parse_arguments
 from .protocols.reading import beside_loop
 from .results import ResultPages
@@ -141,6 +142,9 @@ class CallRunner:
             schema = definition.tool.input_schema
             read = partial(_read_arguments, call.arguments, schema, name)
             arguments = await beside_loop(len(call.arguments), read)
+            if key == EXECUTE_TOOL.key:  # from here on it is a call of the tool that it names
+                definition, arguments = executed(arguments, available, self._tools.why_not)
+                name, source, key = definition.name, definition.tool.source, definition.tool.key
         except XaiMcpError as problem:
             result = ToolResult.of_text(str(problem), is_error=True)
         else:

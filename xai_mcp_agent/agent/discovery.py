@@ -17,10 +17,10 @@ from ..search.meta_tools import (
     DEFAULT_RESULTS,
     META_TOOLS,
     MOST_RESULTS,
+    TOOL_EXPLAIN,
     TOOL_SEARCH,
     Finding,
     explain_answer,
-    is_meta_tool,
     names_in,
     search_answer,
     unknown_answer,
@@ -29,6 +29,7 @@ from ..search.ranking import Ranked
 from .calls import Answered
 from .learning import Learn
 from .messages import Message
+from .planning_tools import PLAN_TOOLS, SELECT_TOOL
 from .protocols.text import parse_reply, read_results, text_of
 from .toolsets import Available, Toolset
 
@@ -36,6 +37,9 @@ Search: TypeAlias = Callable[[str, Mapping[ToolKey, Tool], int], Awaitable[Seque
 """Finds so many of these tools at most by what somebody wants to do, the best first."""
 
 _SUGGESTED = 3
+# What they answer with, a model has found; and those by words that may be learned.
+_FINDING = frozenset(x.key for x in (*META_TOOLS, SELECT_TOOL, PLAN_TOOLS))
+_QUERIES = {TOOL_SEARCH.key: "query", SELECT_TOOL.key: "request"}
 _FIRST_NAME = re.compile(r"^[\w-]{1,64}(?=\()", re.ASCII | re.MULTILINE)
 _EXPLAINED_NAME = re.compile(r'\A\{"name": "([\w-]{1,64})"', re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[^\w-]+", re.ASCII)
@@ -102,9 +106,9 @@ class Finds:
             if answer.is_error:
                 continue
             keys = [x for x in _found_by(answer, available) if x.kind != META.name]
-            meta_key = _meta_key(answer.call.name, available)
-            if meta_key == TOOL_SEARCH.key:
-                query = str((answer.event.arguments or {}).get("query", ""))
+            meta_key = _meta_key(answer.event.tool, available)
+            if meta_key in _QUERIES:
+                query = str((answer.event.arguments or {}).get(_QUERIES[meta_key], ""))
                 self._queries |= dict.fromkeys(keys, query)
             elif meta_key is None:
                 for key in keys:
@@ -113,7 +117,7 @@ class Finds:
 
 
 def _found_by(answer: Answered, available: Available) -> Iterable[ToolKey]:
-    names = [answer.call.name]
+    names = [answer.event.tool]  # of `execute_tool` the one that was called
     if _meta_key(names[0], available):
         # The best comes last, as the newest: where there is no room, the others give way first.
         names = names_in(answer.event.result.structured)[::-1]
@@ -155,10 +159,10 @@ def _names_in(messages: list[Message], available: Available) -> Iterable[str]:
 
 
 def _told(by: ToolKey | None, answer: str) -> list[str]:
-    """The names in an answer of one of the two; the best of a search last."""
-    if by == TOOL_SEARCH.key:
+    """The names in an answer of one of these; the best of a search last."""
+    if by in _QUERIES:
         return _FIRST_NAME.findall(answer)[::-1]
-    return _EXPLAINED_NAME.findall(answer) if by else []
+    return _EXPLAINED_NAME.findall(answer) if by == TOOL_EXPLAIN.key else []
 
 
 def _id_and_name(call: Any) -> tuple[str, str]:
@@ -170,7 +174,7 @@ def _id_and_name(call: Any) -> tuple[str, str]:
 
 
 def _meta_key(name: str, available: Available) -> ToolKey | None:
-    """The key of one of the two, if that is what a model calls so."""
+    """The key of one that finds others, if that is what a model calls so."""
     definition = available.find(name)
-    is_one = definition is not None and is_meta_tool(definition.tool.key)
+    is_one = definition is not None and definition.tool.key in _FINDING
     return definition.tool.key if definition and is_one else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 
 from anyio import to_thread
@@ -13,9 +14,11 @@ from ..agent.state import RunState
 from ..agent.toolsets import AgentTools, CombinedToolset, Toolset
 from ..catalog.groups import ToolChoice
 from ..core.names import did_you_mean
+from ..planning.plans import Plan
 from ..policy.review import Review
 from ..search.preferences import Preferences
 from .engine import Engine
+from .planning_tools import planning_toolset
 from .preferences import preferred
 from .toolbox import ChosenToolset, Failure, SourceToolset, agent_tools
 
@@ -27,7 +30,8 @@ class WantedTools:
     """What an agent is given: tools of sources and groups, and `own` ones, such as drawn ones.
 
     `failed` are the sources that failed when they were waited for earlier, and why; it is kept up
-    to date. Without `budget_tokens` that of the settings counts.
+    to date. Without `budget_tokens` that of the settings counts. With `plan_words`, which puts a
+    plan into words for a model, it has the tools to plan with, too.
     """
 
     choice: ToolChoice
@@ -35,6 +39,7 @@ class WantedTools:
     preferences: Preferences = field(default_factory=Preferences)
     budget_tokens: int | None = None
     failed: dict[str, Failure] = field(default_factory=dict[str, Failure])
+    plan_words: Callable[[Plan], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ async def ready_tools(
     """
     sources = SourceToolset(engine, wanted.choice.all_sources, wanted.failed)
     parts = [*wanted.own, ChosenToolset(sources, wanted.choice)]
+    words = wanted.plan_words
+    choosing = words and partial(planning_toolset, engine, words, wanted.preferences)
     tools, pages = agent_tools(
         engine,
         parts,
@@ -75,6 +82,7 @@ async def ready_tools(
         preferences=wanted.preferences,
         budget_tokens=wanted.budget_tokens,
         shown_review=listener.shown_review,
+        choosing=choosing,
     )
     left_out = await sources.connect(listener.show_waiting, grace_seconds)
     if not left_out:  # else what they name may be there, and is not known

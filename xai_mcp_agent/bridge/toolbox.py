@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from math import inf
+from typing import TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -17,6 +18,7 @@ from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import (
     AgentTools,
+    Available,
     CombinedToolset,
     EnabledToolset,
     PinnedToolset,
@@ -56,6 +58,9 @@ _OWN = "drawn and built-in tools"
 _UNDECIDED = (
     "{}: left out, because it cannot be looked up which tools a person has switched off. {}"
 )
+AskAvailable: TypeAlias = Callable[[], Awaitable[Available]]
+"""Tells what an agent may call now."""
+
 _BLOCKED = "The tool {!r} is blocked by the preferences of a person. Use another one."
 _CHANGED = (
     "The tool {!r} was not called: the server {!r} has changed its definition, and a person has to "
@@ -330,6 +335,7 @@ def agent_tools(
     preferences: Preferences | None = None,
     budget_tokens: int | None = None,
     shown_review: Callable[[Review], str] | None = None,
+    choosing: Callable[[AskAvailable], Toolset] | None = None,
 ) -> tuple[AgentTools, ResultPages]:
     """The tools of an agent, and the pages that its run fills; `state`: of a run that goes on.
 
@@ -339,7 +345,8 @@ def agent_tools(
     read; what the engine's caller or the settings pin is shown as it was accepted; with
     `shown_review`, which puts it into words, the person in front of the run may accept what is new.
     What the `preferences` or the settings block is left out. Every call goes through the call
-    pipeline. A request shows what fits `budget_tokens`, or the settings' budget.
+    pipeline. A request shows what fits `budget_tokens`, or the settings' budget. `choosing`
+    makes a toolset of what is available: see `planning_toolset`.
     """
     decisions, wanted = engine.decisions, preferred(engine, preferences)
 
@@ -354,7 +361,8 @@ def agent_tools(
 
     pages = ResultPages(usable_name, {**(kept or {}), **(state.kept if state else {})})
     discovery = DiscoveryToolset(search_for(engine, wanted), lambda: tools.available())
-    combined = CombinedToolset(*parts, pages, discovery)
+    own = [choosing(lambda: tools.available())] if choosing else []
+    combined = CombinedToolset(*parts, pages, discovery, *own)
     engine.record_static(combined.known())
 
     def wrap(renamed: RenamedToolset) -> Toolset:

@@ -34,9 +34,11 @@ from ..core.invocation import Caller
 from ..core.results import ToolResult
 from ..core.ruling import RunFacts
 from ..core.tools import JsonObject, ToolKey
+from ..planning.plans import Plan
 from ..search.selector import Selection
 from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools
+from ..views.plans import plan_text
 from ..views.tools import review_text
 from .agents import agent_in, learn_keys, spec_of
 from .approving import BranchHost, as_dict, collect_approval
@@ -49,7 +51,7 @@ from .ports import as_text, required
 from .preferences import preferences_of
 from .run_state import KeptRun, kept_run
 from .sampling import AgentSampler
-from .toolbelts import tools_chosen
+from .toolbelts import PLANNING_TOOLS, tools_chosen
 from .transcript import recorder
 from .workflow_thread import WorkflowThread
 
@@ -58,6 +60,7 @@ T = TypeVar("T")
 # In `ctx`: for the length of the workflow's run.
 _APPROVED, _FACTS = "approved_calls", "facts_for_rules"
 
+_MODEL_WIDTH = 1_000  # columns: a model needs no line to be broken
 _ID_BYTES = 6  # of a call by hand: a name that no model's call has
 
 
@@ -432,8 +435,13 @@ async def _usable_tools(
         preferences_of(agent),
         agent.get("tool_token_budget"),
         workflow.failed,
+        _plan_for_model if agent.get(PLANNING_TOOLS) else None,
     )
     listener = Listener(workflow.tell, workflow.show_waiting, review_text)
     return await ready_tools(
         engine, wanted, listener, grace_seconds=grace_seconds, state=state, kept=workflow.kept
     )
+
+
+def _plan_for_model(plan: Plan) -> str:
+    return plan_text(plan, _MODEL_WIDTH)

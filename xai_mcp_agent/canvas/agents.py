@@ -19,7 +19,16 @@ from ..secrets.redactor import redact_url
 from ..secrets.secrets import Secret, Secrets
 from .ports import mapping, names, optional, positive, required, secret_on, whole
 from .preferences import KEYS as PREFERENCES
-from .toolbelts import APPROVAL, CHOICES, ENABLED_GROUPS, FILTERS, GROUPS, approval_in, filter_in
+from .toolbelts import (
+    APPROVAL,
+    CHOICES,
+    ENABLED_GROUPS,
+    FILTERS,
+    GROUPS,
+    PLANNING_TOOLS,
+    approval_in,
+    filter_in,
+)
 
 _PREFIX = "agent_"
 _PROTOCOLS = ("auto", "native", "text")
@@ -173,6 +182,7 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     pin = given.get("pin_tools")
     pin = pin if pin == "first" else bool(pin)
     found: dict[str, Any] = {"agent_toolbelt": drawn, "pin_tools": pin}
+    found[PLANNING_TOOLS] = bool(given.get(PLANNING_TOOLS))
     found["toolbelt_name"] = optional(given.get("toolbelt"), f"{port}.toolbelt", node)
     found["tool_approval"] = approval_in(given.get(APPROVAL), f"{port}.{APPROVAL}", node)
     found |= {key: names(given.get(key), f"{port}.{key}", node) for key in PREFERENCES}

@@ -31,6 +31,8 @@ GROUPS, FILTERS = "tool_groups", "tool_filters"
 """Of a toolbelt's spec; with the toolbelt's name, of `ctx`. An agent has the latter too."""
 APPROVAL = "approval"
 """Of a toolbelt's spec: words for patterns of tools."""
+PLANNING_TOOLS = "planning_tools"
+"""Of a toolbelt's spec, and of an agent: whether it has the tools for choosing and planning."""
 ENABLED_GROUPS = "enabled_groups"
 _WIRE_FILTER = 'Wire the toolbelt_spec of AgentMakeToolbelt, or {"only": [...], "except": [...]}.'
 
@@ -337,12 +339,13 @@ def make_toolbelt(
     pin_tools: Any = False,
     pin_first: Any = False,
     approval: Any = None,
+    planning_tools: Any = False,
 ) -> dict[str, Any]:
     """The spec of a toolbelt: what was defined, declared and preferred for it so far.
 
     With `pin_tools` its sources are held to what was accepted of them; with `pin_first` too, and
     the first listing of each is accepted. `approval` says which calls are asked for: see
-    `approval_in`.
+    `approval_in`. With `planning_tools` the agent has tools for choosing and planning, too.
 
     Raises:
         BadSetting: the name is no text, or `approval` is not what it should be.
@@ -363,6 +366,8 @@ def make_toolbelt(
     spec |= preferences_for(ctx, toolbelt)
     if words := approval_in(approval, APPROVAL, _MAKE):
         spec[APPROVAL] = words
+    if planning_tools:
+        spec[PLANNING_TOOLS] = True
     pin: Pin = "first" if pin_first else bool(pin_tools)
     return {**spec, "pin_tools": pin} if pin else spec
 

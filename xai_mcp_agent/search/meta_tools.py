@@ -74,7 +74,7 @@ def search_answer(found: Sequence[Finding], servers: Sequence[str]) -> ToolResul
     """What `tool_search` answers: a line for each tool, the best first."""
     if not found:
         return ToolResult.of_text(_nothing(servers))
-    text = "\n".join([*(_line(x.definition) for x in found), "Call them by these names."])
+    text = "\n".join([*(tool_line(x.definition) for x in found), "Call them by these names."])
     tools = [
         {"name": x.definition.name, "server": x.definition.tool.source, "score": round(x.score, 3)}
         for x in found
@@ -98,11 +98,12 @@ def explain_answer(definition: ToolDefinition, example: JsonObject) -> ToolResul
 
 def unknown_answer(problem: str, found: Sequence[Finding]) -> ToolResult:
     """What `tool_explain` answers where there is no such tool: those that may be meant."""
-    lines = [problem, *(_line(x.definition) for x in found)]
+    lines = [problem, *(tool_line(x.definition) for x in found)]
     return ToolResult((TextPart("\n".join(lines)),), is_error=True)
 
 
-def _line(definition: ToolDefinition) -> str:
+def tool_line(definition: ToolDefinition) -> str:
+    """A tool in one line for a model: what it takes, does, and of which server it is."""
     function, source = definition.function, definition.tool.source
     takes = signature(function.parameters).replace("no parameters", "")
     if len(takes) > _SIGNATURE_CHARS:

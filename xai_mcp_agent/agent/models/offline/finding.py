@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ....core.provider_schema import FunctionSpec
 from ....search.meta_tools import META_TOOLS, TOOL_SEARCH
+from ...planning_tools import PLANNING_TOOLS
 from .arguments import Filled
 from .conversation import Outcome
 from .hints import hints_in
@@ -17,6 +18,8 @@ from .words import is_generic, is_stop, stem
 
 _SEARCH = TOOL_SEARCH.name
 _META = frozenset(x.name for x in META_TOOLS)
+# By name and description: what a person draws may be called `list_tools`, too.
+_CHOOSING = frozenset((x.name, x.description) for x in PLANNING_TOOLS)
 _FEW_WORDS = 2  # so few may need what they mean to be said in other words
 _PUNCTUATION = ".,;:!?\"'()[]{}"
 # `name(param: type, other?: type) - first sentence [server]`, the best first.
@@ -51,6 +54,11 @@ class Finder:
 def is_meta(name: str) -> bool:
     """Whether this is a function that finds others."""
     return name in _META
+
+
+def is_for_choosing(function: FunctionSpec) -> bool:
+    """Whether it finds, chooses or plans others: rules do that themselves."""
+    return is_meta(function.name) or (function.name, function.description) in _CHOOSING
 
 
 def finder_of(

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....core.provider_schema import FunctionSpec
 from ....search.shortening import first_sentence
-from .finding import is_meta
+from .finding import is_for_choosing
 from .matching import OfferedTool, matcher_of
 from .parameters import Parameter, examples_in
 from .plan import Unmatched
@@ -148,7 +148,7 @@ def _line(function: FunctionSpec) -> str:
 
 
 def _without_search(functions: Sequence[FunctionSpec]) -> list[FunctionSpec]:
-    return [x for x in functions if not is_meta(x.name)]
+    return [x for x in functions if not is_for_choosing(x)]
 
 
 def _is_simple(tool: OfferedTool) -> bool:

@@ -21,7 +21,7 @@ from ..base import ModelReply, ModelRequest, OnAgain, OnText
 from . import guide
 from .answer import answer_for
 from .conversation import Reading, read_request
-from .finding import finder_of, is_meta
+from .finding import finder_of, is_for_choosing, is_meta
 from .plan import Before, Plan, make_plan
 from .progress import NextCall, StepState, progress
 
@@ -72,7 +72,7 @@ def _reply(reading: Reading, today: date) -> ModelReply:
     talk = guide.small_talk(reading.asked, reading.functions)
     if talk is not None and not reading.outcomes:
         return _answer(talk, reading)
-    offered = [x for x in reading.functions if not is_meta(x.name)]
+    offered = [x for x in reading.functions if not is_for_choosing(x)]
     finder = finder_of(reading.functions, reading.earlier, reading.outcomes)
     outcomes, earlier = (
         [x for x in found if not is_meta(x.name)] for found in (reading.outcomes, reading.earlier)

@@ -1,0 +1,174 @@
+"""`select_tool`, `plan_tools`, `execute_tool` and `list_tools`: what an agent does with its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.planning.shop import TOOLS
+from tests.support import catalog_server
+from tests.support.canvas import call, chain, make, play
+from tests.support.model_endpoint import Step, calls, model_endpoint, says
+from tests.support.shredder_server import shredder_entry
+from tests.support.warm_python import warm_python
+from xai_mcp_agent.agent.planning_tools import PLANNING_TOOLS
+from xai_mcp_agent.agent_components import AgentApprove, AgentInit, AgentRun
+from xai_mcp_agent.canvas.lease import bridge_of
+from xai_mcp_agent.toolbelt_components import AgentMakeToolbelt, AgentUseMCPTools
+
+from .conftest import UseServers
+
+NAMES = [x.name for x in PLANNING_TOOLS]
+REQUEST = "List my orders and cancel the first one. My email is ada@example.org."
+RULES = [{"name": "gone", "when": {"tool": "shop/list_orders"}, "then": "deny"}]
+
+
+class Ran(NamedTuple):
+    """What the model of an agent read of its calls, and what it was offered at first."""
+
+    results: list[str]
+    offered: list[str]
+    requests: list[dict[str, Any]]
+    ctx: dict[str, Any]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> dict[str, Any]:
+    """The server of all tools of the shop."""
+    file = tmp_path / "shop.jsonl"
+    file.write_text("\n".join(map(json.dumps, TOOLS)), encoding="utf-8")
+    return {"command": warm_python(), "args": [catalog_server.__file__, str(file)]}
+
+
+@pytest.fixture
+def run(use_servers: UseServers, shop: dict[str, Any]) -> Callable[..., Ran]:
+    """Runs an agent that has the shop and the shredder, and not the other shop."""
+
+    def run(
+        *script: Step, planning: Any = True, approve: str = "", sections: Any = None, **init: Any
+    ) -> Ran:
+        file = use_servers(shop=shop, shredder=shredder_entry(), other=shop)
+        written = json.loads(file.read_text(encoding="utf-8"))
+        file.write_text(json.dumps({**written, **(sections or {})}), encoding="utf-8")
+        ctx: dict[str, Any] = {}
+        with model_endpoint([*script, says("Done.")]) as endpoint:
+            belt = make(AgentMakeToolbelt, planning_tools=planning)
+            agent = make(
+                AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec, api_key="sk-dummy",
+                agent_provider="openai", agent_model="m", base_url=endpoint.base_url, **init,
+            )  # fmt: skip
+            node = make(AgentRun, agent_name="a", conversation="Go.")
+            if approve:
+                looks = call(lambda _: approve, node.approval)
+                node.on_approval = chain(looks, make(AgentApprove, answer=looks.result))
+            uses = [make(AgentUseMCPTools, server_name=x) for x in ("shop", "shredder")]
+            play(ctx, *uses, belt, agent, node)
+            bodies = [x.body for x in endpoint.requests]
+        offered = [x["function"]["name"] for x in bodies[0]["tools"]]
+        results = [x["content"] for x in bodies[-1]["messages"] if x["role"] == "tool"]
+        return Ran(results, offered, bodies, ctx)
+
+    return run
+
+
+def test_they_are_there_only_where_the_toolbelt_says_so(run: Callable[..., Ran]) -> None:
+    assert not {*NAMES} & {*run(planning=False).offered}
+    assert {*NAMES} <= {*run().offered}
+
+
+def test_a_tool_is_selected_a_request_planned_and_tools_listed(run: Callable[..., Ran]) -> None:
+    selected, planned, listed, last, none = run(
+        calls(("select_tool", {"request": "cancel the order"})),
+        calls(("plan_tools", {"request": REQUEST})),
+        calls(("list_tools", {"server": "shop", "limit": 3})),
+        calls(("list_tools", {"named": "*_order", "offset": 0})),
+        calls(("select_tool", {"request": "zzz"})),
+    ).results
+    assert selected.startswith("shop_cancel_order(order_id: string) - Cancel an order. [shop]\n")
+    assert "Confidence 0." in selected
+    assert "\n2. shop_list_orders\n" in planned
+    assert "order_id: orders[].order_id" in planned or "result of call 2" in planned
+    assert len(listed.splitlines()) == 4
+    assert listed.endswith("go on with offset 3.")
+    assert last.splitlines() == ["shop_cancel_order(order_id: string) - Cancel an order. [shop]"]
+    assert "`list_tools`" in none
+
+
+def test_an_executed_call_is_a_call_of_the_tool_itself(run: Callable[..., Ran]) -> None:
+    """In the history, for rules, and for approvals."""
+    ran = run(
+        calls(("execute_tool", {"tool": "shop_cancel_order", "arguments": {"order_id": "7"}})),
+        calls(("execute_tool", {"tool": "shop/cancel_order", "arguments": '{"order_id": "8"}'})),
+        calls(("execute_tool", {"tool": "cancel_order", "arguments": {}})),
+        calls(("execute_tool", {"tool": "shredder_shred", "arguments": {"paper": "will"}})),
+        approve="no",
+    )
+    first, second, third, refused = ran.results
+    assert first == 'cancel_order {"order_id": "7"}'
+    assert second == 'cancel_order {"order_id": "8"}'
+    assert '"order_id" is a required property' in third
+    assert "was not approved" in refused
+    told = [x.change for x in bridge_of(ran.ctx).history("shop", "cancel_order")]
+    assert told.count("called") == 2
+
+
+@pytest.mark.parametrize(
+    ("tool", "why"),
+    [
+        ("other_cancel_order", "not enabled for this agent"),
+        ("other/cancel_order", "no tool"),
+        ("shop_list_orders", "'gone' does not allow it"),
+        ("shop_get_exchange_rate", "blocked"),
+        ("execute_tool", "by itself"),
+        ("read_result", "no tool"),
+        ("", "no tool"),
+        ("shop_cancel", "shop_cancel_order"),
+    ],
+)
+def test_nothing_is_reached_that_the_toolbelt_does_not_hold(
+    tool: str, why: str, run: Callable[..., Ran]
+) -> None:
+    blocked = {"toolSearch": {"blocked": ["shop/get_exchange_rate"]}, "rules": RULES}
+    ran = run(
+        calls(("execute_tool", {"tool": tool, "arguments": {}})),
+        calls(("list_tools", {"limit": 100})),
+        calls(("plan_tools", {"request": REQUEST})),
+        calls(("select_tool", {"request": "get the exchange rate"})),
+        sections=blocked,
+    )
+    refused, *others = ran.results
+    assert why in refused
+    for told in others:
+        assert not any(x in told for x in ("other_", "list_orders", "get_exchange_rate"))
+    told = bridge_of(ran.ctx).records().tools
+    assert not [x for x in told if x.source == "other"]
+
+
+def test_what_was_selected_or_planned_is_shown_from_then_on(run: Callable[..., Ran]) -> None:
+    """Within a budget in which little has room."""
+    ran = run(
+        calls(("plan_tools", {"request": REQUEST})),
+        calls(("execute_tool", {"tool": "shop_translate_text", "arguments": {"text": "a", "language": "b"}})),
+        tool_token_budget=600,
+    )  # fmt: skip
+    offered = [[y["function"]["name"] for y in x["tools"]] for x in ran.requests]
+    assert "shop_cancel_order" not in offered[0]
+    assert "shop_cancel_order" in offered[1]
+    assert "shop_translate_text" in offered[2]
+
+
+def test_the_offline_model_leaves_them_alone(run: Callable[..., Ran], use_servers: Any) -> None:
+    """It has rules of its own to choose by."""
+    belt = make(AgentMakeToolbelt, planning_tools=True)
+    node = make(
+        AgentRun, agent_name="a", conversation="Plan to list tools, select one, cancel order 7"
+    )
+    agent = make(AgentInit, agent_name="a", toolbelt_spec=belt.toolbelt_spec)
+    use_servers(shredder=shredder_entry())
+    play({}, make(AgentUseMCPTools, server_name="shredder"), belt, agent, node)
+    used = [y for x in node.out_conversation.value for y in x.get("tool_calls") or []]
+    assert not {x["function"]["name"] for x in used} & {*NAMES}
