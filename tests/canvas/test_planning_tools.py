@@ -150,9 +150,10 @@ def test_nothing_is_reached_that_the_toolbelt_does_not_hold(
 
 def test_what_was_selected_or_planned_is_shown_from_then_on(run: Callable[..., Ran]) -> None:
     """Within a budget in which little has room."""
+    words = {"text": "a", "language": "b"}
     ran = run(
         calls(("plan_tools", {"request": REQUEST})),
-        calls(("execute_tool", {"tool": "shop_translate_text", "arguments": {"text": "a", "language": "b"}})),
+        calls(("execute_tool", {"tool": "shop_translate_text", "arguments": words})),
         tool_token_budget=600,
     )  # fmt: skip
     offered = [[y["function"]["name"] for y in x["tools"]] for x in ran.requests]

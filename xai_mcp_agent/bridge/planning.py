@@ -10,7 +10,9 @@ import anyio.to_thread
 
 from ..agent.models.base import Model
 from ..agent.models.registry import model_named
+from ..catalog.entry import CatalogEntry
 from ..catalog.groups import ToolChoice
+from ..core.invocation import Pin
 from ..core.ruling import Ruling
 from ..core.tools import Tool, ToolKey
 from ..planning.plan_file import BadPlan
@@ -21,7 +23,7 @@ from .advising import MODEL_SECONDS, asked_once
 from .engine import Engine
 from .preferences import preferred
 from .run_memory import NOTHING_LEARNED, Remembered, bring_up_to_date
-from .search import listed_tools
+from .search import connected_tools
 
 if TYPE_CHECKING:
     from ..planning.planner import Planner
@@ -58,13 +60,26 @@ async def usable_tools(
     is made as for an agent, whoever the engine's caller is.
     """
     wanted = preferred(engine, preferences)
-    entries, failed = await listed_tools(engine, choice)
-    listed = {
-        key: x.require()
-        for key, x in entries.items()
-        if x.is_enabled and not x.is_held and not wanted.is_blocked(key)
-    }
-    return await allowed(engine, listed, wanted, failed)
+    found, failed = await connected_tools(engine, choice)
+    await engine.decisions.read()
+    for name in found:
+        if pin := engine.pin_of(name, engine.caller):
+            await engine.catalog.digest_all(found[name])
+            found[name] = [x for x in found[name] if not _is_held(engine, x, pin)]
+    decided = engine.decisions
+
+    def left() -> dict[ToolKey, Tool]:
+        tools = (x for of_source in found.values() for x in of_source)
+        return {
+            x.key: x for x in tools if not decided.is_off(x.key) and not wanted.is_blocked(x.key)
+        }
+
+    # In a thread: patterns for thousands of tools take a while.
+    return await allowed(engine, await anyio.to_thread.run_sync(left), wanted, failed)
+
+
+def _is_held(engine: Engine, tool: Tool, pin: Pin) -> bool:
+    return engine.decisions.marked(CatalogEntry(tool.key, tool), pin).is_held
 
 
 async def allowed(
@@ -84,7 +99,6 @@ async def allowed(
         weights = {key: weight for key, weight in weighed if weight != 1.0}
         return UsableTools(left, rulings, weights, failed or {})
 
-    # In a thread: patterns for thousands of tools take a while.
     return await anyio.to_thread.run_sync(choose)
 
 

@@ -20,7 +20,7 @@ from ..search.ranking import Ranked, Ranking
 from ..search.selector import Selection
 from .engine import Engine
 from .preferences import preferred
-from .refresh import marked_tool, marked_tools
+from .refresh import marked_tool
 from .ruled import ranking_rules
 from .toolbox import SourceToolset, agent_tools, search_for
 
@@ -99,21 +99,34 @@ async def listed_tools(
     engine: Engine, choice: ToolChoice | None = None
 ) -> tuple[dict[ToolKey, CatalogEntry], dict[str, str]]:
     """The tools of a choice, or all, their sources connected for it; and why others have none."""
+    found, failed = await connected_tools(engine, choice)
+    await engine.decisions.read()
+    entries: dict[ToolKey, CatalogEntry] = {}
+    for tools in found.values():
+        await engine.catalog.digest_all(tools)
+        entries |= {x.key: marked_tool(engine, x) for x in tools}
+    return entries, failed
+
+
+async def connected_tools(
+    engine: Engine, choice: ToolChoice | None = None
+) -> tuple[dict[str, Sequence[Tool]], dict[str, str]]:
+    """The same as plain tools, by their sources: nothing is looked up of what was decided."""
     names = list(engine.settings.usable if choice is None else choice.all_sources)
     problems = engine.settings.problems if choice is None else {}
     failed = {name: str(reason) for name, reason in problems.items()}
     failed |= {name: str(reason) for name, reason in (await engine.connect(names)).items()}
-    entries: dict[ToolKey, CatalogEntry] = {}
+    found: dict[str, Sequence[Tool]] = {}
     for name in (x for x in names if x not in failed):
         try:
-            listed = await marked_tools(engine, name)
-            # In a thread: dozens of patterns for thousands of tools take a while.
-            taken = await anyio.to_thread.run_sync(_taken, choice, listed) if choice else listed
-            entries |= {x.key: x for x in taken}
+            listed = await engine.list_tools(name)
         except XaiMcpError as reason:
             failed[name] = str(reason)
-    return entries, failed
+            continue
+        # In a thread: dozens of patterns for thousands of tools take a while.
+        found[name] = await anyio.to_thread.run_sync(_taken, choice, listed) if choice else listed
+    return found, failed
 
 
-def _taken(choice: ToolChoice, listed: Sequence[CatalogEntry]) -> list[CatalogEntry]:
-    return [x for x in listed if choice.has(x.require())]
+def _taken(choice: ToolChoice, listed: Sequence[Tool]) -> list[Tool]:
+    return [x for x in listed if choice.has(x)]
