@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.fitting import POST, SHOP
 from tests.support.recorded import a_history, a_tool
 from xai_mcp_agent.cli.main import run
 from xai_mcp_agent.history.place import Place
@@ -80,3 +81,31 @@ def test_where_there_is_no_history_nothing_is_written(
         run(["graph", "--out", "g.html"])
     assert "Nothing is remembered yet" in capsys.readouterr().out
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.fixture(scope="module")
+def shops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A history of two servers whose tools fit together."""
+    file = tmp_path_factory.mktemp("shops") / "history.db"
+    with a_history(Place(f"sqlite:///{file}", str(file), file.parent, file, is_own=True)) as told:
+        told.connected("shop", *SHOP)
+        told.connected("post", *POST)
+    return file
+
+
+def test_of_a_tool_it_is_told_what_fits_and_how_much_is_left_out(shops: Path, capsys: Any):
+    status, out, err = command(capsys, shops, "shop", "list_parcels")
+    assert (status, err) == (0, "")
+    assert "parcel_id as parcel_id" in out
+    _, out, err = command(capsys, shops, "shop", "--limit", "1", "--format", "json")
+    assert sum(x["kind"] == "data_flow" for x in json.loads(out)["edges"]) == 1
+    assert "that fit less well are left out" in err
+
+
+def test_a_server_or_tool_that_there_never_was_is_told_with_the_nearest(shops: Path, capsys: Any):
+    status, out, err = command(capsys, shops, "shpo")
+    assert (status, out) == (1, "")
+    assert "'shop'" in err
+    status, _, err = command(capsys, shops, "post", "trace")
+    assert status == 1
+    assert "trace_parcel" in err

@@ -244,6 +244,9 @@ COMMANDS = [
     Known(r"xai-mcp-agent graph", warmly, "flowchart"),
     Known(r"xai-mcp-agent graph --out tools\.html", warmly, "Written: tools.html"),
     Known(r"xai-mcp-agent graph --format json --at 2026-11-17", warmly, "nodes"),
+    Known(
+        r"xai-mcp-agent graph library search_books --out fits\.html", warmly, "Written: fits.html"
+    ),
     Known(r"xai-mcp-agent (disable|enable) library borrow_book", warmly, "library: borrow_book"),
     Known(r"xai-mcp-agent accept --all", warmly),
     Known(r"xai-mcp-agent rules check", warmly, "There are no rules"),

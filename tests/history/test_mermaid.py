@@ -7,15 +7,18 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.fitting import POST, SHOP
 from tests.support.recorded import a_history, a_tool
-from xai_mcp_agent.history.graph import Flowchart
-from xai_mcp_agent.history.queries import When, graph_at
+from xai_mcp_agent.bridge.flows import FlowFinder
+from xai_mcp_agent.history.flowchart import Flowchart
+from xai_mcp_agent.history.queries import When, graph_at, tools_told
 
 # Beyond these Mermaid shows an error in place of a drawing.
 MOST_CHARS, MOST_EDGES = 50_000, 500
 
 LINE = re.compile(
     r'flowchart LR|  n\d+\["(?:[A-Za-z0-9_ ]|#\d+;|<br/>)+"\]:::\w+|  n\d+ --> n\d+'
+    r'|  n\d+ -\.->\|"(?:[A-Za-z0-9_ ]|#\d+;)+"\| n\d+'
     r"|  classDef \w+ [-\w:#. ,]+"
 )
 
@@ -39,6 +42,30 @@ def test_whatever_a_name_holds_a_line_stays_a_node(name: str, reason: str):
     lines = str(chart).splitlines()
     assert [x for x in lines if not LINE.fullmatch(x)] == []
     assert sum("[" in x for x in lines) == 2
+
+
+@given(st.text())
+def test_whatever_flows_a_line_stays_an_arrow(name: str):
+    chart = Flowchart()
+    chart.flow(chart.node("a", "tool"), chart.node("b", "tool"), name)
+    lines = str(chart).splitlines()
+    assert [x for x in lines if not LINE.fullmatch(x)] == []
+    assert sum("-.->" in x for x in lines) == 1
+
+
+def test_what_flows_is_drawn_though_a_server_has_more_tools_than_fit():
+    with a_history() as history:
+        many = [a_tool(f"t{i:04}") for i in range(3000)]
+        history.connected("shop", *many, *SHOP)
+        history.connected("post", *POST)
+        told = tools_told(history.store, When(), "shop", None)
+    text = FlowFinder().around(told).as_mermaid()
+    assert len(text) < MOST_CHARS
+    assert "parcels#91;#93;#46;parcel_id as parcel_id" in text
+    assert '["and 2' in text, "of the tools"
+    assert text.count("-->") + text.count("-.->") < MOST_EDGES
+    few = FlowFinder().around(told, most=1).as_mermaid()
+    assert re.search(r'"and \d+ more flows"\]:::more', few)
 
 
 def test_of_thousands_of_tools_some_stand_for_all():

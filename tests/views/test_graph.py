@@ -18,8 +18,9 @@ from playwright.sync_api import Browser, Page
 
 from tests.support.lab import browser, chromium
 from tests.support.recorded import NOON, a_history, a_tool
-from xai_mcp_agent import Graph
-from xai_mcp_agent.history.queries import When, graph_at
+from xai_mcp_agent import Graph, Tool, ToolKey
+from xai_mcp_agent.bridge.flows import FlowFinder
+from xai_mcp_agent.history.queries import When, graph_at, tools_told
 from xai_mcp_agent.views.graph import graph_page
 
 ROOT = Path(__file__).parents[2]
@@ -64,6 +65,29 @@ def odd_graph() -> Graph:
         history.lost("files", "It ended with code <1>.")
         history.connected(ODD[0], *map(a_tool, ODD))
         return graph_at(history.store, When())
+
+
+def odd_flows(count: int = 0) -> Graph:
+    """Around a server whose tools fit together, and are called what a page may trip over.
+
+    So are their parameters, what they give, and of `count` others a server is full.
+    """
+    keys = [f"{name} order_id" for name in ODD]
+    tools = [
+        Tool(ToolKey("mcp", "", name), "Gives orders.", {"type": "object"}, an_object(key))
+        for name, key in zip(ODD, keys, strict=True)
+    ]
+    tools += [
+        Tool(ToolKey("mcp", "", f"take {name}"), "Takes orders.", an_object(key))
+        for name, key in zip(ODD, keys, strict=True)
+    ]
+    with a_history() as history:
+        history.connected(ODD[0], *tools, *(a_tool(f"other_{i:04}") for i in range(count)))
+        return FlowFinder().around(tools_told(history.store, When(), ODD[0], None), most=40)
+
+
+def an_object(key: str) -> dict[str, object]:
+    return {"type": "object", "properties": {key: {"type": "string"}}, "required": [key]}
 
 
 @cache
@@ -151,6 +175,26 @@ def test_an_empty_history_is_a_page_too():
     assert "Nothing has been connected or drawn yet." in page
 
 
+def test_flows_between_tools_of_strangers_are_only_text_too():
+    graph = odd_flows()
+    found = Elements(graph_page(graph))
+    assert len(graph.flows) >= 10
+    assert found.tags["g"] > len(graph.flows)
+    assert (found.tags["script"], found.tags["img"], found.tags["a"]) == (1, 0, 0)
+    assert not [name for name, _ in found.attributes if name.startswith("on")]
+    assert not {"src", "href", "action", "style"} & {name for name, _ in found.attributes}
+    assert any(ODD[1] in x for x in found.texts)
+
+
+def test_a_flow_has_its_reason_where_it_is_pointed_at_and_in_a_line():
+    graph = odd_flows()
+    texts = Elements(graph_page(graph)).texts
+    why = next(x.flow.why for x in graph.flows if x.flow and x.flow.reasons)
+    assert sum(why in x for x in texts) >= 2
+    whole = Elements(graph_page(odd_graph()))
+    assert not whole.tags["svg"], "nobody asked what fits"
+
+
 def test_ten_thousand_tools_are_all_there_folded():
     page = large_page()
     assert page.count('class="tool ') == MANY
@@ -203,6 +247,28 @@ def test_a_browser_shows_it_in_both_schemes_wide_and_narrow(running: Browser, tm
 
 
 @pytest.mark.browser
+def test_among_2000_tools_an_arrow_that_is_clicked_opens_its_line(running: Browser, tmp_path: Path):
+    file = tmp_path / "graph.html"
+    file.write_text(graph_page(odd_flows(2_000)), encoding="utf-8")
+    page, wrong = opened(running, file)
+    arrow, line = page.locator(".flow").first, page.locator(".lines details").first
+    assert page.locator(".flow").count() <= 40
+    assert line.locator("p").is_hidden()
+    arrow.dispatch_event("click")
+    assert line.locator("p").is_visible()
+    dim, lit = (
+        page.locator(".flow").nth(x).evaluate("x => +getComputedStyle(x).opacity") for x in (1, 0)
+    )
+    assert (lit, dim < 0.2) == (1, True)
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
+    page.get_by_label("Find a tool").fill("other_0042")
+    page.get_by_text("other_0042", exact=True).wait_for(state="visible")
+    assert line.locator("p").is_visible(), "a search is for tools"
+    assert wrong == []
+    page.close()
+
+
+@pytest.mark.browser
 def test_one_of_ten_thousand_tools_is_found(running: Browser, tmp_path: Path):
     file = tmp_path / "graph.html"
     file.write_text(large_page(), encoding="utf-8")
@@ -240,6 +306,15 @@ def test_mermaid_draws_every_name_as_text(running: Browser):
             [odd_graph().as_mermaid(), level],
         )
         assert {x for x in ODD if x.isprintable() and 0 < len(x) < 80} <= set(labels)
+        flowing = page.evaluate(
+            """async (text) => {
+                 const main = document.querySelector("main");
+                 main.innerHTML = (await mermaid.render("flowing", text)).svg;
+                 return [...main.querySelectorAll(".edgeLabel")].map((x) => x.textContent);
+               }""",
+            odd_flows().as_mermaid(),
+        )
+        assert any(ODD[1] in x for x in flowing)
         assert page.locator("main").locator("img, script, a, b, i").count() == 0
         assert page.evaluate("window.was_run") is None
     page.close()

@@ -24,6 +24,7 @@ from ..policy.review import Review
 from ..sources.base import LISTS, Completed
 from . import auth, decisions, history, learning, planning, reviews, search, selecting
 from .engine import Engine
+from .flows import MOST_FLOWS
 from .history import At
 from .plan_runs import PLAN, PlanOptions
 from .plan_runs import run_plan as carry_out
@@ -437,15 +438,25 @@ class AioBridge:
         """
         return await self.run(history.versions, server, tool)
 
-    async def graph(self, at: At = None) -> Graph:
+    async def graph(
+        self,
+        at: At = None,
+        server: str | None = None,
+        tool: str | None = None,
+        limit: int = MOST_FLOWS,
+    ) -> Graph:
         """All there ever was and what hangs on what: `as_json()`, `as_mermaid()`.
 
+        Of a server or a tool: what is around it, with the `limit` best `flows` to and from it.
         Which tools are switched off is what is decided now; `at` a time, what the history notes.
 
         Raises:
             StoreFailed: the history cannot be used; the message says why and what to do.
+            UnknownServer, UnknownTool: there never was one; the message has the nearest.
         """
-        return await self.run(history.graph, at)
+        if server is None and tool is None:
+            return await self.run(history.graph, at)
+        return await self.run(history.graph_around, at, server, tool, limit)
 
     async def store(self) -> StoreStatus:
         """Where the history is kept, and what is wrong with that. Does not raise."""

@@ -57,6 +57,7 @@ from ..sources.pool import SourcePool
 from ..sources.registry import SourceContext, make_source
 from ..sources.starts import StartQueue
 from .calls import CallPipeline
+from .flows import FlowFinder
 from .flush import HistoryFlush
 from .marks import KeptMarks
 from .ruled import KeptRulings
@@ -114,6 +115,7 @@ class Engine:
         self.learned = RunMemory(recorder, settings)
         self.breakers = CircuitBreakers(settings.sources, recorder.mask)
         self._marks = KeptMarks()
+        self.flow_finder = FlowFinder()
         self.calls = CallPipeline(
             self.decisions, recorder, self.breakers, self._current, self.pin_of
         )

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import anyio
+import anyio.to_thread
 
 from ..core.errors import BadSetting, StoreFailed
 from ..core.tools import Tool
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from ..history.diff.changes import ToolChanged, Version
     from ..history.event import Event
     from ..history.graph import Graph
-    from ..history.queries import When
+    from ..history.queries import ToolsTold, When
     from ..history.records import Records, ToolRecord
     from ..history.stats import Stats
     from ..history.store import Store
@@ -145,6 +146,20 @@ async def graph(engine: Engine, at: At) -> Graph:
     return found.marked(engine.decisions.is_off)
 
 
+async def graph_around(
+    engine: Engine, at: At, server: str | None, tool: str | None, limit: int
+) -> Graph:
+    """See `Bridge.graph`."""
+    told = await _looked_up(engine, partial(_tools_told, at, server, tool))
+    is_off = None
+    if at is None:
+        await engine.decisions.read()
+        is_off = engine.decisions.is_off
+    # In a thread: thousands of tools are read for it.
+    around = partial(engine.flow_finder.around, told, is_off, limit)
+    return await anyio.to_thread.run_sync(around)
+
+
 async def versions(engine: Engine, server: str, tool: str) -> list[Version]:
     """See `Bridge.versions`."""
     return await _looked_up(engine, partial(_versions, server, tool))
@@ -217,6 +232,12 @@ def _graph(at: At, store: Store) -> Graph:
     from ..history.queries import graph_at
 
     return graph_at(store, when(at))
+
+
+def _tools_told(at: At, server: str | None, tool: str | None, store: Store) -> ToolsTold:
+    from ..history.queries import tools_told
+
+    return tools_told(store, when(at), server, tool)
 
 
 def _versions(server: str, tool: str, store: Store) -> list[Version]:

@@ -1,24 +1,21 @@
-"""`xai-mcp-agent history`, `diff` and `graph`: what the history tells; no server is started."""
+"""`xai-mcp-agent history` and `diff`: what the history tells; no server is started."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from ..bridge.history import At, when
 from ..console.text import as_it_is, count
-from ..core.errors import LockFailed, StoreFailed, XaiMcpError
+from ..core.errors import StoreFailed
 from ..history.place import NOTHING_KEPT, Place, find_place
-from ..policy.lock import DecisionLock
-from ..policy.lockfile import decided_now, find_lock
 from ..settings.load import load_settings
 from ..settings.retention import Retention
 from ..settings.trust import without_untrusted
@@ -33,7 +30,6 @@ from ..views.history import (
 from ..views.times import time_text
 from .output import (
     AsJson,
-    AtTime,
     FromTime,
     SettingsFile,
     Since,
@@ -52,9 +48,6 @@ if TYPE_CHECKING:
     from ..history.store import Store
 
 Names: TypeAlias = tuple[str | None, str | None]
-Format: TypeAlias = Literal["mermaid", "json", "html"]
-
-_BY_SUFFIX: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json"}
 # What a person looks through, and a program reads in a moment; nobody asks for a million by chance.
 _USUAL_LIMIT = 1000
 
@@ -212,35 +205,6 @@ def diff(
             _tell_changes(found, server, tool, before, after, as_json=as_json)
 
 
-def graph(
-    at: AtTime = None,
-    format_: Annotated[
-        Format | None,
-        typer.Option("--format", help="Default: what the name of FILE says, else mermaid."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Write it there. Default: print it."),
-    ] = None,
-    store: StoreOption = None,
-    settings: SettingsFile = None,
-) -> None:
-    """Give the graph of all servers and tools there ever were, and what is dead. Starts no server.
-
-    mermaid is text that GitHub, GitLab and notebooks draw; html is a page for a browser. Which
-    tools are switched off is what is decided now; with --at, or --store, what the history notes.
-    """
-    wanted = format_ or _BY_SUFFIX.get(out.suffix.lower() if out else "", "mermaid")
-    with opened(store, settings) as found:
-        text = None if found is None else _drawn(found, at, wanted, _decided(store, settings, at))
-    if text is None:
-        say_nothing_yet(store, settings)
-    elif out is None:
-        say(text.rstrip("\n"))
-    else:
-        _write(out, text)
-
-
 @contextmanager
 def opened(store: str | None, settings: Path | None) -> Generator[Store | None]:
     """The history, to read: no server is started for it. None where nothing was ever kept.
@@ -375,51 +339,3 @@ def _is_later(store: Store, before: At, after: At) -> bool:
 
     first, last = (position_of(store, when(x)) for x in (before, after))
     return first is not None and last is not None and first > last
-
-
-def _decided(store: str | None, settings: Path | None, at: At) -> DecisionLock | None:
-    """What is decided now; None where only the history tells: of the past, and of any file."""
-    if at is not None or store:
-        return None
-    try:
-        return decided_now(find_lock(load_settings(settings)))
-    except LockFailed as reason:
-        say(f"note: What is switched off is as the history notes it. {reason}", to_stderr=True)
-        return None
-
-
-def _drawn(store: Store, at: At, wanted: Format, lock: DecisionLock | None) -> str:
-    from ..history.queries import graph_at  # loads SQLAlchemy
-
-    found = graph_at(store, when(at))
-    found = found if lock is None else found.marked(lock.is_off)
-    match wanted:
-        case "mermaid":
-            return found.as_mermaid()
-        case "json":
-            return json.dumps(found.as_json(), indent=2)
-        case "html":
-            from ..views.graph import graph_page  # loads a library for templates
-
-            return graph_page(found, _time(store, at))
-
-
-def _time(store: Store, at: At) -> datetime | None:
-    if at is None or isinstance(at, datetime):
-        return at
-    from ..history.log import Range
-    from ..history.queries import events_in
-
-    return next((x.time for x in events_in(store, Range(after=at - 1, until=at))), None)
-
-
-def _write(file: Path, text: str) -> None:
-    if file.suffix.lower() == ".md":  # where a page of Markdown shows the drawing
-        text = f"```mermaid\n{text.rstrip()}\n```"
-    try:
-        file.write_text(f"{text.rstrip()}\n", encoding="utf-8")
-    except OSError as cause:
-        raise XaiMcpError(
-            f"{file} cannot be written: {cause.strerror}. Name another one."
-        ) from cause
-    say(f"Written: {file}")

@@ -14,7 +14,8 @@ from . import rules
 from .approve import approve
 from .draw import draw
 from .explain import explain
-from .history import diff, graph, history, prune
+from .graph import graph
+from .history import diff, history, prune
 from .init import init
 from .learned import learned
 from .migration.adopt import adopt

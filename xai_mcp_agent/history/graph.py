@@ -9,7 +9,6 @@ knowledge:<project>_<hash>
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -17,8 +16,8 @@ from typing import Literal, TypeAlias, cast
 
 from ..core.kinds import MCP, META, STATIC
 from ..core.tools import JsonObject, ToolKey
-from .diff.wording import plain
 from .event import Links, Project, Subject
+from .flowchart import Flowchart
 from .records import (
     NO_USAGE,
     Records,
@@ -30,26 +29,13 @@ from .records import (
     state_of,
 )
 
-_LABEL_CHARS = 80
-# Whatever else stands in a label is written as a number, so that it is never read as anything but
-# a character: no end of the quotes, no HTML, no Markdown, no entity, no directive.
-_HARMLESS = re.compile(r"[A-Za-z0-9_ ]")
-_STYLES = {
-    "project": "font-weight:bold",
-    "tools": "font-weight:bold",
-    "source": "font-weight:bold",
-    "tool": "stroke-width:1px",
-    "at_rest": "stroke-dasharray:4 3,opacity:0.75",
-    "gone": "stroke:#c0392b,stroke-dasharray:2 2,text-decoration:line-through",
-    "more": "stroke-dasharray:1 3,font-style:italic",
-}
-
 NodeKind: TypeAlias = Literal["project", "tools", "source", "tool"]
-EdgeKind: TypeAlias = Literal["extends", "related_to", "reinforces", "contradicts"]
+LinkKind: TypeAlias = Literal["extends", "related_to", "reinforces", "contradicts"]
+EdgeKind: TypeAlias = LinkKind | Literal["belongs_to", "data_flow"]
 LinkCounts: TypeAlias = Iterable[tuple[Subject, Links, int]]
 """How often the events about a subject had these links."""
 
-_EDGE_KINDS: tuple[EdgeKind, ...] = ("extends", "related_to", "reinforces", "contradicts")
+_LINK_KINDS: tuple[LinkKind, ...] = ("extends", "related_to", "reinforces", "contradicts")
 _ORDER = {kind.name: i for i, kind in enumerate((STATIC, META, MCP))}
 _NOT_CONNECTED = "It is not connected."
 RESTING = "starts when needed"
@@ -57,6 +43,7 @@ RESTING = "starts when needed"
 # What Mermaid draws at all, and what a person can still look at.
 _MOST_DRAWN, _MOST_SOURCES = 300, 50
 _LEAST_DRAWN_OF_A_SOURCE = 5
+_MOST_FLOWS_DRAWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +97,78 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class DataFlow:
+    """What one tool gives may be taken by another: a path in the result, as a parameter.
+
+    `field` is "" for all of the result. `score` is 0 to 1, `fit` what the shapes alone say, and
+    `conversion` what has to be done to the value, "" for nothing.
+    """
+
+    field: str
+    parameter: str
+    score: float
+    fit: float
+    conversion: str = ""
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What flows, and how well it fits."""
+        return f"{self.field or 'result'} as {self.parameter}, {self.score:.2f}"
+
+    @property
+    def why(self) -> str:
+        """The reasons and the conversion, in words."""
+        said = [*self.reasons, *([self.conversion] if self.conversion else [])]
+        return "; ".join(said) or "the types fit"
+
+
+@dataclass(frozen=True, slots=True)
 class Edge:
     """A link between nodes, by their ids, and how many events said so.
 
-    An event that confirms what was known `reinforces` its own subject, or `contradicts` it.
+    An event that confirms what was known `reinforces` its own subject, or `contradicts` it. That a
+    tool `belongs_to` its source, and what may flow between tools (`data_flow`, with its `flow`), no
+    event says: it is worked out where somebody asks for one source or tool.
     """
 
     source: str
     target: str
     kind: EdgeKind
     count: int = 1
+    flow: DataFlow | None = None
+
+    def as_json(self) -> JsonObject:
+        """The link; of a flow also what flows, and why."""
+        link: JsonObject = {
+            "source": self.source,
+            "target": self.target,
+            "kind": self.kind,
+            "count": self.count,
+        }
+        return link if self.flow is None else link | asdict(self.flow)
 
 
 @dataclass(frozen=True)
 class Graph:
-    """All there ever was. The nodes are in the order of a tree: each behind what it extends."""
+    """All there ever was. The nodes are in the order of a tree: each behind what it extends.
+
+    Or what is around one source or tool (`focus`, ids of nodes), with what flows into it and out
+    of it, the best first: of further flows `flows_left_out` tells how many, and `tools_unseen` of
+    how many tools of the source nobody looked for any.
+    """
 
     project: Project
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    focus: tuple[str, ...] = ()
+    flows_left_out: int = 0
+    tools_unseen: int = 0
+
+    @property
+    def flows(self) -> list[Edge]:
+        """What may flow between its tools, the best first; none without a `focus`."""
+        return [x for x in self.edges if x.flow]
 
     def children(self) -> dict[str, list[Node]]:
         """The nodes that extend a node, by its id."""
@@ -150,20 +190,31 @@ class Graph:
         return replace(self, nodes=tuple(map(mark, self.nodes)))
 
     def as_json(self) -> JsonObject:
-        """The project, the nodes and the edges."""
-        return {
+        """The project, the nodes and the edges, and what they are around."""
+        told: JsonObject = {
             "project": {"name": self.project.name, "repo_hash": self.project.repo_hash},
             "nodes": [x.as_json() for x in self.nodes],
-            "edges": [asdict(x) for x in self.edges],
+            "edges": [x.as_json() for x in self.edges],
         }
+        if self.focus:
+            told |= {
+                "focus": [*self.focus],
+                "flows_left_out": self.flows_left_out,
+                "tools_unseen": self.tools_unseen,
+            }
+        return told
 
     def as_mermaid(self) -> str:
-        """The tree as a Mermaid flowchart. Of very many tools of a source, some stand for all."""
+        """The tree as a Mermaid flowchart. Of very many tools of a source, some stand for all.
+
+        What may flow is a dotted arrow.
+        """
         chart, children = Flowchart(), self.children()
         sources = sum(x.kind == "source" for x in self.nodes)
         most = max(_LEAST_DRAWN_OF_A_SOURCE, _MOST_DRAWN // (min(sources, _MOST_SOURCES) + 1))
-        root = self.nodes[0]
-        _draw(chart, root, chart.node(root.label, "project"), children, most)
+        drawing = _Drawing(self, chart, children, most)
+        drawing.tree(self.nodes[0], chart.node(self.nodes[0].label, "project"))
+        drawing.flows()
         return str(chart)
 
 
@@ -255,7 +306,7 @@ def _edges(project: Project, ids: Mapping[Subject, str], links: LinkCounts) -> I
     """What events linked, and what each thing hangs on, even if the events are lost."""
     counts: Counter[tuple[str, str, EdgeKind]] = Counter()
     for subject, of_event, times in links:
-        for kind in _EDGE_KINDS if subject in ids else ():
+        for kind in _LINK_KINDS if subject in ids else ():
             for target in cast("tuple[str, ...]", getattr(of_event, kind)):
                 if found := _target(project, ids, subject, target):
                     counts[ids[subject], found, kind] += times
@@ -281,56 +332,55 @@ def _target(
     return next((ids[x] for x in near if x in ids and x.context_id == target), None)
 
 
-def _draw(
-    chart: Flowchart, node: Node, drawn: str, children: Mapping[str, list[Node]], most: int
-) -> None:
-    below = children[node.id]
-    tools = [x for x in below if x.kind == "tool"]
-    others = [x for x in below if x.kind != "tool"]
-    for some, limit in ((tools, most), (others, _MOST_SOURCES)):
-        for child in _shown(some, limit):
-            label = child.context_id if child.kind == "tools" else child.label
-            style = child.kind if child.is_alive else child.state.replace(" ", "_")
-            is_resting = child.kind == "source" and not child.is_alive and not child.has_failed
-            here = chart.node(label, style, RESTING if is_resting else child.why)
-            chart.edge(drawn, here)
-            _draw(chart, child, here, children, most)
-        if len(some) > limit:
-            chart.edge(drawn, chart.node(f"and {len(some) - limit} more", "more"))
+class _Drawing:
+    """Draws a graph: its tree, of which not all may be shown, and then what flows."""
 
+    def __init__(
+        self, graph: Graph, chart: Flowchart, children: Mapping[str, list[Node]], most: int
+    ) -> None:
+        self._graph, self._chart, self._children, self._most = graph, chart, children, most
+        self._drawn: dict[str, str] = {}
+        self._flowing = {x for edge in graph.flows for x in (edge.source, edge.target)}
 
-def _shown(nodes: list[Node], most: int) -> list[Node]:
-    """As many as can be shown; before all others those that are gone, for which people look."""
-    if len(nodes) <= most:
-        return nodes
-    chosen = sorted(range(len(nodes)), key=lambda i: nodes[i].state != "gone")[:most]
-    return [nodes[i] for i in sorted(chosen)]
+    def tree(self, node: Node, drawn: str) -> None:
+        """What hangs on a node that was drawn."""
+        chart, below = self._chart, self._children[node.id]
+        tools = [x for x in below if x.kind == "tool"]
+        others = [x for x in below if x.kind != "tool"]
+        for some, limit in ((tools, self._most), (others, _MOST_SOURCES)):
+            for child in self._shown(some, limit):
+                here = self._node(child)
+                chart.edge(drawn, here)
+                self.tree(child, here)
+            if len(some) > limit:
+                chart.edge(drawn, chart.node(f"and {len(some) - limit} more", "more"))
 
+    def flows(self) -> None:
+        """What may flow between tools that were drawn, and how much more there is."""
+        flows, count = self._graph.flows, 0
+        for edge in flows:
+            source, target = self._drawn.get(edge.source), self._drawn.get(edge.target)
+            if edge.flow and source and target and count < _MOST_FLOWS_DRAWN:
+                self._chart.flow(source, target, edge.flow.label)
+                count += 1
+        if left_out := self._graph.flows_left_out + len(flows) - count:
+            self._chart.node(f"and {left_out} more flows", "more")
 
-class Flowchart:
-    """From left to right; nodes are numbered in their order."""
+    def _node(self, node: Node) -> str:
+        label = node.context_id if node.kind == "tools" else node.label
+        style = node.kind if node.is_alive else node.state.replace(" ", "_")
+        style = "chosen" if node.id in self._graph.focus and node.is_alive else style
+        is_resting = node.kind == "source" and not node.is_alive and not node.has_failed
+        drawn = self._chart.node(label, style, RESTING if is_resting else node.why)
+        self._drawn[node.id] = drawn
+        return drawn
 
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._count = 0
+    def _shown(self, nodes: list[Node], most: int) -> list[Node]:
+        """As many as can be shown; before others what flows, and is gone: people look for it."""
+        if len(nodes) <= most:
+            return nodes
+        chosen = sorted(range(len(nodes)), key=lambda i: self._comes_last(nodes[i]))[:most]
+        return [nodes[i] for i in sorted(chosen)]
 
-    def node(self, label: str, style: str, remark: str = "") -> str:
-        """A node with this label and, in a second line, a remark. Gives its id."""
-        name = f"n{self._count}"
-        self._count += 1
-        text = f"{_escaped(label)}<br/>{_escaped(remark)}" if remark else _escaped(label)
-        self._lines.append(f'  {name}["{text}"]:::{style}')
-        return name
-
-    def edge(self, source: str, target: str) -> None:
-        """A line from one node to another."""
-        self._lines.append(f"  {source} --> {target}")
-
-    def __str__(self) -> str:
-        styles = [f"  classDef {name} {style}" for name, style in _STYLES.items()]
-        return "\n".join(["flowchart LR", *self._lines, *styles]) + "\n"
-
-
-def _escaped(text: str) -> str:
-    visible = plain(text, _LABEL_CHARS) or " "
-    return "".join(x if _HARMLESS.match(x) else f"#{ord(x)};" for x in visible)
+    def _comes_last(self, node: Node) -> tuple[bool, bool]:
+        return node.id not in self._flowing, node.state != "gone"

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, select
 
 from ..core.errors import StoreFailed, UnknownAgent, UnknownServer, UnknownTool
 from ..core.names import did_you_mean, nearest
+from ..core.tools import JsonObject
 from . import log
 from .diff.changes import Defined, ToolChanged, Version, compared, differences
 from .event import Change, Event, Subject
@@ -90,6 +91,36 @@ def graph_at(store: Store, moment: When) -> Graph:
         until = _position(connection, store, moment)
         records = _records(connection, store.project_id, until)
         return graph_of(store.project, records, log.links(connection, store.project_id, until))
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsTold:
+    """The whole graph, what was asked for in it, and what sources said of the tools they offer.
+
+    Of each tool that was offered then: the digest of its definition, and that.
+    """
+
+    graph: Graph
+    chosen: list[Subject]
+    tools: dict[Subject, tuple[str, JsonObject]]
+
+
+def tools_told(store: Store, moment: When, source: str | None, tool: str | None) -> ToolsTold:
+    """What it takes to see what flows around a source, or one tool, as it was then.
+
+    Raises:
+        UnknownServer, UnknownTool: there never was one.
+    """
+    chosen = subjects_named(store, source, tool)
+    with store.reading() as connection:
+        until = _position(connection, store, moment)
+        records = _records(connection, store.project_id, until)
+        links = log.links(connection, store.project_id, until)
+        found = graph_of(store.project, records, links)
+        offered = _offered(records)
+        known = log.definitions_of(connection, set(offered.values()))
+    tools = {x: (digest, known[digest]) for x, digest in offered.items() if digest in known}
+    return ToolsTold(found, chosen, tools)
 
 
 def versions_of(store: Store, tool: Subject) -> list[Version]:

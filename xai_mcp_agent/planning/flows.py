@@ -94,6 +94,15 @@ class Flows:
             self._producers[asked] = tuple(_ordered(self._flows_into(consumer, inp)))
         return self._producers[asked]
 
+    def into(self, consumer: ToolPorts) -> list[Flow]:
+        """What may fill the parameters of a tool, the best first; less where none is needed."""
+        found: list[Flow] = []
+        for inp in consumer.inputs:
+            share = 1.0 if inp.is_required else _OPTIONAL
+            of_it = (replace(x, score=x.score * share) for x in self.producers(consumer, inp))
+            found += [x for x in of_it if x.score >= LEAST]
+        return _ordered(found)
+
     def consumers(self, producer: ToolPorts) -> list[Flow]:
         """The tools that take what a tool gives, the best first: one flow of each tool."""
         near = self._index.takers(given_roots(producer), _MOST_CONSUMERS + 1)

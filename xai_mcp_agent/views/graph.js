@@ -1,11 +1,26 @@
 "use strict";
+// An arrow and its line belong together: a click opens the line, and a line shows its arrow.
+(() => {
+  for (const arrow of document.querySelectorAll(".flow")) {
+    const line = document.getElementById(`flow-${arrow.dataset.flow}`);
+    const light = (isLit) => arrow.classList.toggle("lit", isLit);
+    arrow.addEventListener("click", () => {
+      line.open = true;
+      line.querySelector("summary").focus();
+    });
+    line.addEventListener("mouseenter", () => light(true));
+    line.addEventListener("mouseleave", () => light(false));
+    line.addEventListener("focusin", () => light(true));
+    line.addEventListener("focusout", () => light(false));
+  }
+})();
 // Only what is needed to find a tool among thousands; without it the page is complete, too.
 (() => {
   const label = document.querySelector(".find"), input = label.querySelector("input");
   const found = document.querySelector(".found");
   const tools = [...document.querySelectorAll(".tool")].map(
     (item) => [item, item.querySelector(".name").textContent.toLowerCase()]);
-  const folds = [...document.querySelectorAll("details")].reverse();  // the inner ones first
+  const folds = [...document.querySelectorAll(".branches details")].reverse();  // the inner ones first
   const wereOpen = new Map(folds.map((fold) => [fold, fold.open]));
   const MOST_OPENED = 300;  // tools that are laid out at once
   const out = (item, isOut) => item.toggleAttribute("data-out", isOut);

@@ -15,6 +15,7 @@ from ..console.text import count, template
 from ..history.diff.wording import plain
 from ..history.graph import RESTING, Graph, Node
 from ..history.records import ToolState, Usage
+from .flows import flow_drawing
 from .times import seconds_text
 
 _FOLDER = Path(__file__).parent
@@ -120,6 +121,7 @@ def graph_page(graph: Graph, as_of: datetime | None = None) -> str:
         knowledge_id=plain(graph.project.knowledge_id, _NAME_CHARS),
         tools_id=plain(graph.project.tools_id, _NAME_CHARS),
         branches=branches,
+        flows=flow_drawing(graph),
         states=[(state, word, states[state]) for state, word in _WORDS.items()],
         words=_WORDS,
         as_of=as_of and as_of.astimezone().strftime("%Y-%m-%d %H:%M:%S %Z"),

@@ -1,0 +1,29 @@
+"""Tools of a shop that fit together, as sources list them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from xai_mcp_agent import Tool, ToolKey
+
+Json = dict[str, Any]
+
+TEXT: Json = {"type": "string"}
+
+
+def fitting(
+    name: str, description: str, takes: Json | None = None, gives: Json | None = None
+) -> Tool:
+    """A tool that requires all that it takes; without `gives` it does not say what it gives."""
+    taken = {"type": "object", "properties": takes or {}, "required": [*(takes or {})]}
+    given = None if gives is None else {"type": "object", "properties": gives}
+    return Tool(ToolKey("mcp", "", name), description, taken, given)
+
+
+PARCEL: Json = {"parcels": {"type": "array", "items": {"properties": {"parcel_id": TEXT}}}}
+SHOP = (
+    fitting("list_parcels", "List the parcels of a customer.", {"customer_id": TEXT}, PARCEL),
+    fitting("find_customer", "Find a customer by email.", {"email": TEXT}, {"customer_id": TEXT}),
+    fitting("ring_bell", "Ring the bell."),
+)
+POST = (fitting("trace_parcel", "Trace a parcel.", {"parcel_id": TEXT}, {"place": TEXT}),)

@@ -1,0 +1,106 @@
+"""What may flow between the tools that a history knows, worked out when somebody asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from ..core.kinds import META
+from ..core.tools import JsonObject, ToolKey
+
+if TYPE_CHECKING:
+    from ..history.event import Subject
+    from ..history.focus import ToolFlow
+    from ..history.graph import Graph
+    from ..history.queries import ToolsTold
+    from ..planning.flows import Flow, Flows
+
+MOST_FLOWS = 30
+"""As many as a person looks through."""
+_MOST_TOOLS = 300  # of a source, for which flows are looked for: some seconds
+
+
+class FlowFinder:
+    """Finds what flows to and from a source or tool; for several threads.
+
+    What was worked out is kept: of tools that are as they were nothing is read again.
+    """
+
+    def __init__(self) -> None:
+        self._made: Flows | None = None
+        self._digests: dict[str, str] = {}
+        self._lock = Lock()
+
+    def around(
+        self,
+        told: ToolsTold,
+        is_off: Callable[[ToolKey], bool] | None = None,
+        most: int = MOST_FLOWS,
+    ) -> Graph:
+        """What is around that which was asked for, with the best flows to and from it.
+
+        Tools that are gone or switched off, and those that are always there, have none. Without
+        `is_off` the history says which are off.
+        """
+        from ..history.focus import focused
+
+        graph = told.graph.marked(is_off) if is_off else told.graph
+        off = {x.subject for x in graph.nodes if not x.is_enabled}
+        usable = {x.digest: x for x in told.tools if x.kind != META and x not in off}
+        chosen = {x for x, subject in usable.items() if _is_chosen(subject, told.chosen)}
+        with self._lock:
+            self._update({key: told.tools[subject] for key, subject in usable.items()}, usable)
+            found = self._found(sorted(chosen, key=lambda x: usable[x].context_id)[:_MOST_TOOLS])
+        flows = [_tool_flow(x, usable) for x in found[:most]]
+        left_out = max(len(found) - most, 0)
+        return focused(graph, told.chosen, flows, left_out, max(len(chosen) - _MOST_TOOLS, 0))
+
+    @property
+    def _flows(self) -> Flows:
+        # Here: who asks for no flows need not wait for what finds them.
+        from ..planning.flows import Flows
+
+        self._made = self._made or Flows()
+        return self._made
+
+    def _update(
+        self, tools: Mapping[str, tuple[str, JsonObject]], subjects: Mapping[str, Subject]
+    ) -> None:
+        for key in self._digests.keys() - tools.keys():
+            self._flows.remove(key)
+            del self._digests[key]
+        for key, (digest, definition) in tools.items():
+            if self._digests.get(key) != digest:
+                named = {"id": key, "server": subjects[key].source, "name": subjects[key].tool}
+                self._flows.put({**definition, **named})
+                self._digests[key] = digest
+
+    def _found(self, keys: list[str]) -> list[Flow]:
+        """The best flow into each parameter from each tool, and from each tool into others."""
+        best: dict[tuple[str, str, str], Flow] = {}
+        for key in keys:
+            ports = self._flows.ports(key)
+            for flow in (*self._flows.into(ports), *self._flows.consumers(ports)):
+                ends = (flow.producer, flow.consumer, flow.parameter)
+                if ends not in best or best[ends].score < flow.score:
+                    best[ends] = flow
+        return sorted(best.values(), key=lambda x: (-x.score, x.producer, x.consumer, x.parameter))
+
+
+def _is_chosen(subject: Subject, chosen: list[Subject]) -> bool:
+    return subject in chosen or subject.anchor in chosen
+
+
+def _tool_flow(flow: Flow, subjects: Mapping[str, Subject]) -> ToolFlow:
+    from ..history.focus import ToolFlow
+    from ..history.graph import DataFlow
+
+    return ToolFlow(
+        subjects[flow.producer],
+        subjects[flow.consumer],
+        DataFlow(
+            flow.field, flow.parameter, round(min(flow.score, 1.0), 3), round(flow.fit, 3),
+            flow.conversion, flow.reasons,
+        ),
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+"""`xai-mcp-agent graph`: what there ever was, and what fits together; no server is started."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+
+import typer
+
+from ..bridge.flows import MOST_FLOWS, FlowFinder
+from ..bridge.history import At, when
+from ..core.errors import LockFailed, XaiMcpError
+from ..policy.lock import DecisionLock
+from ..policy.lockfile import decided_now, find_lock
+from ..settings.load import load_settings
+from ..views.flows import flow_notes
+from .history import Names, opened, say_nothing_yet
+from .output import AtTime, SettingsFile, StoreOption, say
+
+if TYPE_CHECKING:
+    from ..history.graph import Graph
+    from ..history.store import Store
+
+Format: TypeAlias = Literal["mermaid", "json", "html"]
+
+_BY_SUFFIX: dict[str, Format] = {".html": "html", ".htm": "html", ".json": "json"}
+
+
+def graph(
+    server: Annotated[
+        str | None,
+        typer.Argument(
+            help="Only what is around this server, and what may flow to and from its tools."
+        ),
+    ] = None,
+    tool: Annotated[str | None, typer.Argument(help="Only this tool of it.")] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, help="At most so many flows, the best ones.")
+    ] = MOST_FLOWS,
+    at: AtTime = None,
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", help="Default: what the name of FILE says, else mermaid."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write it there. Default: print it."),
+    ] = None,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+) -> None:
+    """Give the graph of all servers and tools there ever were, and what is dead. Starts no server.
+
+    With SERVER: what is around it, and which results of tools others may use, and why. mermaid is
+    text that GitHub, GitLab and notebooks draw; html is a page for a browser. Which tools are
+    switched off is what is decided now; with --at, or --store, what the history notes.
+    """
+    wanted = format_ or _BY_SUFFIX.get(out.suffix.lower() if out else "", "mermaid")
+    with opened(store, settings) as found:
+        if found is None:
+            say_nothing_yet(store, settings)
+            return
+        drawn = _graph(found, at, (server, tool), limit, _decided(store, settings, at))
+        text = _drawn(drawn, wanted, _time(found, at) if wanted == "html" else None)
+    if out is None:
+        say(text.rstrip("\n"))
+    else:
+        _write(out, text)
+    for note in flow_notes(drawn):
+        say(f"note: {note}", to_stderr=True)
+
+
+def _decided(store: str | None, settings: Path | None, at: At) -> DecisionLock | None:
+    """What is decided now; None where only the history tells: of the past, and of any file."""
+    if at is not None or store:
+        return None
+    try:
+        return decided_now(find_lock(load_settings(settings)))
+    except LockFailed as reason:
+        say(f"note: What is switched off is as the history notes it. {reason}", to_stderr=True)
+        return None
+
+
+def _graph(store: Store, at: At, names: Names, limit: int, lock: DecisionLock | None) -> Graph:
+    from ..history.queries import graph_at, tools_told  # loads SQLAlchemy
+
+    is_off = None if lock is None else lock.is_off
+    if names != (None, None):
+        return FlowFinder().around(tools_told(store, when(at), *names), is_off, limit)
+    found = graph_at(store, when(at))
+    return found if is_off is None else found.marked(is_off)
+
+
+def _drawn(graph: Graph, wanted: Format, as_of: datetime | None) -> str:
+    match wanted:
+        case "mermaid":
+            return graph.as_mermaid()
+        case "json":
+            return json.dumps(graph.as_json(), indent=2)
+        case "html":
+            from ..views.graph import graph_page  # loads a library for templates
+
+            return graph_page(graph, as_of)
+
+
+def _time(store: Store, at: At) -> datetime | None:
+    if at is None or isinstance(at, datetime):
+        return at
+    from ..history.log import Range
+    from ..history.queries import events_in
+
+    return next((x.time for x in events_in(store, Range(after=at - 1, until=at))), None)
+
+
+def _write(file: Path, text: str) -> None:
+    if file.suffix.lower() == ".md":  # where a page of Markdown shows the drawing
+        text = f"```mermaid\n{text.rstrip()}\n```"
+    try:
+        file.write_text(f"{text.rstrip()}\n", encoding="utf-8")
+    except OSError as cause:
+        raise XaiMcpError(
+            f"{file} cannot be written: {cause.strerror}. Name another one."
+        ) from cause
+    say(f"Written: {file}")
