@@ -24,7 +24,7 @@ ARROWS = {
     "cli": {"canvas", "bridge", "views", "registries", "drawing"},
     "gateway": {"canvas", "bridge", "views"},
     "admin": {"canvas", "bridge", "views"},
-    "canvas": {"bridge", "console", "views"},
+    "canvas": {"bridge", "console", "views", "drawing"},
     "views": {"console", "history", "planning"},
     "console": {"agent"},
     "drawing": {"planning"},

@@ -1,4 +1,4 @@
-"""Nodes for tools that fit together: what comes next, whether wires fit, why a tool is chosen."""
+"""Nodes for tools that fit together: plans and their runs, what comes next, wires, reasons."""
 
 from xai_components.base import BaseComponent, Component, InArg, InCompArg, OutArg, xai_component
 
@@ -122,3 +122,132 @@ class MCPRunPlan(Component):
 
     def do(self, ctx):
         return canvas.planning.way_on_of(self, super().do(ctx))
+
+
+@xai_component(color="rgb(106, 90, 205)")
+class MCPSuggestTools(Component):
+    """Suggests the tools that may come next after some calls, and says why. No model is needed.
+
+    It looks at what these tools give and others take, at what followed them before, and at what
+    you want. Without a request it knows little: the right one is among five in less than half of
+    the cases.
+
+    ##### inPorts:
+    - after (any): The tools so far in their order, as a text with commas or a list:
+      `shop/list_orders`, or just `list_orders` where only one server has it. Default: none.
+    - request (str): What you want to reach, in your words. Default: none.
+    - toolbelt_spec (dict): Only tools of this toolbelt, without what it blocks; from
+      AgentMakeToolbelt. Default: all servers of the settings.
+    - limit (int): At most so many. Default: 5.
+
+    ##### outPorts:
+    - suggestions (list): One dict for each, the best first: server, name, score (the best one has
+      1) and reasons.
+    - best (str): The name of the best one. Empty if there is none.
+    - best_server (str): The name of its server.
+    - summary (str): The same to read.
+
+    ##### Example:
+    after `library/search_books`, request `lend a book`, and summary wired to a Print node.
+    """
+
+    after: InArg[any]
+    request: InArg[str]
+    toolbelt_spec: InArg[dict]
+    limit: InArg[int]
+
+    suggestions: OutArg[list]
+    best: OutArg[str]
+    best_server: OutArg[str]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        found, self.summary.value = canvas.fitting.suggest_tools(
+            ctx, self.after.value, self.request.value, self.toolbelt_spec.value, self.limit.value
+        )
+        self.suggestions.value = found
+        self.best.value = found[0]["name"] if found else ""
+        self.best_server.value = found[0]["server"] if found else ""
+
+
+@xai_component(color="rgb(106, 90, 205)")
+class MCPCheckWires(Component):
+    """Checks a drawn workflow before it runs: whether each call is given what it needs.
+
+    Of MCPToolStep and MCPCallTool it sees arguments that are missing, that the tool does not take,
+    or that come from a part that a result does not have, and says which tool gives what is
+    missing. It makes no call. What a tool does not declare cannot be checked.
+
+    ##### inPorts:
+    - workflow (str): The workflow, a `.xircuits` file beside this one or in the working folder.
+      Default: a plan is checked.
+    - plan (dict): A plan in its place: `calls`, each with `tool` and `args`. Default: none.
+
+    ##### outPorts:
+    - problems (list): One dict for each: call (from 1 on), server, tool, parameter, problem and
+      remedies.
+    - is_fine (bool): True if there are none.
+    - summary (str): The same to read.
+
+    ##### Example:
+    workflow `my_agent_drawn.xircuits`, and summary wired to a Print node.
+    """
+
+    workflow: InArg[str]
+    plan: InArg[dict]
+
+    problems: OutArg[list]
+    is_fine: OutArg[bool]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        found, self.summary.value = canvas.fitting.check_wires(
+            ctx, self.workflow.value, self.plan.value
+        )
+        self.problems.value = found
+        self.is_fine.value = not found
+
+
+@xai_component(color="rgb(106, 90, 205)")
+class MCPExplainChoice(Component):
+    """Tells why a tool is chosen for a request, or why it is not. No model is needed.
+
+    It tells what an agent's search finds, what a plan has, and which rules say something of it, by
+    name. What a model chooses among the tools it is shown nobody can explain.
+
+    ##### inPorts:
+    - request (str): What is asked for, in the words that an agent would be given.
+    - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
+    - tool_name (str): The tool, by the server's own name for it.
+    - toolbelt_spec (dict): As for an agent with this toolbelt, from AgentMakeToolbelt. Default:
+      with all servers of the settings.
+
+    ##### outPorts:
+    - report (dict): is_chosen, search (place, score, reasons, and what is ahead), plan (step,
+      steps, reasons), rules, and barred: what keeps it from being chosen at all.
+    - is_chosen (bool): True if a search finds it first, or a plan has it.
+    - summary (str): The same to read.
+
+    ##### Example:
+    request `lend a book`, server_name `library`, tool_name `borrow_book`, and summary wired to a
+    Print node.
+    """
+
+    request: InCompArg[str]
+    server_name: InCompArg[str]
+    tool_name: InCompArg[str]
+    toolbelt_spec: InArg[dict]
+
+    report: OutArg[dict]
+    is_chosen: OutArg[bool]
+    summary: OutArg[str]
+
+    def execute(self, ctx) -> None:
+        self.report.value, self.summary.value = canvas.fitting.explain_choice(
+            ctx,
+            self.request.value,
+            self.server_name.value,
+            self.tool_name.value,
+            self.toolbelt_spec.value,
+        )
+        self.is_chosen.value = self.report.value["is_chosen"]

@@ -223,6 +223,11 @@ COMMANDS = [
     Known(r"xai-mcp-agent servers", warmly, "library: ready"),
     Known(r"xai-mcp-agent tools( library)?( --all)?", warmly, "search_books"),
     Known(r"xai-mcp-agent explain units convert_units", warmly, "convert_units("),
+    Known(
+        r"xai-mcp-agent explain library borrow_book --request \".*\"", warmly, "A search for this"
+    ),
+    Known(r"xai-mcp-agent suggest library/search_books --request \".*\"", warmly, "borrow_book"),
+    Known(r"xai-mcp-agent check-wires my_agent_drawn\.xircuits", help_only, "FILE"),
     Known(r"xai-mcp-agent search \".*\"", warmly, "kilometres_to_miles("),
     Known(
         r"xai-mcp-agent plan \".*\"( --server units --out plan\.json)?", warmly, "A rough plan for"

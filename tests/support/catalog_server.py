@@ -1,7 +1,8 @@
 """A real MCP server with the tools of a file: `python catalog_server.py FILE [MORE]`.
 
-A file has a JSON object a line: `name`, `description`, `input_schema`. Each tool answers with its
-name and what it was given. `add_tool` adds one while the server runs, and tells of it; so does
+A file has a JSON object a line: `name`, `description`, `input_schema`, and perhaps `declares`, the
+output schema that is listed, of a tool that nobody calls. Each tool answers with its name and what
+it was given. `add_tool` adds one while the server runs, and tells of it; so does
 `install_tools` with all of the file MORE, where there is one.
 """
 
@@ -82,8 +83,12 @@ def _lines(file: Path) -> list[dict[str, Any]]:
 
 
 def _tool(line: dict[str, Any]) -> types.Tool:
-    schema = line["input_schema"]
-    return types.Tool(name=line["name"], description=line["description"], input_schema=schema)
+    return types.Tool(
+        name=line["name"],
+        description=line["description"],
+        input_schema=line["input_schema"],
+        output_schema=line.get("declares"),
+    )
 
 
 if __name__ == "__main__":

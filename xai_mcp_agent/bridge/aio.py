@@ -6,7 +6,7 @@ See docs/python.md. Kept stable. `Bridge` has the same methods for callers that 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -22,7 +22,7 @@ from ..history.place import StoreStatus
 from ..policy.decisions import Choice
 from ..policy.review import Review
 from ..sources.base import LISTS, Completed
-from . import auth, decisions, history, learning, planning, reviews, search, selecting
+from . import auth, decisions, fitting, history, learning, planning, reviews, search, selecting
 from .engine import Engine
 from .flows import MOST_FLOWS
 from .history import At
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..history.learned import Learnings
     from ..history.records import Records, ToolRecord
     from ..history.stats import Stats
+    from ..planning.answered import CheckedCalls, ExplainedChoice, Suggested
     from ..planning.plan_run import PlanRun
     from ..planning.plans import Plan
     from ..policy.suspicion import Mark
@@ -457,6 +458,38 @@ class AioBridge:
         if server is None and tool is None:
             return await self.run(history.graph, at)
         return await self.run(history.graph_around, at, server, tool, limit)
+
+    # What fits together; of all tools that may be used now.
+
+    async def suggest_tools(
+        self, after: Sequence[str] = (), request: str = "", limit: int = 5
+    ) -> Suggested:
+        """The tools that may come next, the best first, each with its reasons.
+
+        `after` are those so far: `server/tool`, or a name that only one server has.
+
+        Raises:
+            UnknownTool: one of them is not there, or may not be used.
+            BadSetting: neither tools nor a request are given.
+        """
+        return await self.run(fitting.suggest_tools, after, request, limit)
+
+    async def check_wires(self, plan: Plan) -> CheckedCalls:
+        """What is wrong with the calls of a plan as they are connected; none is made.
+
+        Raises:
+            BadPlan: it is not said whose tool one of them is.
+        """
+        return await self.run(fitting.check_wires, fitting.named_calls(plan))
+
+    async def explain_choice(self, request: str, server: str, tool: str) -> ExplainedChoice:
+        """Why a tool is chosen for a request by a search and a plan, or what keeps it from it.
+
+        Raises:
+            UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
+            SourceFailed: the server cannot be used.
+        """
+        return await self.run(fitting.explain_choice, request, server, tool)
 
     async def store(self) -> StoreStatus:
         """Where the history is kept, and what is wrong with that. Does not raise."""

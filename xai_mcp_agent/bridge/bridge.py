@@ -177,6 +177,9 @@ class Bridge:
     forget_learned = waits(AioBridge.forget_learned)
     versions = waits(AioBridge.versions)
     graph = waits(AioBridge.graph)
+    suggest_tools = waits(AioBridge.suggest_tools)
+    check_wires = waits(AioBridge.check_wires)
+    explain_choice = waits(AioBridge.explain_choice)
     store = waits(AioBridge.store)
 
     list_resources = waits(AioBridge.list_resources)

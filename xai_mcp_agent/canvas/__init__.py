@@ -39,9 +39,11 @@ _HOMES = {
     "run_node": "agent_run",
     "run_tool": "agent_run",
 }
-_MODULES = {"decisions", "history", "planning", "search", "servers", "steps"}
+_MODULES = {"decisions", "fitting", "history", "planning", "search", "servers", "steps"}
 
-__all__ = ["decisions", "history", "planning", "search", "servers", "steps", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "decisions", "fitting", "history", "planning", "search", "servers", "steps", *_HOMES,
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`xai-mcp-agent explain`: all there is to know of one tool, with an example call."""
+"""`xai-mcp-agent explain`: all there is to know of one tool, or why it is chosen for a request."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
+from ..bridge.fitting import explain_choice
 from ..bridge.search import explain_tool
+from ..views.fitting import choice_json, choice_text
 from ..views.found import explained_json, explained_text
 from .bridges import open_bridge
 from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
@@ -16,14 +18,24 @@ from .servers import require_settings
 def explain(
     server: Annotated[str, typer.Argument(help="The server, as the settings name it.")],
     tool: Annotated[str, typer.Argument(help="The tool, as the server names it.")],
+    request: Annotated[
+        str, typer.Option(help="Tell why it is chosen for this request, or why it is not.")
+    ] = "",
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show all there is to know of one tool, with an example call and since when it is known."""
+    """Show all there is to know of one tool, with an example call and since when it is known.
+
+    With a request: why a search finds it, what a plan has, and which rules say something of it.
+    """
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         bridge.settings.source(server)
+        if request.strip():
+            choice = bridge.run(explain_choice, request, server, tool)
+            echo_json(choice_json(choice)) if as_json else say(choice_text(choice, text_width()))
+            return
         explained = bridge.run(explain_tool, server, tool)
     if as_json:
         echo_json(explained_json(explained))

@@ -14,6 +14,7 @@ from . import rules
 from .approve import approve
 from .draw import draw
 from .explain import explain
+from .fitting import check_wires, suggest
 from .graph import graph
 from .history import diff, history, prune
 from .init import init
@@ -47,9 +48,9 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, openapi, search, explain, select, plan, call, run_plan, draw, stats, diff,
-    graph, usage, learned, refresh, trust, disable, enable, accept, approve, login, logout, adopt,
-    check_lessons, reset_lesson, lesson_solution,
+    init, servers, tools, openapi, search, explain, select, suggest, plan, call, run_plan,
+    check_wires, draw, stats, diff, graph, usage, learned, refresh, trust, disable, enable, accept,
+    approve, login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..core.tools import JsonObject, Tool
 from ..search.terms import root, singular
@@ -23,6 +23,9 @@ from .shapes import Shape, shape_of_value
 from .steps import Request, read_request
 from .suggestions import Suggester, Suggestion
 from .wiring import Wanted, Wiring
+
+if TYPE_CHECKING:
+    from .wires import WiredCall, WireProblem
 
 PlanLike: TypeAlias = Plan | Mapping[str, Any]
 """A plan, or a dict with `request` and `calls`; see `Planner.learn`."""
@@ -199,6 +202,18 @@ class Planner:
             UnknownTool: there is no such tool.
         """
         return self._flows.consumers(self._ports(producer))
+
+    def wire_problems(self, calls: Plan | Sequence[WiredCall]) -> list[WireProblem]:
+        """Why calls cannot be made as they are connected, and which tools give what they lack.
+
+        Nothing is said of tools that are not there, and of what no tool declares.
+        """
+        # Here, as plans need none of it.
+        from .wires import WireCheck, WiredCall
+
+        if isinstance(calls, Plan):
+            calls = [WiredCall(x.tool, x.arguments) for x in calls.calls]
+        return list(WireCheck(self._flows, self._memory, calls).problems())
 
     def _plan(self, request: str, memory: Memory) -> Plan:
         read = self._read(request)

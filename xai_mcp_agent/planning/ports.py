@@ -19,8 +19,8 @@ from .deeds import groups_of, listed, listed_roots
 from .shapes import ANY, Shape, shape_of
 
 _MAX_LEVELS = 5  # of a result, below which nobody looks for a value
-_MAX_OUTPUTS = 120
-_MAX_INPUTS = 100
+MAX_OUTPUTS = 120
+MAX_INPUTS = 100
 
 # Deeds that change something. What they give is how it went, and seldom what others need.
 _WRITING = """
@@ -204,14 +204,14 @@ def is_opaque(words: Iterable[str], shape: Shape) -> bool:
 
 def _inputs(schema: Any) -> Iterator[Input]:
     shape = shape_of(schema)
-    for one in shape.fields[:_MAX_INPUTS]:
+    for one in shape.fields[:MAX_INPUTS]:
         yield input_of(one.name, one.shape, is_required=one.is_required)
 
 
 def outputs_of(shape: Shape) -> Iterator[Output]:
     """The leaves, those of upper levels first; and what holds several: it may be wanted whole."""
     level: list[tuple[str, Shape]] = [("", shape)]
-    left = _MAX_OUTPUTS
+    left = MAX_OUTPUTS
     for _ in range(_MAX_LEVELS):
         below: list[tuple[str, Shape]] = []
         for path, one in level:
@@ -219,7 +219,7 @@ def outputs_of(shape: Shape) -> Iterator[Output]:
                 left -= 1
                 yield output_of(path, one)
             below += _below(path, one)
-        level = below[:_MAX_OUTPUTS]
+        level = below[:MAX_OUTPUTS]
 
 
 def _below(path: str, shape: Shape) -> Iterator[tuple[str, Shape]]:

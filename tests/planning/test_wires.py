@@ -1,0 +1,112 @@
+"""Calls that are connected are checked before any is made, from what their tools say."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from xai_mcp_agent.planning import Planner
+from xai_mcp_agent.planning.plans import FromResult, Given, Missing, Parts
+from xai_mcp_agent.planning.wires import WiredCall
+
+from .shop import NUMBER, ORDERS, TEXT, TOOLS, tool
+
+LIST, CANCEL, RATE = "shop/list_orders", "shop/cancel_order", "bank/get_exchange_rate"
+
+
+@pytest.fixture
+def planner() -> Planner:
+    return Planner(TOOLS)
+
+
+def listing(**more: object) -> WiredCall:
+    return WiredCall(LIST, {"user_id": Given("7")})
+
+
+def cancelling(field: str | None, call: int = 0) -> WiredCall:
+    return WiredCall(CANCEL, {"order_id": FromResult(call, field)})
+
+
+@pytest.mark.parametrize(
+    "field", ["orders[].order_id", "orders[0].order_id", "orders", "orders[]", None]
+)
+def test_a_path_that_the_output_has_is_fine(planner: Planner, field: str | None):
+    assert planner.wire_problems([listing(), cancelling(field)]) == []
+
+
+@pytest.mark.parametrize("field", ["order_id", "orders[].id", "orders[].order_id.x.y", "x"])
+def test_a_path_that_it_has_not_is_told_with_what_fits(planner: Planner, field: str):
+    found = planner.wire_problems([listing(), cancelling(field)])
+    if field == "orders[].order_id.x.y":
+        assert found == [], "a text may be JSON"
+        return
+    (one,) = found
+    assert one.problem == f"the output of list_orders has no {field!r}"
+    assert one.remedies == ("'orders[].order_id' of call 1, list_orders, fits",)
+
+
+def test_a_result_is_used_by_later_calls_only(planner: Planner):
+    (one,) = planner.wire_problems([cancelling("orders", 1), listing()])
+    assert "which comes no earlier" in one.problem
+    (one,) = planner.wire_problems([cancelling("orders", 7)])
+    assert "which comes no earlier" in one.problem
+    (one,) = planner.wire_problems([cancelling("orders", -1)])
+    assert "which comes no earlier" in one.problem
+
+
+def test_what_was_seen_of_results_counts_as_what_is_declared(planner: Planner):
+    calls = [WiredCall("shop/find_user_id_by_email", {"email": Given("a@b.org")}),
+             WiredCall(LIST, {"user_id": FromResult(0, "nobody")})]  # fmt: skip
+    assert planner.wire_problems(calls) == []
+    planner.observe("shop/find_user_id_by_email", {"user_id": "7"})
+    (one,) = planner.wire_problems(calls)
+    assert one.problem == "the output of find_user_id_by_email has no 'nobody'"
+
+
+def test_the_type_counts_where_all_of_an_argument_is_one_source(planner: Planner):
+    odd = tool("switch", "Switch a lamp.", {"on": {"type": "boolean"}}, {"lamps": ORDERS})
+    planner.update(odd)
+    wired = WiredCall("shop/switch", {"on": FromResult(0, "orders")})
+    (one,) = planner.wire_problems([listing(), wired])
+    assert "is a list, and 'on' takes true or false" in one.problem
+    parts = WiredCall("shop/switch", {"on": Parts((FromResult(0, "orders"),))})
+    assert planner.wire_problems([listing(), parts]) == []
+
+
+def test_an_open_call_lacks_nothing_and_a_call_of_nothing_known_is_left_alone(planner: Planner):
+    assert planner.wire_problems([WiredCall(RATE, {}, is_open=True)]) == []
+    assert planner.wire_problems([WiredCall(None, {}), WiredCall("no/such", {"x": None})]) == []
+    assert [x.parameter for x in planner.wire_problems([WiredCall(RATE, {})])] == ["from", "to"]
+
+
+def test_the_planner_s_own_plans_lack_only_what_they_say_is_missing(planner: Planner):
+    plan = planner.plan("List my orders and cancel the first one. My email is ada@example.org.")
+    missing = [
+        (n, name) for n, call in enumerate(plan.calls)
+        for name, source in call.arguments.items() if isinstance(source, Missing)
+    ]  # fmt: skip
+    assert [(x.call, x.parameter) for x in planner.wire_problems(plan)] == missing
+
+
+def test_among_5000_tools_a_check_takes_a_small_part_of_reading_them():
+    kinds = ("parcel", "lorry", "invoice", "customer", "room")
+    tools = [
+        tool(f"get_{kind}_{n}", f"Get the {kind} {n}.", {f"{kind}_{n}_id": TEXT},
+             {f"{kind}_{n + 1}_id": TEXT, "weight": NUMBER})
+        for n in range(1000) for kind in kinds
+    ]  # fmt: skip
+    begin = time.perf_counter()
+    planner = Planner(tools)
+    built = time.perf_counter() - begin
+    calls = [
+        WiredCall(f"shop/get_lorry_{n}", {f"lorry_{n}_id": FromResult(n - 1, "nothing")})
+        for n in range(10)
+    ]  # fmt: skip
+    took: list[float] = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        found = planner.wire_problems(calls)
+        took.append(time.perf_counter() - begin)
+        assert len(found) == 10
+    assert min(took) < built / 20, (took, built)

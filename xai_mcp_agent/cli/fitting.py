@@ -1,0 +1,77 @@
+"""`xai-mcp-agent suggest` and `check-wires`: what comes next, and whether calls fit together."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..bridge.fitting import check_wires as check
+from ..bridge.fitting import named_calls, suggest_tools
+from ..canvas.fitting import calls_of_workflow, problems_json
+from ..planning.answered import NamedCall
+from ..planning.plan_file import read_plan
+from ..views.fitting import checked_text, suggested_text, suggestion_json
+from .bridges import open_bridge
+from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
+from .servers import require_settings
+
+
+def suggest(
+    after: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[SERVER/TOOL]...", help="The tools so far, in their order. Default: none."
+        ),
+    ] = None,
+    request: Annotated[str, typer.Option(help="What you want to reach, in your words.")] = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, help="At most so many tools.")] = 5,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Suggest the tools that may come next, best first, and say why they do.
+
+    By what the tools so far give and others take, what followed them before, and what is wanted.
+    """
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+        require_settings(bridge)
+        found = bridge.run(suggest_tools, after or [], request, limit)
+    if as_json:
+        echo_json({"found": list(map(suggestion_json, found.tools)), "failed": found.failed})
+    else:
+        say(suggested_text(found, text_width()))
+    if found.failed:
+        raise typer.Exit(1)
+
+
+def check_wires(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A workflow (.xircuits), or a plan as JSON.")
+    ],
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check that the calls of a workflow or a plan fit together, before any of them is made.
+
+    Told is what is missing, what a tool does not take, and what a result does not have, and which
+    tool gives it. The exit status is then 1.
+    """
+    calls = _calls(file)
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+        require_settings(bridge)
+        checked = bridge.run(partial(check, calls=calls))
+    if as_json:
+        found = problems_json(checked, calls)
+        echo_json({"problems": found, "checked": checked.checked, "calls": checked.of})
+    else:
+        say(checked_text(checked, calls, text_width()))
+    if checked.problems:
+        raise typer.Exit(1)
+
+
+def _calls(file: Path) -> list[NamedCall]:
+    return named_calls(read_plan(file)) if file.suffix == ".json" else calls_of_workflow(file)

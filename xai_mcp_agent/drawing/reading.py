@@ -1,0 +1,185 @@
+"""The calls that a workflow makes, read from its file: what `draw` writes, the other way round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from ..core.errors import XaiMcpError
+from ..core.step_reading import BadStep, read_step
+from ..core.steps import Joined, Number, Reference
+from ..secrets.private_files import open_to_read
+from .nodes import COMPULSORY_MARK, FLOW
+from .rules import Document, Item, links_of, nodes_of
+
+ELSEWHERE = -1
+"""What a reference has in place of a call where something else is wired."""
+
+_MOST_BYTES = 32 << 20
+_STEP, _CALL, _GIVE = "MCPToolStep", "MCPCallTool", "MCPGiveValue"
+
+
+class NoWorkflow(XaiMcpError):
+    """A file is no workflow; the message says which, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCall:
+    """A call of a tool in a workflow.
+
+    `arguments` are JSON that may hold `Reference`, `Joined` and `Number` of `core.steps` anywhere;
+    the `result` of a reference is the place of another call, or `ELSEWHERE`. `missing` are those
+    that somebody has to give still. With `is_open` not all arguments are known. `problem` says
+    why nothing of it is.
+    """
+
+    source: str
+    tool: str
+    arguments: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    missing: frozenset[str] = frozenset()
+    is_open: bool = False
+    problem: str = ""
+
+
+def calls_in_file(file: Path) -> list[ReadCall]:
+    """The calls of the workflow in a file, in the order of its flow.
+
+    Raises:
+        NoWorkflow: there is none.
+    """
+    try:
+        with open(open_to_read(file), "rb") as opened:
+            data = opened.read(_MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
+            raise ValueError(f"it is larger than {_MOST_BYTES >> 20} MB")
+        return calls_in(json.loads(data))
+    except OSError as cause:
+        raise NoWorkflow(f"{file} cannot be read: {cause.strerror}. Name another file.") from cause
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as cause:
+        raise NoWorkflow(
+            f"{file} is no workflow of Xircuits: {cause}. Name a file that the canvas saved."
+        ) from cause
+
+
+def calls_in(document: Document) -> list[ReadCall]:
+    """The calls of the nodes that make one written call each, in the order of the flow."""
+    return _Reader(document).calls()
+
+
+class _Reader:
+    def __init__(self, document: Document) -> None:
+        self._nodes = {x["id"]: x for x in nodes_of(document)}
+        links = links_of(document)
+        self._links = {x["id"]: x for x in links}
+        self._flow: dict[str, list[str]] = {}
+        for link in links:
+            if link["type"] == FLOW:
+                self._flow.setdefault(link["source"], []).append(link["target"])
+        self._callers = [x for x in self._ordered() if x["name"] in (_STEP, _CALL)]
+        self._places = {x["id"]: n for n, x in enumerate(self._callers)}
+
+    def calls(self) -> list[ReadCall]:
+        """The calls, in their order."""
+        return [self._step(x) if x["name"] == _STEP else self._call(x) for x in self._callers]
+
+    def _ordered(self) -> list[Item]:
+        """The nodes as the flow comes by, and then those that it does not reach."""
+        starts = [x["id"] for x in self._nodes.values() if x["name"] == "Start"]
+        found, waiting = dict[str, None](), starts[::-1]
+        while waiting:
+            at = waiting.pop()
+            if at not in found:
+                found[at] = None
+                waiting += reversed(self._flow.get(at, []))
+        others = [x for x in self._nodes if x not in found]
+        return [self._nodes[x] for x in (*found, *others)]
+
+    def _step(self, node: Item) -> ReadCall:
+        text = self._literal(node, "call")
+        if not isinstance(text, str):
+            return ReadCall("", "", is_open=True, problem="what it calls is wired from elsewhere")
+        try:
+            step = read_step(text)
+        except BadStep as reason:
+            return ReadCall("", "", is_open=True, problem=str(reason))
+        wired = [*self._wired(node, "results")]
+        arguments = {name: self._placed(x, wired) for name, x in step.arguments.items()}
+        missing = {
+            name for name, x in step.arguments.items()
+            if isinstance(x, Reference) and self._is_missing(x, wired)
+        }  # fmt: skip
+        return ReadCall(step.source, step.tool, arguments, frozenset(missing))
+
+    def _call(self, node: Item) -> ReadCall:
+        source, tool = self._literal(node, "server_name"), self._literal(node, "tool_name")
+        if not isinstance(source, str) or not isinstance(tool, str):
+            return ReadCall("", "", is_open=True, problem="what it calls is wired from elsewhere")
+        given = self._literal(node, "arguments")
+        if isinstance(given, dict):
+            return ReadCall(source, tool, cast("dict[str, Any]", given))
+        return ReadCall(source, tool, is_open=any(True for _ in self._wired(node, "arguments")))
+
+    def _literal(self, node: Item, name: str) -> Any:
+        """The value that is written at a port; None where there is none."""
+        for source, port in self._wired(node, name):
+            if source["name"].startswith("Literal "):
+                text = str(port["label"])
+                return _dict(text) if source["name"] == "Literal Dict" else text
+        return None
+
+    def _wired(self, node: Item, name: str) -> Iterator[tuple[Item, Item]]:
+        """The nodes and ports that are wired to a port, in the order of their places."""
+        ports = [x for x in node["ports"] if x["in"] and _port_name(x) == name]
+        for port in sorted(ports, key=lambda x: x.get("dynaPortOrder") or 0):
+            for link in (self._links[x] for x in port["links"] if x in self._links):
+                source = self._nodes[link["source"]]
+                found = (x for x in source["ports"] if x["id"] == link["sourcePort"])
+                yield source, next(found, {"label": "", "in": False})
+
+    def _placed(self, value: Any, wired: list[tuple[Item, Item]]) -> Any:
+        """An argument with the places of calls in its references."""
+        match value:
+            case Reference(result):
+                return replace(value, result=self._place(result, wired))
+            case Number(of):
+                return Number(self._placed(of, wired))
+            case Joined(parts):
+                return Joined(tuple(self._placed(x, wired) for x in parts))
+            case dict():
+                items = cast("dict[str, Any]", value).items()
+                return {key: self._placed(x, wired) for key, x in items}
+            case list():
+                return [self._placed(x, wired) for x in cast("list[Any]", value)]
+            case _:
+                return value
+
+    def _place(self, result: int, wired: list[tuple[Item, Item]]) -> int:
+        if result >= len(wired):
+            return ELSEWHERE
+        node, port = wired[result]
+        # Of the text of a result nothing is known.
+        is_data = _port_name(port) in ("result", "structured")
+        return self._places.get(node["id"], ELSEWHERE) if is_data else ELSEWHERE
+
+    def _is_missing(self, reference: Reference, wired: list[tuple[Item, Item]]) -> bool:
+        """Whether nothing is wired there, or a place for a value that nobody has given yet."""
+        if reference.result >= len(wired):
+            return True
+        node, _ = wired[reference.result]
+        return node["name"] == _GIVE and not any(True for _ in self._wired(node, "value"))
+
+
+def _port_name(port: Item) -> str:
+    # The first place of a dynamic port has its name, the others a number behind it.
+    return str(port.get("varName") or port["label"]).removeprefix(COMPULSORY_MARK)
+
+
+def _dict(text: str) -> Any:
+    """A dict as the canvas writes it, without its braces."""
+    try:
+        return json.loads(text if text.lstrip().startswith("{") else f"{{{text}}}")
+    except ValueError:
+        return None

@@ -1,0 +1,175 @@
+"""Whether calls are connected so that they can be made, before any of them is.
+
+From names and shapes alone: what a tool does not say it takes or gives is not held against anybody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .fits import fit
+from .flows import Flow, Flows
+from .memory import Memory
+from .plans import FromResult, Given, Missing, Parts, Source
+from .ports import MAX_INPUTS, MAX_OUTPUTS, Input, Output, ToolPorts
+from .shapes import Shape, shape_of_value
+
+_SURE = 0.45  # from here on it is worth telling that a tool gives what is needed
+_MOST_TOLD = 2
+_PLACE = re.compile(r"\[\d+\]")
+_LEVELS = 5  # of a result; below, nobody has looked
+
+
+@dataclass(frozen=True, slots=True)
+class WiredCall:
+    """A call as somebody connected it.
+
+    Without a `tool` nothing is known of it. Of an `is_open` one not all arguments are known, and
+    None is an argument of which nobody knows where it comes from.
+    """
+
+    tool: Any | None
+    arguments: Mapping[str, Source | None]
+    is_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WireProblem:
+    """Why a call, by its place from 0 on, cannot be made as it is connected.
+
+    `remedies` say what gives what is needed, the best first; `givers` are these tools' keys.
+    """
+
+    call: int
+    parameter: str
+    problem: str
+    remedies: tuple[str, ...] = ()
+    givers: tuple[Any, ...] = ()
+
+
+class WireCheck:
+    """Checks calls against what their tools say."""
+
+    def __init__(self, flows: Flows, memory: Memory, calls: Sequence[WiredCall]) -> None:
+        self._flows, self._memory, self._calls = flows, memory, calls
+
+    def problems(self) -> Iterator[WireProblem]:
+        """What is wrong, by call and parameter."""
+        for number, call in enumerate(self._calls):
+            if call.tool is not None and call.tool in self._flows:
+                yield from self._of_call(number, call, self._flows.ports(call.tool))
+
+    def _of_call(self, number: int, call: WiredCall, ports: ToolPorts) -> Iterator[WireProblem]:
+        is_whole = 0 < len(ports.inputs) < MAX_INPUTS
+        for name, source in call.arguments.items():
+            inp = ports.by_name.get(name)
+            if inp is None and is_whole:
+                names = ", ".join(x.name for x in ports.inputs[:8])
+                yield WireProblem(
+                    number, name, f"{ports.name} takes no {name!r}", (f"it takes {names}",)
+                )
+            if source is not None and (problem := self._of_source(number, name, source, inp)):
+                yield self._with_remedies(number, ports, name, problem)
+        for inp in () if call.is_open else ports.required:
+            if inp.name not in call.arguments:
+                problem = f"{ports.name} needs {inp.name!r}, and nothing is given"
+                yield self._with_remedies(number, ports, inp.name, problem)
+
+    def _of_source(self, number: int, name: str, source: Source, inp: Input | None) -> str:
+        """What is wrong with a source; empty if nothing is."""
+        match source:
+            case Missing():
+                return f"nothing is given as {name!r}"
+            case Given(value):
+                return _misfit("the value", shape_of_value(value), inp)
+            case FromResult():
+                return self._of_result(number, name, source, inp)
+            case Parts(parts):  # what they come to has another type
+                wrong = (self._of_source(number, name, x, None) for x in parts)
+                return next((x for x in wrong if x), "")
+
+    def _of_result(self, number: int, name: str, source: FromResult, inp: Input | None) -> str:
+        if not 0 <= source.call < number:
+            return f"{name!r} is taken from call {source.call + 1}, which comes no earlier"
+        key = self._calls[source.call].tool
+        if key is None or key not in self._flows:
+            return ""
+        producer, path = self._flows.ports(key), _PLACE.sub("[]", source.field or "")
+        outputs = [x for x in producer.outputs if not x.is_implied]
+        outputs += self._memory.outputs(key)
+        if not outputs or not path or len(outputs) >= MAX_OUTPUTS:
+            return ""
+        if not _is_there(path, outputs):
+            return f"the output of {producer.name} has no {path!r}"
+        out = next((x for x in outputs if x.path == path), None)
+        return _misfit(f"{path!r} of {producer.name}", out.shape, inp) if out else ""
+
+    def _with_remedies(self, number: int, ports: ToolPorts, name: str, problem: str) -> WireProblem:
+        inp = ports.by_name.get(name)
+        found = [] if inp is None else [*self._earlier(number, ports, inp)]
+        told = [
+            f"{flow.field or 'result'!r} of call {call + 1}, {self._name(flow)}, fits"
+            for call, flow in found[:_MOST_TOLD]
+        ]
+        givers = [x for _, x in found[:_MOST_TOLD]]
+        if inp is not None and not found:
+            used = {x.tool for x in self._calls}
+            others = [x for x in self._flows.producers(ports, inp) if x.score >= _SURE]
+            givers = [x for x in others if x.producer not in used][:_MOST_TOLD]
+            told = [f"{self._name(x)} gives one" + _where(x) for x in givers]
+        return WireProblem(number, name, problem, tuple(told), tuple(x.producer for x in givers))
+
+    def _earlier(self, number: int, ports: ToolPorts, inp: Input) -> Iterator[tuple[int, Flow]]:
+        """What earlier calls give of it, the best first."""
+        found: list[tuple[int, Flow]] = []
+        for place, call in enumerate(self._calls[:number]):
+            if call.tool is None or call.tool not in self._flows or call.tool == ports.key:
+                continue
+            if flow := self._flows.best(self._flows.ports(call.tool), ports, inp):
+                found.append((place, flow))
+        yield from (x for x in sorted(found, key=lambda x: -x[1].score) if x[1].score >= _SURE)
+
+    def _name(self, flow: Flow) -> str:
+        return self._flows.ports(flow.producer).name
+
+
+def _where(flow: Flow) -> str:
+    return f", as {flow.field!r}" if flow.field else ""
+
+
+def _is_there(path: str, outputs: Sequence[Output]) -> bool:
+    """Whether a path may lead to something: what is not declared may be there."""
+    if path.count(".") + path.count("[]") >= _LEVELS:
+        return True
+    for out in outputs:
+        if out.path == path or out.path.startswith((f"{path}.", f"{path}[")):
+            return True
+        is_below = path.startswith((f"{out.path}.", f"{out.path}["))
+        if is_below and (_is_unknown(out.shape) or path == f"{out.path}[]"):
+            return True
+    return False
+
+
+def _is_unknown(shape: Shape) -> bool:
+    """Whether there may be anything in it: nobody said what is, or it is a text of JSON."""
+    if shape.kind == "array":
+        return shape.item is None or _is_unknown(shape.item)
+    if shape.kind == "object":
+        return not shape.fields or shape.extra is not None
+    return shape.kind in ("any", "union", "string")
+
+
+def _misfit(what: str, given: Shape, inp: Input | None) -> str:
+    if inp is None or fit(given, inp.shape).score > 0:
+        return ""
+    return f"{what} is {_called(given)}, and {inp.name!r} takes {_called(inp.shape)}"
+
+
+def _called(shape: Shape) -> str:
+    names = {"array": "a list", "object": "an object", "integer": "a whole number",
+             "number": "a number", "string": "a text", "boolean": "true or false",
+             "null": "nothing"}  # fmt: skip
+    return names.get(shape.kind, "something else")

@@ -1,0 +1,154 @@
+"""What comes next, what is wired wrongly, and why a tool is chosen: as JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..console.text import count, wrap
+from ..core.tools import JsonObject
+from ..history.diff.wording import plain
+from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
+from ..planning.suggestions import Suggestion
+from ..planning.wires import WireProblem
+
+_INDENT = " " * 6
+_CHARS = 400  # of a name or a reason, which strangers wrote
+
+
+def suggestion_json(one: Suggestion) -> JsonObject:
+    """A tool that may come next."""
+    return {
+        "server": one.tool.source,
+        "name": one.tool.name,
+        "score": round(one.score, 3),
+        "reasons": list(one.reasons),
+    }
+
+
+def suggested_text(suggested: Suggested, width: int) -> str:
+    """The same to read, with what could not be looked at."""
+    lines: list[str] = []
+    for one in suggested.tools:
+        lines.append(f"{one.score:.2f}  {plain(str(one.tool), _CHARS)}")
+        lines += wrap("; ".join(_plain(one.reasons)), width, _INDENT, _INDENT)
+    if not lines:
+        lines.append("No tool takes what these give, or says anything of what is wanted.")
+    return "\n".join([*lines, *_left_out(suggested)])
+
+
+def _left_out(suggested: Suggested) -> Iterator[str]:
+    for reason in suggested.failed.values():
+        yield f"Left out: {reason}"
+
+
+def wire_problem_json(problem: WireProblem, calls: Sequence[NamedCall]) -> JsonObject:
+    """What is wrong with a call; `call` counts from 1."""
+    call = calls[problem.call]
+    return {
+        "call": problem.call + 1,
+        "server": call.source,
+        "tool": call.tool,
+        "parameter": problem.parameter,
+        "problem": problem.problem,
+        "remedies": list(problem.remedies),
+    }
+
+
+def checked_text(checked: CheckedCalls, calls: Sequence[NamedCall], width: int) -> str:
+    """What is wrong, one line for each, and how much was looked at."""
+    lines: list[str] = []
+    for one in checked.problems:
+        call = calls[one.call]
+        name = f"{call.source}/{call.tool}" if call.source else "?"
+        text = "; ".join(_plain((one.problem, *one.remedies)))
+        lines += wrap(f"Call {one.call + 1}, {plain(name, _CHARS)}: {text}.", width, "", _INDENT)
+    return "\n".join([*lines, _summary(checked)])
+
+
+def _summary(checked: CheckedCalls) -> str:
+    said = f"{count(checked.checked, 'call')} of {checked.of} checked"
+    wrong = count(len(checked.problems), "problem") if checked.problems else "nothing is wrong"
+    return f"{said}: {wrong}{'' if checked.problems else ', as far as tools say'}."
+
+
+def choice_json(choice: ExplainedChoice) -> JsonObject:
+    """Why a tool is chosen, or is not; places and steps count from 1, 0 is none."""
+    found, ruling = choice.found, choice.ruling
+    return {
+        "server": choice.key.source,
+        "tool": choice.key.name,
+        "request": choice.request,
+        "is_chosen": choice.is_chosen,
+        "search": {
+            "place": choice.place,
+            "score": round(found.ranked.score, 3) if found else 0.0,
+            "reasons": list(found.ranked.reasons) if found else [],
+            "ahead": [str(x.entry.key) for x in choice.ahead],
+        },
+        "plan": {
+            "step": choice.step,
+            "steps": list(choice.steps),
+            "reasons": list(choice.call.reasons) if choice.call else [],
+        },
+        "rules": {
+            "word": ruling.word,
+            "rule": ruling.rule,
+            "why": ruling.why,
+            "prefer": ruling.prefer,
+            "preferred_by": list(ruling.preferred_by),
+            "perhaps": [{"word": x.word, "rule": x.rule} for x in ruling.perhaps],
+        },
+        "barred": list(choice.barred),
+    }
+
+
+def choice_text(choice: ExplainedChoice, width: int) -> str:
+    """The same in sentences."""
+    lines = [
+        plain(line, 4 * _CHARS)
+        for part in (_barred, _of_search, _of_plan, _of_rules)
+        for line in part(choice)
+    ]
+    return "\n".join(y for x in lines for y in wrap(x, width, "", _INDENT))
+
+
+def _barred(choice: ExplainedChoice) -> Iterator[str]:
+    if choice.barred:
+        yield f"{choice.key} cannot be chosen: {'; '.join(choice.barred)}."
+
+
+def _of_search(choice: ExplainedChoice) -> Iterator[str]:
+    ahead = ", ".join(str(x.entry.key) for x in choice.ahead)
+    if choice.found is None:
+        before = f" It finds {ahead}." if ahead else ""
+        yield f"A search for this does not find {choice.key}.{before}"
+        return
+    why = "; ".join(choice.found.ranked.reasons)
+    place = "first" if choice.place == 1 else f"number {choice.place}, behind {ahead}"
+    yield f"A search for this finds {choice.key} {place}: {why}."
+
+
+def _of_plan(choice: ExplainedChoice) -> Iterator[str]:
+    steps = ", ".join(choice.steps) or "no tool at all"
+    if choice.call is None:
+        yield f"The plan for this does without it; it has {steps}."
+        return
+    why = "; ".join(choice.call.reasons) or "its words fit"
+    yield f"It is step {choice.step} of {len(choice.steps)} of the plan for this: {why}."
+
+
+def _of_rules(choice: ExplainedChoice) -> Iterator[str]:
+    ruling = choice.ruling
+    if ruling.word:
+        yield f"The rule {ruling.rule!r} says {ruling.word}: {ruling.why}."
+    for one in ruling.perhaps:
+        yield f"The rule {one.rule!r} may say {one.word}, by what it is called with."
+    if ruling.prefer:
+        verb = "prefers it" if ruling.prefer > 0 else "puts it behind others"
+        yield f"The rule {', '.join(ruling.preferred_by)!r} {verb}."
+    if not (ruling.word or ruling.perhaps or ruling.prefer):
+        yield "No rule says anything of it."
+
+
+def _plain(texts: Sequence[str]) -> list[str]:
+    return [plain(x, _CHARS) for x in texts]
