@@ -29,7 +29,7 @@ ARROWS = {
     "console": {"agent"},
     "drawing": {"planning"},
     "bridge": {"agent", "planning", "search", "policy", "catalog", "history", "sources"},
-    "agent": {"search", "policy"},
+    "agent": {"search", "policy", "planning"},
     "planning": {"search"},
     "search": {"catalog"},
     "policy": {"catalog"},

@@ -109,6 +109,26 @@ async def test_a_thing_called_by_its_name_is_looked_up_first() -> None:
     ]
 
 
+async def test_what_gives_an_id_is_known_though_it_is_called_otherwise() -> None:
+    """As the planner knows it: the parameter's description says where it comes from."""
+    geo_id = {"type": "integer", "description": "Of the place, as search_location gives it."}
+    functions = [
+        tool("search_songs", "Search songs by their words.", query="string"),
+        tool("search_location", "Search a place by its name.", query="string"),
+        tool("list_rooms", "List free rooms.", geo_id=geo_id),
+    ]
+
+    def answer(name: str, arguments: dict[str, Any]) -> str:
+        found = [{"geo_id": 7, "label": "Ledbury"}]
+        return json.dumps(found if name == "search_location" else arguments)
+
+    run = await talk("List free rooms in Ledbury", functions, answer)
+    assert run.turns == [
+        [("search_location", {"query": "Ledbury"})],
+        [("list_rooms", {"geo_id": 7})],
+    ]
+
+
 async def test_nothing_is_done_to_a_thing_whose_name_several_share() -> None:
     """Renting the first of three would be a guess."""
     run = await talk("Rent Caligari to Ada", FILMS, cinema)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from .arguments import Filled
 from .leftover import leftover
-from .matching import OfferedTool
+from .matching import OfferedTool, ToolMatcher
 from .parameters import Parameter
 from .parts import Part
 from .results import data_in, leaves, main_items
@@ -24,24 +24,24 @@ _ID_WORDS = frozenset(name_words("id_key_code_number_no"))
 
 
 def lookup(
-    part: Part, tool: OfferedTool, filled: Filled, tools: Sequence[OfferedTool]
+    part: Part, tool: OfferedTool, filled: Filled, matcher: ToolMatcher
 ) -> tuple[OfferedTool, Filled, str] | None:
     """A search that gives the one id that is missing: the tool, its arguments, and the name.
 
-    For "borrow Dracula": `book_id` is missing, some tool searches books, and
+    For "borrow Dracula": `book_id` is missing, the planner knows which tool gives it, and
     "Dracula" is left of the words.
     """
     if len(filled.missing) != 1 or filled.missing[0].topic != "id":
         return None
     things = frozenset(filled.missing[0].stems) - _ID_WORDS
-    searching = next(
-        (x for x in tools if x is not tool and things & x.name_stems and _searches(x)), None
-    )
-    if searching is None or not things:
+    givers = matcher.givers(tool, filled.missing[0]) if things else ()
+    searching = next((x for x in givers if _searches(x)), None)
+    if searching is None:
         return None
     query = next(x for x in searching.parameters if x.is_wanted)
     used = [(x.start, x.end) for x in filled.used]
-    named = leftover(replace(query, topic="query"), tool, part, used, things)
+    chose = things | tool.name_stems | {*tool.sentence_stems}
+    named = leftover(replace(query, topic="query"), tool, part, used, chose)
     if named is None or all(x.stem in things for x in words(named.value)):
         return None
     return searching, Filled(({query.name: named.value},), is_guess=True), named.value

@@ -169,6 +169,18 @@ class ToolMatcher:
         matches = (self._match(tool, _NEXT_PLACE**n, wanted) for n, tool in enumerate(tools))
         return [x for x in matches if x.fits]
 
+    def givers(self, tool: OfferedTool, parameter: Parameter) -> list[OfferedTool]:
+        """The tools that may give what a parameter takes, best first, as the planner sees it."""
+        # Here: most requests say all that a tool needs.
+        from ....planning.planner import Planner
+
+        number = self.tools.index(tool)
+        words = f"{tool.spec.name} {parameter.name} {parameter.description}"
+        near = {cast(int, x.tool["id"]) for x in self._index.search(words, _MOST_RANKED)}
+        planner = Planner(_entry(x, self.tools[x]) for x in sorted({*near, number}))
+        flows = planner.flows_into(number, parameter.name)
+        return [self.tools[x.producer] for x in flows]
+
     def _ranked(self, searched: Sequence[str], wanted: _Wanted) -> list[Match]:
         found = self._index.search(" ".join(searched), _MOST_RANKED)
         numbers = ((cast(int, x.tool["id"]), x.score) for x in found)

@@ -194,7 +194,7 @@ class _Planner:
         found = (
             None
             if step.filled.needs_earlier
-            else lookup(step.part, step.tool, step.filled, self.matcher.tools)
+            else lookup(step.part, step.tool, step.filled, self.matcher)
         )
         if found is None:
             return [step]
