@@ -107,6 +107,43 @@ def plan_and_run() -> Workflow:
     return flow
 
 
+def tools_that_fit_together() -> Workflow:
+    """What comes next, what is wired wrongly, and why a tool is chosen."""
+    flow = Workflow("tools_that_fit_together")
+    request = "lend a book to Ada"
+    suggest = flow.node("MCPSuggestTools", after="library/search_books", request=request)
+    next_tools = flow.node("Print", msg=suggest["summary"])
+    check = flow.node("MCPCheckWires", plan={"calls": [_LENDING]})
+    wrong = flow.node("Print", msg=check["summary"])
+    explain = flow.node(
+        "MCPExplainChoice", request=request, server_name="library", tool_name="borrow_book"
+    )
+    why = flow.node("Print", msg=explain["summary"])
+    flow.main(suggest, next_tools, check, wrong, explain, why)
+    flow.note(
+        "1. What comes next?",
+        "After one tool, for what you want.\n"
+        "No model is asked in any of these.",
+        above=suggest,
+    )  # fmt: skip
+    flow.note(
+        "2. Would it work?",
+        "This call lacks a book. Set workflow\n"
+        "to a file to check one that you drew.",
+        above=check,
+    )  # fmt: skip
+    flow.note(
+        "3. Why this tool?",
+        "By a search, by a plan, by rules.\n"
+        "Try another tool_name.",
+        above=explain,
+    )  # fmt: skip
+    return flow
+
+
+_LENDING = {"tool": "library/borrow_book", "args": {"reader": {"value": "Ada"}}}
+
+
 def all_examples() -> list[Workflow]:
     """Every example, as it is shipped."""
     return [
@@ -121,6 +158,7 @@ def all_examples() -> list[Workflow]:
         agent_as_a_tool(),
         workflow_as_a_tool(),
         mcp_without_a_model(),
+        tools_that_fit_together(),
         plan_and_run(),
         builtin_tools(),
         history_of_an_agent(),

@@ -87,6 +87,11 @@ SHOWN = {
         '"reader": "Ada"',
     ],
     "mcp_without_a_model": ["search_books(query", "Moby-Dick", "A loan lasts 21 days."],
+    "tools_that_fit_together": [
+        "1.00  library/borrow_book\n",
+        "needs 'book_id', and nothing is given; search_books gives one",
+        "A search for this finds library/borrow_book first",
+    ],
 }
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..search.terms import root
 from .fits import fit
 from .flows import Flow, Flows
 from .memory import Memory
 from .plans import FromResult, Given, Missing, Parts, Source
-from .ports import MAX_INPUTS, MAX_OUTPUTS, Input, Output, ToolPorts
+from .ports import ID_WORDS, MAX_INPUTS, MAX_OUTPUTS, Input, Output, ToolPorts
 from .shapes import Shape, shape_of_value
 
 _SURE = 0.45  # from here on it is worth telling that a tool gives what is needed
@@ -118,7 +119,7 @@ class WireCheck:
         if inp is not None and not found:
             used = {x.tool for x in self._calls}
             others = [x for x in self._flows.producers(ports, inp) if x.score >= _SURE]
-            givers = [x for x in others if x.producer not in used][:_MOST_TOLD]
+            givers = self._about_it([x for x in others if x.producer not in used], inp)
             told = [f"{self._name(x)} gives one" + _where(x) for x in givers]
         return WireProblem(number, name, problem, tuple(told), tuple(x.producer for x in givers))
 
@@ -131,6 +132,15 @@ class WireCheck:
             if flow := self._flows.best(self._flows.ports(call.tool), ports, inp):
                 found.append((place, flow))
         yield from (x for x in sorted(found, key=lambda x: -x[1].score) if x[1].score >= _SURE)
+
+    def _about_it(self, flows: Sequence[Flow], inp: Input) -> list[Flow]:
+        """The best few; of equals first those that are called as what is wanted is."""
+        wanted = {root(x) for x in inp.words if x not in ID_WORDS}
+
+        def named(flow: Flow) -> int:
+            return len(wanted & {root(x) for x in self._flows.ports(flow.producer).name_words})
+
+        return sorted(flows, key=lambda x: (-round(x.score, 1), -named(x)))[:_MOST_TOLD]
 
     def _name(self, flow: Flow) -> str:
         return self._flows.ports(flow.producer).name
