@@ -527,12 +527,12 @@ def test_a_call_that_a_rule_asks_for_is_asked_for_though_a_word_allows_it() -> N
 
 @pytest.mark.parametrize(
     "words",
-    [["a page"] * 200_000, ["a word " * 1_000_000], [{"a": {"b": [1.5] * 100_000}}] * 2],
+    [["a page"] * 100_000, ["a word " * 500_000], [{"a": {"b": [1.5] * 50_000}}] * 2],
     ids=["many", "long", "deep"],
 )
 def test_large_arguments_hold_up_nobody_else(words: list[Any]) -> None:
     """A step of the loop that takes long fails this test."""
-    rules = [{"when": {"args.*": f"contains {x}"}, "then": "deny"} for x in range(20, 40)]
+    rules = [{"when": {"args.*": f"contains {x}"}, "then": "deny"} for x in range(20, 30)]
     gate = RuleGate(written(rules).rules, str)
 
     async def go() -> Ruling:

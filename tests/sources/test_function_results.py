@@ -56,7 +56,7 @@ def test_a_large_result_is_made_and_written_while_others_go_on(
             assert len(result.text) == length
             return stalls.longest_hold_seconds
 
-        assert min(hold() for _ in range(3)) < _MAX_HOLD_SECONDS
+        assert any(hold() < _MAX_HOLD_SECONDS for _ in range(3))
 
 
 @pytest.mark.parametrize(
