@@ -39,11 +39,9 @@ _HOMES = {
     "run_node": "agent_run",
     "run_tool": "agent_run",
 }
-_MODULES = {"decisions", "fitting", "history", "planning", "search", "servers", "steps"}
+_MODULES = ("decisions", "fitting", "history", "planning", "search", "servers", "steps")
 
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
-    "decisions", "fitting", "history", "planning", "search", "servers", "steps", *_HOMES,
-]  # fmt: skip
+__all__ = [*_MODULES, *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

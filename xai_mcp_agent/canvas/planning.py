@@ -10,6 +10,7 @@ from typing import Any
 
 from ..agent.models.registry import model_named
 from ..bridge.bridge import Bridge
+from ..bridge.callers import new_run_id
 from ..bridge.engine import Engine
 from ..bridge.plan_runs import PLAN, CallEvent, PlanOptions
 from ..bridge.plan_runs import run_plan as carry_out
@@ -25,7 +26,6 @@ from ..secrets.redactor import Redactor
 from ..views.plans import plan_text
 from .agent_run import facts_in, granted_in
 from .agents import tools_in
-from .callers import new_run_id
 from .interactive_host import stage_for
 from .ports import file_on, mapping, optional, required, whole
 from .preferences import preferences_of
