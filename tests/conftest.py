@@ -38,6 +38,10 @@ _LONGEST_FIRST = (
     "test_lab", "test_packaging", "test_commands", "test_kernel", "test_faults", "test_stores",
     "test_loop", "test_closing", "test_soak", "test_compiled", "test_real_servers", "test_listing",
     "test_walk", "test_house", "test_public_names", "test_start", "test_text_reply", "test_graph",
+    "test_long_runs", "test_many_tools", "test_forks", "test_contract", "test_function_results",
+    "test_reading", "test_calls", "test_waiting", "test_approvals", "test_choices", "test_registry",
+    "test_history_chosen", "test_planned", "test_attacks", "test_signing_in", "test_discovery",
+    "test_unusable", "test_streams", "test_retry", "test_source", "test_peers", "test_acp",
 )  # fmt: skip
 # Tests that share something costly, such as the lab and its browser: files whose names begin so.
 _TOGETHER = {

@@ -265,7 +265,7 @@ def test_several_bridges_live_side_by_side():
 
 def test_the_limit_of_a_call_covers_connecting():
     late = pytest.raises(SourceFailed, match="was not ready within")
-    with bridge_with(it=entry(hang=True)) as made, ends_within(10), late:
+    with bridge_with(it=entry(hang=True)) as made, ends_within(25), late:
         made.call_tool("it", "echo", {"text": "x"}, timeout_seconds=0.2)
     with bridge_with(it=entry()) as made:
         made.connect("it", wait=True)

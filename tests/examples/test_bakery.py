@@ -18,7 +18,7 @@ from xai_mcp_agent.bridge.engine import Engine
 
 BAKERY = Path(__file__).parents[2] / "examples" / "services" / "bakery.py"
 KEY = "sesame-open-it"
-END_SECONDS = 10
+END_SECONDS = 60
 
 
 @contextmanager

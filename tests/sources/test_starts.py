@@ -95,7 +95,7 @@ def test_one_that_is_closed_before_its_turn_never_starts_and_can_be_used_again(
     hanging = {f"hang{n}": entry(hang=True) for n in range(_AT_ONCE)}
     with bridge_with(**hanging, late=entry(journal=str(journal))) as bridge:
         bridge.connect()
-        with ends_within(5):
+        with ends_within(25):
             bridge.disconnect("late")
         assert pids_in(journal) == []
         for name in hanging:

@@ -25,7 +25,7 @@ from typing import Any
 from tests.support.processes import free_port, listens, wait_until
 
 _ROOT = Path(__file__).parents[2]
-_STOP_SECONDS = 20.0
+_STOP_SECONDS = 60.0
 
 # How an agent is spoken to: binding, protocol version, whether it streams.
 FACES: dict[str, tuple[str, str, bool]] = {

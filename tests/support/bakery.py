@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 FILE = Path(__file__).parents[2] / "examples" / "services" / "bakery.py"
-_END_SECONDS = 10.0
+_END_SECONDS = 60.0
 
 
 @contextmanager

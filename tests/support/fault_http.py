@@ -9,6 +9,7 @@ the same port. What is to go wrong is a function, set for a method:
 
 from __future__ import annotations
 
+import errno
 import json
 import queue
 import socket
@@ -25,6 +26,7 @@ from typing import Any, TypeAlias
 from .fault_server import FOR_EVER_SECONDS, FaultServer
 
 _POLL_SECONDS = 0.02
+_FREE_SECONDS = 20.0
 _STREAM_END = object()
 
 
@@ -83,7 +85,7 @@ class FaultHttp:
         self.sessions: set[str] = set()
         self.streams: list[queue.SimpleQueue[Any]] = []
         self._sockets: list[socket.socket] = []
-        self._server = _Server(("127.0.0.1", self._port), _Handler)
+        self._server = self._new_server()
         self._server.owner = self
         if self._tls is not None:
             # The handshake is made in the connection's own thread, by its first read.
@@ -92,6 +94,17 @@ class FaultHttp:
             )
         serve = self._server.serve_forever
         threading.Thread(target=serve, args=[_POLL_SECONDS], daemon=True).start()
+
+    def _new_server(self) -> _Server:
+        """A process that others start has the socket of before until it is another program."""
+        until = time.monotonic() + _FREE_SECONDS
+        while True:
+            try:
+                return _Server(("127.0.0.1", self._port), _Handler)
+            except OSError as taken:
+                if taken.errno != errno.EADDRINUSE or time.monotonic() > until:
+                    raise
+                time.sleep(_POLL_SECONDS)
 
     def stop(self) -> None:
         """Cut all connections and stop listening, as if it had been killed."""

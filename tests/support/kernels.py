@@ -18,7 +18,7 @@ from .scripts import child_environment
 
 _START_SECONDS = 60.0  # a kernel's start on a busy machine
 _RUN_SECONDS = 60.0
-_PROMPT_SECONDS = 10.0  # an interrupt is answered within three, and the machine may be busy
+_PROMPT_SECONDS = 30.0  # an interrupt is answered within three, and the machine may be busy
 _LOOK_SECONDS = 0.1
 
 

@@ -34,7 +34,7 @@ from mcp.types import (
 )
 
 PNG = "iVBORw0KGgo="
-_START_SECONDS = 20.0
+_START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
+import secrets
 import socket
 import subprocess
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support.warm_python import warm_python
 
-_WAIT_SECONDS = 20.0  # for a child to start or end on a busy machine
+_WAIT_SECONDS = 60.0  # for a child to start or end on a busy machine
 _LOOK_SECONDS = 0.02
+_PORTS = range(20_000, 32_000)
 
 
 def wait_until(happened: Callable[[], bool], what: str, seconds: float = _WAIT_SECONDS) -> None:
@@ -43,9 +45,14 @@ def pid_in(file: Path) -> int:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nothing listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        return listening.getsockname()[1]
+    """A port of 127.0.0.1 that nothing listens on now, and that no connection is given meanwhile.
+
+    It is below those that systems give away; processes that ask at the same time get others.
+    """
+    while True:
+        port = _PORTS[secrets.randbelow(len(_PORTS))]
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
 
 
 def listens(port: int) -> bool:
