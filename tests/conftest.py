@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -180,9 +181,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A stable sort: the order within a file stays."""
-    items.sort(key=_rank)
+    items.sort(key=lambda item: _rank(item.path.name))
 
 
-def _rank(item: pytest.Item) -> int:
-    ranks = [rank for rank, x in enumerate(_LONGEST_FIRST) if item.path.name.startswith(x)]
+@cache
+def _rank(file: str) -> int:
+    ranks = [rank for rank, x in enumerate(_LONGEST_FIRST) if file.startswith(x)]
     return ranks[0] if ranks else len(_LONGEST_FIRST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import xai_mcp_agent
 
 from .warm_python import warm_python
 
+# It parses Python, which some (3.11.7) cannot do in two threads at once (cpython, gh-106905).
+_one_at_a_time = threading.Lock()
 _RUN_SECONDS = 60  # a child that starts servers, on a busy machine
 _ROOT = Path(xai_mcp_agent.__file__).parents[1]
 # What would let the machine or a person's own settings decide about a test.
@@ -32,7 +35,8 @@ def compile_workflow(file: Path, script: Path | None = None) -> Path:
     from xircuits.compiler import compile as compile_file  # brings half of Jupyter
 
     script = script or file.with_suffix(".py")
-    compile_file(str(file), str(script))
+    with _one_at_a_time:
+        compile_file(str(file), str(script))
     return script
 
 

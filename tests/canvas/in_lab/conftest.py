@@ -82,8 +82,9 @@ def canvas(window: Canvas, request: pytest.FixtureRequest, artefacts: Path) -> I
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """More room for these tests: the first of them starts a lab, a browser and a kernel."""
+    here = str(Path(__file__).parent)
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.timeout(_TEST_SECONDS))
 
 
