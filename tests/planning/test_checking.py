@@ -10,7 +10,8 @@ import pytest
 
 from tests.planning.shop import TEXT, TOOLS, tool
 from tests.support.watchdog import done_within
-from xai_mcp_agent.planning import BadPlan, FromResult, Given, Missing, Plan, Planner
+from xai_mcp_agent.planning import BadPlan, FromResult, Given, Missing, Parts, Plan, Planner
+from xai_mcp_agent.planning.plans import used_in
 
 REQUEST = "List my orders and cancel the first one. My email is ada@example.org."
 FIND, LIST, CANCEL = "shop/find_user_id_by_email", "shop/list_orders", "shop/cancel_order"
@@ -143,6 +144,20 @@ def test_references_may_be_written_in_many_ways(written: Any) -> None:
     assert sources(plan, 1)["order_id"].field == "orders[].order_id"
 
 
+def test_a_list_may_have_values_and_results() -> None:
+    take = tool("take_notes", "Takes notes.", {"notes": {"type": "array", "items": TEXT}})
+    planner = Planner([*TOOLS, take])
+    notes = ["My email", {"from": 2, "field": "orders[0].order_id"}, "$1"]
+    plan = planner.checked(REQUEST, [
+        call("take_notes", 3, notes=notes), call(FIND, 1, email="ada@example.org"), call(LIST, 2),
+    ])  # fmt: skip
+    assert [x.name for x in plan.calls][-1] == "take_notes"
+    found = sources(plan, 2)["notes"]
+    assert isinstance(found, Parts)
+    assert found.parts[0] == Given("My email")
+    assert [x.call for x in found.parts[1:] if isinstance(x, FromResult)] == [1]
+
+
 def test_calls_without_numbers_count_from_one_or_from_zero() -> None:
     for first in (0, 1):
         plan = checked(
@@ -266,7 +281,7 @@ def test_whatever_is_written_a_plan_comes_out_that_refers_backwards_or_none() ->
         for number, one in enumerate(plan.calls):
             json.dumps([x.value for x in one.arguments.values() if isinstance(x, Given)])
             for source in one.arguments.values():
-                assert not isinstance(source, FromResult) or 0 <= source.call < number
+                assert all(0 <= x.call < number for x in used_in(source))
 
 
 def test_huge_answers_take_no_time() -> None:

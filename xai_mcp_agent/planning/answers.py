@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast
 from .plan_file import BadPlan
 
 MOST_CALLS = 20
-_MOST_ARGUMENTS = 100
+_MOST_ARGUMENTS = _MOST_PARTS = 100
 _MOST_NAME = 300  # characters
 _MOST_CHARACTERS = 20_000  # of a value, as JSON
 _CALLS = ("calls", "plan", "steps", "actions", "tool_calls")
@@ -61,7 +61,14 @@ class Written:
     value: Any
 
 
-Told: TypeAlias = Refers | Unknown | Written
+@dataclass(frozen=True, slots=True)
+class Several:
+    """A list in which something is taken from a result."""
+
+    parts: tuple[Refers | Written, ...]
+
+
+Told: TypeAlias = Refers | Unknown | Written | Several
 """What is written of an argument."""
 
 
@@ -88,11 +95,18 @@ def written_calls(answer: Any) -> tuple[list[WrittenCall], int]:
     labels = [_label(_first(x, _LABEL)) for x in taken]
     if not all(labels) or len({*labels}) < len(labels):
         labels = [str(n) for n in range(1, len(taken) + 1)]
-        references = [x for one in told for x in one.values() if isinstance(x, Refers)]
-        if any(x.is_place or x.label == "0" for x in references):
+        used = [y for one in told for x in one.values() for y in references(x)]
+        if any(x.is_place or x.label == "0" for x in used):
             labels = [str(n) for n in range(len(taken))]
     calls = [WrittenCall(a, _tool(x), y) for a, x, y in zip(labels, taken, told, strict=True)]
     return calls, len(found) - len(calls)
+
+
+def references(told: Told) -> tuple[Refers, ...]:
+    """All that is taken from results."""
+    if isinstance(told, Several):
+        return tuple(x for x in told.parts if isinstance(x, Refers))
+    return (told,) if isinstance(told, Refers) else ()
 
 
 def _listed(answer: Any) -> list[Any]:
@@ -127,9 +141,16 @@ def _arguments(call: Mapping[str, Any]) -> Iterator[tuple[str, Told]]:
 
 
 def _told(value: Any, depth: int = 0) -> Told:
-    if isinstance(value, list) and len(cast("list[Any]", value)) == 1 and depth < _MOST_LISTS:
+    if depth >= _MOST_LISTS:
+        return _kept(value)
+    if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
         inner = _told(value[0], depth + 1)
         return inner if isinstance(inner, Refers) else _kept(value)
+    if isinstance(value, list):
+        parts = [_told(x, depth + 1) for x in cast("list[Any]", value)[:_MOST_PARTS]]
+        known = tuple(x for x in parts if isinstance(x, Refers | Written))
+        if len(known) == len(cast("list[Any]", value)) and references(Several(known)):
+            return Several(known)
     if isinstance(value, Mapping):
         return _of_object(cast("Mapping[str, Any]", value), depth)
     return _of_text(value) if isinstance(value, str) else _kept(value)
@@ -142,9 +163,8 @@ def _of_object(value: Mapping[str, Any], depth: int) -> Told:
         return Refers(label, field if isinstance(field, str) else "", "call" in value)
     if {*value} == {"value"}:
         return _kept(value["value"])
-    if {*value} == {"parts"} and isinstance(value["parts"], list) and depth < _MOST_LISTS:
-        parts = (_told(x, depth + 1) for x in cast("list[Any]", value["parts"])[:_MOST_ARGUMENTS])
-        return next((x for x in parts if isinstance(x, Refers)), _kept(value))
+    if {*value} == {"parts"} and isinstance(value["parts"], list):
+        return _told(value["parts"], depth)
     return _kept(value)
 
 

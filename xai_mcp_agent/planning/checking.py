@@ -17,10 +17,12 @@ from ..core.tools import JsonObject, Tool, properties
 from .answers import (
     MOST_CALLS,
     Refers,
+    Several,
     Told,
     Unknown,
     Written,
     WrittenCall,
+    references,
     written_calls,
 )
 from .fits import fit
@@ -28,7 +30,7 @@ from .flows import Flows
 from .memory import Memory
 from .mending import by_plain_name, fitted, nearest_sure, path_in, plain
 from .plan_file import BadPlan
-from .plans import FromResult, Given, Missing, Plan, PlannedCall, Source, lacking
+from .plans import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source, lacking
 from .ports import Input, Output, ToolPorts
 
 Wire: TypeAlias = Callable[[str, Sequence[Any]], Plan]
@@ -160,7 +162,7 @@ def _ordered(calls: Sequence[_Call], notes: _Notes) -> list[_Call]:
 
 
 def _uses(call: _Call) -> set[str]:
-    used = {x.label for x in call.told.values() if isinstance(x, Refers)}
+    used = {x.label for told in call.told.values() for x in references(told)}
     return used - {call.label}
 
 
@@ -224,6 +226,8 @@ class _Checked:
         """What an argument is, and what is wrong with what is written; then it is what is wired."""
         if isinstance(told, Refers):
             return self._reference(number, call, name, told)
+        if isinstance(told, Several):
+            return self._several(number, call, name, told)
         if isinstance(told, Unknown):
             inp = call.ports.by_name.get(name)
             left = f"{name!r} was left open: {told.told[:_SHOWN]!r}"
@@ -248,6 +252,22 @@ class _Checked:
         if isinstance(wired, FromResult) or (isinstance(wired, Given) and not _is_address(value)):
             return wired, why
         return Given(value, ("the request does not say it",)), f"{why}: see whether it is right"
+
+    def _several(
+        self, number: int, call: _Call, name: str, told: Several
+    ) -> tuple[Source | None, str]:
+        """A list of values and of what is taken from results."""
+        parts: list[Source] = []
+        for one in told.parts:
+            if isinstance(one, Written):
+                said = () if _is_said(one.value, self.request) else ("the request does not say it",)
+                parts.append(Given(one.value, said))
+                continue
+            source, why = self._reference(number, call, name, one)
+            if why or source is None:
+                return source, why
+            parts.append(source)
+        return Parts(tuple(parts)), ""
 
     def _reference(
         self, number: int, call: _Call, name: str, told: Refers
