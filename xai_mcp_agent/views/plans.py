@@ -9,7 +9,7 @@ from typing import Any
 from ..console.text import one_line, wrap
 from ..planning.plans import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source
 
-_VALUE_CHARS = 200
+_VALUE_CHARS = _NAME_CHARS = 200
 _REQUEST_CHARS = 300
 _UNDER, _DEEPER = " " * 3, " " * 6
 _MADE = {True: "A rough plan", False: "A plan"}
@@ -54,10 +54,10 @@ def _lines(plan: Plan, width: int, *, with_reasons: bool) -> Iterator[str]:
 
 
 def _call_lines(number: int, call: PlannedCall, width: int, *, with_reasons: bool) -> Iterator[str]:
-    yield from wrap(f"{number}. {call.tool}", width, "", _UNDER)
+    yield from wrap(f"{number}. {one_line(str(call.tool), _NAME_CHARS)}", width, "", _UNDER)
     for name, source in call.arguments.items():
         why = _why(source) if with_reasons else ""
-        line = f"{name}: {source_text(source)}"
+        line = f"{one_line(name, _NAME_CHARS)}: {source_text(source)}"
         yield from wrap(f"{line} ({why})" if why else line, width, _UNDER, _DEEPER)
     if call.reasons and with_reasons:
         yield from wrap("; ".join(call.reasons), width, f"{_UNDER}- ", f"{_UNDER}  ")
