@@ -177,6 +177,21 @@ def test_our_own_tools_are_no_part_of_it(place: Place) -> None:
     assert plan["calls"][1]["args"]["order_id"] == {"call": 0, "field": "orders[].id"}
 
 
+def test_a_plan_that_was_carried_out_whole_teaches_what_came_from_where(bridge: Bridge) -> None:
+    listed = {"tool": "shop/list_orders", "args": {"user_id": {"value": USER}}}
+    taken = {"order_id": {"call": 0, "field": "orders[1].id"}}
+    cancelled = {"tool": "shop/cancel_order", "args": taken}
+    assert bridge.run_plan({"request": REQUEST, "calls": [listed, cancelled]}).is_finished
+    (plan,) = known(bridge).plans
+    assert [(x["tool"].name, x["args"]) for x in plan["calls"]] == [
+        ("list_orders", {"user_id": {"value": None}}),
+        ("cancel_order", {"order_id": {"call": 0, "field": "orders[].id"}}),
+    ]
+    lacking = {"tool": "shop/cancel_order", "args": {"order_id": {"missing": "which"}}}
+    assert not bridge.run_plan({"request": "Other", "calls": [listed, lacking]}).is_finished
+    assert len(known(bridge).runs) == 1
+
+
 def test_toolbelts_learn_for_themselves(bridge: Bridge) -> None:
     for _ in range(4):
         run(bridge, SCRIPT, toolbelt="office")

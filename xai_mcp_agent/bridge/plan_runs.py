@@ -24,6 +24,7 @@ from ..agent.signed_file import RunFileError, held, place_of
 from ..core.approval import ApprovalAwaited, RunApprovals
 from ..core.errors import NotApproved, ToolDisabled, XaiMcpError
 from ..core.invocation import Caller, ToolInvocation
+from ..core.kinds import MCP
 from ..core.limits import checked_limit
 from ..core.results import ToolResult
 from ..core.ruling import RunFacts
@@ -84,6 +85,8 @@ async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: Plan
             again=None if options.again is None else options.again - 1,
             note=calls.note, aside=to_thread.run_sync,
         )  # fmt: skip
+        if run.is_finished:
+            await engine.learned.learn_plan(engine.caller.toolbelt, known, calls.keys, run.results)
         return replace(run, context=calls.context(), problem=run.problem + _how_to_go_on(run, file))
 
 
@@ -104,6 +107,13 @@ class _PlanCalls:
     def harmless(self) -> set[int]:
         """The calls of tools that say that they only read."""
         return {n for n, x in self._tools.items() if x.annotations.read_only}
+
+    @property
+    def keys(self) -> list[ToolKey]:
+        """Of the tools of all calls."""
+        named = [tool_of(x, self._options.source) for x in self._plan.calls]
+        kinds = {x: self._engine.settings.kind_of(x) or MCP for x, _ in named}
+        return [ToolKey(kinds[source].name, source, name) for source, name in named]
 
     async def prepare(self, first: int) -> None:
         """Know the tools of the calls from this one on, and that they may be called.

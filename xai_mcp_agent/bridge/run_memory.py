@@ -23,7 +23,14 @@ from ..core.step_results import json_in
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.learned_calls import KeptCall
 from ..history.recording.recorder import HistoryRecorder
-from ..planning.observed import ObservedRun, SeenCall, TracedCall, observed_run
+from ..planning.observed import (
+    ObservedRun,
+    SeenCall,
+    TracedCall,
+    observed_plan,
+    observed_run,
+)
+from ..planning.plans import Plan
 from ..planning.shape_json import cut_at, shape_as_json, shape_from_json
 from ..planning.shapes import Shape
 from ..search.usage import DEFAULT_TOOLBELT
@@ -122,6 +129,18 @@ class RunMemory:
             self.learn_traced(toolbelt, request, run)
         except Exception:
             logger.exception("What a run taught could not be worked out")
+
+    async def learn_plan(
+        self, toolbelt: str, plan: Plan, tools: Sequence[ToolKey], results: Sequence[Any]
+    ) -> None:
+        """A plan was carried out whole with these tools. Does not raise."""
+        if not self._learns:
+            return
+        try:
+            run = await anyio.to_thread.run_sync(observed_plan, plan, tools, results)
+            self.learn_traced(toolbelt, plan.request, run)
+        except Exception:
+            logger.exception("What a plan taught could not be worked out")
 
     def learn_traced(self, toolbelt: str, request: str, run: ObservedRun) -> None:
         """The same where it is known already what came from where; tools are known by their keys.

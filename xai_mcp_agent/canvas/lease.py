@@ -32,6 +32,7 @@ from ..settings.models import Settings
 from ..settings.trust import without_untrusted
 from .drawn_tools import drawn_in
 from .installation import warn_if_stale
+from .step_trace import StepTrace
 from .trust import agreed_settings
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class _Claim(NamedTuple):
     bridge: Bridge
     thread: int
     began: int
+    steps: StepTrace
 
 
 _left = queue.SimpleQueue[_Claim | None]()  # may be added to in the middle of anything
@@ -68,7 +70,8 @@ class BridgeLease:
     `used` tells which of two was used later. One that `came_back` after it was taken may be left
     unused by some later runs before it is taken again, as `spare` counts down.
     `failed` has the servers that an agent of the run could not use when it waited for them last.
-    `added` are the names of sources that its nodes brought along.
+    `added` are the names of sources that its nodes brought along, `steps` the calls that its steps
+    made.
     """
 
     def __init__(self, name: str, bridge: Bridge, *, came_back: bool) -> None:
@@ -81,7 +84,8 @@ class BridgeLease:
         self.used = began = next(_uses)
         self.failed: dict[str, Failure] = {}
         self.added: set[str] = set()
-        claim = _Claim(name, bridge, self.thread, began)
+        self.steps = StepTrace()
+        claim = _Claim(name, bridge, self.thread, began, self.steps)
         self._finalizer = weakref.finalize(self, _collected, claim, _mark_of_thread())
 
     @property
@@ -110,6 +114,12 @@ def bridge_of(ctx: Any) -> Bridge:
         SettingsError: the settings file cannot be read. A wrong server in it disables only itself.
     """
     return _hold_of(ctx).bridge
+
+
+def lease_of(ctx: Any) -> BridgeLease | None:
+    """This run's claim, if it has one."""
+    hold = ctx.get(_KEY)
+    return hold if isinstance(hold, BridgeLease) else None
 
 
 @contextmanager
@@ -262,6 +272,7 @@ def _release_left(left: queue.SimpleQueue[_Claim | None]) -> None:
 
 
 def _release(claim: _Claim) -> None:
+    claim.steps.teach(claim.bridge)
     _end_abandoned(claim.thread, claim.began)
     with _lock:
         if any(hold.bridge is claim.bridge and hold.is_held for hold in _holds):

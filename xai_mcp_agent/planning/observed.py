@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from ..core.steps import PathStep, Reference, references_in
+from ..core.step_results import NotInResult, at_path
+from ..core.steps import First, PathStep, Reference, references_in
+from .plans import Plan, PlannedCall, used_in
 from .shapes import Shape, holds_data, is_data, shape_of_value
 from .tracing import (
     DEEPEST,
@@ -98,6 +100,55 @@ def observed_run(request: str, turns: Iterable[Sequence[SeenCall]]) -> ObservedR
     return ObservedRun(tuple(traced), {x: tuple(dict.fromkeys(y)) for x, y in shapes.items()})
 
 
+def traced_step(
+    tool: Any, arguments: Mapping[str, Any], places: Sequence[int | None], given: Sequence[Any]
+) -> TracedCall:
+    """A call whose arguments say themselves what they take of the results that it was `given`.
+
+    `places` are those of the calls that gave them, None where it was something else.
+    """
+    sources: dict[str, tuple[int, str | None] | None] = {}
+    for name, value in islice(_named(arguments), _MOST_PARAMETERS):
+        used = (x for x in references_in(value) if x.result < len(places))
+        first = next((x for x in used if places[x.result] is not None), None)
+        place = None if first is None else places[first.result]
+        sources[name] = None
+        if first is not None and place is not None:
+            sources[name] = place, field_of(given[first.result], first.path)
+    return TracedCall(tool, sources)
+
+
+def observed_plan(plan: Plan, tools: Sequence[Any], results: Iterable[Any]) -> ObservedRun:
+    """What a plan teaches that was carried out; `tools` are those that its calls had."""
+    calls = [TracedCall(x, dict(_planned(y))) for x, y in zip(tools, plan.calls, strict=True)]
+    shapes: dict[Any, list[Shape]] = {}
+    for tool, value in zip(tools, results, strict=False):
+        if value is not None:
+            shapes.setdefault(tool, []).append(shape_of_value(value))
+    seen = {x: tuple(dict.fromkeys(y)) for x, y in shapes.items()}
+    return ObservedRun(tuple(calls[:MOST_CALLS]), seen)
+
+
+def _planned(call: PlannedCall) -> Iterable[tuple[str, tuple[int, str | None] | None]]:
+    for name, source in islice(_named(call.arguments), _MOST_PARAMETERS):
+        used = next(used_in(source), None)
+        yield name, None if used is None else (used.call, _general(used.field))
+
+
+def _named(arguments: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Those whose name is none that a value has."""
+    return ((x, y) for x, y in arguments.items() if not is_data(x))
+
+
+def _general(field: str | None) -> str | None:
+    """A field that somebody wrote, with any one of several for a certain one."""
+    if not field or len(field) > _MOST_PATH_CHARS:
+        return None
+    names = re.sub(r"\[-?\d*\]", "[]", field).split(".")
+    said = [x if x == "{key}" or not is_data(x.rstrip("[]")) else "{key}" for x in names]
+    return ".".join(said)
+
+
 def _traced(call: SeenCall, results: _Origins) -> TracedCall:
     known = ((x, y) for x, y in call.arguments.items() if x in call.parameters)
     return TracedCall(
@@ -179,13 +230,22 @@ def field_of(value: Any, path: Sequence[PathStep]) -> str | None:
     """A path in a result as planning has it, such as `orders[].id`; without keys that are data."""
     said = ""
     for step in path:
-        if isinstance(step, int):
+        if isinstance(step, int) or step is First.ITEM:
             said += "[]"
-        else:
-            name = "{key}" if is_data(str(step)) or holds_data(value) else str(step)
+        elif isinstance(step, str | First):
+            is_any = step is First.VALUE or is_data(str(step)) or holds_data(value)
+            name = "{key}" if is_any else str(step)
             said += f".{name}" if said else name
-        value = value[step]
+        value = _at(value, step)
     return said if 0 < len(said) <= _MOST_PATH_CHARS else None
+
+
+def _at(value: Any, step: PathStep) -> Any:
+    """What stands there, or None: a person's path may be written for a result of another form."""
+    try:
+        return at_path(value, (step,), "")
+    except NotInResult:
+        return None
 
 
 def _key(value: Any) -> Any:
