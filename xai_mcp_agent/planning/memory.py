@@ -26,6 +26,7 @@ _NEIGHBOURS = 5
 _ENOUGH, _ENOUGH_TOGETHER = 3, 2  # one coincidence says nothing
 _SHARPNESS = 2  # how much more the nearest of them says than the next
 _MOST_GUESSES, _MOST_COMPARED = 200, 50
+_ALWAYS_GUESSED, _GUESSED_EACH = 400, 10  # of the first all, then some: it takes a while
 _DOUBT = 2.0  # guesses that failed, before there were any
 _USUAL_NEARNESS = 0.58  # of a plan that was made without a memory, as measured
 _CLASSES = (0.15, 0.3, 0.45, 0.6)  # of similar requests
@@ -86,7 +87,8 @@ class Memory:
             return
         words = terms(plan.request)
         if words:  # else nobody could have guessed it, nor finds it by its request
-            self._guess(plan.request, {*tools})
+            if self._number < _ALWAYS_GUESSED or self._number % _GUESSED_EACH == 0:
+                self._guess(plan.request, {*tools})
             self._keep(Run(frozenset(root(x) for x in words), tools))
         for tool in dict.fromkeys(tools):
             self._words.setdefault(tool, Counter()).update(words)
