@@ -182,3 +182,21 @@ def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:
     )
     assert plan.calls
     done_within(_STEP_SECONDS, lambda: planner.update(many[0]))
+
+
+@pytest.mark.parametrize("blank", [" ", "\n", "\t", "\u3000", ", "])
+def test_blanks_of_a_request_are_read_once(blank: str) -> None:
+    """Each began a search for what may follow them: seconds for some thousands."""
+    done_within(_STEP_SECONDS, lambda: PLANNER.plan(f"list{blank * 1_000_000}orders"))
+
+
+def test_a_schema_with_names_that_are_no_texts_is_read() -> None:
+    odd = {"properties": {1: {"type": "string"}, None: {}}, "required": [1]}
+    tool = {
+        "id": "a/b",
+        "server": "a",
+        "name": "weather",
+        "description": "Weather",
+        "input_schema": odd,
+    }
+    assert [x.tool for x in Planner([tool]).plan("Get the weather").calls] == ["a/b"]

@@ -93,7 +93,8 @@ def properties(schema: Mapping[str, Any]) -> dict[str, JsonObject]:
     if not isinstance(found, dict):
         return {}
     items = cast(dict[str, Any], found).items()
-    return {name: cast(JsonObject, spec) if isinstance(spec, dict) else {} for name, spec in items}
+    # As JSON has them: a schema that Python made may have a number for a name.
+    return {str(x): cast(JsonObject, spec) if isinstance(spec, dict) else {} for x, spec in items}
 
 
 def required(schema: Mapping[str, Any]) -> list[str]:

@@ -14,12 +14,14 @@ _MAX_CHARACTERS = 8_000
 _MAX_STEPS = 14
 _END = re.compile(r"[.!?;\u3002\uff01\uff1f\uff1b]+(?=\s|$)|\n+|(?<=[\u3002\uff01\uff1f\uff1b])")
 _THEN = re.compile(
-    r"(?:,?\s*\b(?:and\s+)?(?:then|after that|afterwards|and finally|finally|lastly"
+    r"(?:,?(?<!\s)\s*\b(?:and\s+)?(?:then|after that|afterwards|and finally|finally|lastly"
     r"|additionally|also|next|as well as|followed by|before|after (?:this|doing (?:so|this)))\b,?)",
     re.IGNORECASE,
 )
 # Behind one of these a verb begins another step: "book it, send me", "find it and delete it".
-_JOINT = re.compile(r"(?:,\s*(?:and\s+)?|\s+and\s+|\s+&\s+)(?=([A-Za-z]+)\s*(\w*))", re.IGNORECASE)
+_JOINT = re.compile(
+    r"(?:,\s*(?:and\s+)?|(?<!\s)\s+and\s+|(?<!\s)\s+&\s+)(?=([A-Za-z]+)\s*(\w*))", re.IGNORECASE
+)
 _QUOTED = frozenset(("quoted", "email", "code", "phone"))
 _WORD = re.compile(r"[a-z]+")
 _POINTS_BACK = re.compile(
