@@ -77,8 +77,9 @@ class MCPRunPlan(Component):
     - plan (any): The plan of MCPPlan, or the name of a file that has one as JSON.
     - given (dict): What the plan lacks, or what is put in the place of what it says, by parameter
       (`reader`) or by call and parameter (`2.reader`), counted from 1. Default: nothing.
-    - run_state (str): A file to keep the run in: run the workflow again, and it goes on there,
-      also after `xai-mcp-agent approve` with this file. Default: it is not kept.
+    - run_state (str): A file to keep the run in until it comes to its end: run the workflow again,
+      and it goes on there, also after `xai-mcp-agent approve` with this file. Default: it is not
+      kept.
     - again (int): The call, counted from 1, that may have been made when the run was killed, and
       that is made once more. Default: none is.
     - agent_name (str): In whose name the calls are made, for rules and the history. Default:

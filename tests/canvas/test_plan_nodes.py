@@ -103,6 +103,7 @@ def test_a_run_goes_on_when_the_workflow_is_run_again(tmp_path: Path) -> None:
     run = make(MCPRunPlan, plan=LEND, run_state=state, given={"2.book_id": 14})
     play({}, run)
     assert run.result.value["title"] == "Moby-Dick"
+    assert not Path(state).exists()  # the next one begins anew
 
 
 def test_a_call_that_needs_approval_waits(tmp_path: Path, journal: Callable[[], list[str]]) -> None:

@@ -265,7 +265,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent approve --list", warmly, "Nothing is approved for good"),
     Known(r"xai-mcp-agent approve library \S+ --withdraw", warmly, "was not approved"),
     Known(r"xai-mcp-agent approve tidying\.run\.json.*", unattended, "no run waits there"),
-    Known(r"xai-mcp-agent run-plan plan\.json .*", help_of, "Usage"),
+    Known(r"xai-mcp-agent run-plan plan\.json .*", warmly, "5 km = 3.106855961 mi"),
     Known(r"xai-mcp-agent call units .*", warmly, "8.04672"),
     Known(r"XAI_MCP_TRANSCRIPT=runs\.jsonl python my_agent\.py", warmly, "library_search_books"),
     Known(r"xai-mcp-agent draw runs\.jsonl", warmly, "Written: runs_drawn.xircuits, 1 call"),

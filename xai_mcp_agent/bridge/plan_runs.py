@@ -55,6 +55,7 @@ Tell: TypeAlias = Callable[[CallEvent], None]
 class PlanOptions:
     """How a plan is carried out; see `AioBridge.run_plan`. `again` is counted from 1.
 
+    With `forgets`, the file of a run that came to its end is removed, and the next one begins anew.
     `granted` and `facts` are those of a run that the plan's is part of; `preferences` those of a
     toolbelt.
     """
@@ -66,6 +67,7 @@ class PlanOptions:
     source: str = ""
     timeout_seconds: float | None = None
     tell: Tell | None = None
+    forgets: bool = False
     granted: set[tuple[ToolKey, str]] = field(default_factory=set[tuple[ToolKey, str]])
     facts: RunFacts = field(default_factory=RunFacts)
     preferences: Preferences | None = None
@@ -87,6 +89,8 @@ async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: Plan
         )  # fmt: skip
         if run.is_finished:
             await engine.learned.learn_plan(engine.caller.toolbelt, known, calls.keys, run.results)
+        if file is not None and options.forgets and run.is_finished:
+            file.unlink(missing_ok=True)
         return replace(run, context=calls.context(), problem=run.problem + _how_to_go_on(run, file))
 
 

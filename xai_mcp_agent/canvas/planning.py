@@ -99,7 +99,7 @@ def run_plan(
         known = _plan_on(plan, bridge)
         writing = recorder(ctx, bridge, run_id=run_id, agent=name, node=_RUN)
         options = PlanOptions(
-            values, state, number, name,
+            values, state, number, name, forgets=True,
             granted=granted_in(ctx), facts=facts_in(ctx), preferences=preferences_of(agent),
         )  # fmt: skip
         with Console(name) as console:

@@ -159,9 +159,10 @@ def _places(key: Any, plan: Plan) -> list[Place]:
         case _:
             pass
     known = [f"{n + 1}.{name}" for n, name in lacking_of(plan)]
+    hint = f"{nearest} " if (nearest := did_you_mean(str(key), known)) else ""
     raise BadSetting(
-        f"The plan has no place for {key!r:.80}. {did_you_mean(str(key), known)} Name a call, from "
-        f"1 to {len(plan.calls)}, a dot, and its parameter, such as `1.query`."
+        f"The plan has no place for {key!r:.80}. {hint}Name a call, from 1 to {len(plan.calls)}, a "
+        "dot, and its parameter, such as `1.query`."
     )
 
 
