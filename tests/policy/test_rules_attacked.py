@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.policy.test_rules import agent, said, tool, written
+from tests.policy.test_rules import agent, said, shred, tool, written
+from tests.support.shredder_server import shredder_entry
 from tests.support.watchdog import ends_within
-from xai_mcp_agent import SettingsError, settings_from
+from xai_mcp_agent import Bridge, SettingsError, settings_from
 from xai_mcp_agent.core.ruling import RunFacts
 from xai_mcp_agent.core.tools import ToolKey
 
@@ -157,3 +158,33 @@ def test_rules_under_a_wrong_name_are_not_passed_over(key: str) -> None:
     rules = [{"when": {"server": "mail"}, "then": "deny"}]
     with pytest.raises(SettingsError, match="Rename it to 'rules'"):
         settings_from({"mcpServers": {}, key: rules})
+
+
+def test_a_file_of_rules_that_goes_while_a_bridge_is_open_takes_no_rule_along(
+    tmp_path: Path,
+) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("- {when: {tool: shred}, then: deny}", encoding="utf-8")
+    told = {"mcpServers": {"shredder": shredder_entry()}, "rules": str(rules)}
+    with Bridge(told) as bridge:
+        for after in ("- {when: {", "[]", None):
+            rules.write_text(after, encoding="utf-8") if after else rules.unlink()
+            assert "does not allow it" in shred(bridge, agent(), paper="contract")
+    with pytest.raises(SettingsError, match="no file"):
+        Bridge(told)
+
+
+def test_what_was_approved_for_the_run_is_not_asked_again_for_other_arguments() -> None:
+    asked: list[Any] = []
+
+    def approve(request: Any) -> str:
+        asked.append(request.arguments)
+        return "run"
+
+    rules = [{"when": {"args.paper": "*contract*"}, "then": "ask"}]
+    told = {"mcpServers": {"shredder": shredder_entry()}, "rules": rules}
+    with Bridge(told, approve=approve) as bridge:
+        caller = agent()
+        for paper in ("contract", "another contract"):
+            assert "not called" not in shred(bridge, caller, paper=paper)
+    assert asked == [{"paper": "contract"}]
