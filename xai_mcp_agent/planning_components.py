@@ -142,8 +142,8 @@ class MCPSuggestTools(Component):
     - limit (int): At most so many. Default: 5.
 
     ##### outPorts:
-    - suggestions (list): One dict for each, the best first: server, name, score (the best one has
-      1) and reasons.
+    - suggestions (list): One dict for each, the best first: server, name, score (1 for the best
+      one) and reasons.
     - best (str): The name of the best one. Empty if there is none.
     - best_server (str): The name of its server.
     - summary (str): The same to read.

@@ -462,7 +462,7 @@ def asides(folder: Path) -> list[Path]:
 
 @pytest.mark.parametrize(
     ("begin", "end"),
-    [(0, None), (16, 40_000), (4096, 4096 * 2), (4096 * 9, 4096 * 15), (170_000, None)],
+    [(0, None), (16, 40_000), (4096, 4096 * 2), (4096 * 9, 4096 * 15), (240_000, None)],
     ids=["all", "the beginning", "what version it is", "some pages", "the end"],
 )
 def test_a_damaged_file_is_set_aside_and_what_can_be_read_is_kept(

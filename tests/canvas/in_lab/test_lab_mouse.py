@@ -64,7 +64,7 @@ def place_nodes(mouse: Mouse) -> None:
     mouse.click(400, 300)
     mouse.move("Start", 20, 60)
     mouse.move("Finish", 1060, 60)
-    for name, x in zip(FLOW[1:-1], (125, 330, 535, 745), strict=True):
+    for name, x in zip(FLOW[1:-1], (115, 315, 545, 745), strict=True):
         mouse.drop(name, x, 60)
 
 
