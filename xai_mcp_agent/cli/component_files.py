@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib.util
 import logging
 import os
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.installed import COMPONENTS, LIBRARY
+from ..core.python_code import module_of
 from ..drawing.components import component_classes, our_components
 from .output import folded
 
@@ -106,7 +106,7 @@ def _names_in(file: Path) -> list[str]:
             return []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a foreign file's own making
-            return [cls.name for cls in component_classes(ast.parse(source))]
+            return [cls.name for cls in component_classes(module_of(source))]
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as reason:
         logger.debug("%s was not read: %s", file, reason)
         return []

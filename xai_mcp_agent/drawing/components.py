@@ -16,6 +16,7 @@ from ..core.installed import (
     LIBRARY,
     installed_components_folder,
 )
+from ..core.python_code import module_of
 
 PortKind: TypeAlias = Literal["in", "compulsory", "out", "branch"]
 
@@ -76,7 +77,7 @@ def read_component_file(file: Path, library: str) -> list[ComponentClass]:
     Raises:
         OSError, ValueError, SyntaxError: it cannot be read, or is not Python.
     """
-    tree = ast.parse(file.read_text(encoding="utf-8"), file.name)
+    tree = module_of(file.read_text(encoding="utf-8"), file.name)
     path = f"{COMPONENTS}/{library}/{file.name}"
     return [_class(x, path) for x in component_classes(tree)]
 

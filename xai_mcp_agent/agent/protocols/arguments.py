@@ -7,12 +7,12 @@ answered with a hint that a model can act on. Whether the values fit the schema 
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from typing import Any, NoReturn, cast
 
 from ...core.errors import InvalidArguments
+from ...core.python_code import literal_in
 from ...core.schemas import properties, required, signature, value_from_text
 from ...core.tools import JsonObject
 from .extents import closing, without_fence
@@ -99,7 +99,7 @@ def _json5(text: str) -> Any:
 def _python(text: str) -> Any:
     if len(text) > _MAX_PYTHON_CHARS:
         raise ValueError("too long")
-    return ast.literal_eval(text)
+    return literal_in(text)
 
 
 def _no_constant(word: str) -> NoReturn:

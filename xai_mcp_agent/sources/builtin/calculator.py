@@ -16,6 +16,8 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
+from ...core.python_code import expression_of
+
 Number: TypeAlias = Fraction | float
 
 # Of an expression: more is no question that a person or a model writes down.
@@ -66,7 +68,7 @@ def _parsed(expression: str) -> ast.expr:
     if len(text) > _MAX_CHARS:
         raise CalculationError(f"the expression has more than {_MAX_CHARS} characters.")
     try:
-        return ast.parse(text, mode="eval").body
+        return expression_of(text)
     except SyntaxError as cause:
         at = f" at character {cause.offset}" if cause.offset else ""
         raise CalculationError(f"this is no expression{at}: {cause.msg}.") from None

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.python_code import module_of
+
 _FIX = "Compile it anew in Xircuits, or name its .xircuits file."
 
 
@@ -55,7 +57,7 @@ def read_script(text: str) -> Script:
         Unusable: there is none.
     """
     try:
-        tree = ast.parse(text)
+        tree = module_of(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as cause:
         raise Unusable(f"it is no Python: {cause}.", _FIX) from None
     classes = [x for x in tree.body if isinstance(x, ast.ClassDef) and _is_workflow(x)]
@@ -69,7 +71,7 @@ def read_script(text: str) -> Script:
 
 def imports_in(text: str) -> Iterator[tuple[str, list[str]]]:
     """The modules that a script takes components from, and which."""
-    for node in ast.parse(text).body:
+    for node in module_of(text).body:
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield node.module, [x.name for x in node.names]
 
