@@ -5,6 +5,7 @@ Look at them before you commit them.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -83,6 +84,7 @@ def _around(entries: list[Locator]) -> FloatRect:
 def main() -> None:
     """Take all pictures."""
     IMAGES.mkdir(parents=True, exist_ok=True)
+    os.environ["XAI_MCP_TRUST"] = "1"  # the lab has a home of its own, which trusts nothing yet
     with tempfile.TemporaryDirectory() as folder:
         working = init_folder(Path(folder) / "lab").folder
         with lab(working) as address, browser() as running:
