@@ -9,7 +9,16 @@ import typer
 from ..console.text import as_it_is
 from ..views.learned import learned_json, learned_text
 from .history import opened
-from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
+from .output import (
+    AsJson,
+    Forget,
+    OnlyToolbelt,
+    SettingsFile,
+    StoreOption,
+    echo_json,
+    say,
+    text_width,
+)
 from .usage import check_names
 
 if TYPE_CHECKING:
@@ -25,12 +34,8 @@ def learned(
         str | None, typer.Argument(help="Only runs with its tools; `canvas` has those you drew.")
     ] = None,
     tool: Annotated[str | None, typer.Argument(help="Only runs with this tool.")] = None,
-    toolbelt: Annotated[
-        str | None, typer.Option(help="Only what agents with this toolbelt did.")
-    ] = None,
-    forget: Annotated[
-        bool, typer.Option("--forget", help="Forget all of this, for good, and say what it was.")
-    ] = False,
+    toolbelt: OnlyToolbelt = None,
+    forget: Forget = False,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,

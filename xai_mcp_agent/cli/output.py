@@ -171,6 +171,12 @@ SettingsFile = Annotated[
     Path | None,
     typer.Option("--settings", help="The settings file. Default: looked for as the nodes do."),
 ]
+OnlyToolbelt = Annotated[
+    str | None, typer.Option("--toolbelt", help="Only what agents with this toolbelt did.")
+]
+Forget = Annotated[
+    bool, typer.Option("--forget", help="Forget all of this, for good, and say what it was.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 StoreOption = Annotated[
     str | None,

@@ -16,7 +16,16 @@ from ..core.tools import JsonObject
 from ..views.history import subject_text
 from ..views.times import time_text, utc_text
 from .history import opened
-from .output import AsJson, SettingsFile, StoreOption, echo_json, say, text_width
+from .output import (
+    AsJson,
+    Forget,
+    OnlyToolbelt,
+    SettingsFile,
+    StoreOption,
+    echo_json,
+    say,
+    text_width,
+)
 
 if TYPE_CHECKING:
     from ..history.event import Subject
@@ -32,12 +41,8 @@ def usage(
         str | None, typer.Argument(help="Only its tools; `canvas` has the tools you drew.")
     ] = None,
     tool: Annotated[str | None, typer.Argument(help="Only this tool.")] = None,
-    toolbelt: Annotated[
-        str | None, typer.Option(help="Only what agents with this toolbelt did.")
-    ] = None,
-    forget: Annotated[
-        bool, typer.Option("--forget", help="Forget all of this, for good, and say what it was.")
-    ] = False,
+    toolbelt: OnlyToolbelt = None,
+    forget: Forget = False,
     store: StoreOption = None,
     settings: SettingsFile = None,
     as_json: AsJson = False,
