@@ -68,6 +68,26 @@ def test_an_amount_that_nobody_says_is_the_one_that_was_worked_out() -> None:
     assert isinstance(said.calls[1].arguments["amount"], Given)
 
 
+def test_what_something_is_about_and_for_whom_is_read_in_plain_words() -> None:
+    books = {"type": "array", "items": {"type": "object", "properties": {"book_id": NUMBER}}}
+    number = {"type": "integer"}
+    planner = Planner([
+        tool("search_books", "Search books.", {"query": TEXT, "limit": number}, {"books": books},
+             required=["query"]),
+        tool("borrow_book", "Lend a book to a reader.", {"book_id": NUMBER, "reader": TEXT}),
+    ])  # fmt: skip
+    search, lend = planner.plan("Find books about old whales and lend one to Ada").calls
+    assert {x: y.value for x, y in search.arguments.items() if isinstance(y, Given)} == {
+        "query": "old whales"
+    }
+    reader = lend.arguments["reader"]
+    assert isinstance(reader, Given)
+    assert reader.value == "Ada"
+    counted = planner.plan("Find one book about whales").calls[0].arguments["limit"]
+    assert isinstance(counted, Given)
+    assert counted.value == 1
+
+
 def test_what_is_missing_is_said() -> None:
     plan = PLANNER.plan("Translate a text")
     assert isinstance(plan.calls[0].arguments["language"], Missing)

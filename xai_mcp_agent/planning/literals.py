@@ -37,12 +37,19 @@ _WANTED = {
             " company brand language currency state region team player movie song album book"
             " username topic keyword genre product symbol owner",
     "quoted": " ".join(sorted(_TEXT_WORDS)) + " name title",
+    "topic": "query q keyword keywords term terms search topic subject theme phrase about",
 }  # fmt: skip
 _WANTED_ROOTS = {kind: frozenset(root(x) for x in words.split()) for kind, words in _WANTED.items()}
 _FORMATS = {"date": "date", "date-time": "datetime datetime date", "time": "time", "uri": "url",
             "url": "url", "email": "email"}  # fmt: skip
 _TO = listed("to into destination target arrival receiver recipient end")
 _FROM = listed("from origin source departure start sender old")
+_PEOPLE = listed(
+    """
+    reader borrower customer member patient client guest employee student teacher friend colleague
+    person user author owner receiver recipient
+    """
+)
 _ENDINGS = {
     "image": "jpg jpeg png gif bmp webp tiff svg", "audio": "wav mp3 flac ogg m4a aac",
     "video": "mp4 avi mov mkv webm", "text": "txt md", "document": "pdf docx doc odt",
@@ -121,6 +128,8 @@ def _from_mention(inp: Input, one: Mention, step: Step, request: Request) -> Lit
         score += 0.3
     if last in ("to", "and", "into") and _TO & {*inp.words}:
         score += 0.2
+    if last in ("to", "for") and one.kind == "name" and _PEOPLE & {*inp.words}:
+        score += 0.3
     value = one.value
     if inp.shape.kind == "string" and not isinstance(value, str):
         value = one.text
@@ -158,6 +167,8 @@ def _by_type(inp: Input, one: Mention) -> float:
         return _as_id(inp, one)
     if one.kind == "quoted":
         return 0.5
+    if one.kind == "topic":
+        return 0.4 if _WANTED_ROOTS["topic"] & {root(x) for x in inp.words} else 0.0
     names = frozenset(root(x) for x in inp.words)
     return 0.4 if names & _WANTED_ROOTS[one.kind] else 0.25
 

@@ -19,6 +19,8 @@ _NUMBER_WORDS = {
     )
 }
 
+_NOT_COUNTED = "to|for|of|from|and|or|in|at|by|with|that|which|who|is|are|on|as|if|so|then"
+
 # In this order: what is found first is not looked at again.
 _KINDS = (
     ("url", re.compile(r"\bhttps?://[^\s'\"<>]+[^\s'\"<>.,;:!?)\]]|\bwww\.[^\s'\"<>]+\w")),
@@ -42,13 +44,23 @@ _KINDS = (
     ("phone", re.compile(r"(?<!\w)\+?\d[\d ()-]{7,}\d\b")),
     ("number", re.compile(r"(?<![\w.])[-\u2212]?\d{1,3}(?:,\d{3})+(?:\.\d+)?\b"
                           r"|(?<![\w.])-?\d+(?:\.\d+)?(?=[A-Za-z%]|\b)")),
-    ("number", re.compile(rf"\b(?:{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE)),
+    # In "lend one to Ada" it counts nothing.
+    ("number", re.compile(rf"\b(?!one\b(?:\s+(?:{_NOT_COUNTED})\b|\s*(?:[.,;:?!)]|$)))"
+                          rf"(?:{'|'.join(_NUMBER_WORDS)})\b", re.IGNORECASE)),
 )  # fmt: skip
 _NAME = re.compile(
     r"\b(?!(?:Once|After|Before|When|While|If|For|In|On|At|By|From|With|To|And|But|So|Then|Also|I)\b)"
     r"[A-Z][\w&'\u2019.-]*\w(?:\s+(?:(?:of|the|and|de|la|von|van|in|on)\s+)*"
     r"[A-Z0-9][\w&'\u2019.-]*\b(?<! I))*"
     r"|\b[A-Z]{1,5}\b"
+)
+# What something is about, in plain words: no name, and in no quotation marks.
+_TOPIC = re.compile(
+    r"\b(?:about|regarding|concerning|mentioning|(?:related|relating) to"
+    r"|on (?:the )?(?:topic|subject|theme) of)\s+(?:(?:the|an?|my|some|any|all)\s+)?"
+    r"([a-z][\w'-]*(?:\s[a-z][\w'-]*){0,3}?)"
+    r"(?=\s+(?:and|or|in|from|to|for|with|that|which|who|by|then|at|on|of|as|so|before|after|using)\b"
+    r"|\s*[.,;:?!)\n]|\s*$)"
 )
 # No word is written so, and names of tools are no values: two changes of case at least.
 _MIXED = re.compile(r"\b(?=\w*[a-z][A-Z]\w*[A-Z])\w{6,}\b")
@@ -86,15 +98,19 @@ def mentions_in(request: str) -> list[Mention]:
             _add(found, taken, "name", match)
     for match in _MIXED.finditer(request):
         _add(found, taken, "code", match)
+    for match in _TOPIC.finditer(request):
+        _add(found, taken, "topic", match, 1)
     return sorted(found, key=lambda x: x.start)
 
 
-def _add(found: list[Mention], taken: bytearray, kind: str, match: re.Match[str]) -> None:
-    start, end = match.span()
+def _add(
+    found: list[Mention], taken: bytearray, kind: str, match: re.Match[str], group: int = 0
+) -> None:
+    start, end = match.span(group)
     if len(found) >= _MAX_MENTIONS or any(taken[start:end]):
         return
     taken[start:end] = b"\1" * (end - start)
-    text = match[1] if kind == "quoted" else match[0]
+    text = match[1] if kind == "quoted" else match[group]
     found.append(Mention(kind, text, _value(kind, text), start, end))
 
 
