@@ -115,3 +115,34 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
     """
     assert output_of(tmp_path, body) == ["True"]
     assert len(pids_in(tmp_path / "journal")) == 1
+
+
+def test_a_child_that_goes_through_its_parents_events_is_told_and_the_parent_goes_on(
+    tmp_path: Path,
+):
+    body = """
+        from threading import Event
+        from xai_mcp_agent import Agent
+
+        go_on = Event()
+
+        def ponder() -> str:
+            "Ponder."
+            go_on.wait(30)
+            return "done"
+
+        with servers() as bridge:
+            events = Agent(bridge, [ponder]).stream("Ponder")
+            next(x for x in events if type(x).__name__ == "ToolStarted")
+            if not os.fork():
+                try:
+                    list(events)
+                except RuntimeError:
+                    say("told")
+                os._exit(0)
+            os.wait()
+            go_on.set()
+            list(events)
+            say(events.result.answer)
+    """
+    assert output_of(tmp_path, body) == ["told", "done"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import threading
+from collections import deque
 from collections.abc import Callable, Coroutine
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from ..agent.events import RunEvent
@@ -25,6 +28,7 @@ class _Run(Generic[R]):
 
     def __init__(self, portal: Portal, play: Play[R], tell: Callable[[RunEvent | None], None]):
         self.was_stopped = False
+        self._portal = portal
         self._future: Future[R] = portal.submit(play, tell)
         # Behind all events: both are told on the bridge's loop.
         self._future.add_done_callback(lambda _: tell(None))
@@ -32,6 +36,11 @@ class _Run(Generic[R]):
     @property
     def is_over(self) -> bool:
         return self._future.done()
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nobody is left who could end it: so it is in a fork of its process."""
+        return not (self.is_over or self._portal.has_thread)
 
     def result(self) -> R:
         """What it came to. What it raised is raised.
@@ -105,6 +114,8 @@ class AgentStream(Generic[R]):
             try:
                 return self._events.get(timeout=_CHECK_SECONDS)
             except queue.Empty:
+                if self._run.is_lost:
+                    raise closed_meanwhile() from None
                 if self._run.is_over and self._events.empty():
                     return None
 
@@ -113,9 +124,9 @@ class AioAgentStream(Generic[R]):
     """The same for a caller on a loop: `async for`, `async with`."""
 
     def __init__(self, portal: Portal, play: Play[R]) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._events = asyncio.Queue[RunEvent | None]()
-        self._run = _Run(portal, play, self._put)
+        self._events = _Events()
+        # What the run holds must not hold this: who forgets it stops the run.
+        self._run = _Run(portal, play, self._events.put)
         self._has_ended = False
 
     def __aiter__(self) -> Self:
@@ -149,6 +160,33 @@ class AioAgentStream(Generic[R]):
         if hasattr(self, "_run"):
             self._run.stop()
 
-    def _put(self, event: RunEvent | None) -> None:
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+
+class _Events:
+    """Events from the bridge's loop for tasks on others; None, the last, is for all of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()  # a stream may be collected while this is held
+        self._events = deque[RunEvent | None]()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    def put(self, event: RunEvent | None) -> None:
+        with self._lock:
+            self._events.append(event)
+            waiting, self._waiting = self._waiting, []
+        for future in waiting:
+            with suppress(RuntimeError):  # that loop is closed: nobody waits on it
+                future.get_loop().call_soon_threadsafe(_wake, future)
+
+    async def get(self) -> RunEvent | None:
+        while True:
+            with self._lock:
+                if self._events:
+                    return self._events.popleft() if self._events[0] else None
+                future = asyncio.get_running_loop().create_future()
+                self._waiting.append(future)
+            await future
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

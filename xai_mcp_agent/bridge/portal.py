@@ -68,6 +68,11 @@ class Portal:
         return self._thread.is_alive() and not self._closing and self._pid == os.getpid()
 
     @property
+    def has_thread(self) -> bool:
+        """Whether its thread lives, perhaps only to end what goes on; never in a fork."""
+        return self._thread.is_alive() and self._pid == os.getpid()
+
+    @property
     def is_here(self) -> bool:
         """Whether the caller is in the portal's own thread, on its loop."""
         return threading.current_thread() is self._thread
