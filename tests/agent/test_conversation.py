@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from typing import Any
 
 import pytest
@@ -57,3 +58,32 @@ def test_a_message_of_the_user_without_content_is_refused(content: Any):
 def test_a_message_of_the_user_that_lacks_its_content_is_refused():
     with pytest.raises(BadConversation, match="has no `content`"):
         Conversation({"role": "user"})
+
+
+def deep() -> list[Any]:
+    value: list[Any] = []
+    for _ in range(5_000):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": ["user"], "content": "x"},
+        {"role": "assistant", "tool_calls": 5},
+        {"role": "user", "content": "x", "lock": threading.Lock()},
+        {"role": "user", "content": deep()},
+    ],
+    ids=["role", "calls", "lock", "deep"],
+)
+def test_a_message_that_can_be_none_is_refused_by_its_place(message: dict[str, Any]):
+    with pytest.raises(BadConversation, match="Message 2 of the conversation"):
+        Conversation([{"role": "user", "content": "first"}, message])
+
+
+def test_messages_may_come_from_anything_that_gives_them_one_by_one():
+    given = Conversation({"role": "user", "content": x} for x in ("one", "two"))
+    assert [x["content"] for x in given.messages] == ["one", "two"]
+    with pytest.raises(BadConversation, match="not bytes"):
+        Conversation(b"one")

@@ -158,8 +158,8 @@ def _as_list(given: Any) -> list[Any]:
             return [{"role": "user", "content": given}] if given.strip() else []
         case Mapping():
             return [cast(Any, given)]
-        case list() | tuple():
-            return list(cast(Sequence[Any], given))
+        case Iterable() if not isinstance(given, bytes | bytearray):
+            return list(cast(Iterable[Any], given))
         case _:
             raise BadConversation(
                 f"A conversation is a list of messages or a text, not {type(given).__name__}. "
@@ -175,10 +175,11 @@ def _checked(message: Any, number: int) -> Message:
             f"Message {number + 1} of the conversation is {type(message).__name__}, not a "
             'message. Each is a dict such as {"role": "user", "content": "Hello"}.'
         )
-    checked = copy.deepcopy(dict(cast(Mapping[str, Any], message)))
-    if checked.get("role") not in _ROLES:
+    checked = _copied(dict(cast(Mapping[str, Any], message)), number)
+    role = checked.get("role")
+    if not isinstance(role, str) or role not in _ROLES:
         raise BadConversation(
-            f"Message {number + 1} of the conversation has the role {checked.get('role')!r}. "
+            f"Message {number + 1} of the conversation has the role {role!r:.100}. "
             f"Use one of: {', '.join(sorted(_ROLES))}."
         )
     _check_calls(checked, number)
@@ -189,6 +190,16 @@ def _checked(message: Any, number: int) -> Message:
         name = checked.get("name") or "a function"
         return {"role": "user", "content": f"Result of {name}:\n{text_of(checked)}"}
     return checked
+
+
+def _copied(message: Message, number: int) -> Message:
+    try:
+        return copy.deepcopy(message)
+    except (TypeError, ValueError, AttributeError, RecursionError) as cause:
+        raise BadConversation(
+            f"Message {number + 1} of the conversation holds what no message can: {cause}. Give it "
+            "texts, numbers, lists and dicts, nested a few deep."
+        ) from cause
 
 
 def _check_content(content: Any, number: int) -> None:
@@ -203,7 +214,8 @@ def _check_content(content: Any, number: int) -> None:
 
 def _check_calls(message: Message, number: int) -> None:
     """Raise `BadConversation` where the calls of a message are not what the loop wrote."""
-    for call in message.get("tool_calls") or ():
+    calls: Any = message.get("tool_calls") or ()
+    for call in cast("list[Any]", calls) if isinstance(calls, list | tuple) else [calls]:
         function = cast(Any, call).get("function") if isinstance(call, Mapping) else None
         name = cast(Any, function).get("name") if isinstance(function, Mapping) else None
         if not isinstance(name, str) or not isinstance(cast(Any, call).get("id"), str):
