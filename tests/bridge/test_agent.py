@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.support.model_endpoint import (
     says,
 )
 from tests.support.processes import wait_until
+from tests.support.stalls import watching
 from xai_mcp_agent import (
     Agent,
     AgentModel,
@@ -190,6 +192,50 @@ def test_an_error_of_the_model_is_raised_also_at_the_end_of_the_events(bridge: B
             list(events)
         with pytest.raises(ModelError):
             _ = events.result
+
+
+def test_a_name_alone_is_one_name_and_not_its_letters(bridge: Bridge):
+    with model_endpoint([calls(("it_echo", {"text": "x"})), says("ok")]) as endpoint:
+        agent = Agent(bridge, "it", model=of(endpoint), blocked_tools="it/echo")
+        result = agent.run("Echo.")
+    assert [(x.result.is_error, "is blocked" in x.result.text) for x in result.calls] == [
+        (True, True)
+    ]
+    assert Agent(bridge, shout).run("Shout hello").answer == "HELLO"
+
+
+def test_functions_that_never_end_are_not_begun_again_and_again_run_by_run(bridge: Bridge):
+    go_on, begun = threading.Event(), list[int]()
+
+    def linger() -> None:
+        """Wait."""
+        begun.append(1)
+        go_on.wait(WAIT_SECONDS)
+
+    with model_endpoint([calls(("linger", {}))] * 12 + [says("ok")]) as endpoint:
+        agent = Agent(bridge, [linger], model=of(endpoint))
+        try:
+            for number in range(8):
+                with agent.stream("Wait.") as events:
+                    next(x for x in events if type(x).__name__ == "ToolStarted")
+                    wait_until(lambda n=number: len(begun) > n, "it was called")
+            ninth = next(x for x in agent.stream("Wait.") if type(x).__name__ == "ToolFinished")
+        finally:
+            go_on.set()
+    assert len(begun) == 8
+    assert "too many of its functions are still running" in str(ninth)
+
+
+def test_a_long_conversation_keeps_nobody_else_waiting(bridge: Bridge):
+    """Of many short messages: the loop may compute for 0.1 s at most."""
+    roles = ("user", "assistant")
+    said = [{"role": roles[n % 2], "content": f"message {n}"} for n in range(60_000)]
+    asked = (x for x in [*said, {"role": "user", "content": "Shout hello"}])
+    with watching(bridge) as stalls:
+        result = Agent(bridge, [shout]).run(asked)
+    assert result.answer == "HELLO"
+    assert len(result.conversation) > len(said)
+    assert stalls.longest_step_seconds < 0.1
 
 
 def test_an_answer_of_a_certain_form_is_a_value(bridge: Bridge):

@@ -5,9 +5,11 @@ See docs/python.md. Kept stable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias, TypeVar, cast, get_args
+
+from anyio import to_thread
 
 from ..agent.conversation import Conversation
 from ..agent.events import RunEvent, Stopped, ToolFinished
@@ -17,6 +19,7 @@ from ..agent.memory.notes import Memory, memory_for
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message
 from ..agent.models.choice import OFFLINE, AgentModel
+from ..agent.protocols.reading import beside_loop
 from ..agent.structured import OutputSchema
 from ..agent.toolsets import Toolset
 from ..core.errors import BadSetting
@@ -31,6 +34,8 @@ from .bridge import Bridge
 from .callers import new_run_id, workflow_name
 from .engine import Engine
 from .toolbox import GRACE_SECONDS, Failure
+
+T = TypeVar("T")
 
 ToolGiven: TypeAlias = str | Callable[..., Any]
 """The name of a source or of a group of the settings, or a function."""
@@ -66,7 +71,7 @@ class _Setup:
     name: str
     model: AgentModel
     sources: tuple[str, ...]
-    functions: tuple[Callable[..., Any], ...]
+    functions: FunctionToolset | None
     system_prompt: str
     max_thoughts: int
     protocol: ProtocolChoice
@@ -86,8 +91,7 @@ class _Setup:
 
     def wanted(self, engine: Engine) -> WantedTools:
         own: list[Toolset] = [] if self.memory is None else [MemoryToolset(self.memory)]
-        if self.functions:
-            own.append(FunctionToolset(self.functions, engine.recorder.mask))
+        own += [self.functions] if self.functions else []
         choice = engine.choice(self.sources)
         return WantedTools(choice, own, self.preferences, self.budget_tokens, self.failed)
 
@@ -112,7 +116,7 @@ class Agent:
     def __init__(
         self,
         bridge: Bridge,
-        toolbelt: Iterable[ToolGiven] | None = None,
+        toolbelt: Iterable[ToolGiven] | ToolGiven | None = None,
         *,
         model: str | AgentModel = OFFLINE,
         name: str = "agent",
@@ -128,13 +132,15 @@ class Agent:
         trusted_tools: Iterable[str] = (),
         approval: str | Mapping[str, str] | None = None,
     ) -> None:
-        given = bridge.usable_servers() if toolbelt is None else tuple(toolbelt)
+        given = bridge.usable_servers() if toolbelt is None else _several(toolbelt)
+        functions = tuple(x for x in given if not isinstance(x, str))
         chosen = AgentModel.of(model)
         setup = _Setup(
             name=name,
             model=chosen,
             sources=tuple(x for x in given if isinstance(x, str)),
-            functions=tuple(x for x in given if not isinstance(x, str)),
+            # One for all runs: it counts the functions that were left and still run.
+            functions=_functions(bridge, functions) if functions else None,
             system_prompt=system_prompt,
             max_thoughts=_positive(max_thoughts, "max_thoughts"),
             protocol=_protocol(tool_protocol),
@@ -143,7 +149,7 @@ class Agent:
             limits=RunLimits(max_run_tokens),
             budget_tokens=tool_token_budget,
             preferences=Preferences(
-                tuple(pinned_tools), tuple(blocked_tools), tuple(trusted_tools)
+                _several(pinned_tools), _several(blocked_tools), _several(trusted_tools)
             ),
             approval=_words(approval),
         )
@@ -200,7 +206,8 @@ class AioAgent:
                 calls.append(event)
             tell(event)
 
-        start, spec = Conversation(question), setup.spec()
+        # Beside the loop: a long one takes a while to copy.
+        start, spec = await to_thread.run_sync(Conversation, question), setup.spec()
         run = AgentRun(spec, start, emit, caller)
         listener = Listener(notes.append, _unwatched)
         try:
@@ -210,10 +217,12 @@ class AioAgent:
             ended = await run.go(tools, pages, left_out)
         finally:
             await spec.model.aclose()
+        said = run.conversation
+        messages = await beside_loop(said.chars, lambda: said.messages)
         return AgentResult(
             ended.answer,
             ended.stopped,
-            run.conversation.messages,
+            messages,
             tuple(calls),
             {
                 **asdict(ended.usage), "turns": ended.steps, "calls": ended.tool_calls,
@@ -236,8 +245,18 @@ def _check(bridge: Bridge, setup: _Setup) -> None:
     for name in setup.sources:
         if bridge.settings.group(name) is None:
             bridge.settings.source(name)
-    FunctionToolset(setup.functions, str)
     setup.spec()
+
+
+def _functions(bridge: Bridge, functions: Sequence[Callable[..., Any]]) -> FunctionToolset:
+    return FunctionToolset(functions, bridge.aio.engine.recorder.mask)
+
+
+def _several(given: T | Iterable[T]) -> tuple[T, ...]:
+    """What somebody lists; a name alone is one, and not its letters."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return (cast(T, given),)
+    return tuple(cast("Iterable[T]", given))
 
 
 def _positive(number: int, name: str) -> int:
