@@ -22,12 +22,14 @@ from tests.support.processes import wait_until
 from tests.support.shredder_server import shredder_entry
 from xai_mcp_agent import (
     ApprovalRequest,
+    BadSetting,
     Bridge,
     RunFileError,
     ToolDisabled,
     UnknownServer,
     UnknownTool,
 )
+from xai_mcp_agent.agent import signed_file
 from xai_mcp_agent.bridge.plan_state import WaitingPlan
 from xai_mcp_agent.planning import BadPlan, plan_from_json
 
@@ -289,3 +291,73 @@ def run_here() -> None:
     with bridge_with(shredder=told["entry"]) as bridge:
         run = bridge.run_plan(told["plan"], resume=told["state"])
     print(json.dumps({"status": run.status, "results": run.results, "problem": run.problem}))
+
+
+@pytest.fixture
+def gives(tmp_path: Path) -> dict[str, Any]:
+    """Functions that give large and deep results."""
+    file = tmp_path / "gives.py"
+    file.write_text(
+        "import json\n"
+        "def wide(count: int) -> str:\n    return json.dumps([{'id': x} for x in range(count)])\n"
+        "def deep(levels: int) -> str:\n    return '[' * levels + ']' * levels\n"
+        "def take(x: object = None) -> str:\n    return 'taken'\n",
+        encoding="utf-8",
+    )
+    return {"functions": {"f": {"file": str(file)}}}
+
+
+def test_a_run_goes_on_from_a_file_after_results_that_are_deep(
+    gives: dict[str, Any], tmp_path: Path
+) -> None:
+    asked = plan(("f/deep", {"levels": 600}), ("f/take", {"x": {"missing": "What?"}}))
+    with Bridge(gives) as bridge:
+        assert bridge.run_plan(asked, resume=tmp_path / "run.json").status == "missing"
+        run = bridge.run_plan(asked, resume=tmp_path / "run.json", given={"x": 1})
+    assert (run.status, len(run.results[0])) == ("finished", 1)
+
+
+def test_no_file_is_written_that_nobody_could_read_again(
+    gives: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is not begun anew then: what was made last may have been made, and is asked about."""
+    monkeypatch.setattr(signed_file, "_MOST_BYTES", 40_000)
+    few, many = ({"count": 2_000}, {"count": 4_000})  # 24 and 50 KB
+    asked = plan(("f/wide", few), ("f/wide", many), ("f/take", {}))
+    with Bridge(gives) as bridge:
+        with pytest.raises(RunFileError, match="too large"):
+            bridge.run_plan(asked, resume=tmp_path / "run.json")
+        run = bridge.run_plan(asked, resume=tmp_path / "run.json")
+    assert (run.status, len(run.made)) == ("unknown", 1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"1.x": {(1, 2): 3}}, {"1.x": float("nan")}, {"1.x": {1}}, {"9" * 5_000 + ".x": 1}],
+    ids=["key", "nan", "set", "number"],
+)
+def test_what_is_given_and_cannot_be_sent_is_refused_before_anything_is_done(
+    given: dict[str, Any], gives: dict[str, Any], tmp_path: Path
+) -> None:
+    with Bridge(gives) as bridge, pytest.raises(BadSetting):
+        bridge.run_plan(plan(("f/take", {})), resume=tmp_path / "run.json", given=given)
+    assert not (tmp_path / "run.json").exists()
+
+
+def test_a_run_that_came_to_its_end_teaches_once_however_often_it_is_looked_at(
+    shredder: dict[str, Any], tmp_path: Path
+) -> None:
+    asked = plan(("shredder/count", {}), ("shredder/count", {}))
+    settings = {"mcpServers": {"shredder": shredder}, "store": "memory"}
+    with Bridge(settings) as bridge:
+        for _ in range(3):
+            assert bridge.run_plan(asked, resume=tmp_path / "run.json").is_finished
+        assert [x.times for x in bridge.learned().runs] == [1]
+
+
+def test_of_many_arguments_that_are_missing_only_some_are_named(gives: dict[str, Any]) -> None:
+    lacking = {f"a{n}": {"missing": "?"} for n in range(5_000)}
+    with Bridge(gives) as bridge:
+        run = bridge.run_plan(plan(("f/take", lacking)))
+    assert "and 4,988 more" in run.problem
+    assert len(run.lacking) == 5_000

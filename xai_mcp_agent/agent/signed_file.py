@@ -43,12 +43,18 @@ def write_signed(file: Path, run: JsonObject) -> None:
     """Put a run in the place of the file, readable by this user only.
 
     Raises:
-        RunFileError: it cannot be written.
+        RunFileError: it cannot be written, or not read again, as it is too large.
     """
     run = json.loads(json.dumps(run, default=str))  # as it is read back
     signed = {"version": _VERSION, "signature": _signature(run, _key()), "run": run}
+    data = f"{json.dumps(signed, indent=1)}\n".encode()
+    if len(data) > _MOST_BYTES:
+        raise RunFileError(
+            f"The run is too large for {file}: {len(data) >> 20} MB, of {_MOST_BYTES >> 20} at "
+            "most. What was done last is not in it. Have tools give less, or keep no file."
+        )
     try:
-        replace_private(file, f"{json.dumps(signed, indent=1)}\n".encode())
+        replace_private(file, data)
     except OSError as cause:
         raise RunFileError(f"{file} cannot be written: {cause}.") from cause
 

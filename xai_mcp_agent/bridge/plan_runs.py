@@ -77,9 +77,9 @@ async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: Plan
     """Make the calls of a plan, as far as that can be done now; see `AioBridge.run_plan`."""
     checked_limit(options.timeout_seconds)
     known = await to_thread.run_sync(_checked, plan)
-    given = places_of(options.given or {}, known)
+    given = await to_thread.run_sync(places_of, options.given or {}, known)
     async with _kept(options.resume) as (before, file):
-        run = before or PlanRun.of(known)
+        run = before or await to_thread.run_sync(PlanRun.of, known)
         calls = _PlanCalls(engine, known, run, options, file)
         await calls.prepare(len(run.made))
         run = await carry_out(
@@ -87,7 +87,7 @@ async def run_plan(engine: Engine, plan: Plan | Mapping[str, Any], options: Plan
             again=None if options.again is None else options.again - 1,
             note=calls.note, aside=to_thread.run_sync,
         )  # fmt: skip
-        if run.is_finished:
+        if run.is_finished and not (before and before.is_finished):
             await engine.learned.learn_plan(engine.caller.toolbelt, known, calls.keys, run.results)
         if file is not None and options.forgets and run.is_finished:
             file.unlink(missing_ok=True)

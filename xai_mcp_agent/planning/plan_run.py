@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
@@ -9,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from ..core.approval import AwaitedCall, awaited_from_json
 from ..core.errors import BadSetting
 from ..core.names import did_you_mean
+from ..core.step_results import json_in
 from ..core.tools import JsonObject
 from .plan_file import digest_of_plan
 from .plans import Plan, missing_in
@@ -21,6 +23,8 @@ STATUSES: tuple[RunStatus, ...] = (
     "running", "finished", "missing", "waiting", "failed", "unknown",
 )  # fmt: skip
 
+_MOST_DIGITS = 6  # of the number of a call
+
 Place: TypeAlias = tuple[int, str]
 """A call by its place in the plan, from 0 on, and one of its parameters."""
 
@@ -32,6 +36,24 @@ class MadeCall:
     value: Any
     text: str
     seconds: float = 0.0
+
+    def to_json(self) -> JsonObject:
+        """For a file, without a value that its text says, too: that may be large and deep."""
+        told: JsonObject = {"text": self.text, "seconds": self.seconds}
+        return told if self._is_in_text() else {**told, "value": self.value}
+
+    @staticmethod
+    def from_json(value: JsonObject) -> MadeCall:
+        """The call that was written so."""
+        text = value["text"]
+        found = value["value"] if "value" in value else json_in(text)
+        return MadeCall(found, text, value["seconds"])
+
+    def _is_in_text(self) -> bool:
+        try:
+            return bool(self.value == json_in(self.text))
+        except RecursionError:
+            return True  # deeper than a file could have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +119,7 @@ class PlanRun:
         return {
             "plan": self.plan,
             "status": self.status,
-            "made": [asdict(x) for x in self.made],
+            "made": [x.to_json() for x in self.made],
             "given": [[call, name, value] for (call, name), value in self.given],
             "begun": self.begun,
             "awaiting": None if self.awaiting is None else asdict(self.awaiting),
@@ -119,7 +141,7 @@ class PlanRun:
         return PlanRun(
             value["plan"],
             status,
-            tuple(MadeCall(**x) for x in value["made"]),
+            tuple(MadeCall.from_json(x) for x in value["made"]),
             tuple(((call, name), x) for call, name, x in value["given"]),
             value["begun"],
             None if awaited is None else awaited_from_json(awaited),
@@ -136,13 +158,23 @@ def places_of(given: Mapping[Any, Any], plan: Plan) -> dict[Place, Any]:
     lacks this parameter.
 
     Raises:
-        BadSetting: the plan has no such call, or lacks no such parameter.
+        BadSetting: the plan has no such call, or lacks no such parameter, or it is no JSON.
     """
     found: dict[Place, Any] = {}
     for key, value in given.items():
+        _check_json(key, value)
         for place in _places(key, plan):
             found[place] = value
     return found
+
+
+def _check_json(key: Any, value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as cause:
+        raise BadSetting(
+            f"What is given for {key!r:.80} cannot be sent: {cause}. Give what JSON can hold."
+        ) from cause
 
 
 def _places(key: Any, plan: Plan) -> list[Place]:
@@ -151,7 +183,8 @@ def _places(key: Any, plan: Plan) -> list[Place]:
             return [(call, name)]
         case str():
             number, dot, name = key.partition(".")
-            if dot and number.isdecimal() and 0 < int(number) <= len(plan.calls) and name:
+            is_number = number.isdecimal() and len(number) <= _MOST_DIGITS
+            if dot and is_number and 0 < int(number) <= len(plan.calls) and name:
                 return [(int(number) - 1, name)]
             lacking = [(n, x) for n, x in lacking_of(plan) if x == key]
             if lacking:

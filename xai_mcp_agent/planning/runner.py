@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from ..core.approval import ApprovalAwaited
 from ..core.errors import BadSetting, NotApproved, SourceClosed, ToolTimeout, XaiMcpError
+from ..core.names import listed
 from ..core.results import ToolResult
 from ..core.step_results import Given as Result
 from ..core.step_results import NotInResult, filled, value_of
@@ -33,6 +34,7 @@ Aside: TypeAlias = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Runs what may take long, such as taking apart a large result."""
 
 _MAY_BE_DONE = (SourceClosed, ToolTimeout)  # what was sent then, nobody knows
+_MOST_NAMES = 12  # of arguments, in what a person reads
 _UNKNOWN = (
     "Call {0}, {1}, may have been carried out: the run ended before it had a result. Look what "
     "came of it. Then say that call {0} is made again, or make a plan of the rest."
@@ -171,7 +173,7 @@ def _continued(plan: Plan, run: PlanRun, again: int | None) -> PlanRun:
 
 def _lacks(run: PlanRun, planned: PlannedCall, lacking: tuple[Lacking, ...]) -> PlanRun:
     first = lacking[0]
-    names = ", ".join(f"`{x.call + 1}.{x.parameter}`" for x in lacking)
+    names = listed([f"`{x.call + 1}.{x.parameter}`" for x in lacking], _MOST_NAMES)
     reason = first.reason if first.reason.endswith((".", "?", "!")) else f"{first.reason}."
     why = (
         f"Call {first.call + 1}, {planned.name}, was not made: `{first.parameter}` is missing: "
@@ -186,10 +188,15 @@ def _failed(run: PlanRun, planned: PlannedCall, reason: XaiMcpError, *, is_known
     why = f"Call {number}, {planned.name}, failed: {said or 'it did not say why'}"
     if is_known or not run.begun:
         names = [f"`{number}.{x}`" for x in planned.arguments]
-        other = f", or give another value for {' or '.join(names)}," if names else ""
+        other = f", or give another value for {_either(names)}," if names else ""
         do = f"mend that{other} and run it again: call {number} is made anew."
         return _stopped(replace(run, begun=False), "failed", f"{why}\n  Next step: {do}")
     return _stopped(run, "unknown", f"{why}\n{_UNKNOWN.format(number, planned.name)}")
+
+
+def _either(names: Sequence[str]) -> str:
+    more = len(names) > _MOST_NAMES
+    return " or ".join([*names[:_MOST_NAMES], *(["another one"] if more else [])])
 
 
 def _stopped(run: PlanRun, status: RunStatus, problem: str) -> PlanRun:
