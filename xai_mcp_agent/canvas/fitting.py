@@ -19,7 +19,7 @@ from ..console.text import count
 from ..core.errors import BadSetting
 from ..core.steps import Reference, path_text, references_in
 from ..core.tools import JsonObject
-from ..drawing.reading import ReadCall, calls_in_file
+from ..drawing.reading import NoWorkflow, ReadCall, calls_in_file
 from ..planning.answered import CheckedCalls, ExplainedChoice, NamedCall, Suggested
 from ..planning.plan_file import plan_from_json
 from ..planning.plans import FromResult, Given, Missing, Parts, Source
@@ -131,7 +131,12 @@ def calls_of_workflow(file: Path) -> list[NamedCall]:
     Raises:
         NoWorkflow: it is none.
     """
-    return [_named(x) for x in calls_in_file(file)]
+    try:
+        return [_named(x) for x in calls_in_file(file)]
+    except RecursionError as cause:
+        raise NoWorkflow(
+            f"{file} has arguments that are too deep to be looked at. Name another file."
+        ) from cause
 
 
 def _named(call: ReadCall) -> NamedCall:
