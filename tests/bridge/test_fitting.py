@@ -74,3 +74,15 @@ def test_what_comes_next_and_what_is_wired_wrongly_can_be_had_as_values(settings
         "order_id": "cancel_order needs 'order_id', and nothing is given",
     }
     assert {str(y) for x in found.problems for y in x.givers} == {"shop/list_orders"}
+
+
+def test_hundreds_of_calls_that_no_tool_answers_are_told_while_the_loop_goes_on(
+    settings: dict[str, Any], tmp_path: Path
+):
+    many = [{**TOOLS[0], "name": f"tool_number_{n}_of_things"} for n in range(5_000)]
+    (tmp_path / "shop.jsonl").write_text("\n".join(map(json.dumps, many)), encoding="utf-8")
+    calls: list[Any] = [{"tool": f"shop/tool_no_{n}_thing", "args": {}} for n in range(190)]
+    with Bridge(settings) as bridge:
+        found = bridge.check_wires(plan_from_json({"calls": calls}))
+    assert len(found.problems) == len(calls)
+    assert all("Did you mean" in x.problem for x in found.problems)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import anyio.to_thread
 
 from ..catalog.groups import ToolChoice
 from ..core.errors import BadSetting, UnknownTool
@@ -15,10 +17,13 @@ from ..planning.plans import Plan
 from ..policy.rules.rulebook import reason
 from ..search.preferences import Preferences
 from .engine import Engine
-from .planning import planned, usable_tools
+from .planning import UsableTools, planned, usable_tools
 from .preferences import preferred
 from .refresh import marked_tool
 from .search import find_tools
+
+if TYPE_CHECKING:
+    from ..planning.wires import WiredCall, WireProblem
 
 _LOOKED_AT = 50  # tools that fit a request, of which somebody may ask why
 _AHEAD = 3
@@ -65,21 +70,9 @@ async def check_wires(engine: Engine, calls: Sequence[NamedCall]) -> CheckedCall
 
     What nobody declares is not held against anybody: no problem is no promise.
     """
-    from ..planning.wires import WiredCall, WireProblem
-
     usable = await usable_tools(engine)
-    names = _Names(usable.tools)
-    wired: list[WiredCall] = []
-    problems: list[WireProblem] = []
-    for number, call in enumerate(calls):
-        key = ToolKey("", "", "") if not call.source else names.named(call.source, call.tool)
-        if call.problem:
-            problems.append(WireProblem(number, "", f"it cannot be checked: {call.problem}"))
-        elif key is None and (why := usable.failed.get(call.source)):
-            problems.append(WireProblem(number, "", f"its server cannot be used: {why}"))
-        elif key is None and not _is_drawn(engine, call.source):
-            problems.append(WireProblem(number, "", names.why_not(f"{call.source}/{call.tool}")))
-        wired.append(WiredCall(key if call.source else None, call.arguments, call.is_open))
+    # In a thread: what each of thousands of calls may have meant takes a while.
+    wired, problems = await anyio.to_thread.run_sync(_wired, engine, usable, calls)
     problems += await planned(engine, usable, lambda x: x.wire_problems(wired))
     known = sum(x.tool in usable.tools for x in wired)
     return CheckedCalls(sorted(problems, key=lambda x: x.call), known, len(calls))
@@ -134,6 +127,27 @@ async def _barred(
     if ruling.word == "deny":
         found.append(reason(ruling))
     return found
+
+
+def _wired(
+    engine: Engine, usable: UsableTools, calls: Sequence[NamedCall]
+) -> tuple[list[WiredCall], list[WireProblem]]:
+    """The calls with the keys of their tools, and what is wrong where one has none."""
+    from ..planning.wires import WiredCall, WireProblem
+
+    names = _Names(usable.tools)
+    wired: list[WiredCall] = []
+    problems: list[WireProblem] = []
+    for number, call in enumerate(calls):
+        key = ToolKey("", "", "") if not call.source else names.named(call.source, call.tool)
+        if call.problem:
+            problems.append(WireProblem(number, "", f"it cannot be checked: {call.problem}"))
+        elif key is None and (why := usable.failed.get(call.source)):
+            problems.append(WireProblem(number, "", f"its server cannot be used: {why}"))
+        elif key is None and not _is_drawn(engine, call.source):
+            problems.append(WireProblem(number, "", names.why_not(f"{call.source}/{call.tool}")))
+        wired.append(WiredCall(key if call.source else None, call.arguments, call.is_open))
+    return wired, problems
 
 
 def _is_drawn(engine: Engine, source: str) -> bool:
