@@ -7,10 +7,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from xai_mcp_agent.planning.observed import MOST_CALLS, SeenCall, TracedCall, observed_run
+from xai_mcp_agent.planning.observed import (
+    MOST_CALLS,
+    SeenCall,
+    TracedCall,
+    observed_plan,
+    observed_run,
+)
+from xai_mcp_agent.planning.plan_file import plan_from_json
 from xai_mcp_agent.planning.shape_json import cut_at, shape_as_json, shape_from_json
 from xai_mcp_agent.planning.shapes import ANY, MAX_DEPTH, shape_of, shape_of_value
 
@@ -195,9 +202,30 @@ def test_a_shape_is_read_back_as_it_was_written(schema: Any) -> None:
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_size=9), lambda x: (
     st.lists(x, max_size=3) | st.dictionaries(st.text(max_size=9), x, max_size=3)
 ), max_leaves=20))  # fmt: skip
+@example([{}, [[], {"": [False, []], "0": {}}]])  # unions within lists, as deep as is looked
 def test_what_nobody_wrote_is_read_as_some_shape(value: Any) -> None:
     assert shape_from_json(value).kind
     shape = shape_of_value(value)
     assert shape_from_json(shape_as_json(shape)) == shape
     assert cut_at(shape, MAX_DEPTH) == shape
     assert cut_at(shape, 0) in (ANY, shape)
+
+
+@pytest.mark.parametrize(
+    ("field", "known"),
+    [
+        ("orders[0].id", "orders[].id"),
+        ('hosts["db.internal.corp"].state', "hosts.{key}.state"),
+        ('hosts["ada.lovelace@mail.example.org"].state', "hosts.{key}.state"),
+        ("hosts.{key}.state", "hosts.{key}.state"),
+        ("orders[].", None),
+    ],
+)
+def test_of_a_name_that_a_plan_has_in_quotation_marks_nothing_is_kept_where_it_is_a_value(
+    field: str, known: str | None
+) -> None:
+    call = {"tool": "a/b", "args": {"x": {"call": 0, "field": field}}}
+    plan = plan_from_json({"calls": [{"tool": "a/a", "args": {}}, call]})
+    hosts = {"db.internal.corp": {"state": 1}, "ada.lovelace@mail.example.org": {"state": 2}}
+    found = observed_plan(plan, ["a", "b"], [{**ORDERS, "hosts": hosts}, None])
+    assert found.calls[1].sources == {"x": (0, known)}

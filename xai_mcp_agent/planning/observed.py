@@ -16,8 +16,10 @@ from typing import Any
 
 from ..core.step_results import NotInResult, at_path
 from ..core.steps import First, PathStep, Reference, references_in
-from .plans import Plan, PlannedCall, used_in
+from .plan_file import BadPlan
+from .plans import FromResult, Plan, PlannedCall, used_in
 from .shapes import Shape, holds_data, is_data, shape_of_value
+from .step_values import path_of
 from .tracing import (
     DEEPEST,
     LIKE_NAME,
@@ -120,19 +122,24 @@ def traced_step(
 
 def observed_plan(plan: Plan, tools: Sequence[Any], results: Iterable[Any]) -> ObservedRun:
     """What a plan teaches that was carried out; `tools` are those that its calls had."""
-    calls = [TracedCall(x, dict(_planned(y))) for x, y in zip(tools, plan.calls, strict=True)]
+    given = list(results)
+    calls = [
+        TracedCall(x, dict(_planned(y, given))) for x, y in zip(tools, plan.calls, strict=True)
+    ]
     shapes: dict[Any, list[Shape]] = {}
-    for tool, value in zip(tools, results, strict=False):
+    for tool, value in zip(tools, given, strict=False):
         if value is not None:
             shapes.setdefault(tool, []).append(shape_of_value(value))
     seen = {x: tuple(dict.fromkeys(y)) for x, y in shapes.items()}
     return ObservedRun(tuple(calls[:MOST_CALLS]), seen)
 
 
-def _planned(call: PlannedCall) -> Iterable[tuple[str, tuple[int, str | None] | None]]:
+def _planned(
+    call: PlannedCall, given: Sequence[Any]
+) -> Iterable[tuple[str, tuple[int, str | None] | None]]:
     for name, source in islice(_named(call.arguments), _MOST_PARAMETERS):
         used = next(used_in(source), None)
-        yield name, None if used is None else (used.call, _general(used.field))
+        yield name, None if used is None else (used.call, _general(used, given))
 
 
 def _named(arguments: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
@@ -140,13 +147,15 @@ def _named(arguments: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
     return ((x, y) for x, y in arguments.items() if not is_data(x))
 
 
-def _general(field: str | None) -> str | None:
-    """A field that somebody wrote, with any one of several for a certain one."""
-    if not field or len(field) > _MOST_PATH_CHARS:
+def _general(source: FromResult, given: Sequence[Any]) -> str | None:
+    """The field as it is in the result, where a name that was quoted may be a value."""
+    if not source.field or len(source.field) > _MOST_PATH_CHARS:
         return None
-    names = re.sub(r"\[-?\d*\]", "[]", field).split(".")
-    said = [x if x == "{key}" or not is_data(x.rstrip("[]")) else "{key}" for x in names]
-    return ".".join(said)
+    try:
+        path = path_of(source.field)
+    except BadPlan:
+        return None
+    return field_of(given[source.call] if source.call < len(given) else None, path)
 
 
 def _traced(call: SeenCall, results: _Origins) -> TracedCall:

@@ -50,7 +50,7 @@ def cut_at(shape: Shape, depth: int) -> Shape:
         item=shape.item and cut_at(shape.item, depth - 1),
         extra=shape.extra and cut_at(shape.extra, depth - 1),
         fields=tuple(replace(x, shape=cut_at(x.shape, depth - 1)) for x in shape.fields),
-        variants=tuple(cut_at(x, depth - 1) for x in shape.variants),
+        variants=tuple(cut_at(x, depth) for x in shape.variants),  # no level of a value,
     )
 
 

@@ -24,8 +24,12 @@ from ..core.tools import JsonObject, ToolKey
 from .plan_file import BadPlan
 from .plans import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source, missing_in
 
-# A name in a path with what has to be quoted in the path of a step, such as a space.
-_ODD_NAME = re.compile(r"(?:^|(?<=[.\]]))([^.\[\]{}]*[^\w.\[\]{}-][^.\[\]{}]*)(?=$|[.\[])")
+# A name in a path with what has to be quoted in the path of a step, such as a space; or one that
+# is quoted already.
+_ODD_NAME = re.compile(
+    r'(?<=\[)"(?:[^"\\]|\\.)*"|'
+    r"(?:^|(?<=[.\]]))([^.\[\]{}]*[^\w.\[\]{}-][^.\[\]{}]*)(?=$|[.\[])"
+)
 
 
 def step_arguments(plan: Plan) -> list[JsonObject]:
@@ -76,7 +80,7 @@ def path_of(field: str | None) -> tuple[PathStep, ...]:
     Raises:
         BadPlan: it is none.
     """
-    text = _ODD_NAME.sub(lambda found: f'["{found[1]}"]', field or "")
+    text = _ODD_NAME.sub(lambda found: f'["{found[1]}"]' if found[1] else found[0], field or "")
     try:
         return read_path(text.replace('.["', '["'))
     except BadStep as reason:
