@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.watchdog import done_within
 from xai_mcp_agent.planning.observed import (
     MOST_CALLS,
     SeenCall,
@@ -167,6 +169,16 @@ def test_results_of_any_size_and_depth_are_looked_at_in_no_time(value: Any) -> N
         observed_run("Do it", turns)
         spent.append(time.thread_time() - started)
     assert min(spent) < 1.0
+
+
+def test_many_long_texts_in_many_long_arguments_are_looked_for_up_to_a_bound() -> None:
+    """Else it takes half a minute: each argument is searched for each text."""
+    chance = random.Random(1)
+    texts = ["".join(chance.choices("abcdefgh ", k=2_000)) for _ in range(4_000)]
+    long = ["".join(chance.choices("abcdefgh ", k=18_000)) for _ in range(60)]
+    turns = [[call("a", {}, texts)], [call("b", {f"x{n}": x for n, x in enumerate(long)})]]
+    run = done_within(5.0, lambda: observed_run("Do it", turns))
+    assert {*run.calls[1].sources.values()} == {None}
 
 
 # Shapes as JSON

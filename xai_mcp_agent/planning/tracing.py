@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
@@ -25,6 +25,8 @@ _LARGE_NUMBER = 1_000
 _MOST_DIGITS = 300  # of a number that a text is
 SAME_NAME, LIKE_NAME = 3, 2
 _MOST_TEXTS = 200  # of all results, in which a word is looked for
+# Characters in which texts are looked for, for all arguments together: half a second's worth.
+_MOST_SEARCHED = 50_000_000
 _CONTEXT_WORDS = 3
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -46,6 +48,7 @@ class TracedResults:
         self._given: list[Given] = []
         self._by_value: dict[Any, list[Part]] = {}
         self._texts: list[Part] = []
+        self._left = _MOST_SEARCHED
 
     def add(self, value: Any, most: int = _MOST_PARTS) -> None:
         """Take in so many parts of the next call's result; None where it is not known."""
@@ -113,7 +116,8 @@ class TracedResults:
     def _joined(self, value: str) -> Joined | None:
         """A text with earlier values in it: the longest there are, each at the bounds of words."""
         parts: list[Any] = [value]
-        inner = {x.value: x for x in self._texts if x.value in value and is_telling(x.value)}
+        texts = self._within_budget(self._texts, len(value))
+        inner = {x.value: x for x in texts if x.value in value and is_telling(x.value)}
         for text in sorted(inner, key=len, reverse=True):
             parts = [y for x in parts for y in _cut_at(x, text, inner[text].at)]
         joined = Joined(tuple(parts))
@@ -123,12 +127,20 @@ class TracedResults:
         """The value as a word of a text in a result, by the words before it."""
         word = value if isinstance(value, str) else json.dumps(value)
         for part in reversed(self._texts[-_MOST_TEXTS:]):
+            if not self._within_budget([part], len(part.value)):
+                break
             for after, before in _contexts(part.value, word):
                 at = replace(part.at, after=after, before=before)
                 found = self._tried(at if isinstance(value, str) else Number(at), value)
                 if found is not None:
                     return found
         return None
+
+    def _within_budget(self, parts: Sequence[Part], chars: int) -> Sequence[Part]:
+        """The newest of these, as many as may be searched in or for, each in so many characters."""
+        many = min(self._left // max(chars, 1), len(parts))
+        self._left -= many * chars
+        return parts[len(parts) - many :]
 
     def _tried(self, source: Any, value: Any) -> Any:
         try:
