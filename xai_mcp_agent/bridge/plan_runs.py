@@ -28,7 +28,7 @@ from ..core.kinds import MCP
 from ..core.limits import checked_limit
 from ..core.results import ToolResult
 from ..core.ruling import RunFacts
-from ..core.shell import shown_command
+from ..core.shell import shown_command, tool_command
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..planning.plan_file import plan_as_json, plan_from_json
 from ..planning.plan_run import PlanRun, places_of
@@ -205,7 +205,7 @@ def _how_to_go_on(run: PlanRun, file: Path | None) -> str:
         how = f"answer with `{shown_command('xai-mcp-agent', 'approve', str(file))}`, then run the"
         return f"\n  Next step: {how} plan again with this file: it goes on."
     key = run.awaiting.key
-    command = shown_command("xai-mcp-agent", "approve", key.source, key.name)
+    command = tool_command("approve", key.source, key.name)
     return (
         "\n  Next step: run it where you can answer, keep it in a file to go on from, or approve "
         f"this tool for good with `{command}`."

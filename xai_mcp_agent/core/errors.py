@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from types import CodeType, TracebackType
 
-from .shell import shown_command
+from .shell import tool_command
 from .visible import visible
 
 _WIDTH = 80  # the lab's panel breaks longer lines in the middle of a word
@@ -168,7 +168,7 @@ class ReviewNeeded(XaiMcpError):
 
 
 def _accept_step(server: str, tool: str) -> str:
-    command = shown_command("xai-mcp-agent", "accept", server, tool)
+    command = tool_command("accept", server, tool)
     return f"read it with `{command}`, or the node MCPAcceptTool, and accept it if it is right."
 
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
+from collections.abc import Sequence
 
 
 def shown_command(*words: str, windows: bool = os.name == "nt") -> str:
     """Join a command so that it can be pasted into the shell of this machine."""
     return subprocess.list2cmdline(words) if windows else shlex.join(words)
+
+
+def tool_command(verb: str, server: str, *tools: str, options: Sequence[str] = ()) -> str:
+    """A command of ours about tools of a server, whose names may look like options."""
+    names = (server, *tools)
+    if any(x.startswith("-") for x in names):
+        return shown_command("xai-mcp-agent", verb, *options, "--", *names)
+    return shown_command("xai-mcp-agent", verb, *names, *options)

@@ -25,7 +25,7 @@ from ..core.invocation import NO_RULING, Caller, ToolInvocation
 from ..core.kinds import META
 from ..core.patterns import fits, names_of, sure_names_of
 from ..core.ruling import Ruling
-from ..core.shell import shown_command
+from ..core.shell import tool_command
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..secrets.redactor import redact_json
 from ..secrets.secrets import Mask
@@ -292,6 +292,6 @@ def _refusal(invocation: ToolInvocation, answer: ApprovalAnswer, verdict: Verdic
     where = f"for {tool.source!r}" if tool.source else "at the top"
     quoted = json.dumps(tool.name)
     who = tool.source or "drawn"
-    command = shown_command("xai-mcp-agent", "approve", tool.source or "canvas", tool.name)
+    command = tool_command("approve", tool.source or "canvas", tool.name)
     note = _NOTE.format(who, tool.name, verdict.reason, answer.reason, command, quoted, where)
     return NotApproved(tool.source, tool.name, _NOBODY.format(name), note)

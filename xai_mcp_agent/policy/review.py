@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from ..core.errors import ReviewNeeded
 from ..core.fingerprint import inventory_digest
-from ..core.shell import shown_command
+from ..core.shell import tool_command
 
 Standing: TypeAlias = Literal["accepted", "changed", "new"]
 """How a tool is to what was accepted: it, another definition of it, or nothing was."""
@@ -73,7 +73,7 @@ def _needed(waiting: Sequence[Review], given: str, verb: str) -> ReviewNeeded:
     is_named = len(waiting) == 1 or verb == "approve"
     tools = [x.tool for x in waiting if x.tool] if is_named else []
     all_of_it = digest_of_reviews(waiting)
-    command = shown_command("xai-mcp-agent", verb, server, *tools)
+    command = tool_command(verb, server, *tools)
     lines = [f"{x.digest}  {x.name} ({x.standing})" for x in waiting]
     lines += [f"{all_of_it}  all of it"] if len(waiting) > 1 else []
     if not given:
@@ -83,4 +83,5 @@ def _needed(waiting: Sequence[Review], given: str, verb: str) -> ReviewNeeded:
     else:
         problem = f"{given} is not what the server says now."
     done = "accepted" if verb == "accept" else "approved"
-    return ReviewNeeded(server, problem, lines, f"{command} --digest {all_of_it}", command, done)
+    with_digest = tool_command(verb, server, *tools, options=("--digest", all_of_it))
+    return ReviewNeeded(server, problem, lines, with_digest, command, done)
