@@ -111,7 +111,7 @@ def test_a_fork_in_the_middle_of_taking_a_bridge_does_not_stop_the_child(tmp_pat
             say(len(lease.bridge_of(ctx).list_tools("it")) > 1)
             ctx.clear()
             os._exit(0)
-        os.wait()
+        os.waitpid(child, 0)
     """
     assert output_of(tmp_path, body) == ["True"]
     assert len(pids_in(tmp_path / "journal")) == 1
@@ -134,13 +134,14 @@ def test_a_child_that_goes_through_its_parents_events_is_told_and_the_parent_goe
         with servers() as bridge:
             events = Agent(bridge, [ponder]).stream("Ponder")
             next(x for x in events if type(x).__name__ == "ToolStarted")
-            if not os.fork():
+            child = os.fork()
+            if not child:
                 try:
                     list(events)
                 except RuntimeError:
                     say("told")
                 os._exit(0)
-            os.wait()
+            os.waitpid(child, 0)
             go_on.set()
             list(events)
             say(events.result.answer)
