@@ -6,7 +6,7 @@ See docs/python.md. Kept stable.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar, cast, get_args
 
 from anyio import to_thread
@@ -18,6 +18,7 @@ from ..agent.loop import AgentRun, AgentSpec, ProtocolChoice
 from ..agent.memory.notes import Memory, memory_for
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message
+from ..agent.models.base import counts
 from ..agent.models.choice import OFFLINE, AgentModel
 from ..agent.protocols.reading import beside_loop
 from ..agent.structured import OutputSchema
@@ -224,10 +225,7 @@ class AioAgent:
             ended.stopped,
             messages,
             tuple(calls),
-            {
-                **asdict(ended.usage), "turns": ended.steps, "calls": ended.tool_calls,
-                "seconds": round(ended.seconds, 3),
-            },
+            counts(ended.usage, ended.steps, ended.tool_calls, ended.seconds),
             ended.structured,
             left_out,
             tuple(notes),

@@ -13,7 +13,6 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, TypeAlias
 
 import anyio
@@ -36,6 +35,7 @@ from ..planning.plans import Plan
 from ..planning.runner import run_plan as carry_out
 from ..planning.step_values import step_arguments, tool_of
 from ..search.preferences import Preferences
+from .callers import new_run_id
 from .engine import Engine
 from .plan_state import WaitingPlan
 from .preferences import preferred
@@ -43,7 +43,6 @@ from .preferences import preferred
 PLAN = "plan"
 """In whose name the calls of a plan are made, if nobody says another one."""
 
-_RUN_ID_BYTES = 6
 _REFUSED = "Call {}, {}, may not be made: {}. Nothing was called."
 
 CallEvent: TypeAlias = ToolStarted | ToolProgressed | ToolFinished
@@ -223,7 +222,7 @@ def _caller(before: Caller, run: PlanRun, options: PlanOptions) -> Caller:
         before,
         kind="agent",
         name=options.agent,
-        run=known.get("run") or before.run or token_hex(_RUN_ID_BYTES),
+        run=known.get("run") or before.run or new_run_id(),
         approvals=RunApprovals(granted, given, waits=True),
         facts=facts,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from secrets import token_hex
@@ -18,7 +18,7 @@ from ..agent.events import RunEvent, RunFinished, ToolFinished
 from ..agent.loop import AgentRun
 from ..agent.memory.tools import MemoryToolset
 from ..agent.messages import Message, ToolCall
-from ..agent.models.base import Model, Usage
+from ..agent.models.base import Model, Usage, counts
 from ..agent.results import ResultPages
 from ..agent.state import RunState
 from ..agent.toolsets import AgentTools
@@ -76,13 +76,13 @@ class CanvasRun:
     answer: str = ""
     stopped: str = "running"
     error: str = ""
-    usage: dict[str, float] = field(default_factory=lambda: _usage(Usage()))
+    usage: dict[str, float] = field(default_factory=lambda: counts(Usage()))
     structured: Any = None
 
     def follow(self, run: AgentRun) -> None:
         """Take over what was said and used so far."""
         self.conversation, state = run.conversation.messages, run.state
-        self.usage = _usage(state.usage, state.step, state.calls, run.seconds)
+        self.usage = counts(state.usage, state.step, state.calls, run.seconds)
 
 
 def run_agent(
@@ -268,10 +268,6 @@ def thought_of(event: ToolFinished) -> str:
         return event.thought
     shown = short_arguments(event.arguments)
     return f"Using {event.tool}({shown})."
-
-
-def _usage(tokens: Usage, turns: int = 0, calls: int = 0, seconds: float = 0.0) -> dict[str, float]:
-    return {**asdict(tokens), "turns": turns, "calls": calls, "seconds": round(seconds, 3)}
 
 
 class _Workflow:

@@ -10,9 +10,10 @@ from ..agent.limits import RunLimits
 from ..agent.loop import AgentSpec, ProtocolChoice
 from ..agent.memory.notes import memory_for
 from ..agent.models.base import Model, ModelSettings
+from ..agent.models.choice import window_for
 from ..agent.models.registry import PROVIDERS, model_for, unknown_provider
 from ..agent.structured import OutputSchema
-from ..agent.window import DEFAULT_WINDOW_TOKENS, ContextWindow
+from ..agent.window import ContextWindow
 from ..core.errors import BadSetting, UnknownAgent
 from ..core.names import did_you_mean
 from ..secrets.redactor import redact_url
@@ -243,11 +244,8 @@ def _address(url: Any, port: str, node: str) -> str | Secret:
 
 def _window(agent: Mapping[str, Any]) -> ContextWindow:
     settings: ModelSettings = agent.get("model_settings") or ModelSettings()
-    # Rules take in any length, and cannot sum up.
-    is_offline = agent["agent_provider"] == "offline"
-    usual = 0 if is_offline else DEFAULT_WINDOW_TOKENS
-    size = agent.get("context_tokens") or usual
-    return ContextWindow(size, settings.max_output_tokens, sums_up=not is_offline)
+    size = agent.get("context_tokens")
+    return window_for(agent["agent_provider"], size, settings.max_output_tokens)
 
 
 def _run_limits(values: Mapping[str, Any]) -> RunLimits:

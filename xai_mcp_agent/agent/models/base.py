@@ -9,7 +9,7 @@ and no `functions`; the model need not know that tools exist.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ...core.provider_schema import FunctionSpec
@@ -66,6 +66,11 @@ class Usage:
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
         )
+
+
+def counts(tokens: Usage, turns: int = 0, calls: int = 0, seconds: float = 0.0) -> dict[str, float]:
+    """What a run used, by name, for people and programs."""
+    return {**asdict(tokens), "turns": turns, "calls": calls, "seconds": round(seconds, 3)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,15 @@ from .registry import model_for
 OFFLINE = "offline"
 
 
+def window_for(
+    provider: str, context_tokens: int | None, max_output_tokens: int | None
+) -> ContextWindow:
+    """The window of a model; rules take in any length, and cannot sum up."""
+    is_offline = provider == OFFLINE
+    size = context_tokens or (0 if is_offline else DEFAULT_WINDOW_TOKENS)
+    return ContextWindow(size, max_output_tokens, sums_up=not is_offline)
+
+
 @dataclass(frozen=True, kw_only=True)
 class AgentModel:
     """A model of a provider, and what is set about it. None leaves a thing to the service.
@@ -53,10 +62,8 @@ class AgentModel:
 
     @property
     def window(self) -> ContextWindow:
-        """That of the model; rules take in any length, and cannot sum up."""
-        is_offline = self.provider == OFFLINE
-        size = self.context_tokens or (0 if is_offline else DEFAULT_WINDOW_TOKENS)
-        return ContextWindow(size, self.max_output_tokens, sums_up=not is_offline)
+        """That of the model."""
+        return window_for(self.provider, self.context_tokens, self.max_output_tokens)
 
     def open(self) -> Model:
         """The model to talk to. Nothing is connected yet.
