@@ -222,6 +222,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent trust", warmly, "your agreement"),
     Known(r"xai-mcp-agent servers", warmly, "library: ready"),
     Known(r"xai-mcp-agent tools( library)?( --all)?", warmly, "search_books"),
+    Known(r"xai-mcp-agent tools --named .*", warmly, "search_books"),
     Known(r"xai-mcp-agent explain units convert_units", warmly, "convert_units("),
     Known(
         r"xai-mcp-agent explain library borrow_book --request \".*\"", warmly, "A search for this"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 
 import anyio.to_thread
 
@@ -83,14 +82,14 @@ async def tools_page(
         raise BadSetting("`limit` and `offset` count tools: they cannot be below 0.")
     choice = choice_of(engine, names)
     if usable:
-        found = list((await usable_tools(engine, choice)).tools.values())
+        found = dict((await usable_tools(engine, choice)).tools)
     else:
         entries, _ = await listed_tools(engine, choice)
-        found = [x.require() for x in entries.values()]
-    if named:
-        # In a thread: it is a pattern of somebody, for thousands of names.
-        found = await anyio.to_thread.run_sync(partial(_named, found, named))
-    return found[offset:] if limit is None else found[offset : offset + limit]
+        found = {key: x.require() for key, x in entries.items()}
+    # In a thread: it is a pattern of somebody, for thousands of names.
+    keys = await anyio.to_thread.run_sync(keys_like, found, named)
+    end = None if limit is None else offset + limit
+    return [found[x] for x in keys[offset:end]]
 
 
 async def execute_tool(
@@ -140,9 +139,16 @@ def _ways_to_part(name: str) -> Iterator[tuple[str, str]]:
         yield "/".join(parts[:count]), "/".join(parts[count:])
 
 
-def _named(tools: Sequence[Tool], pattern: str) -> list[Tool]:
+def keys_like(keys: Iterable[ToolKey], pattern: str) -> list[ToolKey]:
+    """Those whose tool or `server/tool` is called like that; all where there is no pattern.
+
+    Raises:
+        BadSetting: it is no pattern.
+    """
+    if not pattern:
+        return list(keys)
     try:
         fit = fits(pattern)
     except ValueError as cause:
         raise BadSetting(f"{pattern!r} is no pattern for names: {cause}.") from cause
-    return [x for x in tools if any(map(fit, names_of(x.key)))]
+    return [x for x in keys if any(map(fit, names_of(x)))]

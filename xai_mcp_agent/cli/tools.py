@@ -39,8 +39,13 @@ from .bridges import open_bridge
 from .history import opened, say_nothing_yet, shown_at
 from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, says_yes, text_width
 from .servers import require_settings
+from .tools_page import Listed, ToolsPage
 
 _NOTHING_THEN = "Nothing was known then."
+_NO_PAGES = (
+    "--named, --usable, --limit and --offset choose among the tools that are there now: "
+    "leave them out with --all and --at."
+)
 _AS_NOTED = "Decisions are told as the history noted them; `tools` has what counts now."
 
 Server = Annotated[
@@ -53,6 +58,18 @@ def tools(
     server: Annotated[
         str | None, typer.Argument(help="Only those of this server or group.")
     ] = None,
+    named: Annotated[
+        str, typer.Option("--named", metavar="PATTERN", help="Only names like this: '*_order'.")
+    ] = "",
+    usable: Annotated[
+        bool, typer.Option("--usable", help="Only those that agents may use now.")
+    ] = False,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="At most so many tools.")
+    ] = None,
+    offset: Annotated[
+        int, typer.Option("--offset", min=0, help="Leave out so many before them.")
+    ] = 0,
     everything: Annotated[
         bool, typer.Option("--all", help="Also those that are gone, and how often each was called.")
     ] = False,
@@ -63,9 +80,13 @@ def tools(
 ) -> None:
     """List the tools of one server, of a group of the settings, or of all servers.
 
-    With --all every tool that there ever was, with its calls and errors, since when it is gone and
-    why. With --at the same as it was known then; no server is started for that.
+    Page by page with --limit and --offset. With --all every tool that there ever was, with its
+    calls and errors, since when it is gone and why. With --at the same as it was known then; no
+    server is started for that.
     """
+    page = ToolsPage(named, usable, limit, offset)
+    if page != ToolsPage() and (everything or at is not None):
+        raise typer.BadParameter(_NO_PAGES)
     if at is not None:
         _tell_known_at(server, at, store, settings, as_json=as_json)
         return
@@ -75,12 +96,15 @@ def tools(
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         listed, failed = listed_tools(bridge, server)
+        shown, total = bridge.run(page.of, listed)
         unknown = bridge.run(why_unknown)
     if as_json:
-        shown = {name: [tool_json(x) for x in found] for name, found in listed.items()}
-        echo_json({"tools": shown, "failed": failed, "decisions": unknown})
+        told = {name: [tool_json(x) for x in found] for name, found in shown.items()}
+        echo_json({"tools": told, "total": total, "failed": failed, "decisions": unknown})
     else:
-        _print_tools(listed)
+        _print_tools(shown)
+        if left := page.left_text(shown, total):
+            say(left)
         if unknown:
             say(unknown_text(unknown), to_stderr=True)
         for reason in failed.values():
@@ -156,7 +180,7 @@ async def _of_group(
     return {source: list(tools) for source, tools in found}, failed
 
 
-def _print_tools(listed: dict[str, list[CatalogEntry]]) -> None:
+def _print_tools(listed: Listed) -> None:
     for name, found in listed.items():
         say(f"{name}:")
         for tool in found:
