@@ -19,13 +19,27 @@ LEND = "Search books about the sea and borrow one for reader R2"
 def test_a_plan_is_told_with_what_is_missing_and_which_server_failed(
     settings: str, capsys: Any
 ) -> None:
-    status, out, _ = command(capsys, "plan", LEND, "--settings", settings)
+    status, out, err = command(capsys, "plan", LEND, "--settings", settings)
     assert out.startswith(f"A rough plan for: {LEND}\n1. library/search_books\n")
     assert "book_id: " in out
     assert "of call 1" in out
     assert "without a language model" in out
-    assert "bad: " in out
-    assert status == 0
+    assert err.startswith("error: bad: it could not be used")
+    assert ("exited with code 3" in err, "bad: " in out) == (True, False)
+    assert status == 1, "as of `tools`, `search` and `suggest`"
+
+
+def test_where_all_servers_can_be_used_the_status_is_0(settings: str, capsys: Any) -> None:
+    words = ("plan", LEND, "--server", "library", "--settings", settings)
+    assert command(capsys, *words)[::2] == (0, "")
+
+
+def test_a_server_that_alone_is_planned_with_and_fails_is_told(settings: str, capsys: Any) -> None:
+    words = ("plan", LEND, "--server", "bad", "--settings", settings)
+    status, out, err = command(capsys, *words)
+    assert status == 1
+    assert "Nothing is to be called." in out
+    assert "bad: " in err
 
 
 def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(
@@ -35,7 +49,9 @@ def test_a_plan_is_written_to_a_file_and_one_that_is_there_is_kept(
     file.write_text("mine", encoding="utf-8")
     words = ("plan", LEND, "--out", str(file), "--json", "--settings", settings)
     _, out, err = command(capsys, *words)
-    assert json.loads(out) == json.loads(file.read_text(encoding="utf-8"))
+    shown = json.loads(out)
+    assert list(shown.pop("failed")) == ["bad"]
+    assert shown == json.loads(file.read_text(encoding="utf-8"))
     assert [x.name for x in read_plan(file).calls][:2] == ["search_books", "borrow_book"]
     (kept,) = tmp_path.glob("plan.json.bak")
     assert str(kept) in err.replace("\n", "")

@@ -149,7 +149,8 @@ async def plan_tools(
     `reasons` say so. They also tell which sources cannot be used.
     """
     usable = await usable_tools(engine, choice, preferences)
-    return await plan_among(engine, usable, request, model, limit_seconds)
+    plan = await plan_among(engine, usable, request, model, limit_seconds)
+    return replace(plan, reasons=(*plan.reasons, *usable.failed.values()))
 
 
 async def plan_among(
@@ -159,7 +160,7 @@ async def plan_among(
     model: Model | None = None,
     limit_seconds: float = MODEL_SECONDS,
 ) -> Plan:
-    """As `plan_tools`, among tools that were found already."""
+    """As `plan_tools`, among tools that were found already; not which sources cannot be used."""
     plan = await planned(engine, usable, lambda x: x.plan(request))
     if model is not None and usable.tools:
         plan = await _advised(engine, usable, plan, model, limit_seconds)
@@ -168,7 +169,7 @@ async def plan_among(
         for x in plan.calls
         for tool, ruling in [(usable.tools[x.tool], usable.rulings.get(x.tool))]
     )
-    return replace(plan, calls=calls, reasons=(*plan.reasons, *usable.failed.values()))
+    return replace(plan, calls=calls)
 
 
 async def plan_with(
@@ -179,14 +180,22 @@ async def plan_with(
     Raises:
         UnknownProvider: the model's provider wants a model's name. And what `choice_of` raises.
     """
+    plan, failed = await plan_and_failures(engine, request, names, model, base_url)
+    return replace(plan, reasons=(*plan.reasons, *failed.values()))
+
+
+async def plan_and_failures(
+    engine: Engine, request: str, names: Sequence[str] = (), model: str = "", base_url: str = ""
+) -> tuple[Plan, Mapping[str, str]]:
+    """As `plan_with`; which sources cannot be used, and why, stands beside the plan."""
     choice = choice_of(engine, names)
-    if not model:
-        return await plan_tools(engine, request, choice)
-    asked = model_named(model, base_url=base_url)
+    asked = model_named(model, base_url=base_url) if model else None
     try:
-        return await plan_tools(engine, request, choice, model=asked)
+        usable = await usable_tools(engine, choice)
+        return await plan_among(engine, usable, request, asked), usable.failed
     finally:
-        await asked.aclose()
+        if asked is not None:
+            await asked.aclose()
 
 
 def choice_of(engine: Engine, names: Sequence[str]) -> ToolChoice | None:

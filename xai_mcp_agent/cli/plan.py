@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..bridge.planning import plan_with
+from ..bridge.planning import plan_and_failures
 from ..core.errors import BadSetting
 from ..planning.plan_file import plan_as_json
 from ..views.plans import plan_text
@@ -49,19 +49,23 @@ def plan(
 
     Of the tools that agents may use now. Without --model it is made of words and shapes, and
     rough; a model that fails leaves it so. A file that is there already is kept as a backup.
-    The exit status is 1 where nothing can be planned.
+    The exit status is 1 where nothing can be planned, and where a server cannot be used: it is told
+    of, and planned is without it.
     """
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
-        made = bridge.run(plan_with, request, server or [], model, base_url)
+        asked = (request, server or [], model, base_url)
+        made, failed = bridge.run(plan_and_failures, *asked)
     written = plan_as_json(made)
     if out is not None:
         _write(out, written)
     if as_json:
-        echo_json(written)
+        echo_json({**written, "failed": failed})
     else:
         say(plan_text(made, text_width()))
-    if not made.calls:
+        for reason in failed.values():
+            say(f"error: {reason}", to_stderr=True)
+    if failed or not made.calls:
         raise typer.Exit(1)
 
 
