@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from tests.support.offline_talk import TODAY, ask, read_reply, talk, tool
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
-from xai_mcp_agent.agent.models.offline.mentions import find_mentions
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
 from xai_mcp_agent.core.provider_schema import FunctionSpec
+from xai_mcp_agent.planning.reading.mentions import find_mentions
 
 LEAST_SECONDS = 0.002  # Below that the clock tells little.
 

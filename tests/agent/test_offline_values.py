@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.support.offline_talk import TODAY
-from xai_mcp_agent.agent.models.offline.dates import moments
-from xai_mcp_agent.agent.models.offline.mentions import find_mentions
-from xai_mcp_agent.agent.models.offline.parameters import examples_in, parameters_of
-from xai_mcp_agent.agent.models.offline.places import zones
 from xai_mcp_agent.agent.models.offline.results import value_for
-from xai_mcp_agent.agent.models.offline.words import name_words, same_unit, stem
+from xai_mcp_agent.planning.reading.dates import moments
+from xai_mcp_agent.planning.reading.mentions import find_mentions
+from xai_mcp_agent.planning.reading.parameters import examples_in, parameters_of
+from xai_mcp_agent.planning.reading.places import zones
+from xai_mcp_agent.planning.reading.words import name_words, same_unit, stem
 
 
 def stated(text: str, kind: str) -> list[Any]:

@@ -6,10 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from ....planning.reading.words import (
+    is_change,
+    is_stop,
+    name_words,
+    plain_name,
+    related,
+    superlative_in,
+    words,
+)
 from .conversation import Outcome
 from .progress import StepState
-from .results import data_in, main_items, pick, superlative_in
-from .words import is_change, is_stop, name_words, plain_name, related, words
+from .results import data_in, main_items, pick
 
 _MAX_ITEMS = 5
 _MAX_FIELDS = 8
@@ -60,9 +68,9 @@ def _block(state: StepState, outcome: Outcome, *, named: bool) -> str:
 
 
 def _not_called(state: StepState) -> str:
-    name = state.step.tool.spec.name
+    name = state.step.tool.name
     if state.blocked_by:
-        return f"I did not call {name}: it needs the result of {state.blocked_by.tool.spec.name}."
+        return f"I did not call {name}: it needs the result of {state.blocked_by.tool.name}."
     asked = " and ".join(f"`{x.name}`" for x in state.missing)
     if state.step.looked_up:
         return (

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ....core.provider_schema import FunctionSpec
+from ....planning.reading.arguments import Filled
+from ....planning.reading.hints import hints_in
+from ....planning.reading.parts import Part
+from ....planning.reading.tools import WordedTool
+from ....planning.reading.words import is_generic, is_stop, stem
 from ....search.meta_tools import META_TOOLS, TOOL_SEARCH
 from ...planning_tools import PLANNING_TOOLS
-from .arguments import Filled
 from .conversation import Outcome
-from .hints import hints_in
-from .matching import OfferedTool
-from .parts import Part
-from .words import is_generic, is_stop, stem
+from .matching import worded
 
 _SEARCH = TOOL_SEARCH.name
 _META = frozenset(x.name for x in META_TOOLS)
@@ -41,11 +42,11 @@ class Finder:
     `new` are the names that it gave since the person's last words.
     """
 
-    tool: OfferedTool | None = None
+    tool: WordedTool | None = None
     done: Mapping[str, Search] = field(default_factory=dict[str, Search])
     new: frozenset[str] = frozenset()
 
-    def step(self, part: Part) -> tuple[OfferedTool, Filled] | None:
+    def step(self, part: Part) -> tuple[WordedTool, Filled] | None:
         """The search for a tool for this part, if there is something to search for."""
         query = query_of(part)
         return (self.tool, Filled(({"query": query},))) if self.tool and query else None
@@ -65,7 +66,7 @@ def finder_of(
     functions: Sequence[FunctionSpec], earlier: Iterable[Outcome], outcomes: Iterable[Outcome]
 ) -> Finder:
     """What can be searched, and was before and since the person's last words."""
-    tool = next((OfferedTool(x) for x in functions if x.name == _SEARCH), None)
+    tool = next((worded(x) for x in functions if x.name == _SEARCH), None)
     new = _searches(outcomes)
     found = (name for x in new.values() for name in x.names)
     return Finder(tool, {**_searches(earlier), **new}, frozenset(found))

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....core.provider_schema import FunctionSpec
+from ....planning.reading.parameters import Parameter, examples_in
+from ....planning.reading.tools import WordedTool
+from ....planning.reading.words import plain_name
 from ....search.shortening import first_sentence
 from .finding import is_for_choosing
-from .matching import OfferedTool, matcher_of
-from .parameters import Parameter, examples_in
+from .matching import matcher_of
 from .plan import Unmatched
-from .words import plain_name
 
 _MAX_LISTED = 20
 _MAX_DESCRIPTION_CHARS = 120
@@ -127,10 +128,10 @@ def shown(text: str) -> str:
     return f'"{cut}"'
 
 
-def example_request(tool: OfferedTool) -> str:
+def example_request(tool: WordedTool) -> str:
     """A request in plain words that the rules understand as a call of this tool."""
-    stated = [f"{x.name}: {_sample(x, tool.spec)}" for x in tool.parameters if x.is_wanted]
-    name = plain_name(tool.spec.name) or tool.spec.name
+    stated = [f"{x.name}: {_sample(x, tool)}" for x in tool.parameters if x.is_wanted]
+    name = plain_name(tool.name) or tool.name
     return f"{name}, {', '.join(stated)}" if stated else name
 
 
@@ -151,12 +152,12 @@ def _without_search(functions: Sequence[FunctionSpec]) -> list[FunctionSpec]:
     return [x for x in functions if not is_for_choosing(x)]
 
 
-def _is_simple(tool: OfferedTool) -> bool:
+def _is_simple(tool: WordedTool) -> bool:
     return not tool.changes and all(x.kind not in ("array", "object") for x in tool.required)
 
 
-def _sample(parameter: Parameter, function: FunctionSpec) -> str:
-    shown_values = examples_in(function.parameters, parameter.name)
+def _sample(parameter: Parameter, tool: WordedTool) -> str:
+    shown_values = examples_in(tool.schema, parameter.name)
     for value in (*shown_values, *parameter.choices, parameter.fallback):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             return f"'{value}'" if isinstance(value, str) and " " in value else str(value)

@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
-from .arguments import Filled
-from .leftover import leftover
-from .matching import OfferedTool, ToolMatcher
-from .parameters import Parameter
-from .parts import Part
+from ....planning.reading.arguments import Filled
+from ....planning.reading.leftover import leftover
+from ....planning.reading.parameters import Parameter
+from ....planning.reading.parts import Part
+from ....planning.reading.tools import WordedTool
+from ....planning.reading.words import name_words, words
+from .matching import ToolMatcher
 from .results import data_in, leaves, main_items
-from .words import name_words, words
 
 _MEMORY = frozenset(name_words("memory_memories_note_notes"))
 _ABOUT_ONESELF = re.compile(r"\b(?:my|mine|me|i|our|we)\b", re.IGNORECASE)
@@ -24,8 +25,8 @@ _ID_WORDS = frozenset(name_words("id_key_code_number_no"))
 
 
 def lookup(
-    part: Part, tool: OfferedTool, filled: Filled, matcher: ToolMatcher
-) -> tuple[OfferedTool, Filled, str] | None:
+    part: Part, tool: WordedTool, filled: Filled, matcher: ToolMatcher
+) -> tuple[WordedTool, Filled, str] | None:
     """A search that gives the one id that is missing: the tool, its arguments, and the name.
 
     For "borrow Dracula": `book_id` is missing, the planner knows which tool gives it, and
@@ -47,7 +48,7 @@ def lookup(
     return searching, Filled(({query.name: named.value},), is_guess=True), named.value
 
 
-def recall(part: Part, tools: Sequence[OfferedTool]) -> tuple[OfferedTool, Filled] | None:
+def recall(part: Part, tools: Sequence[WordedTool]) -> tuple[WordedTool, Filled] | None:
     """A search of what is remembered, for a question about the one who asks: "what is my name?"."""
     if not (_ABOUT_ONESELF.search(part.text) and _QUESTION.match(part.text)):
         return None
@@ -73,7 +74,7 @@ def found_id(parameter: Parameter, text: str, name: str) -> Any:
     return value if isinstance(value, wanted) and not isinstance(value, bool) else None
 
 
-def _searches(tool: OfferedTool) -> bool:
+def _searches(tool: WordedTool) -> bool:
     return not tool.changes and tool.takes_any_words and len(tool.required) <= 1
 
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import cast
 
 from ....core.provider_schema import FunctionSpec
 from ....core.tools import JsonObject
+from ....planning.reading.parameters import Parameter
+from ....planning.reading.tools import CHANGING, READING, WordedTool, told_stems
+from ....planning.reading.vocabulary import QUESTION_WORDS, SEARCHING_WORDS
+from ....planning.reading.words import is_generic, related, stem, words
 from ....search.tools import ToolIndex
-from .parameters import Parameter, parameters_of
-from .vocabulary import CHANGING_WORDS, QUESTION_WORDS, READING_WORDS, SEARCHING_WORDS
-from .words import is_generic, is_stop, name_words, related, stem, words
 
 # A request begins with what is to be done, and so do most descriptions.
 _SAME_VERB = 1.2
@@ -28,80 +29,11 @@ _KEPT_MATCHERS = 16
 # more when all are in its description, most when it is a single one.
 _LEAST_SHARE, _LEAST_SHARE_DESCRIBED, _LEAST_SHARE_OF_ONE = 0.15, 0.25, 0.5
 _LEAST_DESCRIPTION_WORDS = 2
-_READING, _CHANGING, _SEARCHING, _QUESTIONS = (
-    frozenset(map(stem, x))
-    for x in (READING_WORDS, CHANGING_WORDS, SEARCHING_WORDS, QUESTION_WORDS - {"do", "can"})
+_SEARCHING, _QUESTIONS = (
+    frozenset(map(stem, x)) for x in (SEARCHING_WORDS, QUESTION_WORDS - {"do", "can"})
 )
 _INFLECTED = re.compile(r"(?<=\w\w)(?:[^s]s|ed|ing)$")
-_RECKONERS = frozenset(map(stem, ("calculator", "arithmetic", "math")))
-_RECKONING = frozenset({"add"})
-# What a tool may reckon with beside numbers.
-_PLAIN = frozenset({"date", "time", "datetime", "zone", "unit", "expression"})
-_SENTENCE_END = re.compile(r"[.!?\n](?:\s|$)|\s{2,}")
 _IDENTIFIER = re.compile(r"\w+(?:[-.]\w+)*")
-
-
-@dataclass(frozen=True, eq=False)
-class OfferedTool:
-    """A tool as the rules see it. What takes time is worked out when it is asked for."""
-
-    spec: FunctionSpec
-
-    @cached_property
-    def name_stems(self) -> frozenset[str]:
-        """The words of its name."""
-        return frozenset(name_words(self.spec.name))
-
-    @cached_property
-    def parameters(self) -> tuple[Parameter, ...]:
-        """What it takes. The text of one that reckons is a sum to work out."""
-        found = parameters_of(self.spec.parameters)
-        if not _RECKONERS & {*self.name_stems, *_stems(self.spec.description)}:
-            return found
-        return tuple(replace(x, topic="expression") if x.topic == "text" else x for x in found)
-
-    @cached_property
-    def sentence_stems(self) -> tuple[str, ...]:
-        """The words of its description's first sentence: most say first what they do."""
-        description = " ".join(self.spec.description.split())
-        return tuple(_stems(_SENTENCE_END.split(description, maxsplit=1)[0]))
-
-    @cached_property
-    def stems(self) -> frozenset[str]:
-        """All words that say something of it."""
-        found = {*self.name_stems, *_stems(self.spec.description)}
-        for parameter in self.parameters:
-            found.update(x for x in parameter.stems if not is_stop(x))
-            found.update(x for y in parameter.choices for x in _stems(str(y)))
-            found.update(_stems(parameter.description))
-        return frozenset(found)
-
-    @property
-    def verbs(self) -> frozenset[str]:
-        """The words that say what it does: those that change something, the description's first."""
-        return self.changes | frozenset(self.sentence_stems[:1])
-
-    @property
-    def changes(self) -> frozenset[str]:
-        """The words of its name that say that it changes something.
-
-        None when it only reads. Adding numbers or days changes nothing.
-        """
-        if self.name_stems & _READING:
-            return frozenset()
-        reckons = self.required and all(x.is_number or x.topic in _PLAIN for x in self.required)
-        return (self.name_stems & _CHANGING) - (_RECKONING if reckons else frozenset())
-
-    @property
-    def takes_any_words(self) -> bool:
-        """Whether it is a search: any words at all may be meant for it."""
-        texts = (x for x in self.parameters if x.kind == "string" and x.is_wanted)
-        return any(x.topic in ("query", "text") for x in texts)
-
-    @property
-    def required(self) -> list[Parameter]:
-        """The parameters that must be given."""
-        return [x for x in self.parameters if x.required]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +43,7 @@ class Match:
     `said` are the stems that spoke for it, `unsaid` those that say something and did not.
     """
 
-    tool: OfferedTool
+    tool: WordedTool
     score: float
     said: frozenset[str]
     unsaid: frozenset[str] = field(default_factory=frozenset[str])
@@ -134,8 +66,8 @@ class ToolMatcher:
     """Ranks the offered tools by the words of a text. Made once for the same functions."""
 
     def __init__(self, functions: Sequence[FunctionSpec]) -> None:
-        self.tools = [OfferedTool(x) for x in functions]
-        self._by_name = {x.spec.name: x for x in self.tools}
+        self.tools = [worded(x) for x in functions]
+        self._by_name = {x.name: x for x in self.tools}
         self._searching = [x for x in self.tools if x.name_stems & _SEARCHING]
         self._index: ToolIndex[JsonObject] = ToolIndex(
             _entry(number, tool) for number, tool in enumerate(self.tools)
@@ -169,13 +101,13 @@ class ToolMatcher:
         matches = (self._match(tool, _NEXT_PLACE**n, wanted) for n, tool in enumerate(tools))
         return [x for x in matches if x.fits]
 
-    def givers(self, tool: OfferedTool, parameter: Parameter) -> list[OfferedTool]:
+    def givers(self, tool: WordedTool, parameter: Parameter) -> list[WordedTool]:
         """The tools that may give what a parameter takes, best first, as the planner sees it."""
         # Here: most requests say all that a tool needs.
         from ....planning.planner import Planner
 
         number = self.tools.index(tool)
-        words = f"{tool.spec.name} {parameter.name} {parameter.description}"
+        words = f"{tool.name} {parameter.name} {parameter.description}"
         near = {cast(int, x.tool["id"]) for x in self._index.search(words, _MOST_RANKED)}
         planner = Planner(_entry(x, self.tools[x]) for x in sorted({*near, number}))
         flows = planner.flows_into(number, parameter.name)
@@ -187,7 +119,7 @@ class ToolMatcher:
         matches = (self._match(self.tools[number], score, wanted) for number, score in numbers)
         return sorted(matches, key=lambda x: -x.score)
 
-    def _match(self, tool: OfferedTool, score: float, wanted: _Wanted) -> Match:
+    def _match(self, tool: WordedTool, score: float, wanted: _Wanted) -> Match:
         speaking = frozenset(x for x in wanted.stems if x in tool.stems or related(x) & tool.stems)
         telling = [x for x in wanted.telling if x in speaking]
         share = len(telling) / len(wanted.telling) if wanted.telling else 0.0
@@ -203,6 +135,11 @@ class ToolMatcher:
 def matcher_of(functions: Sequence[FunctionSpec]) -> ToolMatcher:
     """The matcher of these functions; the same objects give the same one while it is kept."""
     return _kept(_Same(tuple(functions)))
+
+
+def worded(function: FunctionSpec) -> WordedTool:
+    """A function as words see it."""
+    return WordedTool(function.name, function.name, function.description, function.parameters)
 
 
 class _Same:
@@ -225,7 +162,7 @@ def _kept(same: _Same) -> ToolMatcher:
 
 
 def _wanted(text: str, hints: Mapping[str, float]) -> _Wanted:
-    said = _stems(text)
+    said = told_stems(text)
     meant = frozenset(stem(x) for x, weight in hints.items() if weight == 1)
     telling = tuple(x for x in dict.fromkeys([*said, *meant]) if not is_generic(x))
     stems = frozenset([*said, *map(stem, hints)])
@@ -237,7 +174,7 @@ def _others(telling: Sequence[str]) -> list[str]:
     return sorted({other for x in telling for other in related(x)})
 
 
-def _fits(tool: OfferedTool, telling: Sequence[str], share: float, *, is_its_verb: bool) -> bool:
+def _fits(tool: WordedTool, telling: Sequence[str], share: float, *, is_its_verb: bool) -> bool:
     """Whether the words are enough to call the tool, not only the best there are.
 
     What its description begins with is as good as its name, where the request begins so, too.
@@ -249,11 +186,11 @@ def _fits(tool: OfferedTool, telling: Sequence[str], share: float, *, is_its_ver
     return share >= _LEAST_SHARE_OF_ONE and any(x in tool.sentence_stems for x in telling)
 
 
-def _may_be_meant(tool: OfferedTool, speaking: frozenset[str], wanted: _Wanted) -> bool:
+def _may_be_meant(tool: WordedTool, speaking: frozenset[str], wanted: _Wanted) -> bool:
     """A tool that changes something is not called unless that was asked for, nor one that does not
     change what was to be changed."""
-    for verb in wanted.first & _CHANGING:
-        if verb not in speaking or tool.name_stems & _READING:
+    for verb in wanted.first & CHANGING:
+        if verb not in speaking or tool.name_stems & READING:
             return False
     asked = (x in wanted.verbs or related(x) & wanted.verbs for x in tool.verbs)
     return not tool.changes or any(asked)
@@ -266,19 +203,15 @@ def _wanted_changes(text: str) -> frozenset[str]:
     or past form: "the deleted files" are not to be deleted.
     """
     said = words(text)
-    if said and (said[0].stem in _READING or said[0].stem in _QUESTIONS):
+    if said and (said[0].stem in READING or said[0].stem in _QUESTIONS):
         return frozenset()
     return frozenset(x.stem for x in said if not _INFLECTED.search(x.text.lower()))
 
 
-def _entry(number: int, tool: OfferedTool) -> JsonObject:
+def _entry(number: int, tool: WordedTool) -> JsonObject:
     return {
         "id": number,
-        "name": tool.spec.name,
-        "description": tool.spec.description,
-        "input_schema": tool.spec.parameters,
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.schema,
     }
-
-
-def _stems(text: str) -> list[str]:
-    return [x.stem for x in words(text) if not is_stop(x.stem)]

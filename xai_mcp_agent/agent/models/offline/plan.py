@@ -8,15 +8,16 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 
 from ....core.provider_schema import FunctionSpec
-from .arguments import Filled, fill_arguments
-from .candidates import path_suits
+from ....planning.reading.arguments import Filled, fill_arguments
+from ....planning.reading.candidates import path_suits
+from ....planning.reading.hints import changes_unit, hints_in
+from ....planning.reading.mentions import Mention, find_mentions
+from ....planning.reading.parts import Part, begins_request, part_of, split_parts
+from ....planning.reading.tools import WordedTool
+from ....planning.reading.words import is_generic, is_stop, name_words, words
 from .finding import Finder, Search, is_meta, query_of
-from .hints import changes_unit, hints_in
 from .lookup import lookup, recall
-from .matching import Match, OfferedTool, ToolMatcher, matcher_of
-from .mentions import Mention, find_mentions
-from .parts import Part, begins_request, part_of, split_parts
-from .words import is_generic, is_stop, name_words, words
+from .matching import Match, ToolMatcher, matcher_of
 
 _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
 _MAX_NEAR = 8  # of those that fit; whose arguments fit better may be meant
@@ -47,7 +48,7 @@ class Step:
     """
 
     part: Part
-    tool: OfferedTool
+    tool: WordedTool
     filled: Filled
     waits: bool = False
     looked_up: str = ""
@@ -155,14 +156,14 @@ class _Planner:
     def _begins(self, part: Part) -> bool:
         # The parts stay the same when a search has found tools.
         tools = () if self.finder.tool else self.matcher.tools
-        verbs = frozenset(x for tool in tools for x in name_words(tool.spec.name)[-2:])
+        verbs = frozenset(x for tool in tools for x in name_words(tool.name)[-2:])
         return begins_request(part.text, verbs) or changes_unit(part)
 
     def _ranked(self, part: Part) -> list[Match]:
         """The tools that fit, but not those that were searched for another part."""
         ranked = self.matcher.rank(part.matching_text(), hints_in(part))
         elsewhere = self.finder.new - self.before.called
-        return [x for x in ranked if x.fits and x.tool.spec.name not in elsewhere]
+        return [x for x in ranked if x.fits and x.tool.name not in elsewhere]
 
     def _found(self, part: Part, search: Search) -> list[Match]:
         return self.matcher.among(search.names, part.matching_text(), hints_in(part))
@@ -213,13 +214,13 @@ class _Planner:
             return None
         return Step(part, tool, filled, self._waits(part))
 
-    def _last_tool(self) -> OfferedTool | None:
+    def _last_tool(self) -> WordedTool | None:
         """The tool of the step before, or of the request before.
 
         A change is not repeated by a bare value: "8" after "return book 7" may mean anything.
         """
-        own = [x.tool for x in self.steps if not is_meta(x.tool.spec.name)]
-        named = (x for x in self.matcher.tools if x.spec.name == self.before.last_tool)
+        own = [x.tool for x in self.steps if not is_meta(x.tool.name)]
+        named = (x for x in self.matcher.tools if x.name == self.before.last_tool)
         return own[-1] if own else next((x for x in named if not x.changes), None)
 
     def _recalled(self, part: Part) -> Step | None:

@@ -15,10 +15,10 @@ from typing import Any
 
 from ....core.names import nearest
 from ....core.tools import JsonObject
-from .arguments import Earlier
+from ....planning.reading.arguments import Earlier
+from ....planning.reading.parameters import Parameter
 from .conversation import Outcome
 from .lookup import found_id
-from .parameters import Parameter
 from .plan import Plan, Step
 from .results import (
     PLAUSIBLE,
@@ -106,7 +106,7 @@ def _state(
 
 def _settle(state: StepState, arguments: JsonObject, left: list[Outcome]) -> None:
     """Note the result of a call, or that it is to be made; an error may offer a mended one."""
-    name = state.step.tool.spec.name
+    name = state.step.tool.name
     outcome = _take(left, name, arguments)
     mended = _mended(state.step, arguments, outcome) if outcome and outcome.is_error else None
     if mended is not None:

@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
-from .mentions import number_in, whole
-from .parameters import Parameter, Topic
-from .places import is_zone
-from .words import name_words, stem, stem_set, words
+from ....planning.reading.mentions import number_in, whole
+from ....planning.reading.parameters import Parameter, Topic
+from ....planning.reading.places import is_zone
+from ....planning.reading.vocabulary import SUPERLATIVES
+from ....planning.reading.words import name_words, stem, stem_set, words
 
 # How surely a value in a result is what a parameter wants.
 PLAUSIBLE, SAME_FORM, SAME_NAME = 1, 4, 6
@@ -35,26 +36,6 @@ _FORM: dict[Topic, re.Pattern[str]] = {
     "email": re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
 }
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1}
-# Which field a superlative looks at, and whether it wants the greatest.
-_SUPERLATIVES: dict[str, tuple[str, bool]] = {
-    "oldest": ("year date published created age", False),
-    "earliest": ("date time year start due", False),
-    "newest": ("year date published created", True),
-    "latest": ("date time year published created", True),
-    "cheapest": ("price cost amount fare", False),
-    "dearest": ("price cost amount fare", True),
-    "expensive": ("price cost amount fare", True),
-    "largest": ("size length count total population area", True),
-    "biggest": ("size length count total population area", True),
-    "longest": ("length duration pages distance", True),
-    "shortest": ("length duration pages distance", False),
-    "smallest": ("size length count total population area", False),
-    "highest": ("score rating height price value temperature", True),
-    "lowest": ("score rating height price value temperature", False),
-    "best": ("score rating rank", True),
-    "nearest": ("distance", False),
-    "closest": ("distance", False),
-}
 
 
 class Leaf(NamedTuple):
@@ -107,17 +88,12 @@ def pick(items: Sequence[Any], said: str) -> Any:
         return None
     spoken = [x.text.lower() for x in words(said)]
     for word in spoken:
-        if word in _SUPERLATIVES and (found := _extreme(items, word)) is not None:
+        if word in SUPERLATIVES and (found := _extreme(items, word)) is not None:
             return found
     for word in spoken:
         if word in _ORDINALS and _ORDINALS[word] < len(items):
             return items[_ORDINALS[word]]
     return items[0]
-
-
-def superlative_in(said: str) -> str:
-    """The superlative a text uses, such as `oldest`, or an empty string."""
-    return next((x.text.lower() for x in words(said) if x.text.lower() in _SUPERLATIVES), "")
 
 
 def value_for(parameter: Parameter, text: str, said: str, least: int = PLAUSIBLE) -> Any:
@@ -237,7 +213,7 @@ def _text(parameter: Parameter, leaf: Leaf) -> str | None:
 
 
 def _extreme(items: Sequence[Any], superlative: str) -> Any:
-    fields, greatest = _SUPERLATIVES[superlative]
+    fields, greatest = SUPERLATIVES[superlative]
     for field in fields.split():
         ranked = [(x, item) for item in items if (x := _field(item, stem(field))) is not None]
         if ranked and len({type(x) is str for x, _ in ranked}) == 1:

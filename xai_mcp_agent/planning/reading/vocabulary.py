@@ -1,4 +1,4 @@
-"""Words of general English that the offline model knows. Data only; nothing about any tool.
+"""Words of general English in which requests are read. Data only; nothing about any tool.
 
 The lists are lower-case base forms; `words.py` brings words of a text to that form.
 """
@@ -88,6 +88,27 @@ note memo; task todo; calculate expression arithmetic calculator math; average m
 count number many amount quantity statistics; explain describe define definition meaning;
 text content body; word dictionary; website page url link
 """
+
+# Which field a superlative looks at, and whether it wants the greatest.
+SUPERLATIVES: dict[str, tuple[str, bool]] = {
+    "oldest": ("year date published created age", False),
+    "earliest": ("date time year start due", False),
+    "newest": ("year date published created", True),
+    "latest": ("date time year published created", True),
+    "cheapest": ("price cost amount fare", False),
+    "dearest": ("price cost amount fare", True),
+    "expensive": ("price cost amount fare", True),
+    "largest": ("size length count total population area", True),
+    "biggest": ("size length count total population area", True),
+    "longest": ("length duration pages distance", True),
+    "shortest": ("length duration pages distance", False),
+    "smallest": ("size length count total population area", False),
+    "highest": ("score rating height price value temperature", True),
+    "lowest": ("score rating height price value temperature", False),
+    "best": ("score rating rank", True),
+    "nearest": ("distance", False),
+    "closest": ("distance", False),
+}
 
 # Names of units and their signs, for parameters that list the units they take.
 UNITS = """

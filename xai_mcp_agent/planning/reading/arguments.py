@@ -1,7 +1,7 @@
 """Arguments of a tool from a text and the tool's schema.
 
 Every value is a stretch of the text, and a stretch is used once. What the text does not say
-is never made up: it is reported as missing, or taken from an earlier result by `plan.py`.
+is never made up: it is reported as missing, or taken from an earlier result by who makes the calls.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 
 from .candidates import candidates, chosen, opposes, value_of
 from .leftover import leftover
-from .matching import OfferedTool
 from .mentions import Mention, whole
 from .named import counted, is_limit, limited, measured, named
 from .parameters import Parameter
 from .parts import Part
+from .tools import WordedTool
 from .words import is_generic, is_stop, words
 
 _NEGATION = re.compile(
@@ -67,7 +67,7 @@ class Filled:
 
 
 def fill_arguments(
-    tool: OfferedTool, part: Part, said: frozenset[str], *,
+    tool: WordedTool, part: Part, said: frozenset[str], *,
     may_refer: bool = False, context: Sequence[Mention] = (), eager: bool = False,
 ) -> Filled:  # fmt: skip
     """Find the arguments of a tool in a part of a request.
@@ -87,7 +87,7 @@ def fill_arguments(
 class _Filler:
     """Fills one tool's parameters from one part; the surest readings first."""
 
-    tool: OfferedTool
+    tool: WordedTool
     part: Part
     said: frozenset[str]
     parameters: Sequence[Parameter]

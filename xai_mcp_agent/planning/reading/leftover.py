@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .matching import OfferedTool
 from .mentions import Mention
 from .parameters import Parameter
 from .parts import Part
-from .results import superlative_in
-from .words import Word, is_action, is_generic, is_stop, related, stem_set, words
+from .tools import WordedTool
+from .words import Word, is_action, is_generic, is_stop, related, stem_set, superlative_in, words
 
 # After one of these the thing itself follows: "books about the sea".
 _TOPIC_LEAD = re.compile(
@@ -37,7 +36,7 @@ _PUNCTUATION = " \t\n.,;:!?\"'\u201c\u201d()"
 
 def leftover(
     parameter: Parameter,
-    tool: OfferedTool,
+    tool: WordedTool,
     part: Part,
     used: Sequence[tuple[int, int]],
     chose: frozenset[str],
@@ -60,7 +59,7 @@ def leftover(
 
 
 def _first_stretch(
-    part: Part, tool: OfferedTool, used: Sequence[tuple[int, int]], chose: frozenset[str],
+    part: Part, tool: WordedTool, used: Sequence[tuple[int, int]], chose: frozenset[str],
     *, verbatim: bool,
 ) -> tuple[int, int] | None:  # fmt: skip
     """The first stretch between the values that has words of its own."""
@@ -100,7 +99,7 @@ def _unused(part: Part, used: Sequence[tuple[int, int]]) -> list[tuple[int, int]
 
 
 def _trimmed(
-    text: str, start: int, end: int, tool: OfferedTool, chose: frozenset[str], *, verbatim: bool
+    text: str, start: int, end: int, tool: WordedTool, chose: frozenset[str], *, verbatim: bool
 ) -> tuple[int, int]:
     said = [x for x in words(text) if start <= x.start and x.end <= end]
     kept = list(said)
@@ -124,7 +123,7 @@ def _trimmed(
     return first - (len(opening[0]) if opening else 0), end if verbatim else kept[-1].end
 
 
-def _leads(word: Word, tool: OfferedTool, *, verbatim: bool) -> bool:
+def _leads(word: Word, tool: WordedTool, *, verbatim: bool) -> bool:
     """Whether a word at the beginning is still the request, not yet its subject."""
     small = word.stem in _STILL_ASKING if verbatim else is_stop(word.stem)
     known = small or is_generic(word.stem) or _is_tool_word(word, tool)
@@ -132,10 +131,10 @@ def _leads(word: Word, tool: OfferedTool, *, verbatim: bool) -> bool:
     return known or (is_action(word.stem) and bool(related(word.stem) & tool.name_stems))
 
 
-def _trails(word: Word, tool: OfferedTool, chose: frozenset[str]) -> bool:
+def _trails(word: Word, tool: WordedTool, chose: frozenset[str]) -> bool:
     """Whether a word at the end is again the request: "is Dracula available"."""
     return is_stop(word.stem) or word.stem in chose or _is_tool_word(word, tool)
 
 
-def _is_tool_word(word: Word, tool: OfferedTool) -> bool:
+def _is_tool_word(word: Word, tool: WordedTool) -> bool:
     return word.stem in tool.name_stems or bool(related(word.stem) & tool.name_stems)

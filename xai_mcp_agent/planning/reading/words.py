@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from ....search.terms import STOP_WORDS, SYNONYMS, singular
+from ...search.terms import STOP_WORDS, SYNONYMS, singular
 from .vocabulary import (
     ACTION_WORDS,
     CHANGING_WORDS,
@@ -16,6 +16,7 @@ from .vocabulary import (
     IRREGULAR,
     SAME_THINGS,
     SMALL_WORDS,
+    SUPERLATIVES,
     UNITS,
 )
 
@@ -95,6 +96,11 @@ def is_change(stemmed: str) -> bool:
 def related(stemmed: str) -> frozenset[str]:
     """Stems that may stand for this one in general English."""
     return _groups(f"{SYNONYMS};{SAME_THINGS}").get(stemmed, frozenset())
+
+
+def superlative_in(said: str) -> str:
+    """The superlative a text uses, such as `oldest`, or an empty string."""
+    return next((x.text.lower() for x in words(said) if x.text.lower() in SUPERLATIVES), "")
 
 
 def same_unit(one: str, other: str) -> bool:
