@@ -51,8 +51,8 @@ SEARCH = ["Hit", "ToolIndex"]
 REGISTRIES = ["FoundServer", "Listing", "Offer", "Registries", "RegistryManifest", "Signal"]
 PLANNING = [
     "BadPlan", "Edge", "Flow", "FromResult", "Given", "Lacking", "MadeCall", "Missing", "Parts",
-    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "plan_as_json", "plan_from_json",
-    "read_plan",
+    "Plan", "PlanRun", "PlannedCall", "Planner", "Situation", "Suggestion", "plan_as_json",
+    "plan_from_json", "read_plan",
 ]  # fmt: skip
 DRAWING = ["draw_plan"]
 OPENAPI = ["BadDocument", "Operation", "Problem", "RequestPlan", "Service", "load_service"]

@@ -10,8 +10,8 @@ import pytest
 from tests.support.offline_talk import ask, first_calls, talk, text, tool
 from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.offline.guide import example_request
-from xai_mcp_agent.agent.models.offline.matching import ToolMatcher
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
+from xai_mcp_agent.agent.models.offline.planners import planner_of
 from xai_mcp_agent.core.provider_schema import FunctionSpec
 
 pytestmark = pytest.mark.anyio
@@ -199,7 +199,7 @@ async def test_a_greeting_before_a_request_is_passed_over() -> None:
 )
 async def test_its_own_examples_work(function: FunctionSpec) -> None:
     """What it suggests to ask for is understood when it is asked for."""
-    request = example_request(ToolMatcher([function]).tools[0])
+    request = example_request(planner_of([function]).worded(function.name))
     calls = await first_calls(request, [function])
     assert [x[0] for x in calls] == [function.name], request
     assert set(calls[0][1]) == set(function.parameters["required"])

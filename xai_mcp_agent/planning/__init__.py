@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 __all__ = [
     "BadPlan", "Edge", "Flow", "FromResult", "Given", "Lacking", "MadeCall", "Missing", "Parts",
-    "Plan", "PlanRun", "PlannedCall", "Planner", "Suggestion", "plan_as_json", "plan_from_json",
-    "read_plan",
+    "Plan", "PlanRun", "PlannedCall", "Planner", "Situation", "Suggestion", "plan_as_json",
+    "plan_from_json", "read_plan",
 ]  # fmt: skip
 
 _HOMES = {
     "BadPlan": "plan_file", "Edge": "plans", "Flow": "flows", "FromResult": "plans",
     "Given": "plans", "Lacking": "plan_run", "MadeCall": "plan_run", "Missing": "plans",
     "Parts": "plans", "Plan": "plans", "PlanRun": "plan_run", "PlannedCall": "plans",
-    "Planner": "planner", "Suggestion": "suggestions", "plan_as_json": "plan_file",
-    "plan_from_json": "plan_file", "read_plan": "plan_file",
+    "Planner": "planner", "Situation": "careful.situation",
+    "Suggestion": "suggestions", "plan_as_json": "plan_file", "plan_from_json": "plan_file",
+    "read_plan": "plan_file",
 }  # fmt: skip
 
 if TYPE_CHECKING:
+    from .careful.situation import Situation
     from .flows import Flow
     from .plan_file import BadPlan, plan_as_json, plan_from_json, read_plan
     from .plan_run import Lacking, MadeCall, PlanRun

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..search.terms import root, terms
 from ..search.tools import remembered_terms
-from .plans import FromResult, Given, Parts, Plan, Source, used_in
+from .plans import EARLIER, FromResult, Given, Parts, Plan, Source, used_in
 from .ports import Output, output_of, outputs_of
 from .shapes import ANY, Shape, joined
 
@@ -153,6 +153,8 @@ class Memory:
         if isinstance(source, Parts):  # the first that refers to a call counts
             source = next(used_in(source), next(iter(source.parts), source))
         if isinstance(source, FromResult):
+            if source.call == EARLIER:
+                return
             producer = plan.calls[source.call].tool
             seen[producer, source.field] += 1
             fields = self._fields.setdefault(producer, Counter())

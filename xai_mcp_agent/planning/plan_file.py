@@ -25,7 +25,17 @@ from ..core.errors import XaiMcpError
 from ..core.fingerprint import digest_of_definition
 from ..core.tools import JsonObject, ToolKey
 from ..secrets.private_files import open_to_read
-from .plans import FromResult, Given, Missing, Parts, Plan, PlannedCall, Source, source_from
+from .plans import (
+    EARLIER,
+    FromResult,
+    Given,
+    Missing,
+    Parts,
+    Plan,
+    PlannedCall,
+    Source,
+    source_from,
+)
 
 _MOST_BYTES = 4 << 20  # texts of a request's size, and a document or two
 _MOST_CALLS = 200
@@ -41,6 +51,8 @@ class BadPlan(XaiMcpError):
 
 def plan_as_json(plan: Plan) -> JsonObject:
     """The plan for a file; `plan_from_json` reads back an equal one.
+
+    Of a careful plan, it is the calls alone: what it says of its conversation is left out.
 
     Raises:
         BadPlan: a tool's key or a value is nothing that JSON can hold.
@@ -148,6 +160,11 @@ def _source_as_json(source: Source) -> JsonObject:
     match source:
         case Given(value, reasons):
             return {"value": value, **_reasons(reasons)}
+        case FromResult(call) if call == EARLIER:
+            raise BadPlan(
+                "This plan uses a result of an earlier request, which no file has. Plan without a "
+                "`situation`, or say that value in the request."
+            )
         case FromResult(call, field, conversion, score, reasons):
             told: JsonObject = {"call": call, "field": field, **({"score": score} if score else {})}
             return {

@@ -25,6 +25,10 @@ from .suggestions import Suggester, Suggestion
 from .wiring import Wanted, Wiring
 
 if TYPE_CHECKING:
+    from .careful.matching import ToolMatcher
+    from .careful.situation import Situation
+    from .reading.parameters import Parameter
+    from .reading.tools import WordedTool
     from .wires import WiredCall, WireProblem
 
 PlanLike: TypeAlias = Plan | Mapping[str, Any]
@@ -53,6 +57,7 @@ class Planner:
         self._memory = Memory()
         self._verbs = Counter[str]()
         self._names = Counter[str]()
+        self._matcher: ToolMatcher | None = None
         for tool in tools:
             self.update(tool)
         self.learn(history or ())
@@ -60,15 +65,20 @@ class Planner:
     def __len__(self) -> int:
         return len(self._flows)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._flows
+
     def update(self, tool: Tool | JsonObject) -> None:
         """Add a tool, or replace the one that has its key."""
         self.remove(key_of(tool))
+        self._matcher = None
         self._index.update(tool)
         self._count(self._flows.put(tool), 1)
 
     def remove(self, key: Any) -> None:
         """Forget a tool by its key, if it is there. What was learned of it stays."""
         if ports := self._flows.remove(key):
+            self._matcher = None
             self._index.remove(key)
             self._count(ports, -1)
 
@@ -76,12 +86,31 @@ class Planner:
         """Have the words of some tools count more, or less: factors by key; 1 for all others."""
         self._words.weights = dict(weights)
 
-    def plan(self, request: str) -> Plan:
+    def plan(self, request: str, situation: Situation | None = None) -> Plan:
         """The calls that a request asks for, with those that give what these need.
 
         What neither the request nor an earlier call gives is `Missing`, and among `problems`.
+
+        With a `situation`, as a turn of a conversation, the plan is careful: for who makes the
+        calls without asking anybody. Each part of the request gets a tool only where its words
+        surely mean that one, and a change where they ask for it; what is left is `unmatched`.
         """
-        return self._plan(request, self._memory)
+        if situation is None:
+            return self._plan(request, self._memory)
+        # Here, as other plans need none of it.
+        from .careful.calls import plan_of
+        from .careful.chooser import CarefulChooser
+
+        chooser = CarefulChooser(request, self._matching(), situation, self._giving)
+        return plan_of(request, chooser.choose())
+
+    def worded(self, tool: Any) -> WordedTool:
+        """A tool as the words of a request see it, with the parameters that they may fill.
+
+        Raises:
+            UnknownTool: there is no such tool.
+        """
+        return self._matching().of(self._ports(tool).key)
 
     def wire(self, request: str, tools: Sequence[Any]) -> Plan:
         """How these tools connect, called in this order; a tool may be there several times.
@@ -221,6 +250,20 @@ class Planner:
         chosen = recalled(self._flows, read, memory, asked)
         complete = Needs(self._flows, read, memory, chosen).complete()
         return self._wired(read, complete, memory)
+
+    def _matching(self) -> ToolMatcher:
+        """Which tools words surely mean; made once for the same tools."""
+        if self._matcher is None:
+            from .careful.matching import ToolMatcher, worded
+
+            tools = (worded(self._index.tool(key)) for key in self._flows)
+            self._matcher = ToolMatcher(self._words, {x.key: x for x in tools})
+        return self._matcher
+
+    def _giving(self, tool: WordedTool, parameter: Parameter) -> Iterator[WordedTool]:
+        """The tools that may give what a parameter takes, best first."""
+        matcher = self._matching()
+        return (matcher.of(x.producer) for x in self.flows_into(tool.key, parameter.name))
 
     def _may_serve(self, rough: Plan) -> Iterable[Any]:
         """The tools of a plan, what gives them what they need, and what fits each step, in turn."""

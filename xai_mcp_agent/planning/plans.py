@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+EARLIER = -1
+"""For the `call` of a `FromResult`: none of the plan, but one that was made before it."""
 _MOST_PARTS_IN_PARTS = 5
 
 
@@ -23,6 +25,11 @@ class FromResult:
 
     `field` is a path in that result, such as `orders[].id`, where `[]` is one of several; None
     means all of it, or that nobody knows where in it. `conversion` says what has to be done to it.
+
+    A careful plan says how the request refers to it, for who looks into the result: `said` are its
+    words (`it`, `title`), `otherwise` the value where the result has nothing that is called so, and
+    `named` is the name of the one thing meant, of several in the result. Its `call` is `EARLIER`
+    where only what was there before the plan can be meant.
     """
 
     call: int
@@ -30,6 +37,9 @@ class FromResult:
     conversion: str = ""
     score: float = 0.0
     reasons: tuple[str, ...] = ()
+    said: str = ""
+    otherwise: Any = None
+    named: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,8 @@ Source: TypeAlias = Given | FromResult | Missing | Parts
 class PlannedCall:
     """One call. `tool` is its key (a dict's `id`); `arguments` are sources by parameter.
 
-    `confidence` is 0 to 1, and says how well the words of the request fit this tool.
+    `confidence` is 0 to 1, and says how well the words of the request fit this tool. A careful plan
+    has the words that ask for it as `said`; so many calls as `after` says must be done before it.
     """
 
     tool: Any
@@ -61,6 +72,16 @@ class PlannedCall:
     arguments: Mapping[str, Source]
     reasons: tuple[str, ...] = ()
     confidence: float = 0.0
+    said: str = ""
+    after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Unmatched:
+    """Words of a request that no tool surely serves; `query` is what to search one by."""
+
+    said: str
+    query: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +97,8 @@ class Edge:
 class Plan:
     """Calls in their order. `problems` are what somebody must see to before it can run.
 
-    `is_rough` says that words and shapes made it, and no language model nor person.
+    `is_rough` says that words and shapes made it, and no language model nor person. Only a careful
+    plan has words that are `unmatched`, and says how many further parts were `left_out`.
     """
 
     request: str
@@ -84,6 +106,8 @@ class Plan:
     problems: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
     is_rough: bool = True
+    unmatched: tuple[Unmatched, ...] = ()
+    left_out: int = 0
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -93,6 +117,7 @@ class Plan:
             for number, call in enumerate(self.calls)
             for name, source in call.arguments.items()
             for used in used_in(source)
+            if used.call != EARLIER
         )
 
 

@@ -1,7 +1,6 @@
 """The offline model: fixed rules in place of a language model, for a first run without any key.
 
-`model.py` is the model. A request is read (`conversation`, and `planning.reading` for its words and
-values), tools are chosen or searched for (`matching`, `finding`), what is only named is looked up
-(`lookup`), steps are joined (`plan`, `progress`, `results`), and the person answered (`answer`,
-`guide`).
+`model.py` is the model. A conversation is read (`conversation`, `finding`), a planner of the tools
+that are offered (`planners`) says which calls its last request asks for, these are made as far as
+results say what they need (`progress`, `results`), and the person is answered (`answer`, `guide`).
 """

@@ -16,7 +16,7 @@ from ....planning.reading.words import (
     words,
 )
 from .conversation import Outcome
-from .progress import StepState
+from .progress import CallState
 from .results import data_in, main_items, pick
 
 _MAX_ITEMS = 5
@@ -39,14 +39,15 @@ _OUTCOMES = {"target", "to", "result", "output", "converted", "destination"}
 _WRAPPERS = {"result", "value", "output", "data", "answer", "content", "text", "response"}
 
 
-def answer_for(states: Sequence[StepState]) -> str:
-    """What the results of a plan's steps say, and what kept a step from having one."""
+def answer_for(states: Sequence[CallState]) -> str:
+    """What the results of a plan's calls say, and what kept a call from being made."""
     answered = [x for x in states if x.outcomes]
     several = sum(len(x.outcomes) for x in answered) > 1
     blocks = [
         _block(state, outcome, named=several) for state in states for outcome in state.outcomes
     ]
-    blocks += [_not_called(x) for x in states if x.missing]
+    # One part of a request may ask for several calls that all lack the same.
+    blocks += dict.fromkeys(_not_called(x) for x in states if x.missing)
     return "\n\n".join(blocks)
 
 
@@ -57,8 +58,8 @@ def said_of(outcome: Outcome, request: str) -> str:
     return _rendered(data_in(outcome.text), outcome, request)
 
 
-def _block(state: StepState, outcome: Outcome, *, named: bool) -> str:
-    text = said_of(outcome, state.step.part.text)
+def _block(state: CallState, outcome: Outcome, *, named: bool) -> str:
+    text = said_of(outcome, state.call.said)
     if outcome.is_error:
         return f"{outcome.name} failed: {outcome.error or 'no reason was given'}"
     if not named:
@@ -67,15 +68,15 @@ def _block(state: StepState, outcome: Outcome, *, named: bool) -> str:
     return f"{heading}\n{text}" if "\n" in text else f"{heading} {text}"
 
 
-def _not_called(state: StepState) -> str:
-    name = state.step.tool.name
+def _not_called(state: CallState) -> str:
+    name = state.call.name
     if state.blocked_by:
-        return f"I did not call {name}: it needs the result of {state.blocked_by.tool.name}."
+        return f"I did not call {name}: it needs the result of {state.blocked_by.name}."
     asked = " and ".join(f"`{x.name}`" for x in state.missing)
-    if state.step.looked_up:
+    if state.looked_up:
         return (
             f"I did not call {name}: the search did not give exactly one {asked} for "
-            f'"{state.step.looked_up}". Say which one.'
+            f'"{state.looked_up}". Say which one.'
         )
     text = f"I would use {name}, but the request does not say what {asked} should be."
     for parameter in state.missing:

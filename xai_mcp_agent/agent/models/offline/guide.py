@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from ....core.provider_schema import FunctionSpec
+from ....planning.careful.searching import Search
 from ....planning.reading.parameters import Parameter, examples_in
 from ....planning.reading.tools import WordedTool
 from ....planning.reading.words import plain_name
 from ....search.shortening import first_sentence
 from .finding import is_for_choosing
-from .matching import matcher_of
-from .plan import Unmatched
+from .planners import planner_of
+
+Found: TypeAlias = tuple[str, Search | None]
+"""What no tool serves, and the search for one, if there was any."""
 
 _MAX_LISTED = 20
 _MAX_DESCRIPTION_CHARS = 120
@@ -79,23 +82,23 @@ def introduction(functions: Sequence[FunctionSpec]) -> str:
 
 
 def nothing_fits(
-    functions: Sequence[FunctionSpec], unmatched: Sequence[Unmatched], *, has_images: bool = False
+    functions: Sequence[FunctionSpec], unmatched: Sequence[Found], *, has_images: bool = False
 ) -> str:
     """No tool fits the whole request."""
     seen = " I cannot see images." if has_images else ""
     if not functions:
         return f"{WHO}{seen} No tools are offered to me, so I cannot answer this. {CONNECT}"
     own = _without_search(functions)
-    searched = "".join(f"{no_tool_for(x)}\n" for x in unmatched if x.search)
+    searched = "".join(f"{no_tool_for(*x)}\n" for x in unmatched if x[1])
     return (
         f"{WHO}{seen} I matched your words against {_count(own)} and found none that fits.\n"
         f"{searched}{_ask_for(own)}{CONNECT}"
     )
 
 
-def no_tool_for(unmatched: Unmatched) -> str:
-    """A part of a request that no tool fits, and what was searched for."""
-    text, search = f"I found no tool for: {shown(unmatched.part.text)}", unmatched.search
+def no_tool_for(said: str, search: Search | None) -> str:
+    """A part of a request that no tool fits, and what a search for one gave."""
+    text = f"I found no tool for: {shown(said)}"
     if search is None:
         return text
     if search.error:
@@ -138,7 +141,8 @@ def example_request(tool: WordedTool) -> str:
 def _ask_for(functions: Sequence[FunctionSpec]) -> str:
     if not functions:
         return ""
-    tools = matcher_of(functions).tools
+    planner = planner_of(functions)
+    tools = [planner.worded(x.name) for x in functions]
     chosen = [x for x in tools if _is_simple(x)] or tools
     examples = [f'"{example_request(x)}"' for x in chosen[:_MAX_EXAMPLES]]
     return f"Ask for something like: {' or '.join(examples)}.\n"

@@ -1,8 +1,9 @@
 """The offline model: deterministic rules behind the same seam as a real model.
 
-It picks tools by matching words, fills arguments from the request and the schema, uses one
-result for the next call, and writes an answer from the results. It needs no key and no
-network, and it knows nothing of any particular server. When it cannot help it says what it is.
+It asks a planner which tools the words of a request surely mean and what they say of their
+arguments, uses one result for the next call, and writes an answer from the results. It needs no
+key and no network, and it knows nothing of any particular server. When it cannot help it says what
+it is.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from datetime import date
 
 from anyio.lowlevel import checkpoint
 
+from ....planning.careful.searching import ToolSearch
+from ....planning.careful.situation import Situation
+from ....planning.plans import Plan
 from ...messages import ToolCall
 from ...protocols.reading import beside_loop
 from ...protocols.text import format_call, parse_reply, text_of
@@ -21,13 +25,13 @@ from ..base import ModelReply, ModelRequest, OnAgain, OnText
 from . import guide
 from .answer import answer_for
 from .conversation import Reading, read_request
-from .finding import finder_of, is_for_choosing, is_meta
-from .plan import Before, Plan, make_plan
-from .progress import NextCall, StepState, progress
+from .finding import is_for_choosing, is_meta, tool_search_of
+from .planners import planner_of
+from .progress import MOST_EACH, CallState, NextCall, progress
 
 _WORDS_PER_PIECE = 4
 _MAX_THOUGHTS_SHOWN = 3
-_CHARS_A_TOOL = 50  # of a conversation take as long to read as a definition
+_CHARS_A_TOOL = 50  # of a conversation take as long to read as a tool to make ready
 # Text that the text protocol would read as a call, or as the end of the model's own words.
 _LOOKS_LIKE_CALL = re.compile(r"(?i)\btool(?=[*_`]*[ \t]*:)|<(?=/?(?:tool|think))")
 
@@ -73,26 +77,24 @@ def _reply(reading: Reading, today: date) -> ModelReply:
     if talk is not None and not reading.outcomes:
         return _answer(talk, reading)
     offered = [x for x in reading.functions if not is_for_choosing(x)]
-    finder = finder_of(reading.functions, reading.earlier, reading.outcomes)
     outcomes, earlier = (
         [x for x in found if not is_meta(x.name)] for found in (reading.outcomes, reading.earlier)
     )
-    before = Before(
+    situation = Situation(
+        today=today,
         called=frozenset(x.name for x in outcomes),
-        last_tool=earlier[-1].name if earlier else "",
+        last_tool=earlier[-1].name if earlier else None,
         has_results=any(not x.is_error for x in earlier),
+        search=tool_search_of(reading.functions, reading.earlier, reading.outcomes),
     )
-    plan = make_plan(reading.asked, offered, today, before, finder)
-    states = progress(plan, outcomes, earlier)
+    planner = planner_of(offered)
+    plan = planner.plan(reading.asked, situation)
+    states = progress(plan, planner, outcomes, earlier)
     calls = [call for state in states for call in state.pending]
-    # Each step is called at most twice, the second time mended; more would be a circle.
-    if calls and reading.may_call and len(reading.outcomes) < _most_calls(plan):
+    # Each call is made at most twice, the second time mended; more would be a circle.
+    if calls and reading.may_call and len(reading.outcomes) < 2 * MOST_EACH * len(plan.calls):
         return _calls(calls, reading)
-    return _answer(_conclusion(plan, states, reading), reading)
-
-
-def _most_calls(plan: Plan) -> int:
-    return 2 * sum(max(len(x.filled.calls), 5) for x in plan.steps)
+    return _answer(_conclusion(plan, states, situation.search, reading), reading)
 
 
 def _calls(calls: Sequence[NextCall], reading: Reading) -> ModelReply:
@@ -123,12 +125,15 @@ def _new_ids(reading: Reading) -> Iterator[str]:
             yield f"call_{number}"
 
 
-def _conclusion(plan: Plan, states: Sequence[StepState], reading: Reading) -> str:
+def _conclusion(
+    plan: Plan, states: Sequence[CallState], search: ToolSearch, reading: Reading
+) -> str:
     """The answer from what there is."""
-    if not plan.steps:
-        return guide.nothing_fits(reading.functions, plan.unmatched, has_images=reading.has_images)
+    unmatched = [(x.said, search.done.get(x.query)) for x in plan.unmatched]
+    if not plan.calls:
+        return guide.nothing_fits(reading.functions, unmatched, has_images=reading.has_images)
     texts = [answer_for(states)]
-    texts += [guide.no_tool_for(x) for x in plan.unmatched]
+    texts += [guide.no_tool_for(*x) for x in unmatched]
     if reading.is_cut:
         texts.append(guide.only_read(len(reading.asked)))
     if plan.left_out:

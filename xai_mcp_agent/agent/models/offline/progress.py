@@ -1,7 +1,7 @@
 """How far a plan is: which calls have their results, which come next, what cannot be called.
 
-Nothing is kept between turns. A step's call is worked out anew from the conversation, and a
-result that is there for that call is the step's result.
+Nothing is kept between turns. Each call is worked out anew from the conversation, and a result that
+is there for it is its result.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from typing import Any
 
 from ....core.names import nearest
 from ....core.tools import JsonObject
-from ....planning.reading.arguments import Earlier
+from ....planning.planner import Planner
+from ....planning.plans import FromResult, Given, Missing, Plan, PlannedCall
 from ....planning.reading.parameters import Parameter
 from .conversation import Outcome
-from .lookup import found_id
-from .plan import Plan, Step
 from .results import (
     PLAUSIBLE,
     SAME_FORM,
     SAME_NAME,
     data_in,
     field_in,
+    found_id,
     main_items,
     value_for,
 )
 
-_MAX_EACH = 5  # "Borrow them": this many are a request, more are an accident.
+MOST_EACH = 5  # "Borrow them": this many are a request, more are an accident.
 _EACH = re.compile(r"\b(?:them|these|those|each|all of|both|every)\b", re.IGNORECASE)
 _SUGGESTED = re.compile(
     r"did you mean:? ['\"`\u2018\u201c]?([\w./+-]+(?:[ ]\w+)?)['\"`\u2019\u201d]", re.I
@@ -58,14 +58,16 @@ class NextCall:
 
 
 @dataclass
-class StepState:
-    """A step and what is known of it. `missing` and `blocked_by` keep it from being called."""
+class CallState:
+    """A call of the plan and what is known of it; `missing` or `blocked_by` keep it from being
+    made. `parameters` are those of its tool."""
 
-    step: Step
+    call: PlannedCall
+    parameters: tuple[Parameter, ...] = ()
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     pending: list[NextCall] = field(default_factory=list[NextCall])
     missing: tuple[Parameter, ...] = ()
-    blocked_by: Step | None = None
+    blocked_by: PlannedCall | None = None
     is_waiting: bool = False
 
     @property
@@ -73,48 +75,53 @@ class StepState:
         """What came back without an error."""
         return [x for x in self.outcomes if not x.is_error]
 
+    @property
+    def looked_up(self) -> str:
+        """The name of what a call before this one searches for."""
+        sources = self.call.arguments.values()
+        return next((x.named for x in sources if isinstance(x, FromResult) and x.named), "")
+
 
 def progress(
-    plan: Plan, outcomes: Sequence[Outcome], earlier: Sequence[Outcome]
-) -> list[StepState]:
-    """Where every step of the plan is. `earlier` are outcomes of earlier requests."""
-    left = list(outcomes)
-    states: list[StepState] = []
-    for step in plan.steps:
-        states.append(_state(step, states, left, [x for x in earlier if not x.is_error]))
+    plan: Plan, planner: Planner, outcomes: Sequence[Outcome], earlier: Sequence[Outcome]
+) -> list[CallState]:
+    """Where every call of the plan is. `earlier` are outcomes of earlier requests."""
+    left, known = list(outcomes), [x for x in earlier if not x.is_error]
+    states: list[CallState] = []
+    for call in plan.calls:
+        # What searches for tools is none of those that are planned with.
+        parameters = planner.worded(call.tool).parameters if call.tool in planner else ()
+        states.append(_state(CallState(call, parameters), states, left, known))
     return states
 
 
 def _state(
-    step: Step, before: Sequence[StepState], left: list[Outcome], earlier: Sequence[Outcome]
-) -> StepState:
-    state = StepState(step)
-    unfinished = any(x.pending or x.is_waiting for x in before)
-    needs = step.filled.needs_earlier or bool(step.filled.missing)
-    if unfinished and (step.waits or needs):
+    state: CallState, before: Sequence[CallState], left: list[Outcome], earlier: Sequence[Outcome]
+) -> CallState:
+    before = before[: state.call.after]
+    if any(x.pending or x.is_waiting for x in before):
         state.is_waiting = True
         return state
-    calls, state.missing = _resolved(step, before, earlier)
+    calls, state.missing = _resolved(state, before, earlier)
     if state.missing:
         failed = [x for x in before if x.outcomes and not x.results]
-        state.blocked_by = failed[-1].step if failed and needs else None
-        return state
+        state.blocked_by = failed[-1].call if failed else None
     for arguments in calls:
         _settle(state, arguments, left)
     return state
 
 
-def _settle(state: StepState, arguments: JsonObject, left: list[Outcome]) -> None:
+def _settle(state: CallState, arguments: JsonObject, left: list[Outcome]) -> None:
     """Note the result of a call, or that it is to be made; an error may offer a mended one."""
-    name = state.step.tool.name
+    name = state.call.name
     outcome = _take(left, name, arguments)
-    mended = _mended(state.step, arguments, outcome) if outcome and outcome.is_error else None
+    mended = _mended(state, arguments, outcome) if outcome and outcome.is_error else None
     if mended is not None:
         arguments, outcome = mended, _take(left, name, mended)
     if outcome:
         state.outcomes.append(outcome)
     else:
-        state.pending.append(NextCall(name, arguments, state.step.part.text))
+        state.pending.append(NextCall(name, arguments, state.call.said))
 
 
 def _take(left: list[Outcome], name: str, arguments: JsonObject) -> Outcome | None:
@@ -134,55 +141,54 @@ def _canonical(arguments: JsonObject) -> str:
 
 
 def _resolved(
-    step: Step, before: Sequence[StepState], earlier: Sequence[Outcome]
+    state: CallState, before: Sequence[CallState], earlier: Sequence[Outcome]
 ) -> tuple[list[JsonObject], tuple[Parameter, ...]]:
-    """The step's calls with every value in place, or the parameters that no value was found for."""
-    source = _Source(step, before, earlier)
-    calls: list[JsonObject] = []
-    for arguments in step.filled.calls:
-        complete = dict(arguments)
-        lacking: list[Parameter] = []
-        taken: list[Any] = []
-        for parameter in step.tool.parameters:
-            value = complete.get(parameter.name)
-            if isinstance(value, Earlier) or parameter in step.filled.missing:
-                found = source.value(parameter, value if isinstance(value, Earlier) else None)
-                if found is None and not parameter.required:
-                    del complete[parameter.name]
-                    continue
-                # One value of a result cannot be both ends of a pair.
-                if found is None or found in taken:
-                    lacking.append(parameter)
-                complete[parameter.name] = found
-                taken.append(found)
-        if lacking:
-            return [], tuple(lacking)
-        calls += _each(complete)
-    return calls, ()
+    """The call with every value in place, or the parameters that no value was found for.
+
+    Several calls, where the words mean each of several things in a result.
+    """
+    results = _Results(state, before, earlier)
+    complete: JsonObject = {
+        name: x.value if isinstance(x, Given) else None for name, x in state.call.arguments.items()
+    }
+    lacking: list[Parameter] = []
+    taken: list[Any] = []
+    for parameter in state.parameters:
+        source = state.call.arguments.get(parameter.name)
+        if not isinstance(source, FromResult | Missing):
+            continue
+        found = results.value(parameter, source)
+        if found is None and not parameter.required:
+            del complete[parameter.name]
+            continue
+        # One value of a result cannot be both ends of a pair.
+        if found is None or found in taken:
+            lacking.append(parameter)
+        complete[parameter.name] = found
+        taken.append(found)
+    return ([], tuple(lacking)) if lacking else (_each(complete), ())
 
 
 @dataclass(frozen=True)
-class _Source:
-    """Where a step may take values from: the steps before it, then earlier requests."""
+class _Results:
+    """Where a call may take values from: the calls before it, then earlier requests."""
 
-    step: Step
-    before: Sequence[StepState]
+    state: CallState
+    before: Sequence[CallState]
     earlier: Sequence[Outcome]
 
-    def value(self, parameter: Parameter, reference: Earlier | None) -> Any:
+    def value(self, parameter: Parameter, source: FromResult | Missing) -> Any:
         """The value for a parameter, the nearest result first; None when there is none.
 
         Where the words do not refer to a result, a value of the same name counts, then what an
-        earlier step was given, then a value of the same form.
+        earlier call was given, then a value of the same form.
         """
-        if reference and reference.literal is not None:
-            return self._field(parameter, reference)
-        if self.step.looked_up and parameter in self.step.filled.missing:
-            found = [
-                found_id(parameter, x.text, self.step.looked_up) for x in self.before[-1].results
-            ]
+        refers = isinstance(source, FromResult)
+        if refers and source.otherwise is not None:
+            return self._field(parameter, source)
+        if refers and source.named:
+            found = [found_id(parameter, x.text, source.named) for x in self.before[-1].results]
             return found[0] if found else None
-        refers = bool(reference) or any(x.kind == "reference" for x in self.step.part.mentions)
         names = not refers or parameter.topic in _NAMING
         tries: list[Callable[[], Any]] = [
             lambda: self._result_before(parameter, SAME_NAME),
@@ -195,7 +201,7 @@ class _Source:
     def _result_before(self, parameter: Parameter, least: int) -> Any:
         for state in reversed(self.before):
             for outcome in state.results:
-                found = self._in(outcome, parameter, state.step.part.text, least)
+                found = self._in(outcome, parameter, state.call.said, least)
                 if found is not None:
                     return found
         return None
@@ -206,25 +212,25 @@ class _Source:
                 return found
         return None
 
-    def _field(self, parameter: Parameter, reference: Earlier) -> Any:
+    def _field(self, parameter: Parameter, source: FromResult) -> Any:
         """What `the title` means: a field of a result, or else the word itself."""
         results = [x for state in self.before for x in state.results] or list(self.earlier)
         for outcome in reversed(results):
-            found = field_in(outcome.text, reference.words, self.step.part.text)
+            found = field_in(outcome.text, source.said, self.state.call.said)
             if found is not None:
                 return str(found) if parameter.kind == "string" else found
-        return reference.literal
+        return source.otherwise
 
     def _in(self, outcome: Outcome, parameter: Parameter, said: str, least: int) -> Any:
-        text = self.step.part.text
+        text = self.state.call.said
         if parameter.kind != "array" and _EACH.search(text):
             values = _values_of_each(outcome, parameter)
             if len(values) > 1:
-                return _Each(tuple(values[:_MAX_EACH]))
+                return _Each(tuple(values[:MOST_EACH]))
         return value_for(parameter, outcome.text, f"{text} {said}", least)
 
     def _said_before(self, parameter: Parameter) -> Any:
-        """The same parameter as an earlier step was given."""
+        """The same parameter as an earlier call was given."""
         for state in reversed(self.before):
             for outcome in state.outcomes:
                 if parameter.name in outcome.arguments:
@@ -258,9 +264,9 @@ def _each(arguments: JsonObject) -> list[JsonObject]:
 # Mending
 
 
-def _mended(step: Step, arguments: JsonObject, outcome: Outcome) -> JsonObject | None:
+def _mended(state: CallState, arguments: JsonObject, outcome: Outcome) -> JsonObject | None:
     """The same call with one value replaced by what the error offers, if it offers one."""
-    for parameter in step.tool.parameters:
+    for parameter in state.parameters:
         value = arguments.get(parameter.name)
         if isinstance(value, str) and value and value.lower() in outcome.error.lower():
             offered = _offered(outcome.error, value)

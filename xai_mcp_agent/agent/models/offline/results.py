@@ -128,6 +128,20 @@ def field_in(text: str, name: str, said: str) -> Any:
     return None
 
 
+def found_id(parameter: Parameter, text: str, name: str) -> Any:
+    """The id of the one thing found, or of the one that has exactly that name; else None."""
+    items = main_items(data_in(text)) or []
+    exact = [x for x in items if any(_is_called(name, leaf.value) for leaf in leaves(x))]
+    chosen = exact or items
+    if len(chosen) != 1 or not isinstance(chosen[0], dict):
+        return None
+    value = cast(dict[str, Any], chosen[0]).get(
+        parameter.name, cast(dict[str, Any], chosen[0]).get("id")
+    )
+    wanted = int if parameter.is_number else str
+    return value if isinstance(value, wanted) and not isinstance(value, bool) else None
+
+
 def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[Leaf]:
     """Every plain value inside a result, and every list of plain values as one."""
     if isinstance(value, dict) and len(path) < _MAX_DEPTH:
@@ -234,3 +248,9 @@ def _scalar(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
+
+
+def _is_called(name: str, value: Any) -> bool:
+    return isinstance(value, str) and [x.stem for x in words(value)] == [
+        x.stem for x in words(name)
+    ]

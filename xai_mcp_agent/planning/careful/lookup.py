@@ -5,18 +5,19 @@ and in a memory for what nothing else can tell.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, cast
+from typing import TypeAlias
 
-from ....planning.reading.arguments import Filled
-from ....planning.reading.leftover import leftover
-from ....planning.reading.parameters import Parameter
-from ....planning.reading.parts import Part
-from ....planning.reading.tools import WordedTool
-from ....planning.reading.words import name_words, words
-from .matching import ToolMatcher
-from .results import data_in, leaves, main_items
+from ..reading.arguments import Filled
+from ..reading.leftover import leftover
+from ..reading.parameters import Parameter
+from ..reading.parts import Part
+from ..reading.tools import WordedTool
+from ..reading.words import name_words, words
+
+Givers: TypeAlias = Callable[[WordedTool, Parameter], Iterable[WordedTool]]
+"""The tools that may give what a parameter of a tool takes, best first."""
 
 _MEMORY = frozenset(name_words("memory_memories_note_notes"))
 _ABOUT_ONESELF = re.compile(r"\b(?:my|mine|me|i|our|we)\b", re.IGNORECASE)
@@ -25,18 +26,18 @@ _ID_WORDS = frozenset(name_words("id_key_code_number_no"))
 
 
 def lookup(
-    part: Part, tool: WordedTool, filled: Filled, matcher: ToolMatcher
+    part: Part, tool: WordedTool, filled: Filled, givers: Givers
 ) -> tuple[WordedTool, Filled, str] | None:
     """A search that gives the one id that is missing: the tool, its arguments, and the name.
 
-    For "borrow Dracula": `book_id` is missing, the planner knows which tool gives it, and
+    For "borrow Dracula": `book_id` is missing, `givers` says which tool gives it, and
     "Dracula" is left of the words.
     """
     if len(filled.missing) != 1 or filled.missing[0].topic != "id":
         return None
     things = frozenset(filled.missing[0].stems) - _ID_WORDS
-    givers = matcher.givers(tool, filled.missing[0]) if things else ()
-    searching = next((x for x in givers if _searches(x)), None)
+    giving = givers(tool, filled.missing[0]) if things else ()
+    searching = next((x for x in giving if _searches(x)), None)
     if searching is None:
         return None
     query = next(x for x in searching.parameters if x.is_wanted)
@@ -48,7 +49,7 @@ def lookup(
     return searching, Filled(({query.name: named.value},), is_guess=True), named.value
 
 
-def recall(part: Part, tools: Sequence[WordedTool]) -> tuple[WordedTool, Filled] | None:
+def recall(part: Part, tools: Iterable[WordedTool]) -> tuple[WordedTool, Filled] | None:
     """A search of what is remembered, for a question about the one who asks: "what is my name?"."""
     if not (_ABOUT_ONESELF.search(part.text) and _QUESTION.match(part.text)):
         return None
@@ -60,25 +61,5 @@ def recall(part: Part, tools: Sequence[WordedTool]) -> tuple[WordedTool, Filled]
     return searching, Filled(({query.name: part.text.strip(" ?!.")},), is_guess=True)
 
 
-def found_id(parameter: Parameter, text: str, name: str) -> Any:
-    """The id of the one thing found, or of the one that has exactly that name; else None."""
-    items = main_items(data_in(text)) or []
-    exact = [x for x in items if any(_is_called(name, leaf.value) for leaf in leaves(x))]
-    chosen = exact or items
-    if len(chosen) != 1 or not isinstance(chosen[0], dict):
-        return None
-    value = cast(dict[str, Any], chosen[0]).get(
-        parameter.name, cast(dict[str, Any], chosen[0]).get("id")
-    )
-    wanted = int if parameter.is_number else str
-    return value if isinstance(value, wanted) and not isinstance(value, bool) else None
-
-
 def _searches(tool: WordedTool) -> bool:
     return not tool.changes and tool.takes_any_words and len(tool.required) <= 1
-
-
-def _is_called(name: str, value: Any) -> bool:
-    return isinstance(value, str) and [x.stem for x in words(value)] == [
-        x.stem for x in words(name)
-    ]

@@ -1,23 +1,23 @@
-"""The plan for a request: one step for each part that a tool fits."""
+"""The steps of a request: one for each part that a tool surely serves."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from typing import Any
 
-from ....core.provider_schema import FunctionSpec
-from ....planning.reading.arguments import Filled, fill_arguments
-from ....planning.reading.candidates import path_suits
-from ....planning.reading.hints import changes_unit, hints_in
-from ....planning.reading.mentions import Mention, find_mentions
-from ....planning.reading.parts import Part, begins_request, part_of, split_parts
-from ....planning.reading.tools import WordedTool
-from ....planning.reading.words import is_generic, is_stop, name_words, words
-from .finding import Finder, Search, is_meta, query_of
-from .lookup import lookup, recall
-from .matching import Match, ToolMatcher, matcher_of
+from ..reading.arguments import Filled, fill_arguments
+from ..reading.candidates import path_suits
+from ..reading.hints import changes_unit, hints_in
+from ..reading.mentions import Mention, find_mentions
+from ..reading.parts import Part, begins_request, part_of, split_parts
+from ..reading.tools import WordedTool
+from ..reading.words import is_generic, is_stop, name_words, words
+from .lookup import Givers, lookup, recall
+from .matching import Match, ToolMatcher
+from .searching import Search, query_of
+from .situation import Situation
 
 _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
 _MAX_NEAR = 8  # of those that fit; whose arguments fit better may be meant
@@ -56,59 +56,30 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Unmatched:
-    """A part that asks for something no tool fits, and the search for one, if there was any."""
-
-    part: Part
-    search: Search | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What to do for a request."""
+class Steps:
+    """What to do for a request; `unmatched` are the parts that no tool surely serves."""
 
     steps: tuple[Step, ...] = ()
-    unmatched: tuple[Unmatched, ...] = ()
-    left_out: int = field(default=0)
-
-
-@dataclass(frozen=True)
-class Before:
-    """What a plan goes on from.
-
-    The tools `called` since the request; the `last_tool` before it, for "and in Paris?";
-    `has_results`: there are results of earlier requests that "it" can mean.
-    """
-
-    called: frozenset[str] = frozenset()
-    last_tool: str = ""
-    has_results: bool = False
-
-
-def make_plan(
-    asked: str, functions: Sequence[FunctionSpec], today: date, before: Before, finder: Finder
-) -> Plan:
-    """Plan a request. Where the functions do not fit well, a step searches for one that does."""
-    return _Planner(
-        asked, find_mentions(asked, today), matcher_of(functions), before, finder
-    ).plan()
+    unmatched: tuple[Part, ...] = ()
+    left_out: int = 0
 
 
 @dataclass
-class _Planner:
-    """Plans one request; `context` are the values that are stated beside what it asks for."""
+class CarefulChooser:
+    """Chooses for one request; `context` are values that are stated beside what it asks for."""
 
     asked: str
-    mentions: Sequence[Mention]
     matcher: ToolMatcher
-    before: Before
-    finder: Finder
+    situation: Situation
+    givers: Givers
+    mentions: Sequence[Mention] = ()
     context: list[Mention] = field(default_factory=list[Mention])
     steps: list[Step] = field(default_factory=list[Step])
-    unmatched: list[Unmatched] = field(default_factory=list[Unmatched])
+    unmatched: list[Part] = field(default_factory=list[Part])
 
-    def plan(self) -> Plan:
-        """A step for each part that a tool fits, in order."""
+    def choose(self) -> Steps:
+        """A step for each part that a tool surely serves, in order."""
+        self.mentions = find_mentions(self.asked, self.situation.today)
         matched = [(x, self._ranked(x)) for x in self._parts()]
         asking = [part for part, _ in matched if part.asks]
         self.context += [
@@ -117,60 +88,59 @@ class _Planner:
         for part, fitting in matched:
             if self.steps and _asks_for_field(part, fitting):
                 self.steps[-1] = self._also_asked(self.steps[-1], part)
-            elif not (part.states and asking and self.finder.tool):
+            elif not (part.states and asking and self._search_tool):
                 self._add(part, fitting)
         left_out = max(0, len(self.steps) - _MAX_STEPS)
-        return Plan(tuple(self.steps[:_MAX_STEPS]), tuple(self.unmatched), left_out)
+        return Steps(tuple(self.steps[:_MAX_STEPS]), tuple(self.unmatched), left_out)
 
     def _parts(self) -> list[Part]:
         parts = split_parts(self.asked, self.mentions, self._fits, self._begins)
-        return _with_statements(parts) if self.finder.tool else parts
+        return _with_statements(parts) if self._search_tool else parts
 
     def _add(self, part: Part, fitting: Sequence[Match]) -> None:
         step = self._step(part, fitting) or self._recalled(part)
         if step:
             self.steps += self._with_lookup(step)
         elif part.asks or self._search(part):
-            self.unmatched.append(Unmatched(part, self._search(part)))
+            self.unmatched.append(part)
 
     def _step(self, part: Part, fitting: Sequence[Match]) -> Step | None:
         """A tool that is shown; in doubt one that a search finds, or that search itself."""
         shown = self._best(part, fitting)
-        if shown and not (self.finder.tool and shown.doubt > _MOST_DOUBT):
+        if shown and not (self._search_tool and shown.doubt > _MOST_DOUBT):
             return shown
         step = self._again(part)
-        if step or self.finder.tool is None:
+        if step or self._search_tool is None:
             return step or shown
         search = self._search(part)
         if search is None:
-            found = self.finder.step(part)
-            return Step(part, *found) if found else shown
+            return self._searching(part) or shown
         return self._best(part, self._found(part, search), is_found=True) or shown
 
     def _fits(self, start: int, end: int) -> bool:
         part = part_of(self.asked, self.mentions, start, end)
-        if part and self.finder.tool:
+        if part and self._search_tool:
             return len(query_of(part).split()) > 1
         return bool(part and self._ranked(part))
 
     def _begins(self, part: Part) -> bool:
         # The parts stay the same when a search has found tools.
-        tools = () if self.finder.tool else self.matcher.tools
+        tools = () if self._search_tool else self.matcher.tools
         verbs = frozenset(x for tool in tools for x in name_words(tool.name)[-2:])
         return begins_request(part.text, verbs) or changes_unit(part)
 
     def _ranked(self, part: Part) -> list[Match]:
         """The tools that fit, but not those that were searched for another part."""
         ranked = self.matcher.rank(part.matching_text(), hints_in(part))
-        elsewhere = self.finder.new - self.before.called
-        return [x for x in ranked if x.fits and x.tool.name not in elsewhere]
+        elsewhere = self.situation.search.new - self.situation.called
+        return [x for x in ranked if x.fits and x.tool.key not in elsewhere]
 
     def _found(self, part: Part, search: Search) -> list[Match]:
         return self.matcher.among(search.names, part.matching_text(), hints_in(part))
 
     def _best(self, part: Part, fitting: Sequence[Match], *, is_found: bool = False) -> Step | None:
         """The tool that fits the words and whose arguments the part gives best."""
-        may_refer = bool(self.steps) or self.before.has_results
+        may_refer = bool(self.steps) or self.situation.has_results
         filled = [
             fill_arguments(
                 x.tool, part, x.said, may_refer=may_refer, context=self.context, eager=is_found
@@ -188,14 +158,25 @@ class _Planner:
         return Step(part, fitting[best].tool, filled[best], self._waits(part), doubt=doubt)
 
     def _search(self, part: Part) -> Search | None:
-        return self.finder.done.get(query_of(part))
+        return self.situation.search.done.get(query_of(part))
+
+    def _searching(self, part: Part) -> Step | None:
+        """The search for a tool for this part, if there is something to search for."""
+        query, key = query_of(part), self._search_tool
+        if not query:
+            return None
+        return Step(part, WordedTool(key, str(key), "", {}), Filled(({"query": query},)))
+
+    @property
+    def _search_tool(self) -> Any:
+        return self.situation.search.tool
 
     def _with_lookup(self, step: Step) -> list[Step]:
         """The step, after a search for what it calls by name instead of by number."""
         found = (
             None
             if step.filled.needs_earlier
-            else lookup(step.part, step.tool, step.filled, self.matcher)
+            else lookup(step.part, step.tool, step.filled, self.givers)
         )
         if found is None:
             return [step]
@@ -219,9 +200,9 @@ class _Planner:
 
         A change is not repeated by a bare value: "8" after "return book 7" may mean anything.
         """
-        own = [x.tool for x in self.steps if not is_meta(x.tool.name)]
-        named = (x for x in self.matcher.tools if x.name == self.before.last_tool)
-        return own[-1] if own else next((x for x in named if not x.changes), None)
+        own = [x.tool for x in self.steps if x.tool.key != self._search_tool]
+        last = own[-1] if own else self.matcher.find(self.situation.last_tool)
+        return last if own or (last and not last.changes) else None
 
     def _recalled(self, part: Part) -> Step | None:
         """`What is my name?`: no tool for that, but perhaps it was remembered."""

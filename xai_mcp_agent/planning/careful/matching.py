@@ -1,4 +1,4 @@
-"""Which tool fits some words: the index of tools ranks them, and rules say which may be used."""
+"""Which tools some words surely mean: an index ranks them, and rules say which may be used."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import cast
+from typing import Any
 
-from ....core.provider_schema import FunctionSpec
-from ....core.tools import JsonObject
-from ....planning.reading.parameters import Parameter
-from ....planning.reading.tools import CHANGING, READING, WordedTool, told_stems
-from ....planning.reading.vocabulary import QUESTION_WORDS, SEARCHING_WORDS
-from ....planning.reading.words import is_generic, related, stem, words
-from ....search.tools import ToolIndex
+from ...core.tools import JsonObject, Tool
+from ...search.tools import key_of
+from ..choosing import Words
+from ..reading.tools import CHANGING, READING, WordedTool, told_stems
+from ..reading.vocabulary import QUESTION_WORDS, SEARCHING_WORDS
+from ..reading.words import is_generic, related, stem, words
 
 # A request begins with what is to be done, and so do most descriptions.
 _SAME_VERB = 1.2
@@ -23,8 +21,6 @@ _SAME_VERB = 1.2
 # that needs nothing be called in place of a better one that lacks a value; then to ask is right.
 _NEXT_PLACE = 0.6
 _MOST_RANKED = 24  # the needed one is hardly ever further down
-# A selection of tools grows during a run; of some runs at once the last few are kept.
-_KEPT_MATCHERS = 16
 # Of the words that say something, how many must speak for a tool: few when one is in its name,
 # more when all are in its description, most when it is a single one.
 _LEAST_SHARE, _LEAST_SHARE_DESCRIBED, _LEAST_SHARE_OF_ONE = 0.15, 0.25, 0.5
@@ -63,15 +59,25 @@ class _Wanted:
 
 
 class ToolMatcher:
-    """Ranks the offered tools by the words of a text. Made once for the same functions."""
+    """Ranks tools by the words of a text. Made once for the same tools."""
 
-    def __init__(self, functions: Sequence[FunctionSpec]) -> None:
-        self.tools = [worded(x) for x in functions]
-        self._by_name = {x.name: x for x in self.tools}
-        self._searching = [x for x in self.tools if x.name_stems & _SEARCHING]
-        self._index: ToolIndex[JsonObject] = ToolIndex(
-            _entry(number, tool) for number, tool in enumerate(self.tools)
-        )
+    def __init__(self, words: Words, tools: Mapping[Any, WordedTool]) -> None:
+        self._words, self._by_key = words, tools
+        self._by_name = {x.name: x for x in tools.values()}
+        self._searching = [x for x in tools.values() if x.name_stems & _SEARCHING]
+
+    @property
+    def tools(self) -> Iterable[WordedTool]:
+        """All tools."""
+        return self._by_key.values()
+
+    def of(self, key: Any) -> WordedTool:
+        """The tool that has this key."""
+        return self._by_key[key]
+
+    def find(self, key: Any) -> WordedTool | None:
+        """The tool that has this key, if there is one."""
+        return self._by_key.get(key)
 
     def rank(self, text: str, hints: Mapping[str, float] | None = None) -> list[Match]:
         """The tools that share words with the text, best first; equals keep their order.
@@ -93,30 +99,17 @@ class ToolMatcher:
         ]
 
     def among(
-        self, names: Iterable[str], text: str, hints: Mapping[str, float] | None = None
+        self, keys: Iterable[Any], text: str, hints: Mapping[str, float] | None = None
     ) -> list[Match]:
         """Those of these tools that fit, in the order of the search that found them."""
         wanted = _wanted(text, hints or {})
-        tools = [self._by_name[x] for x in names if x in self._by_name]
+        tools = [self._by_key[x] for x in keys if x in self._by_key]
         matches = (self._match(tool, _NEXT_PLACE**n, wanted) for n, tool in enumerate(tools))
         return [x for x in matches if x.fits]
 
-    def givers(self, tool: WordedTool, parameter: Parameter) -> list[WordedTool]:
-        """The tools that may give what a parameter takes, best first, as the planner sees it."""
-        # Here: most requests say all that a tool needs.
-        from ....planning.planner import Planner
-
-        number = self.tools.index(tool)
-        words = f"{tool.name} {parameter.name} {parameter.description}"
-        near = {cast(int, x.tool["id"]) for x in self._index.search(words, _MOST_RANKED)}
-        planner = Planner(_entry(x, self.tools[x]) for x in sorted({*near, number}))
-        flows = planner.flows_into(number, parameter.name)
-        return [self.tools[x.producer] for x in flows]
-
     def _ranked(self, searched: Sequence[str], wanted: _Wanted) -> list[Match]:
-        found = self._index.search(" ".join(searched), _MOST_RANKED)
-        numbers = ((cast(int, x.tool["id"]), x.score) for x in found)
-        matches = (self._match(self.tools[number], score, wanted) for number, score in numbers)
+        found = self._words.scores(" ".join(searched), _MOST_RANKED)
+        matches = [self._match(self._by_key[x], score / found[0][1], wanted) for x, score in found]
         return sorted(matches, key=lambda x: -x.score)
 
     def _match(self, tool: WordedTool, score: float, wanted: _Wanted) -> Match:
@@ -132,33 +125,12 @@ class ToolMatcher:
         return Match(tool, score, speaking, frozenset(wanted.telling) - speaking, fits)
 
 
-def matcher_of(functions: Sequence[FunctionSpec]) -> ToolMatcher:
-    """The matcher of these functions; the same objects give the same one while it is kept."""
-    return _kept(_Same(tuple(functions)))
-
-
-def worded(function: FunctionSpec) -> WordedTool:
-    """A function as words see it."""
-    return WordedTool(function.name, function.name, function.description, function.parameters)
-
-
-class _Same:
-    """Functions that equal only the same objects: comparing what they say takes longer."""
-
-    def __init__(self, functions: tuple[FunctionSpec, ...]) -> None:
-        self.functions = functions
-        self._ids = tuple(map(id, functions))
-
-    def __hash__(self) -> int:
-        return hash(self._ids)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self._ids == other._ids
-
-
-@lru_cache(maxsize=_KEPT_MATCHERS)
-def _kept(same: _Same) -> ToolMatcher:
-    return ToolMatcher(same.functions)
+def worded(tool: Tool | JsonObject) -> WordedTool:
+    """A catalog tool, or a dict as `search.ToolIndex` takes it, as words see it."""
+    if isinstance(tool, Tool):
+        return WordedTool(key_of(tool), tool.name, tool.description, tool.input_schema)
+    name, description = str(tool.get("name") or ""), str(tool.get("description") or "")
+    return WordedTool(key_of(tool), name, description, tool.get("input_schema"))
 
 
 def _wanted(text: str, hints: Mapping[str, float]) -> _Wanted:
@@ -206,12 +178,3 @@ def _wanted_changes(text: str) -> frozenset[str]:
     if said and (said[0].stem in READING or said[0].stem in _QUESTIONS):
         return frozenset()
     return frozenset(x.stem for x in said if not _INFLECTED.search(x.text.lower()))
-
-
-def _entry(number: int, tool: WordedTool) -> JsonObject:
-    return {
-        "id": number,
-        "name": tool.name,
-        "description": tool.description,
-        "input_schema": tool.schema,
-    }

@@ -1,0 +1,61 @@
+"""The steps of a careful plan as its calls: what is said is given, what is referred to a result."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..plans import FromResult, Given, Missing, Plan, PlannedCall, Source, Unmatched, lacking
+from ..reading.arguments import Earlier
+from .chooser import Step, Steps
+from .searching import query_of
+
+_SURE = "only what the words surely ask for, by fixed rules, without a language model"
+
+
+def plan_of(request: str, chosen: Steps) -> Plan:
+    """The plan that these steps are."""
+    calls: list[PlannedCall] = []
+    for step in chosen.steps:
+        calls += list(_calls_of(step, len(calls)))
+    return Plan(
+        request,
+        tuple(calls),
+        tuple(lacking(calls)),
+        (_SURE,),
+        unmatched=tuple(Unmatched(x.text, query_of(x)) for x in chosen.unmatched),
+        left_out=chosen.left_out,
+    )
+
+
+def _calls_of(step: Step, ahead: int) -> Iterator[PlannedCall]:
+    """A call for each of several values of one parameter; `ahead` calls come before them."""
+    waits = step.waits or step.filled.needs_earlier or bool(step.filled.missing)
+    for arguments in step.filled.calls:
+        yield PlannedCall(
+            step.tool.key,
+            step.tool.name,
+            _sources(step, arguments, ahead - 1),
+            (f"asked for: {step.part.text}",),
+            1 - step.doubt,
+            step.part.text,
+            ahead if waits else 0,
+        )
+
+
+def _sources(step: Step, arguments: Mapping[str, Any], last: int) -> dict[str, Source]:
+    """`last` is the call before this one; before the first one, what came before the plan."""
+    refers = any(x.kind == "reference" for x in step.part.mentions)
+    found: dict[str, Source] = {}
+    for name, value in arguments.items():
+        found[name] = (
+            FromResult(last, said=value.words or "it", otherwise=value.literal)
+            if isinstance(value, Earlier)
+            else Given(value)
+        )
+    for parameter in step.filled.missing:
+        if step.looked_up:
+            found[parameter.name] = FromResult(last, named=step.looked_up)
+        elif refers:
+            found[parameter.name] = FromResult(last, said="it")
+        else:
+            found[parameter.name] = Missing(f"nothing says {parameter.name!r}")
+    return found

@@ -1,0 +1,45 @@
+"""Tools that the planner does not have: what to search for, and what was found by it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..reading.hints import hints_in
+from ..reading.parts import Part
+from ..reading.words import is_generic, is_stop, stem
+
+_FEW_WORDS = 2  # so few may need what they mean to be said in other words
+_PUNCTUATION = ".,;:!?\"'()[]{}"
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What one search gave: keys of tools, the best first; an `error` when it failed."""
+
+    names: tuple[str, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class ToolSearch:
+    """The tool that searches for tools, where there is one, and what it found, by its words.
+
+    It takes a `query`. `new` are the tools that it gave since the request.
+    """
+
+    tool: Any = None
+    done: Mapping[str, Search] = field(default_factory=dict[str, Search])
+    new: frozenset[str] = frozenset()
+
+
+def query_of(part: Part) -> str:
+    """The words of a part that say what is to be done; empty when they say nothing."""
+    said = [x.strip(_PUNCTUATION) for x in part.matching_text().split()]
+    telling = [x for x in said if x and not is_stop(stem(x))]
+    meant = [x for x, weight in hints_in(part).items() if weight == 1]
+    if len(telling) > _FEW_WORDS:
+        return " ".join(telling)
+    says_much = meant or any(not is_generic(stem(x)) for x in telling)
+    return " ".join(dict.fromkeys([*telling, *meant])) if says_much else ""
