@@ -109,6 +109,7 @@ _BY_WORDS = (
 )
 # Only where locks do not keep others out is a row there that was to be added.
 _TAKEN = ("SQLITE_CONSTRAINT_PRIMARYKEY", "SQLITE_CONSTRAINT_UNIQUE", "23505")
+_NO_TABLE = "42P01"
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 
 
@@ -127,6 +128,11 @@ def is_damage(cause: BaseException | None) -> bool:
     """Whether it came of what is in the file, so that it will not get better by itself."""
     name = _sqlite_name(getattr(cause, "orig", cause))
     return isinstance(cause, Unreadable) or name.startswith(_DAMAGES)
+
+
+def is_of_missing_table(cause: BaseException | None) -> bool:
+    """Whether a table is not there any more; who opens the store on a server makes it again."""
+    return getattr(getattr(cause, "orig", None), "sqlstate", None) == _NO_TABLE
 
 
 def may_be_damage(cause: BaseException) -> bool:

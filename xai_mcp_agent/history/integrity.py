@@ -216,8 +216,7 @@ def _check_snapshot(values: Mapping[str, Any]) -> None:
 
 
 def _check_learned(values: Mapping[str, Any]) -> None:
-    calls = learned_calls.calls_from_json(values["calls"])
-    _must(all(x is None or 0 <= x[0] < len(calls) for y in calls for x in y.sources.values()))
+    learned_calls.checked_calls(values["calls"])
 
 
 _CHECKS: Mapping[str, Callable[[Mapping[str, Any]], None]] = {

@@ -7,38 +7,39 @@ of values, how often and when; of requests the words, where these are kept at al
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Table, case, delete, func, select, update
 
 from .database import insert_rows
 from .event import Subject
 from .intents import Which, scope_of
-from .learned_calls import KeptCall, calls_as_json, calls_from_json
+from .learned_calls import KeptCall, calls_as_json, checked_calls
 from .log import subject_of
+from .readable import readable_rows
 from .store import Store
-from .tables import (
-    facts,
-    kept_moment,
-    kept_words,
-    learned_runs,
-    observed_shapes,
-)
+from .tables import LEARNED, facts, kept_moment, kept_words, learned_runs, observed_shapes
+
+T = TypeVar("T")
 
 MOST_SHAPES = 8
 """Of one tool in one toolbelt, those seen last."""
 
 _MOST_OF_TOOLBELT, _MOST_OF_PROJECT = 2_000, 5_000  # runs that differ
 _MOST_SHAPES_OF_PROJECT = 4_000
+# Of what is too much so much more goes: whoever knows it has to read all anew then.
+_ROOM = 0.9
 _MOST_CHARS = 8_000  # of one run, and of one shape; a longer one is not kept
 # As with what was asked for: people's work changes within months.
 _KEPT = timedelta(days=180)
 _DIGEST_CHARS = 32
-_REVISION = "learned:{}"
+_IS_REVISION = re.compile(r"(\d{1,18})\.(\d{1,18})")
+_LOST = -1  # how often something was forgotten, where that cannot be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +77,9 @@ class KeptShape:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """Where it stands: `number` rises with all that is learned, `forgotten` when something is.
+    """Where it stands: `number` rises with all that is learned, `forgotten` when something goes.
 
-    That something was let go of because it is old changes neither.
+    That one of too many shapes of a tool was let go of changes neither.
     """
 
     forgotten: int = 0
@@ -127,14 +128,17 @@ def learnings_of(store: Store, which: Which) -> Learnings:
 
 
 def found_in(connection: Connection, project: int, which: Which, number: int = -1) -> Learnings:
-    """Those that have to do with some tools, and were written after a revision's number."""
+    """Those that have to do with some tools, and were written after a revision's number.
 
-    def rows(table: Table) -> Iterable[Any]:
+    A row on a server that cannot be read is passed over: nobody mends it there.
+    """
+
+    def rows(table: Table, read: Callable[[Any], T]) -> Iterable[T]:
         mine = (*_of(table, project, which.toolbelt), table.c.revision > number)
-        return connection.execute(select(table).where(*mine).order_by(table.c.used.desc()))
+        wanted = select(table).where(*mine).order_by(table.c.used.desc())
+        return readable_rows(connection, table, wanted, read)
 
-    runs = (_run(x) for x in rows(learned_runs))
-    shapes = (_shape(x) for x in rows(observed_shapes))
+    runs, shapes = rows(learned_runs, _run), rows(observed_shapes, _shape)
     return Learnings(
         tuple(x for x in runs if any(_is(which, call.tool) for call in x.calls)),
         tuple(x for x in shapes if _is(which, x.tool)),
@@ -155,13 +159,12 @@ def keep_run(
         return
     revision, digest = _next_revision(connection, project), _digest(text)
     mine = (*_of(learned_runs, project, toolbelt), learned_runs.c.digest == digest)
-    columns = (learned_runs.c.run, learned_runs.c.words, learned_runs.c.times, learned_runs.c.used)
+    columns = (learned_runs.c.run, learned_runs.c.words, learned_runs.c.times)
     rows = connection.execute(select(*columns).where(*mine)).all()
     same = next((x for x in rows if x.words.casefold() == words.casefold()), None)
     if same is not None:
-        values = {"times": same.times + 1, "used": max(time, same.used), "revision": revision}
         one = (*mine, learned_runs.c.run == same.run)
-        connection.execute(update(learned_runs).where(*one).values(values))
+        _count_again(connection, learned_runs, one, same.times, time, revision)
         return
     moment = kept_moment(time)
     row = (
@@ -180,12 +183,11 @@ def keep_shape(
     revision, digest = _next_revision(connection, project), _digest(text)
     mine = (*_of(observed_shapes, project, toolbelt), observed_shapes.c.subject == tool.digest)
     kept = observed_shapes.c
-    newest = select(kept.digest, kept.times, kept.used).where(*mine).order_by(kept.used.desc())
+    newest = select(kept.digest, kept.times).where(*mine).order_by(kept.used.desc())
     rows = connection.execute(newest).all()
     if same := next((x for x in rows if x.digest == digest), None):
-        values = {"times": same.times + 1, "used": max(time, same.used), "revision": revision}
         one = (*mine, kept.digest == digest)
-        connection.execute(update(observed_shapes).where(*one).values(values))
+        _count_again(connection, observed_shapes, one, same.times, time, revision)
         return
     for row in rows[MOST_SHAPES - 1 :]:
         connection.execute(delete(observed_shapes).where(*mine, kept.digest == row.digest))
@@ -196,17 +198,34 @@ def keep_shape(
     insert_rows(connection, observed_shapes, [row], are_new=True)
 
 
+def _count_again(
+    connection: Connection,
+    table: Table,
+    one: tuple[ColumnElement[bool], ...],
+    times: int,
+    time: datetime,
+    revision: int,
+) -> None:
+    used = case((table.c.used < time, kept_moment(time)), else_=table.c.used)
+    values = {"times": times + 1, "used": used, "revision": revision}
+    connection.execute(update(table).where(*one).values(values))
+
+
 def keep_bounds(connection: Connection, project: int, toolbelts: Iterable[str]) -> None:
     """Let go of what is old, and of what was not seen for longest where there is too much."""
-    old = datetime.now(UTC) - _KEPT
+    old, gone = datetime.now(UTC) - _KEPT, 0
     for table in (learned_runs, observed_shapes):
-        connection.execute(delete(table).where(table.c.project == project, table.c.used < old))
-    for toolbelt in set(toolbelts):
-        of_toolbelt = _of(learned_runs, project, toolbelt)
-        _keep_newest(connection, learned_runs, of_toolbelt, _MOST_OF_TOOLBELT)
-    _keep_newest(connection, learned_runs, _of(learned_runs, project, None), _MOST_OF_PROJECT)
-    of_shapes = _of(observed_shapes, project, None)
-    _keep_newest(connection, observed_shapes, of_shapes, _MOST_SHAPES_OF_PROJECT)
+        is_old = (*_of(table, project, None), table.c.used < old)
+        gone += connection.execute(delete(table).where(*is_old)).rowcount
+    bounds = [(learned_runs, x, _MOST_OF_TOOLBELT) for x in set(toolbelts)]
+    bounds += [
+        (learned_runs, None, _MOST_OF_PROJECT),
+        (observed_shapes, None, _MOST_SHAPES_OF_PROJECT),
+    ]
+    for table, toolbelt, most in bounds:
+        gone += _keep_newest(connection, table, _of(table, project, toolbelt), most)
+    if gone:
+        _next_revision(connection, project, is_forgotten=True)
 
 
 def forget(connection: Connection, project: int, which: Which) -> Learnings:
@@ -218,6 +237,9 @@ def forget(connection: Connection, project: int, which: Which) -> Learnings:
     for one in found.shapes:
         mine = (*_of(observed_shapes, project, one.toolbelt), _same_shape(one))
         connection.execute(delete(observed_shapes).where(*mine))
+    if which.source is None and which.tool is None:  # also what could not be read
+        for table in (learned_runs, observed_shapes):
+            connection.execute(delete(table).where(*_of(table, project, which.toolbelt)))
     if found.runs or found.shapes:
         _next_revision(connection, project, is_forgotten=True)
     return found
@@ -235,24 +257,35 @@ def forget_words(connection: Connection, project: int, which: Which) -> None:
 
 def _keep_newest(
     connection: Connection, table: Table, mine: tuple[ColumnElement[bool], ...], most: int
-) -> None:
+) -> int:
+    """Let go of the oldest where there are more; how many."""
+    count = connection.execute(select(func.count()).select_from(table).where(*mine)).scalar_one()
+    if count <= most:
+        return 0
     by_use = select(table.c.used).where(*mine).order_by(table.c.used.desc())
-    last = connection.execute(by_use.offset(most).limit(1)).scalar()
-    if last is not None:
-        connection.execute(delete(table).where(*mine, table.c.used <= last))
+    last = by_use.offset(int(most * _ROOM)).limit(1).scalar_subquery()
+    return connection.execute(delete(table).where(*mine, table.c.used <= last)).rowcount
 
 
 def _revision(connection: Connection, project: int) -> Revision:
-    query = select(facts.c.value).where(facts.c.name == _REVISION.format(project))
-    value = connection.execute(query).scalar() or "0.0"
-    forgotten, _, number = value.partition(".")
-    return Revision(int(forgotten), int(number))
+    query = select(facts.c.value).where(facts.c.name == LEARNED.format(project))
+    value = connection.execute(query).scalar()
+    if (found := _IS_REVISION.fullmatch(value or "")) is not None:
+        return Revision(int(found[1]), int(found[2]))
+    rows = (
+        connection.execute(select(func.max(x.c.revision)).where(*_of(x, project, None))).scalar()
+        for x in (learned_runs, observed_shapes)
+    )
+    number = max(x or 0 for x in rows)
+    return Revision(_LOST, number) if number or value else NOTHING_YET
 
 
 def _next_revision(connection: Connection, project: int, *, is_forgotten: bool = False) -> int:
     now = _revision(connection, project)
+    # Where it was lost another one than anybody knows.
+    before = kept_moment(datetime.now(UTC)) if now.forgotten == _LOST else now.forgotten
     number = now.number + 1
-    row = (_REVISION.format(project), f"{now.forgotten + is_forgotten}.{number}")
+    row = (LEARNED.format(project), f"{before + is_forgotten}.{number}")
     insert_rows(connection, facts, [row], update=facts.c.value.name)
     return number
 
@@ -276,7 +309,7 @@ def _digest(text: str) -> str:
 
 
 def _run(row: Any) -> KeptRun:
-    calls = calls_from_json(row.calls)
+    calls = checked_calls(row.calls)
     return KeptRun(row.run, row.toolbelt, row.words, calls, row.times, row.learned, row.used)
 
 

@@ -43,6 +43,19 @@ def calls_from_json(value: Any) -> tuple[KeptCall, ...]:
     )
 
 
+def checked_calls(value: Any) -> tuple[KeptCall, ...]:
+    """As `calls_from_json`, of calls that each take from earlier ones only.
+
+    Raises:
+        ValueError, TypeError, AttributeError, IndexError: they are none.
+    """
+    calls = calls_from_json(value)
+    for number, call in enumerate(calls):
+        if any(x is not None and not 0 <= x[0] < number for x in call.sources.values()):
+            raise ValueError("a call takes from one that does not come before it")
+    return calls
+
+
 def _sources_as_json(sources: Sources) -> dict[str, Any]:
     return {name: 0 if x is None else list(x) for name, x in sources.items()}
 

@@ -17,6 +17,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    func,
     insert,
     inspect,
     select,
@@ -25,9 +26,11 @@ from sqlalchemy import (
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from .bundling import bundle_events
-from .tables import facts, metadata
+from .tables import facts, intents, learned_runs, metadata, observed_shapes, vectors
 
 Step = Callable[[Connection], None]
+
+_BESIDE = (vectors, intents, learned_runs, observed_shapes)
 
 
 def _add_vectors(connection: Connection) -> None:
@@ -140,6 +143,8 @@ def bring_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> b
         return False
     for step in steps[version_of(connection) - 1 :]:
         step(connection)
+    for table in _lost(connection):
+        table.create(connection)
     is_version = facts.c.name == VERSION
     connection.execute(update(facts).where(is_version).values(value=str(newest)))
     return True
@@ -169,7 +174,21 @@ def is_up_to_date(connection: Connection, steps: Sequence[Step] = STEPS) -> bool
             f"It was made by a newer version of this library (its tables are at {here}, and this "
             f"one knows them up to {newest})."
         )
-    return here == newest
+    return here == newest and not _lost(connection)
+
+
+def _lost(connection: Connection) -> list[Table]:
+    """The tables beside the log that somebody removed from a server: nothing else needs them.
+
+    A file without one is damaged, and mended.
+    """
+    if connection.dialect.name == "sqlite":
+        return []
+    # By this users' search paths count, as in all queries.
+    is_there = func.to_regclass
+    query = select(*(is_there(x.name).is_not(None) for x in _BESIDE))
+    found = connection.execute(query).one()
+    return [x for x, is_known in zip(_BESIDE, found, strict=True) if not is_known]
 
 
 def has_tables(connection: Connection) -> bool:

@@ -37,6 +37,7 @@ from .migrations import NEWEST, VERSION, bring_up_to_date
 from .place import Place, identity_of
 from .projection import rebuild_stale
 from .tables import (
+    LEARNED,
     RECORDS,
     STALE,
     facts,
@@ -179,6 +180,8 @@ def _copy(damaged: sqlite3.Connection, new: Path) -> int:
             kept += _copy_table(damaged, copy, table)
         values = f"INTO {facts.name} VALUES (?, ?)"
         copy.execute(f"INSERT OR REPLACE {values}", (RECORDS, STALE))
+        # Whoever read what runs taught before has to read all of it anew.
+        copy.execute(f"DELETE FROM {facts.name} WHERE name LIKE ?", (LEARNED.format("%"),))
         # Nobody could use it without; one of an older version, damaged just there, is rare.
         copy.execute(f"INSERT OR IGNORE {values}", (VERSION, str(NEWEST)))
     return kept

@@ -25,6 +25,7 @@ from .failures import (
     is_damage,
     is_locked,
     is_mistake,
+    is_of_missing_table,
     is_to_read_only,
     may_be_damage,
     not_mended,
@@ -70,7 +71,7 @@ class Store:
         self._engine = engine
         self._forks = ClosedInForks(self._close_file)
         self._file: tuple[int, int] | None = None
-        self._is_damaged = False
+        self._is_damaged = self._lacks_table = False
         self._looked = -math.inf
         self._opened: int | None = None
         with self._connected():
@@ -103,7 +104,8 @@ class Store:
     @property
     def is_usable(self) -> bool:
         """Whether it may work again by itself; if not, it has to be opened anew."""
-        return not self._is_damaged and self._file == identity_of(self.place.file)
+        is_whole = not (self._is_damaged or self._lacks_table)
+        return is_whole and self._file == identity_of(self.place.file)
 
     @contextmanager
     def writing(self, *, everything: bool = False) -> Generator[Connection]:
@@ -185,6 +187,7 @@ class Store:
         except (SQLAlchemyError, *OF_ROWS) as raised:
             cause = (self._damage() if may_be_damage(raised) else self._mark(raised)) or raised
             self._is_damaged |= is_damage(cause)
+            self._lacks_table |= is_of_missing_table(cause)
             is_foreign = not isinstance(cause, SQLAlchemyError) or is_mistake(cause)
             if cause is raised and is_foreign:
                 raise

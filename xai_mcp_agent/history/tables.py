@@ -112,6 +112,9 @@ facts = Table(
 RECORDS, STALE = "records", "stale"
 """A fact: what is in `subjects` is not what the log comes to, and must be made anew."""
 
+LEARNED = "learned:{}"
+"""A fact of each project: the revision of what runs taught. Where it is lost all is read anew."""
+
 projects = Table(
     "xai_mcp_projects",
     metadata,
