@@ -26,9 +26,11 @@ from xai_mcp_agent.bridge.planning import plan_tools, planned, usable_tools
 from xai_mcp_agent.bridge.run_memory import Remembered
 from xai_mcp_agent.bridge.toolbox import SourceToolset, agent_tools
 from xai_mcp_agent.core.invocation import Caller
+from xai_mcp_agent.history import learned
 from xai_mcp_agent.history.learned import Learnings
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.planning import FromResult, Plan
+from xai_mcp_agent.planning.observed import ObservedRun, TracedCall
 
 REQUEST = "Please stop my newest purchase."
 FIND, LIST = calls(("shop_find_user", {"email": EMAIL})), calls(
@@ -303,3 +305,43 @@ def test_what_is_forgotten_is_not_planned_with(bridge: Bridge) -> None:
     assert [x.times for x in gone.runs] == [4]
     assert "times before" not in str(wired(bridge, "list_orders", "cancel_order"))
     assert [x["request"] for x in known(bridge).plans] == ["Who am I?"]
+
+
+def test_what_the_store_let_go_of_is_let_go_of_by_open_bridges(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learned, "_MOST_OF_TOOLBELT", 10)
+    with shop(place) as bridge:
+        for number in range(40):
+            learn(bridge, f"do {chr(97 + number % 26)}{chr(97 + number // 26)}")
+            assert len(known(bridge).runs) <= 10
+            assert {x["request"] for x in known(bridge).plans} == {
+                x.words for x in kept(bridge).runs
+            }
+
+
+def test_of_many_toolbelts_a_bridge_knows_what_those_used_last_learned(bridge: Bridge) -> None:
+    for number in range(60):
+        learn(bridge, "do it", f"belt {number}")
+        assert len(known(bridge, f"belt {number}").runs) == 1
+
+    async def count(engine: Engine) -> int:
+        return len(engine.learned._known)  # pyright: ignore[reportPrivateUsage]
+
+    assert bridge.run(count) <= 20
+    first = known(bridge, "belt 0")
+    assert len(first.runs) == 1
+    bridge.forget_learned(toolbelt="belt 0")
+    for number in range(60):
+        known(bridge, f"belt {number}")
+    again = known(bridge, "belt 0")
+    assert not again.runs
+    assert again.age != first.age
+
+
+def learn(bridge: Bridge, request: str, toolbelt: str = "default") -> None:
+    async def tell(engine: Engine) -> None:
+        calls = (TracedCall(ToolKey("mcp", "shop", "buyers"), {}),)
+        engine.learned.learn_traced(toolbelt, request, ObservedRun(calls))
+
+    bridge.run(tell)

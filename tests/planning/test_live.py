@@ -11,7 +11,7 @@ import pytest
 from tests.catalog.test_catalog import tool
 from xai_mcp_agent import Tool, ToolKey
 from xai_mcp_agent.planning import Planner
-from xai_mcp_agent.planning.live import LivePlanners
+from xai_mcp_agent.planning.live import LivePlanners, Teaching
 
 pytestmark = pytest.mark.anyio
 
@@ -78,8 +78,9 @@ async def test_what_a_planner_was_taught_for_one_memory_no_other_knows(planners:
     some = tools("a", "pay", "write")
     for memory in ("mine", "yours", "mine"):
 
-        def teach(_: Planner, before: int | None, memory: str = memory) -> int:
+        def teach(_: Planner, before: int | None, memory: str = memory) -> Teaching:
             taught.append((memory, before or 0))
+            yield
             return (before or 0) + 1
 
         await planners.use(some, len, memory=memory, teach=teach)
@@ -93,3 +94,36 @@ async def test_what_goes_wrong_is_raised_and_the_next_is_served(planners: LivePl
     with pytest.raises(ValueError, match="no"):
         await planners.use(tools("a", "pay"), fail)
     assert await planners.use(tools("a", "pay"), len) == 1
+
+
+async def test_closing_ends_while_a_planner_learns_what_never_ends(planners: LivePlanners):
+    begun = threading.Event()
+
+    def teach(_: Planner, __: object) -> Teaching:
+        while True:
+            begun.set()
+            yield
+
+    async def close() -> None:
+        await anyio.to_thread.run_sync(begun.wait, 30.0)
+        planners.close()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(close)
+        with anyio.fail_after(30), pytest.raises(RuntimeError, match="closed before the plan"):
+            await planners.use(tools("a", "pay"), len, teach=teach)
+
+
+async def test_a_planner_that_learned_only_half_of_it_is_not_used_again(planners: LivePlanners):
+    runs = {"request": "Pay it.", "calls": [{"tool": "pay", "args": {}}]}
+
+    def teach(planner: Planner, _: object) -> Teaching:
+        planner.learn([runs])
+        yield
+        raise ValueError("no")
+
+    some = tools("a", "pay")
+    first = await planners.use(some, lambda x: x)
+    with pytest.raises(ValueError, match="no"):
+        await planners.use(some, len, teach=teach)
+    assert await planners.use(some, lambda x: x) is not first

@@ -15,6 +15,7 @@ from ..catalog.groups import ToolChoice
 from ..core.invocation import Pin
 from ..core.ruling import Ruling
 from ..core.tools import Tool, ToolKey
+from ..planning.live import Teaching
 from ..planning.plan_file import BadPlan
 from ..planning.plans import Plan
 from ..search.preferences import Preferences
@@ -125,9 +126,8 @@ async def planned(engine: Engine, usable: UsableTools, do: Callable[[Planner], T
     toolbelt = whose.toolbelt or (DEFAULT_TOOLBELT if whose.kind == "agent" else None)
     known = await engine.learned.remembered(toolbelt)
 
-    def teach(planner: Planner, before: Remembered | None) -> Remembered:
-        bring_up_to_date(planner, known, before or NOTHING_LEARNED)
-        return known
+    def teach(planner: Planner, before: Remembered | None) -> Teaching:
+        return bring_up_to_date(planner, known, before or NOTHING_LEARNED)
 
     return await engine.planners.use(
         usable.tools, do, memory=toolbelt, teach=teach, weights=usable.weights

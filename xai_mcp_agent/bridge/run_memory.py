@@ -7,8 +7,10 @@ by toolbelt. Plans are made with it. Where it cannot be kept or read, runs and p
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import logging
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,6 +25,7 @@ from ..core.step_results import json_in
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.learned_calls import KeptCall
 from ..history.recording.recorder import HistoryRecorder
+from ..planning.live import Teaching
 from ..planning.observed import (
     ObservedRun,
     SeenCall,
@@ -50,6 +53,8 @@ MOST_TIMES = 10
 _PATIENCE_SECONDS = 2.0
 # Reading JSON of more would hold up the other threads.
 _READ_CHARS = 500_000
+_ages = itertools.count(1)  # no two are one, also of a toolbelt that was let go of and read again
+_MOST_TOOLBELTS = 16  # of which it is known at once; the others are read again when they are used
 _SHAPE_CHARS = 8_000  # what is deeper than fits is left out
 _DEPTHS = (8, 5, 3, 2, 1)
 
@@ -81,20 +86,24 @@ NOTHING_LEARNED = Remembered()
 
 def bring_up_to_date(
     planner: Planner, now: Remembered, before: Remembered = NOTHING_LEARNED
-) -> None:
-    """Have a planner know what is remembered now; `before` is what it was told last.
+) -> Teaching:
+    """Have a planner know what is remembered now, step by step; `before` is what it knows already.
 
-    Not on a loop: hundreds of new runs take a while.
+    Gives what it knows in the end. Not on a loop: hundreds of new runs take a while.
     """
     if now.age != before.age:
         planner.forget()
         before = NOTHING_LEARNED
     for name, (plan, times) in now.runs.items():
         _, known = before.runs.get(name, ({}, 0))
-        planner.learn([plan] * (_counted(times) - _counted(known)))
+        for _ in range(_counted(times) - _counted(known)):
+            planner.learn([plan])
+            yield
     for name, (key, shape) in now.shapes.items():
         if name not in before.shapes:
             planner.observe_shape(key, shape)
+            yield
+    return now
 
 
 class RunMemory:
@@ -115,7 +124,7 @@ class RunMemory:
         self._keeps_words = settings.search.learns
         self._tell = tell
         self._has_told = False
-        self._known: dict[str | None, _Known] = {}
+        self._known: OrderedDict[str | None, _Known] = OrderedDict()  # used last at the end
 
     async def learn_run(
         self, toolbelt: str, request: str, turns: Sequence[Sequence[UsedTool]]
@@ -161,13 +170,20 @@ class RunMemory:
         """What runs with a toolbelt taught, or all of the project."""
         if not self._learns:
             return NOTHING_LEARNED
-        known = self._known.setdefault(toolbelt, _Known())
+        known = self._known_of(toolbelt)
         if known.reading is None:
             asked = self._recorder.read(partial(_news, toolbelt, known), NOTHING_LEARNED)
             known.reading = asyncio.wrap_future(asked)
             known.reading.add_done_callback(partial(self._take, known))
         await asyncio.wait([known.reading], timeout=_PATIENCE_SECONDS)
         return known.remembered
+
+    def _known_of(self, toolbelt: str | None) -> _Known:
+        known = self._known.setdefault(toolbelt, _Known())
+        self._known.move_to_end(toolbelt)
+        if len(self._known) > _MOST_TOOLBELTS:
+            self._known.popitem(last=False)
+        return known
 
     def _take(self, known: _Known, read: asyncio.Future[Remembered]) -> None:
         known.reading = None
@@ -269,10 +285,24 @@ def _joined(before: Remembered, found: Learnings) -> Remembered:
     for run in reversed(found.runs):
         runs.pop(run.id, None)  # to come last
         runs[run.id] = _plan_of(run), run.times
-    for one in found.shapes:
+    for one in reversed(found.shapes):
         name = f"{one.tool.digest} {one.digest}"
+        shapes.pop(name, None)
         shapes[name] = one.tool.key, shape_from_json(one.shape)
-    return Remembered(runs, shapes, before.age + found.is_whole)
+    return Remembered(runs, _newest(shapes), next(_ages) if found.is_whole else before.age)
+
+
+def _newest(shapes: Mapping[str, tuple[ToolKey, Shape]]) -> dict[str, tuple[ToolKey, Shape]]:
+    """As many of each tool as the store keeps."""
+    from ..history.learned import MOST_SHAPES
+
+    of_tools, kept = Counter[ToolKey](), list[str]()
+    for name in reversed(list(shapes)):
+        key, _ = shapes[name]
+        of_tools[key] += 1
+        if of_tools[key] <= MOST_SHAPES:
+            kept.append(name)
+    return {x: shapes[x] for x in reversed(kept)}
 
 
 def _plan_of(run: KeptRun) -> JsonObject:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Teach: TypeAlias = "Callable[[Planner, Any], Any]"
+Teaching: TypeAlias = Generator[None, None, Any]
+Teach: TypeAlias = "Callable[[Planner, Any], Teaching]"
 """Has a planner know what was learned, and gives what it knows then; called in the thread.
 
-The second is what it gave for this planner before, None at first.
+It yields after each little step. The second is what it gave for this planner before, None at first.
 """
 
 _MOST_KEPT = 4  # planners: that of 50,000 tools takes 110 MB
@@ -57,7 +58,7 @@ class LivePlanners:
         def in_thread() -> T:
             kept = self._in_thread_kept(tools, memory)
             if teach is not None:
-                kept.taught = teach(kept.planner, kept.taught)
+                self._in_thread_taught(kept, teach)
             kept.planner.prefer(weights)
             return do(kept.planner)
 
@@ -77,10 +78,25 @@ class LivePlanners:
         else:
             self._kept.remove(best)
         for _ in best.follow(tools):
-            if self._is_closed:  # Python waits for this thread at its end
-                raise RuntimeError("The bridge was closed before the plan was made.")
+            self._check_open()
         self._kept = [*self._kept, best][-_MOST_KEPT:]
         return best
+
+    def _in_thread_taught(self, kept: _Kept, teach: Teach) -> None:
+        steps = teach(kept.planner, kept.taught)
+        try:
+            while True:
+                next(steps)
+                self._check_open()
+        except StopIteration as end:
+            kept.taught = end.value
+        except BaseException:
+            self._kept.remove(kept)  # nobody knows how much of it was learned
+            raise
+
+    def _check_open(self) -> None:
+        if self._is_closed:  # Python waits for this thread at its end
+            raise RuntimeError("The bridge was closed before the plan was made.")
 
     def _in_thread_new(self, memory: Hashable) -> _Kept:
         # Here, in the thread, because most programs never plan.
