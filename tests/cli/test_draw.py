@@ -142,8 +142,12 @@ def test_runs_are_listed_and_chosen(capsys: Any) -> None:
     ("name", "text", "says"),
     [
         ("gone.jsonl", None, "cannot be read"),
-        ("empty.jsonl", "", "has no calls of tools"),
+        ("empty.jsonl", "", "empty.jsonl is empty"),
+        ("words.txt", "hello", "has no calls of tools"),
+        ("drawn.xircuits", '{"layers": []}', "is a workflow already"),
+        ("none.json", '{"calls": []}', "has no calls"),
         ("plan.json", '{"calls": [{"tool": "x", "args": {}}]}', "whose tool it is"),
+        ("slip.json", '{"calls": [{"tol": "x"}]}', "slip.json: Call 1"),
     ],
 )
 def test_what_cannot_be_drawn_is_told(name: str, text: str | None, says: str, capsys: Any) -> None:

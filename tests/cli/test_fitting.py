@@ -31,8 +31,8 @@ def test_what_comes_next_is_suggested_with_reasons(settings: str, capsys: Any) -
     best = json.loads(out)["found"][0]
     assert (best["server"], best["name"], bool(best["reasons"])) == ("library", "borrow_book", True)
     status, _, err = command(capsys, "suggest", "--settings", settings)
-    assert status == 1
-    assert "Anything may come next" in err
+    assert status == 2
+    assert "--request" in err
 
 
 def test_a_plan_is_checked_and_the_exit_status_tells(
@@ -50,6 +50,30 @@ def test_a_plan_is_checked_and_the_exit_status_tells(
     file.write_text(json.dumps(plan), encoding="utf-8")
     status, out, _ = command(capsys, "check-wires", str(file), "--json", "--settings", settings)
     assert (status, json.loads(out)) == (0, {"problems": [], "checked": 1, "calls": 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told", "wanted"),
+    [
+        ("none.json", '{"calls": []}', "It has no calls that could be checked", 0),
+        ("empty.xircuits", "", "is no workflow of Xircuits: it is empty", 1),
+        ("other.xircuits", "{}", "it has no 'layers'", 1),
+        (
+            "slip.json",
+            '{"calls": [{"tool": "libary/get_book", "args": {}}]}',
+            "Did you mean 'library/",
+            1,
+        ),
+    ],
+)
+def test_a_file_without_calls_to_check_is_told(
+    settings: str, tmp_path: Path, capsys: Any, name: str, text: str, told: str, wanted: int
+) -> None:
+    (tmp_path / name).write_text(text)
+    words = ("check-wires", str(tmp_path / name), "--settings", settings)
+    status, out, err = command(capsys, *words)
+    shown = " ".join((out + err).split())
+    assert (status, told in shown, "?." in shown) == (wanted, True, False), shown
 
 
 def test_a_file_that_is_not_there_is_told(settings: str, tmp_path: Path, capsys: Any) -> None:

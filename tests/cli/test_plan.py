@@ -81,3 +81,8 @@ def test_a_model_is_asked_and_where_it_fails_that_is_told(settings: str, capsys:
         assert "this rough one stands" in out.replace("\n  ", " ")
     status, _, err = command(capsys, "plan", LEND, "--model", "openai", "--settings", settings)
     assert (status, "wants the name of a model" in err) == (1, True)
+
+
+def test_nothing_is_planned_for_no_words(settings: str, capsys: Any) -> None:
+    status, _, err = command(capsys, "plan", "  ", "--settings", settings)
+    assert (status, "Say what is to be done" in err) == (2, True)

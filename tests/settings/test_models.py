@@ -68,8 +68,8 @@ def test_an_unknown_name_is_answered_with_the_known_ones_nearest_first() -> None
         settings.server("tmie")
     assert caught.value.known == ("time", "bad", "zeta")
     assert str(caught.value) == (
-        "No MCP server 'tmie' in settings given in Python. Known: time, bad, zeta. "
-        "Correct the name, or add it under `mcpServers`."
+        "No MCP server 'tmie' in settings given in Python. Did you mean 'time'? "
+        "Known: time, bad, zeta. Correct the name, or add it under `mcpServers`."
     )
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
-from ..canvas.transcript import read_transcript
 from ..console.text import count
-from ..core.errors import XaiMcpError
-from ..core.kinds import BUILTIN, kind_named
 from ..core.shell import shown_command
 from ..core.steps import CANVAS_SOURCE, references_in
 from ..core.tools import JsonObject
@@ -24,23 +21,15 @@ from ..drawing.calls import DrawnCall
 from ..drawing.components import our_components
 from ..drawing.copying import with_drawn_tools
 from ..drawing.flow import draw as draw_calls
-from ..drawing.plans import calls_of_plan
-from ..drawing.recorded import (
-    RecordedRun,
-    run_in_conversation,
-    run_in_state,
-    runs_in_history,
-    runs_in_transcript,
-)
+from ..drawing.recorded import RecordedRun
 from ..drawing.rules import Document
-from ..drawing.tracing import Hides, LeftOut, traced
+from ..drawing.tracing import LeftOut, traced
 from ..drawing.workflow import WorkflowError
-from ..planning.plan_file import plan_from_json
 from ..secrets.redactor import Redactor, is_secret
 from ..settings.load import load_settings
 from ..settings.models import Settings
 from ..views.times import time_text
-from .history import opened, say_nothing_yet
+from .drawing_notes import Drawing, nodes_before, with_notes
 from .output import (
     AsJson,
     SettingsFile,
@@ -50,28 +39,18 @@ from .output import (
     replace_text,
     say,
 )
+from .recorded_runs import (
+    NothingToDraw,
+    chosen_run,
+    json_in,
+    plan_in,
+    require_arguments,
+    runs_of,
+)
 
 _DEFAULT_NAME = "drawn_run"
 _SUFFIX = ".xircuits"
-_MOST_CALLS = 2_000  # of the history, in which the newest runs are looked for
 _MOST_ASKED = 60  # characters of a request in the list of runs
-_HOW_TO_RECORD = (
-    'Have both kept: "record": ["arguments", "results"] in mcp_settings.json, or '
-    "XAI_MCP_RECORD=arguments,results in the environment; or have a transcript written, with "
-    "XAI_MCP_TRANSCRIPT=runs.jsonl. Then let the agent do it again, and draw that."
-)
-_DRAWN_TOOL = (
-    "This tool was drawn in the workflow of the run. Copy its nodes, from AgentDefineTool on, into "
-    "this one."
-)
-
-
-class NothingToDraw(XaiMcpError):
-    """There are no calls to draw; the message says where was looked, and what to do."""
-
-
-class NotRecorded(XaiMcpError):
-    """Nothing is known of the arguments of calls, so they cannot be made again."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +60,7 @@ class Drawn:
     file: Path
     calls: list[DrawnCall]
     wires: int
-    left_out: list[LeftOut]
+    left_out: Sequence[LeftOut]
 
 
 def draw(
@@ -120,168 +99,46 @@ def draw(
     One node a call, and a wire where a result is used. What cannot be known is an empty port with a
     note. Starts no server.
     """
-    plan = None if file is None else _plan_in(file)
-    loaded, kinds, left_out = load_settings(settings), dict[str, str](), list[LeftOut]()
-    if plan is not None:
-        calls = calls_of_plan(plan_from_json(plan), source)
+    loaded = load_settings(settings)
+    planned = None if file is None else plan_in(file, source)
+    if planned is not None:
+        drawing = Drawing(planned)
     else:
-        runs = _runs(file, agent or "", store, settings, loaded)
+        runs = runs_of(file, agent or "", store, settings, loaded)
         if list_runs:
             echo_json(runs) if as_json else _say_runs(runs)
             return
-        chosen = _chosen(runs, run)
-        calls, left_out = traced(chosen.calls, _hides(loaded))
-        kinds = {x.source: x.kind for x in chosen.calls}
-        _check(chosen, calls)
-    copied = {x.tool for x in calls if tools_from and x.source == CANVAS_SOURCE}
-    calls = list(_with_notes(calls, kinds, loaded, copied))
-    before = _nodes_before(calls, kinds, loaded)
-    target = out or Path(f"{_DEFAULT_NAME if file is None else _name_for(file)}{_SUFFIX}")
-    if target.suffix != _SUFFIX:
-        target = target.with_name(f"{target.name}{_SUFFIX}")
-    document = _document(target, calls, before)
+        drawing = _of_run(chosen_run(runs, run), loaded)
+    target = _target(out, file)
+    calls = with_notes(drawing, loaded, has_tools=tools_from is not None)
+    document = _document(target, calls, nodes_before(drawing, loaded))
+    copied = sorted({x.tool for x in calls if tools_from and x.source == CANVAS_SOURCE})
     if tools_from and copied:
-        document = with_drawn_tools(document, _workflow_in(tools_from), sorted(copied))
+        document = with_drawn_tools(document, _workflow_in(tools_from), copied)
     _write(target, document, overwrite=overwrite)
-    drawn = Drawn(target, calls, sum(map(_wires, calls)), left_out)
+    drawn = Drawn(target, calls, sum(map(_wires, calls)), drawing.left_out)
     echo_json(_for_programs(drawn)) if as_json else _say(drawn)
 
 
-# What is drawn
+def _of_run(run: RecordedRun, loaded: Settings) -> Drawing:
+    """The calls of a run that can be made again.
 
-
-def _plan_in(file: Path) -> JsonObject | None:
-    known = _json_in(file)
-    return cast(JsonObject, known) if isinstance(known, dict) and "calls" in known else None
-
-
-def _hides(loaded: Settings) -> Hides:
-    """What is taken for a secret: in a conversation or a state nothing was hidden yet."""
+    Raises:
+        NothingToDraw, NotRecorded: none can.
+    """
+    # In a conversation or a state nothing was hidden yet.
     redact = Redactor([loaded.secrets], guesses=True, environ=os.environ)
-    return lambda name, text: is_secret(name, text) or redact(text) != text
+    calls, left_out = traced(
+        run.calls, lambda name, text: is_secret(name, text) or redact(text) != text
+    )
+    require_arguments(run, calls)
+    return Drawing(calls, left_out, {x.source: x.kind for x in run.calls})
 
 
-def _json_in(file: Path) -> Any:
-    """The JSON that a file holds as a whole; None where it has several lines of it."""
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except OSError as cause:
-        raise NothingToDraw(
-            f"{file} cannot be read: {cause.strerror}. Name another one."
-        ) from cause
-    except (ValueError, RecursionError):
-        return None
-
-
-def _runs(
-    file: Path | None, agent: str, store: str | None, settings: Path | None, loaded: Settings
-) -> list[RecordedRun]:
-    if file is None and agent:
-        raise NothingToDraw(
-            "The history does not know which agent made a call. Name a transcript, too."
-        )
-    if file is None:
-        return _runs_of_history(store, settings)
-    known = _json_in(file)
-    if isinstance(known, list):
-        found = [run_in_conversation(cast(list[Any], known), {}, loaded.sources)]
-    elif isinstance(known, dict) and "said" in known:
-        found = [run_in_state(cast(JsonObject, known), loaded.sources)]
-    else:
-        found = runs_in_transcript(read_transcript(file), agent)
-    if not any(x.calls for x in found):
-        raise NothingToDraw(
-            f"{file} has no calls of tools. Name a transcript (XAI_MCP_TRANSCRIPT writes one), the "
-            "conversation or the state of a run as JSON, or a plan."
-        )
-    return found
-
-
-def _runs_of_history(store: str | None, settings: Path | None) -> list[RecordedRun]:
-    with opened(store, settings) as found:
-        if found is None:
-            say_nothing_yet(store, settings)
-            raise NothingToDraw(f"So there is no run to draw. {_HOW_TO_RECORD}")
-        # Loads SQLAlchemy, as opening it did.
-        from ..history.log import Range
-        from ..history.queries import events_in
-
-        wanted = Range(changes=("called",), limit=_MOST_CALLS, newest_first=True)
-        events = events_in(found, wanted)
-    runs = runs_in_history(sorted(events, key=lambda x: x.position))
-    if not runs:
-        raise NothingToDraw(f"The history has no calls yet. {_HOW_TO_RECORD}")
-    return runs
-
-
-def _chosen(runs: Sequence[RecordedRun], wanted: str | None) -> RecordedRun:
-    if wanted is None:
-        return runs[-1]
-    found = [x for x in runs if x.id == wanted]
-    if not found:
-        known = ", ".join(x.id for x in runs[-10:])
-        raise NothingToDraw(f"There is no run {wanted!r}. The newest are: {known}; see --list.")
-    return found[0]
-
-
-def _check(run: RecordedRun, calls: Sequence[DrawnCall]) -> None:
-    made = [x for x in run.calls if not (x.is_own or x.is_error or x.is_made_of_others)]
-    if not made:
-        raise NothingToDraw(
-            f"The run {run.id} has no call that can be made again: "
-            f"{count(len(run.calls), 'call')} failed, or of the agent's own tools."
-        )
-    if all(x.arguments is None for x in made):
-        raise NotRecorded(
-            f"The run {run.id} made {count(len(calls), 'call')}, but with which arguments was not "
-            f"recorded, so they cannot be made again. {_HOW_TO_RECORD}"
-        )
-
-
-# What is told beside it
-
-
-def _with_notes(
-    calls: Sequence[DrawnCall],
-    kinds: Mapping[str, str],
-    loaded: Settings,
-    copied: Collection[str],
-) -> Iterator[DrawnCall]:
-    """The calls, with a note at the first of each tool or source that this workflow lacks."""
-    told: set[str] = set()
-    for call in calls:
-        what, note = "", ""
-        is_known = call.source in loaded.sources or kinds.get(call.source) == BUILTIN.name
-        if is_known or not (loaded.file or call.source == CANVAS_SOURCE):
-            pass
-        elif call.source == CANVAS_SOURCE:
-            what, note = ("", "") if call.tool in copied else (call.name, _DRAWN_TOOL)
-        else:
-            noun = kind_named(kinds.get(call.source) or "mcp").noun
-            what = call.source
-            note = f"The settings have no {noun} {what}. Add it, or correct the first line."
-        if what and what not in told and not call.note:
-            call = replace(call, note=note)
-        told.add(what)
-        yield call
-
-
-def _nodes_before(
-    calls: Sequence[DrawnCall], kinds: Mapping[str, str], loaded: Settings
-) -> list[tuple[str, Mapping[str, Any]]]:
-    """The nodes that bring sources along which the settings do not have."""
-    used = {x.source for x in calls if kinds.get(x.source) == BUILTIN.name} - {*loaded.sources}
-    return [
-        ("AgentUseBuiltinTools", {"tools": ", ".join(dict.fromkeys(_tools_of(calls, name)))})
-        for name in sorted(used)
-    ]
-
-
-def _tools_of(calls: Sequence[DrawnCall], source: str) -> Iterator[str]:
-    yield from (x.tool for x in calls if x.source == source)
-
-
-# What is written
+def _target(out: Path | None, file: Path | None) -> Path:
+    """The workflow to write."""
+    target = out or Path(f"{_DEFAULT_NAME if file is None else _name_for(file)}{_SUFFIX}")
+    return target if target.suffix == _SUFFIX else target.with_name(f"{target.name}{_SUFFIX}")
 
 
 def _document(
@@ -310,7 +167,7 @@ def _write(target: Path, document: Document, *, overwrite: bool) -> None:
 
 
 def _workflow_in(file: Path) -> Document:
-    known = _json_in(file)
+    known = json_in(file)
     if not isinstance(known, dict) or "layers" not in known:
         raise NothingToDraw(f"{file} is no workflow. Name one for --tools-from.")
     return cast(Document, known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -36,13 +37,17 @@ def suggest(
 
     By what the tools so far give and others take, what followed them before, and what is wanted.
     """
+    if not (after or request.strip()):
+        raise typer.BadParameter("Name the tools so far, or say with --request what you want.")
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         found = bridge.run(suggest_tools, after or [], request, limit)
     if as_json:
         echo_json({"found": list(map(suggestion_json, found.tools)), "failed": found.failed})
     else:
-        say(suggested_text(found, text_width()))
+        say(suggested_text(replace(found, failed={}), text_width()))
+        for reason in found.failed.values():
+            say(f"error: {reason}", to_stderr=True)
     if found.failed:
         raise typer.Exit(1)
 

@@ -52,6 +52,8 @@ def plan(
     The exit status is 1 where nothing can be planned, and where a server cannot be used: it is told
     of, and planned is without it.
     """
+    if not request.strip():
+        raise typer.BadParameter("Say what is to be done, such as 'lend a book about the sea'.")
     with open_bridge(settings, store=store, as_json=as_json) as bridge:
         require_settings(bridge)
         asked = (request, server or [], model, base_url)

@@ -111,8 +111,11 @@ def _shown(bridge: Bridge, plan: Plan, options: PlanOptions) -> PlanRun:
 
 
 def _tell(run: PlanRun, plan: Plan, mask: Mask) -> None:
-    if run.is_finished:
+    if run.is_finished and plan.calls:
         say_result(mask(run.text), to_stderr=False)
+        return
+    if run.is_finished:
+        say("The plan has no calls, so nothing was done.", to_stderr=True)
         return
     say(f"{run.status}: {len(run.made)} of {len(plan.calls)} calls were made.", to_stderr=True)
     say(mask(run.problem), to_stderr=True)

@@ -50,6 +50,7 @@ def calls_in_file(file: Path) -> list[ReadCall]:
     Raises:
         NoWorkflow: there is none.
     """
+    data = b""
     try:
         with open(open_to_read(file), "rb") as opened:
             data = opened.read(_MOST_BYTES + 1)
@@ -59,8 +60,10 @@ def calls_in_file(file: Path) -> list[ReadCall]:
     except OSError as cause:
         raise NoWorkflow(f"{file} cannot be read: {cause.strerror}. Name another file.") from cause
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as cause:
+        why = f"it has no {cause}" if isinstance(cause, KeyError) else cause
+        why = why if data.strip() else "it is empty"
         raise NoWorkflow(
-            f"{file} is no workflow of Xircuits: {cause}. Name a file that the canvas saved."
+            f"{file} is no workflow of Xircuits: {why}. Name a file that the canvas saved."
         ) from cause
 
 

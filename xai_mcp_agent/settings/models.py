@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ..core.errors import SettingsError, UnknownServer
 from ..core.kinds import MCP, SourceKind
-from ..core.names import nearest
+from ..core.names import did_you_mean, nearest
 from ..secrets.secrets import Secrets
 from .agents import AgentSettings
 from .approval import ApprovalWord, ApprovalWords
@@ -177,11 +177,16 @@ class Settings:
         kinds = {kind} if kind else {self.kind_of(x) for x in known} or {MCP}
         sections = {x: cls.noun for x, cls in SECTIONS.items() if cls.kind in kinds}
         having = f"Known: {', '.join(map(_printable, known))}." if known else "It has no servers."
+        if meant := did_you_mean(name, known):
+            having = f"{meant} {having}"
         if other := [x for x, cls in SECTIONS.items() if cls.kind == self.kind_of(name)]:
             having = f"The one of that name stands under `{other[0]}`."
         where = " or ".join(f"`{x}`" for x in sections)
         first, *others = sections.values()
         also = "".join(f", and no {noun}" for noun in others)
+        if len(others) > 1:
+            also = ", and nothing else of that name"
+            where = f"the section of its kind, such as `{next(iter(sections))}`"
         message = f"No {first} {name!r} in {self.file}{also}. {having}"
         fix = f"Correct the name, or add it under {where}."
         return UnknownServer(f"{message} {fix}", name, known)

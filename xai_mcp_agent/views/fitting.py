@@ -12,6 +12,9 @@ from ..planning.suggestions import Suggestion
 from ..planning.wires import WireProblem
 
 _INDENT = " " * 6
+_NO_CALLS = (
+    "It has no calls that could be checked: those of MCPToolStep and MCPCallTool, or of a plan."
+)
 _CHARS = 400  # of a name or a reason, which strangers wrote
 
 
@@ -61,11 +64,15 @@ def checked_text(checked: CheckedCalls, calls: Sequence[NamedCall], width: int) 
         call = calls[one.call]
         name = f"{call.source}/{call.tool}" if call.source else "?"
         text = "; ".join(_plain((one.problem, *one.remedies)))
-        lines += wrap(f"Call {one.call + 1}, {plain(name, _CHARS)}: {text}.", width, "", _INDENT)
+        end = "" if text.endswith((".", "?", "!")) else "."
+        told = f"Call {one.call + 1}, {plain(name, _CHARS)}: {text}{end}"
+        lines += wrap(told, width, "", _INDENT)
     return "\n".join([*lines, _summary(checked)])
 
 
 def _summary(checked: CheckedCalls) -> str:
+    if not checked.of:
+        return _NO_CALLS
     said = f"{count(checked.checked, 'call')} of {checked.of} checked"
     wrong = count(len(checked.problems), "problem") if checked.problems else "nothing is wrong"
     return f"{said}: {wrong}{'' if checked.problems else ', as far as tools say'}."

@@ -1,0 +1,72 @@
+"""What a drawn workflow lacks: notes for a person, and nodes that go before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..core.kinds import BUILTIN, kind_named
+from ..core.names import did_you_mean
+from ..core.steps import CANVAS_SOURCE
+from ..drawing.calls import DrawnCall
+from ..drawing.tracing import LeftOut
+from ..settings.models import Settings
+
+_DRAWN_TOOL = (
+    "This tool was drawn in the workflow of the run. Copy its nodes, from AgentDefineTool on, into "
+    "this one."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """The calls to draw, what is left out of them, and the kinds of their sources if known."""
+
+    calls: Sequence[DrawnCall]
+    left_out: Sequence[LeftOut] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def with_notes(drawing: Drawing, loaded: Settings, *, has_tools: bool) -> list[DrawnCall]:
+    """The calls, with a note at the first of each tool or source that this workflow lacks.
+
+    `has_tools`: the nodes of drawn tools come along.
+    """
+    told: set[str] = set()
+    found: list[DrawnCall] = []
+    for call in drawing.calls:
+        what, note = _lacking(call, drawing.kinds, loaded, has_tools=has_tools)
+        is_new = what and what not in told and not call.note
+        found.append(replace(call, note=note) if is_new else call)
+        told.add(what)
+    return found
+
+
+def _lacking(
+    call: DrawnCall, kinds: Mapping[str, str], loaded: Settings, *, has_tools: bool
+) -> tuple[str, str]:
+    """The tool or source of a call that this workflow lacks, and what to do; empty if none."""
+    source = call.source
+    if source == CANVAS_SOURCE:
+        return ("", "") if has_tools else (call.name, _DRAWN_TOOL)
+    if not loaded.file or source in loaded.sources or kinds.get(source) == BUILTIN.name:
+        return "", ""
+    noun = kind_named(kinds.get(source) or "mcp").noun
+    meant = did_you_mean(source, loaded.sources)
+    hint = f"{meant} " if meant else ""
+    return source, f"The settings have no {noun} {source}. {hint}Add it, or correct the first line."
+
+
+def nodes_before(drawing: Drawing, loaded: Settings) -> list[tuple[str, Mapping[str, Any]]]:
+    """The nodes that bring sources along which the settings do not have."""
+    calls, kinds = drawing.calls, drawing.kinds
+    used = {x.source for x in calls if kinds.get(x.source) == BUILTIN.name} - {*loaded.sources}
+    return [
+        ("AgentUseBuiltinTools", {"tools": ", ".join(dict.fromkeys(_tools_of(calls, name)))})
+        for name in sorted(used)
+    ]
+
+
+def _tools_of(calls: Sequence[DrawnCall], source: str) -> Iterator[str]:
+    yield from (x.tool for x in calls if x.source == source)

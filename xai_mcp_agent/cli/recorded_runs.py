@@ -1,0 +1,159 @@
+"""What `xai-mcp-agent draw` can draw: plans in files, and runs of agents that were recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from ..canvas.transcript import read_transcript
+from ..console.text import count
+from ..core.errors import XaiMcpError
+from ..core.tools import JsonObject
+from ..drawing.calls import DrawnCall
+from ..drawing.plans import calls_of_plan
+from ..drawing.recorded import (
+    RecordedRun,
+    run_in_conversation,
+    run_in_state,
+    runs_in_history,
+    runs_in_transcript,
+)
+from ..planning.plan_file import BadPlan, plan_from_json
+from ..settings.models import Settings
+from .history import opened, say_nothing_yet
+
+_MOST_CALLS = 2_000  # of the history, in which the newest runs are looked for
+_WHAT_TO_NAME = (
+    "Name a transcript (XAI_MCP_TRANSCRIPT writes one), the conversation or the state of a run as "
+    "JSON, or a plan."
+)
+_HOW_TO_RECORD = (
+    'Have both kept: "record": ["arguments", "results"] in mcp_settings.json, or '
+    "XAI_MCP_RECORD=arguments,results in the environment; or have a transcript written, with "
+    "XAI_MCP_TRANSCRIPT=runs.jsonl. Then let the agent do it again, and draw that."
+)
+
+
+class NothingToDraw(XaiMcpError):
+    """There are no calls to draw; the message says where was looked, and what to do."""
+
+
+class NotRecorded(XaiMcpError):
+    """Nothing is known of the arguments of calls, so they cannot be made again."""
+
+
+def plan_in(file: Path, source: str) -> list[DrawnCall] | None:
+    """The calls of the plan that a file holds; None where it holds something else.
+
+    Raises:
+        NothingToDraw: the file cannot be read, or the plan has no calls.
+        BadPlan: it is one that cannot be drawn; the message names the file.
+    """
+    known = json_in(file)
+    if not isinstance(known, dict) or "calls" not in known:
+        return None
+    try:
+        calls = calls_of_plan(plan_from_json(cast(JsonObject, known)), source)
+    except BadPlan as reason:
+        raise BadPlan(f"{file}: {reason}") from reason
+    if not calls:
+        raise NothingToDraw(f"The plan in {file} has no calls: `calls` is empty.")
+    return calls
+
+
+def json_in(file: Path) -> Any:
+    """The JSON that a file holds as a whole; None where it has several lines of it."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except OSError as cause:
+        raise NothingToDraw(
+            f"{file} cannot be read: {cause.strerror}. Name another one."
+        ) from cause
+    except (ValueError, RecursionError):
+        return None
+
+
+def runs_of(
+    file: Path | None, agent: str, store: str | None, settings: Path | None, loaded: Settings
+) -> list[RecordedRun]:
+    """The runs of a file, or of the history; the newest is the last.
+
+    Raises:
+        NothingToDraw: there is none.
+    """
+    if file is None and agent:
+        raise NothingToDraw(
+            "The history does not know which agent made a call. Name a transcript, too."
+        )
+    if file is None:
+        return _runs_of_history(store, settings)
+    known = json_in(file)
+    if isinstance(known, list):
+        found = [run_in_conversation(cast(list[Any], known), {}, loaded.sources)]
+    elif isinstance(known, dict) and "said" in known:
+        found = [run_in_state(cast(JsonObject, known), loaded.sources)]
+    else:
+        found = runs_in_transcript(read_transcript(file), agent)
+    if not any(x.calls for x in found):
+        raise NothingToDraw(f"{file} {_why_nothing(file, known)}. {_WHAT_TO_NAME}")
+    return found
+
+
+def _why_nothing(file: Path, known: Any) -> str:
+    """What a file is in which no calls are found."""
+    if isinstance(known, dict) and "layers" in known:
+        return "is a workflow already"
+    return "has no calls of tools" if file.stat().st_size else "is empty"
+
+
+def _runs_of_history(store: str | None, settings: Path | None) -> list[RecordedRun]:
+    with opened(store, settings) as found:
+        if found is None:
+            say_nothing_yet(store, settings)
+            raise NothingToDraw(f"So there is no run to draw. {_HOW_TO_RECORD}")
+        # Loads SQLAlchemy, as opening it did.
+        from ..history.log import Range
+        from ..history.queries import events_in
+
+        wanted = Range(changes=("called",), limit=_MOST_CALLS, newest_first=True)
+        events = events_in(found, wanted)
+    runs = runs_in_history(sorted(events, key=lambda x: x.position))
+    if not runs:
+        raise NothingToDraw(f"The history has no calls yet. {_HOW_TO_RECORD}")
+    return runs
+
+
+def chosen_run(runs: Sequence[RecordedRun], wanted: str | None) -> RecordedRun:
+    """The run that somebody wants, or else the newest.
+
+    Raises:
+        NothingToDraw: there is none of that name.
+    """
+    if wanted is None:
+        return runs[-1]
+    found = [x for x in runs if x.id == wanted]
+    if not found:
+        known = ", ".join(x.id for x in runs[-10:])
+        raise NothingToDraw(f"There is no run {wanted!r}. The newest are: {known}; see --list.")
+    return found[0]
+
+
+def require_arguments(run: RecordedRun, calls: Sequence[DrawnCall]) -> None:
+    """Refuse to draw what cannot be made again.
+
+    Raises:
+        NothingToDraw, NotRecorded: no call can be, or it is not known with what they were made.
+    """
+    made = [x for x in run.calls if not (x.is_own or x.is_error or x.is_made_of_others)]
+    if not made:
+        raise NothingToDraw(
+            f"The run {run.id} has no call that can be made again: "
+            f"{count(len(run.calls), 'call')} failed, or of the agent's own tools."
+        )
+    if all(x.arguments is None for x in made):
+        raise NotRecorded(
+            f"The run {run.id} made {count(len(calls), 'call')}, but with which arguments was not "
+            f"recorded, so they cannot be made again. {_HOW_TO_RECORD}"
+        )
