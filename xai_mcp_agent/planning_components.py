@@ -17,8 +17,8 @@ class MCPPlan(Component):
 
     ##### inPorts:
     - request (str): What is to be done, in your words.
-    - toolbelt_spec (dict): Only tools of this toolbelt, without what it blocks; from
-      AgentMakeToolbelt. Default: all servers of the settings.
+    - toolbelt_spec (dict): Only tools of this toolbelt, drawn ones too, without what it blocks;
+      from AgentMakeToolbelt. Default: all servers of the settings.
     - model (str): A model that is asked once, such as `openai/gpt-5-mini`; each call, argument and
       reference in its answer is checked. Default: none is asked.
     - base_url (str): Where the model's service is, as for AgentInit. Default: the provider's own.
@@ -84,8 +84,8 @@ class MCPRunPlan(Component):
       that is made once more. Default: none is.
     - agent_name (str): In whose name the calls are made, for rules and the history. Default:
       `plan`.
-    - toolbelt_spec (dict): The toolbelt whose approvals, pins and blocked tools hold; from
-      AgentMakeToolbelt. Default: those of the settings.
+    - toolbelt_spec (dict): The toolbelt whose approvals, pins, blocked and drawn tools hold; from
+      AgentMakeToolbelt. Default: those of the settings, and all tools that are drawn.
 
     ##### outPorts:
     - result (any): What the last call gave, as data if it is any, else as text.

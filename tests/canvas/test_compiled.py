@@ -228,6 +228,30 @@ def test_a_branch_runs_after_each_use_of_a_tool(working_folder: Path) -> None:
     assert "units_convert_units" in done.output.split("Executing: Print")[-1].splitlines()[1]
 
 
+def test_a_plan_over_a_toolbelt_runs_the_nodes_of_a_tool_that_is_drawn(
+    working_folder: Path,
+) -> None:
+    flow = Workflow("plan_with_a_drawn_tool")
+    use = flow.node("AgentUseMCPTools", server_name="library")
+    belt = flow.node("AgentMakeToolbelt")["toolbelt_spec"]
+    request = "Search for books about 'sea', then make a poster of the title of that book."
+    plan = flow.node("MCPPlan", request=request, toolbelt_spec=belt)
+    run = flow.node("MCPRunPlan", plan=plan["plan"], toolbelt_spec=belt)
+    flow.main(use, belt.node, plan, run, flow.node("Print", msg=run["text"]))
+    tool = flow.node(
+        "AgentDefineTool",
+        tool_name="make_poster",
+        description="Make a poster of the title of a book.",
+        parameters={"title": "string"},
+    )
+    text = flow.node("FormatString", format_str="*** {title} ***", args=tool["tool_args"])
+    flow.side(tool, text, flow.node("AgentToolOutput", results=[text["out_str"]]))
+    done = run_script(compile_workflow(flow.write(working_folder)))
+    assert done.status == 0, done.errors
+    assert "Executing: FormatString" in done.output.split("-> make_poster")[1]
+    assert "Executing: Print\n*** Moby-Dick ***" in done.output
+
+
 def test_outputs_of_a_workflow_are_printed_at_its_end(working_folder: Path) -> None:
     """By the compiler's own script; nothing of ours is needed."""
     flow = Workflow("with_output")

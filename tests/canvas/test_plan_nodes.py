@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xai_components.base import Component
 
 from tests.support.canvas import call, make, play
 from tests.support.shredder_server import shredder_entry
@@ -18,6 +19,12 @@ from xai_mcp_agent import BadSetting, UnknownTool
 from xai_mcp_agent.canvas.planning import PlanStopped
 from xai_mcp_agent.planning import BadPlan
 from xai_mcp_agent.planning_components import MCPPlan, MCPRunPlan
+from xai_mcp_agent.toolbelt_components import (
+    AgentDefineTool,
+    AgentMakeToolbelt,
+    AgentToolOutput,
+    AgentUseMCPTools,
+)
 
 from .conftest import UseServers
 
@@ -74,6 +81,77 @@ def test_what_a_plan_lacks_leads_to_its_branch() -> None:
     after, later = branch()
     play({}, plan, after)
     assert later == ["here"]
+
+
+def poster(made: list[Any], **ports: Any) -> tuple[Component, ...]:
+    """A tool that is drawn: it makes a poster of a title, and notes what it was given."""
+    define = make(
+        AgentDefineTool,
+        tool_name="make_poster",
+        description="Make a poster of the title of a book.",
+        parameters={"title": "string"},
+        **ports,
+    )
+
+    def draw(given: Any) -> list[str]:
+        made.append(json.loads(given))
+        return [f"*** {made[-1]['title']} ***"]
+
+    nodes = call(draw)
+    nodes.value.connect(define.tool_input)
+    return define, nodes, make(AgentToolOutput, results=nodes.result)
+
+
+def test_a_plan_over_a_toolbelt_has_the_tools_that_are_drawn_and_runs_them() -> None:
+    """As an agent with that toolbelt does, with what earlier calls gave."""
+    made: list[Any] = []
+    use = make(AgentUseMCPTools, server_name="library")
+    belt = make(AgentMakeToolbelt)
+    request = "Search for books about 'sea', then make a poster of the title of that book."
+    plan = make(MCPPlan, request=request, toolbelt_spec=belt.toolbelt_spec)
+    run = make(MCPRunPlan, plan=plan.plan, toolbelt_spec=belt.toolbelt_spec)
+    play({}, use, belt, plan, run, tools=[poster(made)])
+    assert [x["tool"] for x in plan.plan.value["calls"]] == ["search_books", "make_poster"]
+    assert made == [{"title": "Moby-Dick"}]
+    assert (run.status.value, run.text.value) == ("finished", "*** Moby-Dick ***")
+
+
+POSTER = {"calls": [{"tool": "canvas/make_poster", "args": {"title": "Emma"}}]}
+
+
+def test_a_plan_calls_what_is_drawn_in_its_workflow_as_canvas_and_its_name() -> None:
+    made: list[Any] = []
+    run = make(MCPRunPlan, plan=POSTER)
+    play({}, run, tools=[poster(made)])
+    assert (run.status.value, made) == ("finished", [{"title": "Emma"}])
+
+
+@pytest.mark.parametrize("is_drawn", [True, False], ids=["in_another_toolbelt", "not_drawn"])
+def test_a_drawn_tool_that_the_plan_cannot_have_is_told(is_drawn: bool) -> None:
+    belt = make(AgentMakeToolbelt)
+    run = make(MCPRunPlan, plan=POSTER, toolbelt_spec=belt.toolbelt_spec)
+    made: list[Any] = []
+    tools = [poster(made, for_toolbelt="other")] if is_drawn else []
+    with pytest.raises(UnknownTool, match="No tool 'make_poster' is drawn"):
+        play({}, belt, run, tools=tools)
+    assert made == []
+
+
+def test_a_drawn_tool_that_fails_ends_the_plan_with_its_reason() -> None:
+    define = make(AgentDefineTool, tool_name="make_poster", description="Fails.")
+    run = make(MCPRunPlan, plan=POSTER)
+    run.on_error, taken = branch()
+    play({}, run, tools=[(define, call(lambda _: 1 // 0))])
+    assert (run.status.value, taken) == ("failed", ["here"])
+    assert "ZeroDivisionError" in run.problem.value
+
+
+def test_a_drawn_tool_is_asked_for_as_any_other() -> None:
+    made: list[Any] = []
+    belt = make(AgentMakeToolbelt, approval="make_poster: ask")
+    run = make(MCPRunPlan, plan=POSTER, toolbelt_spec=belt.toolbelt_spec)
+    play({}, belt, run, tools=[poster(made)])
+    assert (run.status.value, made) == ("waiting", [])
 
 
 def test_what_is_given_fills_the_plan() -> None:

@@ -33,6 +33,7 @@ from ..core.limits import checked_limit, left_of
 from ..core.names import nearest
 from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
+from ..core.steps import CANVAS_SOURCE
 from ..core.templates import fill_template
 from ..core.tools import JsonObject, Tool, ToolKey
 from ..history.recording.recorder import HistoryRecorder
@@ -60,6 +61,7 @@ from .calls import CallPipeline
 from .flows import FlowFinder
 from .flush import HistoryFlush
 from .marks import KeptMarks
+from .own_tools import OwnTools, settings_with, without_own
 from .ruled import KeptRulings
 from .run_memory import RunMemory
 from .stored_rules import stored_rules
@@ -94,6 +96,7 @@ class Engine:
         warn: Callable[[str], None] = logger.warning,
     ) -> None:
         self.caller = PROGRAM
+        self.own: OwnTools | None = None  # tools that the caller brings along
         self.settings = settings
         self.recorder = recorder
         self.flush = HistoryFlush(recorder)
@@ -136,6 +139,13 @@ class Engine:
         """The same engine, for what this caller does."""
         engine = copy(self)
         engine.caller = caller
+        return engine
+
+    def with_own(self, own: OwnTools) -> Engine:
+        """The same engine, for a caller that brings tools along; a source `canvas` goes before."""
+        engine = copy(self)
+        if CANVAS_SOURCE not in self.settings.names:
+            engine.own, engine.settings = own, settings_with(self.settings)
         return engine
 
     async def serve(self, ready: Callable[[], None], stop: anyio.Event) -> None:
@@ -232,7 +242,7 @@ class Engine:
 
     async def connect(self, names: Iterable[str]) -> dict[str, XaiMcpError]:
         """Wait for all of these at once, each to its own limit; the failed ones with the reason."""
-        wanted = list(names)
+        wanted = list(names) if self.own is None else without_own(names)
         refused = await self.start(wanted)
         verdicts = await self.pool.ready((x for x in wanted if x not in refused), self.caller)
         return refused | {name: error for name, error in verdicts.items() if error}
@@ -277,8 +287,9 @@ class Engine:
         return await self.call(call)
 
     async def call(self, invocation: ToolInvocation) -> ToolResult:
-        """Make a call of a source's tool; see `CallPipeline`."""
-        return await self.calls.run(invocation, self.perform)
+        """Make a call of a source's tool, or of the caller's own; see `CallPipeline`."""
+        own = None if invocation.tool.source else self.own
+        return await self.calls.run(invocation, self.perform if own is None else own.perform)
 
     async def perform(self, invocation: ToolInvocation) -> ToolResult:
         """Have its source make a call that may be made; see `Source.call`."""
@@ -330,6 +341,8 @@ class Engine:
         Raises:
             UnknownTool: the server does not offer it; the message names the nearest it does.
         """
+        if self.own is not None and server == CANVAS_SOURCE:
+            return self.own.tool(name)
         return await self._listed(self.pool.start(server), name, None, self.caller)
 
     async def refresh(self, server: str) -> list[Tool]:

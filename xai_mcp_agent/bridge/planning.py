@@ -52,9 +52,12 @@ class UsableTools:
 
 
 async def usable_tools(
-    engine: Engine, choice: ToolChoice | None = None, preferences: Preferences | None = None
+    engine: Engine,
+    choice: ToolChoice | None = None,
+    preferences: Preferences | None = None,
+    own: Sequence[Tool] = (),
 ) -> UsableTools:
-    """The tools of these sources and groups, or of all, that may be used now.
+    """The tools of these sources and groups, or of all, that may be used now, and `own` ones.
 
     All are connected for it. Left out is what is switched off, held back until a person accepts
     it, blocked by the settings or the `preferences`, or denied whatever the arguments are: a plan
@@ -70,7 +73,7 @@ async def usable_tools(
     decided = engine.decisions
 
     def left() -> dict[ToolKey, Tool]:
-        tools = (x for of_source in found.values() for x in of_source)
+        tools = (x for of_source in (*found.values(), own) for x in of_source)
         return {
             x.key: x for x in tools if not decided.is_off(x.key) and not wanted.is_blocked(x.key)
         }
@@ -140,15 +143,18 @@ async def plan_tools(
     choice: ToolChoice | None = None,
     preferences: Preferences | None = None,
     *,
+    own: Sequence[Tool] = (),
     model: Model | None = None,
     limit_seconds: float = MODEL_SECONDS,
 ) -> Plan:
     """The calls that a request asks for, of the tools of these sources and groups, or of all.
 
+    `own` are tools besides, such as drawn ones, which are no source's.
+
     A `model` is asked once; where it fails, or says what cannot be, the rough plan stands, and its
     `reasons` say so. They also tell which sources cannot be used.
     """
-    usable = await usable_tools(engine, choice, preferences)
+    usable = await usable_tools(engine, choice, preferences, own)
     plan = await plan_among(engine, usable, request, model, limit_seconds)
     return replace(plan, reasons=(*plan.reasons, *usable.failed.values()))
 

@@ -23,9 +23,11 @@ from ..planning.plan_file import BadPlan, plan_as_json, plan_from_json, read_pla
 from ..planning.plan_run import PlanRun
 from ..planning.plans import Plan
 from ..secrets.redactor import Redactor
+from ..sources.canvas import drawn_tools
 from ..views.plans import plan_text
 from .agent_run import facts_in, granted_in
 from .agents import tools_in
+from .drawn_nodes import DrawnNodes
 from .interactive_host import stage_for
 from .ports import file_on, mapping, optional, required, whole
 from .preferences import preferences_of
@@ -54,15 +56,16 @@ def plan_request(
     named = optional(model, "model", _PLAN)
     where = optional(base_url, "base_url", _PLAN)
     agent = tools_in(toolbelt_spec, "toolbelt_spec", _PLAN)
+    own = [x.tool() for x in drawn_tools(agent["agent_toolbelt"]).values()]
 
     async def plan(engine: Engine) -> Plan:
         choice = tools_chosen(agent, engine) if toolbelt_spec else None
         preferences = preferences_of(agent)
         if not named:
-            return await plan_tools(engine, request, choice, preferences)
+            return await plan_tools(engine, request, choice, preferences, own=own)
         asked = model_named(named, base_url=where)
         try:
-            return await plan_tools(engine, request, choice, preferences, model=asked)
+            return await plan_tools(engine, request, choice, preferences, own=own, model=asked)
         finally:
             await asked.aclose()
 
@@ -109,7 +112,8 @@ def run_plan(
                 console.show(event)
                 writing.event(event, at)
 
-            run = perform(bridge, known, options, show, console, agent, _RUN, run_id)
+            nodes = DrawnNodes(ctx, agent["agent_toolbelt"] if toolbelt_spec else None)
+            run = perform(bridge, known, options, show, console, agent, _RUN, run_id, nodes)
             console.note("--", f"{name}: {run.status}")
         tell(status=run.status, calls=len(run.made), problem=run.problem)
     return run
@@ -124,10 +128,12 @@ def perform(
     agent: JsonObject | None = None,
     node: str = "",
     run_id: str = "",
+    nodes: DrawnNodes | None = None,
 ) -> PlanRun:
     """Run a plan for the person in front of this thread, who is asked what has to be asked.
 
-    `show` is given what is called, and what came of it, with the time; in this thread.
+    `show` is given what is called, and what came of it, with the time; in this thread. Tools that
+    are drawn, of which the plan says `canvas/name`, are those of the `nodes`.
 
     Raises:
         XaiMcpError: nothing was called; see `AioBridge.run_plan`.
@@ -144,7 +150,15 @@ def perform(
         stage.post(partial(show, event, time.time()))
 
     told = replace(options, tell=tell)
-    return stage.perform(bridge, lambda engine: carry_out(engine, plan, told))
+    if nodes is None:
+        return stage.perform(bridge, lambda engine: carry_out(engine, plan, told))
+    with nodes.on(stage, console) as own:
+
+        async def go(engine: Engine) -> PlanRun:
+            engine.record_static(own.tools)
+            return await carry_out(engine.with_own(own), plan, told)
+
+        return stage.perform(bridge, go)
 
 
 def run_for_node(node: Any, ctx: Any) -> None:
