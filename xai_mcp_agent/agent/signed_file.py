@@ -18,7 +18,13 @@ from typing import Any, cast
 
 from ..core.errors import XaiMcpError
 from ..core.tools import JsonObject
-from ..secrets.private_files import file_lock, make_private_folder, open_to_read, replace_private
+from ..secrets.private_files import (
+    file_lock,
+    followed,
+    make_private_folder,
+    open_to_read,
+    replace_private,
+)
 from ..settings.load import user_settings_path
 
 KEY_VARIABLE = "XAI_MCP_RUN_KEY"
@@ -54,7 +60,7 @@ def write_signed(file: Path, run: JsonObject) -> None:
             "most. What was done last is not in it. Have tools give less, or keep no file."
         )
     try:
-        replace_private(file, data)
+        replace_private(followed(file), data)
     except OSError as cause:
         raise RunFileError(f"{file} cannot be written: {cause}.") from cause
 
