@@ -6,13 +6,15 @@ What becomes of stubborn servers is in `tests/sources/mcp/test_ending.py`.
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import threading
 from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import anyio
 import pytest
 
 from tests.support.bridge_scripts import END_SECONDS, ended, next_line, script
@@ -23,6 +25,7 @@ from tests.support.fault_server import entry
 from tests.support.journals import calls_in, none_runs
 from tests.support.processes import wait_until
 from xai_mcp_agent import Bridge
+from xai_mcp_agent.bridge.engine import Engine
 
 CLOSED = "The bridge was closed before the call was done"
 
@@ -191,3 +194,30 @@ def test_an_interrupt_while_python_is_ending_leaves_nothing(tmp_path: Path):
         child.send_signal(signal.SIGINT)
         child.communicate(timeout=END_SECONDS)
         wait_until(lambda: none_runs(tmp_path / "journal"), "all are gone")
+
+
+def test_closing_just_as_work_begins_leaves_nothing_that_was_never_begun():
+    """Python complains of a coroutine that was never awaited, which is an error here."""
+
+    async def nothing() -> None:
+        pass
+
+    ready = threading.Semaphore(0)
+
+    async def begin_again_and_again(_: Engine) -> None:
+        ready.release()
+        while True:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(nothing)
+
+    for _ in range(20):
+        bridge = Bridge({})
+        with ThreadPoolExecutor(2) as threads:
+            begun = bridge.submit(begin_again_and_again)
+            calls = [threads.submit(bridge.run, begin_again_and_again) for _ in range(2)]
+            assert all(ready.acquire(timeout=END_SECONDS) for _ in range(3))
+            bridge.close()
+            for call in [begun, *calls]:
+                with pytest.raises((RuntimeError, CancelledError)):
+                    call.result(END_SECONDS)
+    gc.collect()

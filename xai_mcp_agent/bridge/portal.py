@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import anyio
@@ -49,6 +50,7 @@ class Portal:
         self._closing = False
         self._failure: BaseException | None = None  # of the start
         self._pid = os.getpid()
+        self._work = set[asyncio.Task[Any]]()  # of calls
         self._thread = threading.Thread(target=self._run, name="xai-mcp-bridge", daemon=True)
         _open_portals.add(self)
         try:
@@ -86,7 +88,7 @@ class Portal:
             RuntimeError: as `submit`, or the portal was closed meanwhile.
         """
         self._check_caller()
-        call = _Call(make(*args, **options))
+        call = _Call(self._work, partial(make, *args, **options))
         try:
             self._wait_for(call)
             return call.result()
@@ -132,7 +134,12 @@ class Portal:
                 caller is the loop itself, which would wait for itself for ever.
         """
         self._check_caller()
-        return asyncio.run_coroutine_threadsafe(self._perform(make(*args, **options)), self._loop)
+        work = self._perform(partial(make, *args, **options))
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+        except BaseException:
+            work.close()
+            raise
 
     def close(self) -> None:
         """End `main` and the thread. Bounded in time; may be called more than once."""
@@ -151,13 +158,18 @@ class Portal:
             with suppress(RuntimeError):  # it has just ended by itself
                 self._loop.call_soon_threadsafe(self._stop.set)
 
-    async def _perform(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _perform(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        self._work.add(task)
         try:
-            return await work
+            return await make()
         except SourceError:
             if self._closing:  # as in `call`
                 raise closed_meanwhile() from None
             raise
+        finally:
+            self._work.discard(task)
 
     def _check_caller(self) -> None:
         if not self.is_open:
@@ -199,6 +211,18 @@ class Portal:
         self._has_loop = True
         if not self._closing:
             await self._main(self._started.set, self._stop)
+        await self._end_work()
+
+    async def _end_work(self) -> None:
+        """Cancel the calls that are left: each ends what it has begun.
+
+        The end of the loop would cancel all tasks at once, also those of a call that have not begun
+        yet, of which Python would say that they were never awaited.
+        """
+        while left := [x for x in self._work if not x.done()]:
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left)
 
 
 class _Call(Generic[T]):
@@ -208,8 +232,11 @@ class _Call(Generic[T]):
     of the loop that they take, cost a tool call several percent of its time.
     """
 
-    def __init__(self, coroutine: Coroutine[Any, Any, T]) -> None:
-        self._coroutine = coroutine
+    def __init__(
+        self, work: set[asyncio.Task[Any]], make: Callable[[], Coroutine[Any, Any, T]]
+    ) -> None:
+        self._work = work  # among which it is while it runs
+        self._make = make  # not before it begins: it may never do
         self._task: asyncio.Task[None] | None = None
         self._results: list[T] = []
         self._error: BaseException | None = None
@@ -219,12 +246,11 @@ class _Call(Generic[T]):
     def start(self) -> None:
         """Run it. Called on the loop."""
         self._task = asyncio.ensure_future(self._run())
+        self._work.add(self._task)
 
     def cancel(self) -> None:
         """Nobody waits any more. Called on the loop, where it may be over."""
-        if self._task is None:
-            self._coroutine.close()
-        else:
+        if self._task is not None:
             self._task.cancel()
 
     def is_done_within(self, seconds: float) -> bool:
@@ -249,10 +275,12 @@ class _Call(Generic[T]):
 
     async def _run(self) -> None:
         try:
-            self._results.append(await self._coroutine)
+            self._results.append(await self._make())
         except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
             self._error = error
         finally:
+            if self._task is not None:
+                self._work.discard(self._task)
             self._not_done.release()
 
 
