@@ -64,6 +64,36 @@ def test_the_shape_of_a_result_is_learned_from_one_and_no_value_of_it() -> None:
     assert "7654321" not in str(vars(planner._memory))
 
 
+LOOKED_UP = tool("look_up_order", "Look up an order.", {"order_id": TEXT}, {"address": TEXT})
+PRINTED = ["shop/look_up_order", "shop/print_label"]
+
+
+def printing(order: str) -> dict[str, Any]:
+    address = {"call": 0, "field": "address"}
+    calls = (PRINTED[0], {"order_id": {"value": order}}), (PRINTED[1], {"address": address})
+    return run(f"Print the label of order {order}", *calls)
+
+
+def printed(learned: int, **schema: Any) -> dict[str, Any]:
+    """What a tool is given that declares no parameter, after so many runs."""
+    label = tool("print_label", "Print a label.") | {"input_schema": {"type": "object", **schema}}
+    runs = [printing(f"#W{x}") for x in range(learned)]
+    planner = Planner([*TOOLS, LOOKED_UP, label], runs)
+    return dict(planner.wire("Look up order #W7654321, then print it", PRINTED).calls[1].arguments)
+
+
+def test_what_a_tool_takes_that_declares_nothing_is_learned_from_calls() -> None:
+    assert not printed(0)
+    assert not printed(1)
+    address = printed(2)["address"]
+    assert isinstance(address, FromResult)
+    assert (address.call, address.field) == (0, "address")
+
+
+def test_a_tool_that_forbids_what_it_does_not_declare_is_given_nothing() -> None:
+    assert not printed(4, additionalProperties=False)
+
+
 def test_one_coincidence_does_not_outrank_names() -> None:
     odd = run("Odd", ("shop/list_orders", {}), ("shop/count_stock", {}),
               ("shop/cancel_order", {"order_id": {"call": 1, "field": "stock"}}))  # fmt: skip

@@ -16,14 +16,15 @@ from typing import Any
 
 from ..search.terms import root, terms
 from ..search.tools import remembered_terms
-from .plans import EARLIER, FromResult, Given, Parts, Plan, Source, used_in
-from .ports import Output, output_of, outputs_of
+from .plans import EARLIER, FromResult, Given, Missing, Parts, Plan, Source, used_in
+from .ports import MAX_INPUTS, Output, output_of, outputs_of
 from .shapes import ANY, Shape, joined
 
 MAX_PLANS = 5_000
 _MOST_FIELDS = 40  # of one tool's result
 _NEIGHBOURS = 5
 _ENOUGH, _ENOUGH_TOGETHER = 3, 2  # one coincidence says nothing
+_LEAST_USUAL, _USUALLY = 2, 0.5  # calls that had a parameter, and of how many
 _SHARPNESS = 2  # how much more the nearest of them says than the next
 _MOST_GUESSES, _MOST_COMPARED = 200, 50
 _ALWAYS_GUESSED, _GUESSED_EACH = 400, 10  # of the first all, then some: it takes a while
@@ -70,6 +71,8 @@ class Memory:
         self._followed: dict[Any, Counter[Any]] = {}
         self._first = Counter[Any]()
         self._sources: dict[tuple[Any, str], Counter[tuple[Any, str | None]]] = {}
+        self._parameters: dict[Any, Counter[str]] = {}
+        self._made = Counter[Any]()  # calls with arguments
         self._fields: dict[Any, Counter[str]] = {}
         self._shapes: dict[Any, Shape] = {}
         self._outputs: dict[Any, tuple[Output, ...]] = {}
@@ -102,6 +105,7 @@ class Memory:
         for one, following in pairwise(tools):
             self._followed.setdefault(one, Counter())[following] += 1
         for call in plan.calls:
+            self._made[call.tool] += bool(call.arguments)
             for name, source in call.arguments.items():
                 self._learn_source(plan, call.tool, name, source)
 
@@ -150,6 +154,9 @@ class Memory:
 
     def _learn_source(self, plan: Plan, tool: Any, name: str, source: Source) -> None:
         seen = self._sources.setdefault((tool, name), Counter())
+        named = self._parameters.setdefault(tool, Counter())
+        if not isinstance(source, Missing) and (name in named or len(named) < MAX_INPUTS):
+            named[name] += 1
         if isinstance(source, Parts):  # the first that refers to a call counts
             source = next(used_in(source), next(iter(source.parts), source))
         if isinstance(source, FromResult):
@@ -194,6 +201,12 @@ class Memory:
     def producers(self, consumer: Any, parameter: str) -> int:
         """From how many different tools a parameter took its value."""
         return len({tool for tool, _ in self._sources.get((consumer, parameter), ())} - {GIVEN})
+
+    def usual(self, tool: Any) -> list[str]:
+        """The parameters that most calls of a tool had, those first that most had."""
+        seen = self._parameters.get(tool, Counter[str]())
+        least = max(_LEAST_USUAL, self._made[tool] * _USUALLY)
+        return sorted((x for x in seen if seen[x] >= least), key=lambda x: (-seen[x], x))
 
     def observe(self, tool: Any, shape: Shape) -> None:
         """See the shape of a result that a tool gave."""

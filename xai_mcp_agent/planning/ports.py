@@ -7,10 +7,10 @@ it gives, as most servers' do not, its name and description say it: that output 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from ..core.tools import JsonObject, Tool
 from ..search.terms import STOP_WORDS, root, singular, terms
@@ -113,7 +113,10 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class ToolPorts:
-    """A tool as planning sees it. `entity` are the words for what it is about, `deed` its verb."""
+    """A tool as planning sees it. `entity` are the words for what it is about, `deed` its verb.
+
+    `is_open` says that it declares no parameter, and forbids none.
+    """
 
     key: Any
     name: str
@@ -128,6 +131,7 @@ class ToolPorts:
     reads: bool = True
     looks_up: bool = False
     deeds: frozenset[str] = frozenset()
+    is_open: bool = False
 
     @property
     def required(self) -> Iterator[Input]:
@@ -143,7 +147,8 @@ def ports_of(tool: Tool | JsonObject) -> ToolPorts:
     deed = _deed(name, lead)
     entity = frozenset(x for x in named if root(x) != root(deed))
     about = frozenset(terms(description))
-    inputs = tuple(_inputs(_schema(tool, "input_schema")))
+    schema = _schema(tool, "input_schema")
+    inputs = tuple(_inputs(schema))
     outputs = tuple(outputs_of(shape_of(_schema(tool, "output_schema"))))
     if not any(x.path for x in outputs):
         outputs = (_implied(name, description),)
@@ -153,6 +158,7 @@ def ports_of(tool: Tool | JsonObject) -> ToolPorts:
         by_name={x.name: x for x in inputs},
         reads=not ({root(deed), root(lead)} & _WRITING_ROOTS),
         deeds=groups_of((root(deed),)) or groups_of((root(lead),)),
+        is_open=not inputs and not _forbids(schema),
         looks_up=bool({root(deed), root(lead)} & _LOOKING_UP_ROOTS),
     )  # fmt: skip
 
@@ -206,6 +212,13 @@ def _inputs(schema: Any) -> Iterator[Input]:
     shape = shape_of(schema)
     for one in shape.fields[:MAX_INPUTS]:
         yield input_of(one.name, one.shape, is_required=one.is_required)
+
+
+def _forbids(schema: Any) -> bool:
+    """Whether nothing may be given but what is declared."""
+    if not isinstance(schema, Mapping):
+        return False
+    return cast("Mapping[str, Any]", schema).get("additionalProperties") is False
 
 
 def outputs_of(shape: Shape) -> Iterator[Output]:

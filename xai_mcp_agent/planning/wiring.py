@@ -14,7 +14,7 @@ from .flows import NUMBERS, Flow, Flows
 from .literals import Literal, literals_for
 from .memory import GIVEN, Memory
 from .plans import FromResult, Given, Missing, Source
-from .ports import Input, Output, ToolPorts, is_generic, output_of
+from .ports import Input, Output, ToolPorts, input_of, is_generic, output_of
 from .shapes import ANY
 from .steps import Request, Step
 
@@ -109,7 +109,8 @@ class Wiring:
 
     def _of_call(self, number: int) -> dict[str, Source]:
         ports = self._calls[number].ports
-        candidates = [x for inp in ports.inputs for x in self._candidates(number, inp)]
+        inputs = self._inputs(ports)
+        candidates = [x for inp in inputs for x in self._candidates(number, inp)]
         candidates.sort(key=lambda x: -x.score)
         taken = _Taken()
         for one in candidates:
@@ -118,11 +119,21 @@ class Wiring:
                 if one.literal and one.literal.place >= 0:
                     self._said.setdefault(one.literal.place, set()).add(one.inp.name)
         self._take_unasked(number, candidates, taken)
-        for inp in ports.required:
-            if inp.name not in taken.sources and (found := self._worked_out(number, inp)):
+        for inp in inputs:
+            if inp.name in taken.sources or not inp.is_required:
+                continue
+            if found := self._worked_out(number, inp):
                 taken.sources[inp.name] = found
+        for inp in ports.required:
             taken.sources.setdefault(inp.name, Missing(f"nothing says {inp.name!r}"))
-        return {x.name: taken.sources[x.name] for x in ports.inputs if x.name in taken.sources}
+        return {x.name: taken.sources[x.name] for x in inputs if x.name in taken.sources}
+
+    def _inputs(self, ports: ToolPorts) -> Sequence[Input]:
+        """What a tool takes; of one that declares nothing, what it was mostly called with."""
+        if not ports.is_open:
+            return ports.inputs
+        names = self._memory.usual(ports.key)
+        return [input_of(x, ANY, is_required=True) for x in names]
 
     def _take_unasked(self, number: int, candidates: Sequence[_Candidate], taken: _Taken) -> None:
         """The step points at a result, and nothing takes one: the best input that could."""
