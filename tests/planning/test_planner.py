@@ -220,3 +220,14 @@ def test_a_schema_with_names_that_are_no_texts_is_read() -> None:
         "input_schema": odd,
     }
     assert [x.tool for x in Planner([tool]).plan("Get the weather").calls] == ["a/b"]
+
+
+def test_a_thousand_calls_are_wired_in_no_time() -> None:
+    """Each looks back at few: the nearest, and those that are named like what it wants."""
+    fillers = [tool(f"note_{x}", f"Note {x}.", {"note": TEXT, "of": TEXT}) for x in range(1_000)]
+    planner = Planner([*TOOLS, *fillers])
+    tools = ["shop/find_user_id_by_email", *(x["id"] for x in fillers), "shop/list_orders"]
+    plan = done_within(20, lambda: planner.wire("Note it, then list the orders", tools))
+    user = plan.calls[-1].arguments["user_id"]
+    assert isinstance(user, FromResult)
+    assert user.call == 0

@@ -6,8 +6,9 @@ what lists such things, in what an input's description names. Rare words say mor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..search.terms import root
 from .ports import ID_WORDS, Input, Output, ToolPorts, is_generic
@@ -15,6 +16,7 @@ from .ports import ID_WORDS, Input, Output, ToolPorts, is_generic
 # What a word of an input's name counts by where it is found: in the output's own name, above it, in
 # what the producer is about, in the words about the output, in those about the producer.
 _PLACES = (1.0, 0.85, 0.7, 0.5, 0.35)
+_KEPT = 2_000  # outputs, as each is compared with many inputs
 _NOT_AN_ID, _RECORD, _ID_FOR_ANOTHER = 0.45, 0.95, 0.6
 _OF_ANOTHER = 0.4  # an `id`, but of something else than is wanted
 _LOOKED_AT = 0.6
@@ -34,6 +36,7 @@ class Affinity:
 
 
 _NONE = Affinity(0.0)
+_NOTHING = frozenset[str]()
 
 
 def affinity(
@@ -85,10 +88,9 @@ def _named(
     inp: Input,
     rarity: Callable[[str], float],
 ) -> Affinity:
-    wanted = [x for x in inp.words if x not in ID_WORDS]
-    if inp.words == out.words and not all(map(is_generic, wanted)) and not out.is_implied:
+    if inp.words == out.words and not _is_vague(inp.words) and not out.is_implied:
         return Affinity(1.0, f"both are called {inp.name}")
-    specific = _specific(wanted, inp, consumer)
+    specific = _specific(inp.words, consumer.entity if inp.is_opaque else _NOTHING)
     if not specific:
         return _unspecific(out, inp)
     places = _places(producer, out)
@@ -100,12 +102,16 @@ def _named(
     return Affinity(score, f"about the same: {', '.join(shared[:3])}" if shared else "")
 
 
-def _specific(wanted: Sequence[str], inp: Input, consumer: ToolPorts) -> list[str]:
+def _is_vague(words: Sequence[str]) -> bool:
+    """Whether a name says nothing but that it is an id, or the like."""
+    return all(is_generic(x) for x in words if x not in ID_WORDS)
+
+
+@lru_cache(maxsize=_KEPT)
+def _specific(words: tuple[str, ...], entity: frozenset[str]) -> tuple[str, ...]:
     """The words that say what is wanted; of a mere `id`, those of what its tool is about."""
-    found = [x for x in wanted if not is_generic(x)]
-    if found or not inp.is_opaque:
-        return found
-    return sorted(x for x in consumer.entity if x not in ID_WORDS and not is_generic(x))
+    found = tuple(x for x in words if x not in ID_WORDS and not is_generic(x))
+    return found or tuple(sorted(x for x in entity if x not in ID_WORDS and not is_generic(x)))
 
 
 def _as_id(producer: ToolPorts, out: Output, inp: Input, specific: Sequence[str]) -> float:
@@ -147,10 +153,14 @@ def _unspecific(out: Output, inp: Input) -> Affinity:
     return Affinity(max(score, _DESCRIBED) if said & own else score)
 
 
-def _places(producer: ToolPorts, out: Output) -> dict[str, float]:
+def _places(producer: ToolPorts, out: Output) -> Mapping[str, float]:
     """What a root counts by where this output says it."""
+    return _credits((out.words, out.context, producer.entity, out.about, producer.about))
+
+
+@lru_cache(maxsize=_KEPT)
+def _credits(said: tuple[Collection[str], ...]) -> Mapping[str, float]:
     found: dict[str, float] = {}
-    said = (out.words, out.context, producer.entity, out.about, producer.about)
     for words, credit in zip(said, _PLACES, strict=True):
         for x in words:
             found.setdefault(root(x), credit)

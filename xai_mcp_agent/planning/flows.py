@@ -146,7 +146,7 @@ class Flows:
         )  # fmt: skip
 
     def _flows_into(self, consumer: ToolPorts, inp: Input) -> Iterable[Flow]:
-        for key in self._index.givers(_looked_for(consumer, inp), _MOST_PRODUCERS + 1):
+        for key in self._index.givers(looked_for(consumer, inp), _MOST_PRODUCERS + 1):
             producer = self.ports(key)
             same = producer.by_name.get(inp.name)
             if key == consumer.key or (same and same.is_required):
@@ -156,7 +156,7 @@ class Flows:
                 yield flow
 
 
-def _looked_for(consumer: ToolPorts, inp: Input) -> list[str]:
+def looked_for(consumer: ToolPorts, inp: Input) -> list[str]:
     """The words by which the tools are found that may give an input."""
     found = {x for x in inp.words if x not in ID_WORDS}
     if inp.is_opaque:

@@ -115,7 +115,9 @@ class Planner:
     def wire(self, request: str, tools: Sequence[Any]) -> Plan:
         """How these tools connect, called in this order; a tool may be there several times.
 
-        A person or a model says what is called, and this says where the arguments come from.
+        A person or a model says what is called, and this says where the arguments come from: the
+        request, or the result of one of the 12 calls before, or of one of the 4 before these that
+        are named most like what is wanted.
 
         Raises:
             UnknownTool: there is no such tool; the message names the nearest ones.

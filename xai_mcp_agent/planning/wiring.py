@@ -6,14 +6,18 @@ best pairs come first; a value is used once in a call, and so is a result that n
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from ..search.terms import root
-from .flows import NUMBERS, Flow, Flows
+from .flows import NUMBERS, Flow, Flows, looked_for
 from .literals import Literal, literals_for
 from .memory import GIVEN, Memory
 from .plans import FromResult, Given, Missing, Source
+from .port_index import given_roots
 from .ports import Input, Output, ToolPorts, input_of, is_generic, output_of
 from .shapes import ANY
 from .steps import Request, Step
@@ -34,6 +38,12 @@ _LEARNED, _LEARNED_SHARE, _USUAL = 0.45, 0.6, 0.4
 _NEVER_BEFORE, _OFTEN, _GIVEN_BEFORE, _TAKEN_BEFORE, _EVEN = 0.6, 3.0, 0.5, 0.1, 0.5
 _GUESSED = 0.3
 _SETTLED = 2  # more producers than this, and it may be any
+LOOKED_BACK, LOOKED_FAR_BACK = 12, 4
+"""Calls before one whose results it may use: the nearest, and earlier ones that are named alike."""
+
+
+_Words: TypeAlias = Sequence[tuple[str, str, float]]  # with their roots, and how rare they are
+_Telling: TypeAlias = Sequence[_Words]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +110,17 @@ class Wiring:
         self._wired: list[dict[str, Source]] = []
         self._owners: dict[int, str] = {}
         self._said: dict[int, set[str]] = {}  # parameters that took what is said at a place
+        self._telling: dict[tuple[Any, str], _Telling] = {}
+        self._best: dict[tuple[Any, Any, str, int | None], Flow | None] = {}
+        self._fitting: dict[tuple[Any, str, int], Sequence[Literal]] = {}
+        self._giving: dict[str, list[int]] = {}  # the calls that give what is named so
 
     def sources(self) -> list[dict[str, Source]]:
         """The sources, by call."""
-        for number in range(len(self._calls)):
+        for number, call in enumerate(self._calls):
             self._wired.append(self._of_call(number))
+            for x in given_roots(call.ports):
+                self._giving.setdefault(x, []).append(number)
         return self._wired
 
     def _of_call(self, number: int) -> dict[str, Source]:
@@ -151,7 +167,7 @@ class Wiring:
         """A number that nobody says, and that no name finds: the last one that was worked out."""
         if inp.shape.kind not in NUMBERS or not all(map(is_generic, inp.words)):
             return None
-        for earlier in reversed(range(number)):
+        for earlier in reversed(range(max(number - LOOKED_BACK, 0), number)):
             producer = self._calls[earlier].ports
             numbers = [x for x in producer.outputs if _is_amount(x)]
             if not numbers:
@@ -173,13 +189,32 @@ class Wiring:
         seen = self._memory.source(call.ports.key, inp.name, GIVEN)
         given = _GIVEN_BEFORE * (seen.share - _EVEN) if seen else 0.0
         for step in self._request.steps:
-            for x in literals_for(inp, step, self._request):
+            for x in self._literals(call.ports, inp, step):
                 near = self._nearness(x, inp, step is call.step)
                 yield _Candidate(inp, x.score * near + given, literal=x)
         taken = max(_TAKEN_BEFORE * (1 - seen.share - _EVEN), 0.0) if seen else 0.0
-        for earlier in range(number):
+        for earlier in self._earlier(number, call.ports, inp):
             if found := self._reference(number, earlier, inp):
-                yield replace(found, score=found.score + taken)
+                yield replace(found, score=found.score + taken) if taken else found
+
+    def _earlier(self, number: int, consumer: ToolPorts, inp: Input) -> Iterator[int]:
+        """The calls whose result an input may use, in their order."""
+        nearest = max(number - LOOKED_BACK, 0)
+        if nearest:
+            shared = Counter[int]()
+            for x in {root(x) for x in looked_for(consumer, inp)}:
+                numbers = self._giving.get(x, ())
+                shared.update(numbers[: bisect_left(numbers, nearest)][-LOOKED_FAR_BACK:])
+            best = sorted(shared, key=lambda x: (-shared[x], -x))[:LOOKED_FAR_BACK]
+            yield from sorted(best)
+        yield from range(nearest, number)
+
+    def _literals(self, tool: ToolPorts, inp: Input, step: Step) -> Sequence[Literal]:
+        """What a step says that may be an input; looked at once for all calls of a tool."""
+        key = tool.key, inp.name, step.start
+        if key not in self._fitting:
+            self._fitting[key] = literals_for(inp, step, self._request)
+        return self._fitting[key]
 
     def _nearness(self, literal: Literal, inp: Input, is_here: bool) -> float:
         if inp.is_opaque:  # an id belongs to a thing, not to a step
@@ -194,10 +229,11 @@ class Wiring:
         """The parameter, of all calls, that an id serves best; the first of equals."""
         if not self._owners:
             best: dict[int, float] = {}
-            opaque = (x for call in self._calls for x in call.ports.inputs if x.is_opaque)
-            for inp in opaque:
+            tools = {x.ports.key: x.ports for x in self._calls}.values()
+            opaque = ((tool, x) for tool in tools for x in tool.inputs if x.is_opaque)
+            for tool, inp in opaque:
                 for step in self._request.steps:
-                    for x in literals_for(inp, step, self._request):
+                    for x in self._literals(tool, inp, step):
                         if x.score > best.get(x.place, 0.0):
                             best[x.place], self._owners[x.place] = x.score, inp.name
         return self._owners.get(literal.place, "")
@@ -255,10 +291,13 @@ class Wiring:
 
     def _flow(self, producer: ToolPorts, consumer: Wanted, inp: Input) -> Flow | None:
         """The best of what a tool says it gives, and of what was taken from its results before."""
-        outputs = (*producer.outputs, *self._memory.outputs(producer.key))
-        flows = (self._flows.flow(producer, out, consumer.ports, inp) for out in outputs)
-        found = [x for x in flows if x]
-        return max(found, key=lambda x: self._worth(x, consumer), default=None)
+        key = producer.key, consumer.ports.key, inp.name, consumer.step and consumer.step.start
+        if key not in self._best:
+            outputs = (*producer.outputs, *self._memory.outputs(producer.key))
+            flows = (self._flows.flow(producer, out, consumer.ports, inp) for out in outputs)
+            found = [x for x in flows if x]
+            self._best[key] = max(found, key=lambda x: self._worth(x, consumer), default=None)
+        return self._best[key]
 
     def _worth(self, flow: Flow, consumer: Wanted) -> float:
         """How well it flows, more than the exact type, and whether the step speaks of it."""
@@ -270,20 +309,32 @@ class Wiring:
 
     def _mentioned(self, flow: Flow, producer: ToolPorts, consumer: ToolPorts, step: Step) -> float:
         """How much of what names an output a step says, beside what names its own tool."""
-        named = next((x.words for x in producer.outputs if x.path == flow.field), None)
-        if named is None:
-            named = output_of(flow.field, ANY).words
-        shares = [
-            self._share([x for x in words if x not in consumer.name_words], step)
-            for words in (named, sorted(producer.entity))
-        ]
-        return max(shares)
+        return max(_share(x, consumer, step) for x in self._telling_of(producer, flow.field))
 
-    def _share(self, words: Sequence[str], step: Step) -> float:
-        specific = [x for x in dict.fromkeys(words) if not is_generic(x)]
-        whole = sum(map(self._flows.rarity, specific))
-        said = sum(self._flows.rarity(x) for x in specific if root(x) in step.roots)
-        return said / whole if whole else 0.0
+    def _telling_of(self, producer: ToolPorts, path: str) -> _Telling:
+        """What names an output, and its tool; looked at once for all calls."""
+        key = producer.key, path
+        if key not in self._telling:
+            named = next((x.words for x in producer.outputs if x.path == path), None)
+            if named is None:
+                named = output_of(path, ANY).words
+            self._telling[key] = [
+                [(x, root(x), self._flows.rarity(x)) for x in dict.fromkeys(y) if not is_generic(x)]
+                for y in (named, sorted(producer.entity))
+            ]
+        return self._telling[key]
+
+
+def _share(telling: _Words, consumer: ToolPorts, step: Step) -> float:
+    """How much of some words a step says, without those that name the tool it asks for."""
+    whole = said = 0.0
+    for word, its_root, rarity in telling:
+        if word in consumer.name_words:
+            continue
+        whole += rarity
+        if its_root in step.roots:
+            said += rarity
+    return said / whole if whole else 0.0
 
 
 def _is_amount(output: Output) -> bool:
