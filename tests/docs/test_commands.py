@@ -220,6 +220,7 @@ COMMANDS = [
     Known(r"python my_agent\.py", warmly, "library_search_books"),
     Known(r"xai-mcp-agent log(in|out) notes", help_only, "Usage"),
     Known(r"xai-mcp-agent trust", warmly, "your agreement"),
+    Known(r"xai-mcp-agent ask \"Convert 5 miles to kilometres\"", warmly, "8.04672"),
     Known(r"xai-mcp-agent servers", warmly, "library: ready"),
     Known(r"xai-mcp-agent tools( library)?( --all)?", warmly, "search_books"),
     Known(r"xai-mcp-agent tools --named .*", warmly, "search_books"),

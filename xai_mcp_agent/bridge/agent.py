@@ -24,6 +24,7 @@ from ..agent.protocols.reading import beside_loop
 from ..agent.structured import OutputSchema
 from ..agent.toolsets import Toolset
 from ..core.errors import BadSetting
+from ..core.host import Host
 from ..core.invocation import Caller
 from ..core.tools import JsonObject
 from ..search.preferences import Preferences
@@ -196,10 +197,13 @@ class AioAgent:
         portal = self._bridge.aio.portal
         return AioAgentStream(portal, lambda tell: self.play(question, tell))
 
-    async def play(self, question: Asked, tell: Tell) -> AgentResult:
-        """Run on the bridge's loop; `tell` hears every event there."""
+    async def play(self, question: Asked, tell: Tell, host: Host | None = None) -> AgentResult:
+        """Run on the bridge's loop; `tell` hears every event there.
+
+        `host` is asked what servers want to know, and for approval; None: the bridge's own.
+        """
         setup, calls = self._setup, list[ToolFinished]()
-        caller = _caller(setup)
+        caller = _caller(setup, host)
         engine, notes = self._bridge.aio.engine.for_caller(caller), list[str]()
 
         async def emit(event: RunEvent) -> None:
@@ -232,10 +236,11 @@ class AioAgent:
         )  # fmt: skip
 
 
-def _caller(setup: _Setup) -> Caller:
+def _caller(setup: _Setup, host: Host | None) -> Caller:
     return Caller(
-        "agent", setup.name, run=new_run_id(), approval=setup.approval, workflow=workflow_name()
-    )
+        "agent", setup.name, run=new_run_id(), host=host, approval=setup.approval,
+        workflow=workflow_name(),
+    )  # fmt: skip
 
 
 def _check(bridge: Bridge, setup: _Setup) -> None:

@@ -12,6 +12,7 @@ from ..canvas.installation import installed_version
 from ..core.errors import XaiMcpError
 from . import rules
 from .approve import approve
+from .ask import ask
 from .draw import draw
 from .explain import explain
 from .fitting import check_wires, suggest
@@ -48,7 +49,7 @@ app = typer.Typer(
 
 # In the order of the help text.
 for _command in (
-    init, servers, tools, openapi, search, explain, select, suggest, plan, call, run_plan,
+    init, ask, servers, tools, openapi, search, explain, select, suggest, plan, call, run_plan,
     check_wires, draw, stats, diff, graph, usage, learned, refresh, trust, disable, enable, accept,
     approve, login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
 ):  # fmt: skip

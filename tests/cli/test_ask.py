@@ -1,0 +1,56 @@
+"""`xai-mcp-agent ask`: a question, answered with the tools of the settings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.cli.test_search import settings
+from tests.cli.test_servers import command
+
+__all__ = ["settings"]
+
+_QUESTION = "Convert 5 miles to kilometres"
+
+
+def test_only_the_answer_goes_into_another_program(settings: str, capsys: Any) -> None:
+    status, out, err = command(capsys, "ask", _QUESTION, "--settings", settings)
+    assert status == 0
+    assert out == "5 mi = 8.04672 km\n"
+    assert "bad" in err
+
+
+def test_a_program_gets_the_calls_too(settings: str, capsys: Any) -> None:
+    _, out, _ = command(capsys, "ask", _QUESTION, "--json", "--settings", settings)
+    told = json.loads(out)
+    assert told["stopped"] == "answered"
+    assert [(x["tool"], x["server"]) for x in told["calls"]] == [("units_convert_units", "units")]
+    assert any("bad" in x for x in told["left_out"])
+
+
+def test_an_agent_has_only_the_named_servers(settings: str, capsys: Any) -> None:
+    words = ("ask", _QUESTION, "--server", "library", "--json", "--settings", settings)
+    assert json.loads(command(capsys, *words)[1])["calls"] == []
+
+
+def test_a_server_that_is_not_there_is_told_with_the_nearest(settings: str, capsys: Any) -> None:
+    status, _, err = command(capsys, "ask", "x", "--server", "unit", "--settings", settings)
+    assert status == 1
+    assert "units" in err
+
+
+def test_what_it_does_is_shown_where_that_is_wanted(settings: str, capsys: Any) -> None:
+    words = ("ask", _QUESTION, "--show", "normal", "--settings", settings)
+    _, out, err = command(capsys, *words)
+    assert "convert_units(" in err
+    assert "agent is done" in err
+    assert out == "5 mi = 8.04672 km\n"
+
+
+def test_a_model_that_cannot_be_reached_is_an_error_with_its_address(
+    settings: str, capsys: Any
+) -> None:
+    model = ("--model", "openai:any", "--base-url", "http://127.0.0.1:9/v1")
+    status, _, err = command(capsys, "ask", "x", *model, "--settings", settings)
+    assert status == 1
+    assert "127.0.0.1:9" in err

@@ -1,0 +1,113 @@
+"""`xai-mcp-agent ask`: a question to an agent that has the tools of the settings."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import Annotated
+
+import typer
+
+from ..agent.events import RunEvent, ToolFinished
+from ..agent.models.choice import OFFLINE, AgentModel
+from ..bridge.agent import Agent, AgentResult
+from ..bridge.bridge import Bridge
+from ..bridge.engine import Engine
+from ..canvas.interactive_host import stage_for
+from ..console.console import Console
+from ..console.screen import Screen
+from ..console.surface import surface_of
+from ..core.tools import JsonObject
+from ..secrets.redactor import Redactor
+from .bridges import open_bridge
+from .output import AsJson, SettingsFile, StoreOption, echo_json, say_result
+from .servers import require_settings
+
+_QUIET = "quiet"
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What the agent is asked, in quotation marks.")],
+    server: Annotated[
+        list[str] | None,
+        typer.Option("--server", metavar="NAME", help="Use only this one; may be given again."),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(metavar="PROVIDER:NAME", help="Such as openai:gpt-5-mini, or offline.")
+    ] = OFFLINE,
+    base_url: Annotated[
+        str, typer.Option("--base-url", help="Where the model is, if not at its provider.")
+    ] = "",
+    system: Annotated[str, typer.Option(help="What the agent is told before the question.")] = "",
+    show: Annotated[
+        str | None, typer.Option(metavar="quiet|normal|verbose", help="How much is told of it.")
+    ] = None,
+    store: StoreOption = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask an agent that uses the tools of your settings, and print its answer.
+
+    At a terminal you see what it does, and are asked what it must not do by itself. Into a file or
+    another program goes the answer alone, and what went wrong to stderr. The exit status is 1 where
+    it came to no answer.
+    """
+    is_watched = sys.stdout.isatty() and not as_json
+    with open_bridge(settings, store=store, as_json=as_json) as bridge:
+        if model == OFFLINE:
+            require_settings(bridge)
+        chosen = replace(AgentModel.of(model), base_url=base_url)
+        agent = Agent(bridge, server or None, model=chosen, system_prompt=system)
+        console = Console("agent", show) if is_watched else _beside(show)
+        result = _played(bridge, agent, question, console)
+    if as_json:
+        echo_json(_result_json(result))
+    elif not is_watched or show == _QUIET:
+        say_result(result.answer, to_stderr=False)
+    if result.stopped != "answered":
+        raise typer.Exit(1)
+
+
+def _beside(show: str | None) -> Console:
+    """What happens on stderr, beside the answer."""
+
+    def write(text: str, *, at_once: bool) -> None:
+        typer.echo(text, err=True, nl=False)
+
+    return Console("agent", show or _QUIET, screen=Screen(write, surface_of(sys.stderr)))
+
+
+def _played(bridge: Bridge, agent: Agent, question: str, console: Console) -> AgentResult:
+    """Run it for the person in front of this thread."""
+    with console:
+        console.hide(Redactor([bridge.settings.secrets], guesses=True))
+        stage = stage_for(console)
+
+        def tell(event: RunEvent) -> None:
+            stage.post(lambda: console.show(event))
+
+        async def do(engine: Engine) -> AgentResult:
+            return await agent.aio.play(question, tell, host=engine.caller.host)
+
+        return stage.perform(bridge, do)
+
+
+def _result_json(result: AgentResult) -> JsonObject:
+    return {
+        "answer": result.answer,
+        "stopped": result.stopped,
+        "calls": [_call_json(x) for x in result.calls],
+        "usage": result.usage,
+        "left_out": result.left_out,
+        "notes": result.notes,
+    }
+
+
+def _call_json(call: ToolFinished) -> JsonObject:
+    return {
+        "tool": call.tool,
+        "server": call.source,
+        "is_error": call.result.is_error,
+        "text": call.result.text,
+        "seconds": round(call.seconds, 3),
+    }
