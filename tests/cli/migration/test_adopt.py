@@ -280,7 +280,7 @@ def test_a_file_with_nothing_but_nodes_that_have_no_counterpart_says_so(
     node = {"name": "AgentMeditate", "extras": {"path": "xai_components/xai_agent/a.py"}}
     file = named(tmp_path, "calm", LAYERS % (NODES % json.dumps({"m": node})))
     status, out, _ = command(capsys, str(file))
-    assert status == 0
+    assert status == 1
     assert out.splitlines()[1:4] == [
         "  Nothing could be adopted.",
         "  To do:",

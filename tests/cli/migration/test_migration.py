@@ -241,15 +241,6 @@ def test_doubled_braces_in_a_prompt_are_mentioned(prompt: str, count: int) -> No
     assert len(said) == count
 
 
-def test_a_drawn_tool_that_takes_arguments_is_mentioned() -> None:
-    flow = Workflow("weather", upstream_components())
-    tool = flow.node("AgentDefineTool", tool_name="t", description="Tells the weather.")
-    flow.main(flow.node("Print", msg="x"))
-    flow.side(tool, flow.node("Print", msg=tool["tool_args"]))
-    (text,) = [x for x in remarks(flow.document()) if "tool_args" in x]
-    assert "`parameters`" in text
-
-
 def without_types(document: Document) -> None:
     for x in nodes_of(document):
         for port in x["ports"]:

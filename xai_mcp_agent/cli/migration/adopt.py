@@ -1,6 +1,6 @@
 """`xai-mcp-agent adopt`: workflows made with XpressAI's xai-agent get the nodes of this library.
 
-Exit status: 0 every file is in order, 1 at least one could not be adopted, 2 wrong usage.
+Exit status: 0 every file is in order, 1 of at least one nothing could be adopted, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from .address import with_addresses
 from .advice import advice
 from .document import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
 from .migrate import AdoptedNode, Migration, Remark, migrate
+from .parameters import with_parameters
+from .reaching import reaching
 
 _SUFFIX = ".xircuits"
 _NAME_COLUMNS = 200  # of nodes: all those of a library, and no megabyte of a broken file
@@ -65,11 +67,13 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
         WorkflowFileError: it cannot be read, is no workflow, or its place is taken.
     """
     document = read_workflow(file)
-    migration = with_addresses(migrate(document, our_components()))
-    remarks = (*migration.remarks, *advice(migration, our_components()))
+    migration = with_parameters(with_addresses(migrate(document, our_components())))
+    told = (*migration.remarks, *advice(migration, our_components()))
+    remarks = (*told, *reaching(document, Path())) if migration.adopted else told
     remarks = tuple(sorted(remarks, key=lambda x: not x.to_do))
     if not migration.adopted:
-        return FileReport(file, "nothing to do", remarks=remarks)
+        status = "failed" if any(x.to_do for x in remarks) else "nothing to do"
+        return FileReport(file, status, remarks=remarks)
     place = _place(file, document, target or Target())
     backup = _write(place, migration, may_replace=_may_replace(target))
     return FileReport(file, "adopted", place, backup, migration.adopted, remarks)

@@ -43,7 +43,6 @@ def advice(migration: Migration, classes: Mapping[str, ComponentClass]) -> tuple
         *_keys(migration.document, classes),
         *_old_file(migration.document),
         *_values(migration),
-        *_tools(migration),
         *_libraries(migration.document, classes),
     )
 
@@ -86,19 +85,6 @@ def _old_file(document: JsonObject) -> Iterator[Remark]:
             )
             yield Remark(text_of(node, "name"), node_id, text)
             return
-
-
-def _tools(migration: Migration) -> Iterator[Remark]:
-    nodes = nodes_of(migration.document)
-    for node in migration.adopted:
-        for port in ports_of(nodes[node.node_id]):
-            if text_of(port, "label") == "tool_args" and port.get("links"):
-                text = (
-                    "its `tool_args` is used. So that the model knows what to fill in, right-click "
-                    "it, Reload Node, and give its new port `parameters` names and types, such as "
-                    '`"city": "string"`.'
-                )
-                yield Remark(node.node, node.node_id, text, to_do=False, port="parameters")
 
 
 def _values(migration: Migration) -> Iterator[Remark]:
