@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from .schema_cost import SchemaCost, TooCostly, Work
-from .tools import JsonObject, properties, required
+from .tools import JsonObject, json_type, properties, required
 
 if TYPE_CHECKING:
     import jsonschema_rs
@@ -225,7 +225,7 @@ def _types_of(spec: Mapping[str, Any], depth: int) -> list[str]:
         return []
     nested = [_types_of(cast(JsonObject, x), depth - 1) for x in choices if isinstance(x, dict)]
     if not nested:
-        nested = [[_json_type(x)] for x in _list_in(spec, "enum")]
+        nested = [[json_type(x)] for x in _list_in(spec, "enum")]
     return list(dict.fromkeys(name for names in nested for name in names))
 
 
@@ -270,23 +270,5 @@ def _finite(text: str) -> float:
 
 
 def _fits(value: Any, wanted: Sequence[str]) -> bool:
-    kind = _json_type(value)
+    kind = json_type(value)
     return kind in wanted or (kind == "integer" and "number" in wanted)
-
-
-def _json_type(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case _:
-            return "object"

@@ -87,6 +87,30 @@ class Tool:
         return self.key.source
 
 
+def json_type(value: object) -> str:
+    """The JSON Schema type of a value, as `json.loads` returns it or as Python has it for a list.
+
+    Empty for what is no JSON. A number without a fraction that is written with one is a `number`.
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list() | tuple():
+            return "array"
+        case dict():
+            return "object"
+        case _:
+            return ""
+
+
 def properties(schema: Mapping[str, Any]) -> dict[str, JsonObject]:
     """The schema's parameters by name; anything odd reads as a parameter of any type."""
     found = schema.get("properties")

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, cast
 
+from ..core.tools import json_type
+
 MAX_DEPTH = 8
 _MAX_NODES = 2_000  # of one schema; deeper and wider ones are `any` from there on
 _MAX_FIELDS = 200
@@ -114,7 +116,7 @@ class _Seer:
         if isinstance(value, list | tuple):
             items = cast("list[object]", value)[:_MAX_CHOICES]
             return Shape("array", item=joined(self.shape(x, depth + 1) for x in items))
-        return Shape(_kind_of_value(value))
+        return Shape(json_type(value) or "any")
 
     def _object(self, value: Mapping[object, object], depth: int) -> Shape:
         items = [(x, y) for x, y in islice(value.items(), _MAX_FIELDS) if isinstance(x, str)]
@@ -264,7 +266,7 @@ def _kinds(spec: Mapping[object, Any]) -> list[str]:
     if "items" in spec or "prefixItems" in spec:
         return ["array"]
     values = [spec["const"]] if "const" in spec else _list(spec.get("enum"))
-    found = [_kind_of_value(x) for x in values[:_MAX_CHOICES]]
+    found = [json_type(x) or "any" for x in values[:_MAX_CHOICES]]
     if not found and isinstance(spec.get("format"), str):
         return ["string"]
     return list(dict.fromkeys(found))
@@ -284,26 +286,6 @@ _SPELLED = {
     "bool": "boolean", "list": "array", "tuple": "array", "set": "array", "dict": "object",
     "map": "object", "none": "null",
 }  # fmt: skip
-
-
-def _kind_of_value(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-        case str():
-            return "string"
-        case list() | tuple():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "any"
 
 
 def _choices(spec: Mapping[object, Any]) -> tuple[str, ...]:
