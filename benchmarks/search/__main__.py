@@ -9,12 +9,12 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from .. import page
+from ..measuring import Told, measure, parsed, parser_of
 from . import quality, speed, tasks, tokens
 from .sets import ToolSet, read_sets
 from .vectors import KeptVectors
@@ -22,37 +22,20 @@ from .vectors import KeptVectors
 COMMAND = "make bench-search"
 PAGE = page.PAGE.with_name("search.md")
 
-# The tables of a part with what is to be said of them, and which targets were missed.
-Told = tuple[str, list[str]]
+PARTS = ("quality", "speed", "tokens", "tasks")
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure what is asked for; 1 if a target was missed."""
+    """Measure what is asked for; 1 if a goal was missed."""
     asked = _asked(arguments)
     sets = read_sets(asked.data)
-    parts: dict[str, Callable[[], Told]] = {
+    parts = {
         "quality": lambda: measure_quality(sets, asked.scorer, asked.embed),
         "speed": lambda: measure_speed(sets),
         "tokens": lambda: measure_tokens(sets),
         "tasks": lambda: measure_tasks(sets, asked.seed, asked.tasks),
     }
-    wanted = asked.only.split(",") if asked.only else list(parts)
-    began = time.monotonic()
-    texts: list[str] = []
-    missed: list[str] = []
-    for name in wanted:
-        text, misses = parts[name]()
-        texts.append(text)
-        missed += misses
-        print(f"\n{text}\n", flush=True)
-    minutes = (time.monotonic() - began) / 60
-    for line in missed:
-        print(f"missed: {line}", file=sys.stderr)
-    if not asked.only:
-        head = f"{page.machine()} The run took {minutes:.0f} minutes."
-        page.write(COMMAND, "\n\n".join([head, *texts, _verdict(missed)]), PAGE)
-        print(f"Written to {PAGE}.")
-    return 1 if missed else 0
+    return measure(parts, asked.only, COMMAND, PAGE)
 
 
 def measure_quality(sets: Sequence[ToolSet], scorer: Path, model: Path | None) -> Told:
@@ -100,24 +83,12 @@ def measure_tasks(sets: Sequence[ToolSet], seed: int, count: int) -> Told:
     return f"### Tasks\n\n{table}", tasks.misses(found)
 
 
-def _verdict(missed: Sequence[str]) -> str:
-    if not missed:
-        return "All targets are met."
-    return "Targets that are missed:\n\n" + "\n".join(f"- {x}" for x in missed)
-
-
 def _asked(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.search", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="a folder with one for each set")
-    parser.add_argument("--scorer", type=Path, required=True, help="a Python program that scores")
+    parser = parser_of("python -m benchmarks.search", __doc__, PARTS)
     parser.add_argument("--embed", type=Path, help="the folder of a model such as MiniLM")
-    parser.add_argument("--only", default="", help="any of: quality,speed,tokens,tasks")
     parser.add_argument("--tasks", type=int, default=tasks.TASKS, help="how many tasks")
     parser.add_argument("--seed", type=int, default=tasks.SEED, help="by which they are chosen")
-    asked = parser.parse_args(arguments)
-    if unknown := {x for x in asked.only.split(",") if x} - {"quality", "speed", "tokens", "tasks"}:
-        parser.error(f"no part {sorted(unknown)[0]!r}; there are: quality, speed, tokens, tasks")
-    return asked
+    return parsed(parser, arguments, PARTS)
 
 
 if __name__ == "__main__":
