@@ -19,7 +19,7 @@ class MCPPlan(Component):
     - request (str): What is to be done, in your words.
     - toolbelt_spec (dict): Only tools of this toolbelt, drawn ones too, without what it blocks;
       from AgentMakeToolbelt. Default: all servers of the settings.
-    - model (str): A model that is asked once, such as `openai/gpt-5-mini`; each call, argument and
+    - model (str): A model that is asked once, such as `openai:gpt-5-mini`; each call, argument and
       reference in its answer is checked. Default: none is asked.
     - base_url (str): Where the model's service is, as for AgentInit. Default: the provider's own.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.planning.shop import NUMBER, TEXT, TOOLS, tool
 from xai_mcp_agent.planning import Edge, FromResult, Planner
 from xai_mcp_agent.planning.memory import MAX_PLANS, Memory
@@ -100,6 +102,22 @@ def test_one_coincidence_does_not_outrank_names() -> None:
     planner = Planner([*TOOLS, *EXTRA], [odd])
     tools = ["shop/list_orders", "shop/count_stock", "shop/cancel_order"]
     assert planner.wire("Cancel an order", tools).edges == (Edge(0, 2, "order_id"),)
+
+
+@pytest.mark.parametrize("times", [1, 2, 20])
+def test_what_was_done_with_tools_that_are_gone_keeps_none_away(times: int) -> None:
+    asked = "How many orders are there"
+    told = Planner(TOOLS).plan(asked)
+    planner = Planner(TOOLS, [run(asked, ("gone/order_statistics", {}))] * times)
+    assert [x.tool for x in planner.plan(asked).calls] == [x.tool for x in told.calls] != []
+
+
+def test_a_request_made_twice_with_an_odd_tool_does_not_outrank_names() -> None:
+    asked = "List the orders of the user"
+    planner = Planner([*TOOLS, *EXTRA], [run(asked, ("shop/count_stock", {}))] * 2)
+    tools = [x.tool for x in planner.plan(asked).calls]
+    assert "shop/list_orders" in tools
+    assert "shop/count_stock" not in tools
 
 
 def test_a_tool_that_is_gone_is_not_planned_again() -> None:

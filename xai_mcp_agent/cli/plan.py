@@ -33,7 +33,7 @@ def plan(
     ] = None,
     model: Annotated[
         str,
-        typer.Option("--model", help="Ask a model once, such as openai/gpt-5-mini."),
+        typer.Option("--model", help="Ask a model once, such as openai:gpt-5-mini."),
     ] = "",
     base_url: Annotated[
         str, typer.Option("--base-url", help="Where the model's service is, as for AgentInit.")

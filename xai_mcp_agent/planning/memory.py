@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -118,9 +118,12 @@ class Memory:
         del said[:-_MOST_GUESSES]
 
     def trust(self, similarity: float) -> float:
-        """How near plans for requests of such a similarity came to what was needed, 0 to 1."""
+        """How near plans for requests of such a similarity came to what was needed, 0 to 1.
+
+        0 where too few were seen: an agent that is asked the same twice makes the same mistake.
+        """
         said = self._guessed.get(_class_of(similarity), [])
-        return sum(said) / (len(said) + _DOUBT)
+        return sum(said) / (len(said) + _DOUBT) if len(said) >= _ENOUGH else 0.0
 
     @property
     def wants_comparison(self) -> bool:
@@ -257,9 +260,18 @@ class Memory:
         found.sort(key=lambda x: (-x[0], -x[1]))
         return [(score, self._runs[x]) for score, x in found[:_NEIGHBOURS]]
 
-    def votes(self, request: str) -> tuple[dict[Any, float], float]:
-        """How far plans for similar requests had each tool, 0 to 1; and how similar the best is."""
-        near = self.nearest(request)
+    def votes(
+        self, request: str, there: Container[Any] | None = None
+    ) -> tuple[dict[Any, float], float]:
+        """How far plans for similar requests had each tool, 0 to 1; and how similar the best is.
+
+        Of plans with tools that are not `there` nothing is said: others did their work.
+        """
+        near = [
+            (score, run)
+            for score, run in self.nearest(request)
+            if there is None or all(x in there for x in run.tools)
+        ]
         whole = sum(score**_SHARPNESS for score, _ in near)
         votes: dict[Any, float] = {}
         for score, run in near:

@@ -24,13 +24,13 @@ def recalled(
     """The chosen tools without those that similar plans did not have, and with those they had."""
     if not len(memory):
         return list(chosen)
-    votes, similarity = memory.votes(request.text)
+    votes, similarity = memory.votes(request.text, flows)
     trust = memory.trust(similarity)
     share = trust / (trust + memory.words_alone)
     kept = [x for x in chosen if 1 - share + share * votes.get(x.ports.key, 0.0) >= _KEPT]
     there = {x.ports.key for x in chosen}
     for key, vote in sorted(votes.items(), key=lambda x: (-x[1], str(x[0]))):
-        if key not in there and share * vote >= _RECALLED and key in flows:
+        if key not in there and share * vote >= _RECALLED:
             said = f"was used for similar requests ({vote:.0%})"
             _insert(memory, kept, Choice(flows.ports(key), None, vote, (said,)))
     for key, other, times in memory.companions([x.ports.key for x in kept], _COMPANION):

@@ -10,7 +10,7 @@ from ...secrets.redactor import redact_url
 from ...secrets.secrets import Secret
 from ..window import DEFAULT_WINDOW_TOKENS, ContextWindow
 from .base import Model, ModelSettings
-from .registry import model_for
+from .registry import model_for, split_name
 
 OFFLINE = "offline"
 
@@ -51,8 +51,9 @@ class AgentModel:
         """The model that `provider:name` means, such as `openai:gpt-5-mini`, or `offline`."""
         if isinstance(said, AgentModel):
             return said
-        provider, _, name = said.partition(":")
-        return cls(provider=provider.strip().lower(), name=name.strip())
+        provider, _, model = said.partition(":")
+        provider, name = split_name(said) or (provider.strip().lower(), model.strip())
+        return cls(provider=provider, name=name)
 
     @property
     def secrets(self) -> list[Secret]:

@@ -59,17 +59,25 @@ def model_for(
 
 
 def model_named(name: str, *, base_url: str = "", settings: ModelSettings | None = None) -> Model:
-    """The model of a name such as `openai/gpt-5-mini`; without a provider it is `openai`'s.
+    """The model of a name such as `openai:gpt-5-mini`; without a provider it is `openai`'s.
 
     Raises:
         UnknownProvider: a provider alone wants a model's name; `offline` wants none.
     """
-    provider, slash, model = name.strip().partition("/")
-    if provider not in PROVIDERS:  # names of models may have a slash in them
-        provider, model = "openai", name.strip()
-    elif not slash:
-        model = ""
+    provider, model = split_name(name) or ("openai", name.strip())
     return model_for(provider, model, base_url=base_url, settings=settings)
+
+
+def split_name(said: str) -> tuple[str, str] | None:
+    """Provider and model of `openai:gpt-5-mini` or `openai/gpt-5-mini`; None without a provider.
+
+    Names of models may have both signs in them: `llama3:8b`, `meta/llama-4`.
+    """
+    provider, _, model = said.strip().partition(":")
+    if provider.strip().lower() not in PROVIDERS:
+        provider, _, model = said.strip().partition("/")
+    known = provider.strip().lower()
+    return (known, model.strip()) if known in PROVIDERS else None
 
 
 def unknown_provider(name: str) -> UnknownProvider:
