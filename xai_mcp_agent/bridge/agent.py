@@ -24,6 +24,7 @@ from ..agent.protocols.reading import beside_loop
 from ..agent.structured import OutputSchema
 from ..agent.toolsets import Toolset
 from ..core.errors import BadSetting
+from ..core.given import of_type, text, whole
 from ..core.host import Host
 from ..core.invocation import Caller
 from ..core.tools import JsonObject
@@ -134,24 +135,27 @@ class Agent:
         trusted_tools: Iterable[str] = (),
         approval: str | Mapping[str, str] | None = None,
     ) -> None:
+        of_type(bridge, "The first argument of Agent", Bridge, "a Bridge")
         given = bridge.usable_servers() if toolbelt is None else _several(toolbelt)
         functions = tuple(x for x in given if not isinstance(x, str))
         chosen = AgentModel.of(model)
         setup = _Setup(
-            name=name,
+            name=text(name, "`name` of Agent"),
             model=chosen,
             sources=tuple(x for x in given if isinstance(x, str)),
             # One for all runs: it counts the functions that were left and still run.
             functions=_functions(bridge, functions) if functions else None,
-            system_prompt=system_prompt,
-            max_thoughts=_positive(max_thoughts, "max_thoughts"),
+            system_prompt=text(system_prompt, "`system_prompt` of Agent"),
+            max_thoughts=whole(max_thoughts, "`max_thoughts` of Agent", 1),
             protocol=_protocol(tool_protocol),
-            output=OutputSchema(output_schema) if output_schema else None,
+            output=_output(output_schema),
             memory=memory_for(memory, name),
-            limits=RunLimits(max_run_tokens),
-            budget_tokens=tool_token_budget,
+            limits=RunLimits(_tokens(max_run_tokens, "max_run_tokens")),
+            budget_tokens=_tokens(tool_token_budget, "tool_token_budget"),
             preferences=Preferences(
-                _several(pinned_tools), _several(blocked_tools), _several(trusted_tools)
+                _names(pinned_tools, "pinned_tools"),
+                _names(blocked_tools, "blocked_tools"),
+                _names(trusted_tools, "trusted_tools"),
             ),
             approval=_words(approval),
         )
@@ -262,10 +266,18 @@ def _several(given: T | Iterable[T]) -> tuple[T, ...]:
     return tuple(cast("Iterable[T]", given))
 
 
-def _positive(number: int, name: str) -> int:
-    if number < 1:
-        raise BadSetting(f"`{name}` of Agent is {number}. Give a number from 1 on.")
-    return number
+def _names(given: str | Iterable[str], name: str) -> tuple[str, ...]:
+    return tuple(text(x, f"What is in `{name}` of Agent") for x in _several(given))
+
+
+def _tokens(number: int | None, name: str) -> int | None:
+    return None if number is None else whole(number, f"`{name}` of Agent", 0)
+
+
+def _output(schema: JsonObject | None) -> OutputSchema | None:
+    wanted = "a JSON schema, as a dict"
+    of_type(schema, "`output_schema` of Agent", (dict, type(None)), wanted)
+    return OutputSchema(schema) if schema else None
 
 
 def _protocol(word: ProtocolChoice) -> ProtocolChoice:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -155,7 +155,11 @@ def plan_from(value: Mapping[str, Any]) -> Plan:
     Nothing is wrong with it: what cannot be read, or refers to no call, is left out. Of several
     parts the first that refers to a call counts.
     """
-    calls = [x for x in map(_object, _list(value.get("calls"))) if "tool" in x]
+    calls = [
+        x
+        for x in map(_object, _list(value.get("calls")))
+        if isinstance(x.get("tool", []), Hashable)
+    ]
     return Plan(
         str(value.get("request") or ""),
         tuple(

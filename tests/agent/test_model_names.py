@@ -1,3 +1,12 @@
+"""Models are named with their provider."""
+
+from __future__ import annotations
+
+import pytest
+
+from xai_mcp_agent.agent.models.registry import split_name
+
+
 @pytest.mark.parametrize(
     ("said", "means"),
     [
