@@ -12,6 +12,7 @@ from ..agent.models.base import AskedAgain, Model, ModelReply, ModelRequest
 from ..agent.protocols.arguments import NOT_JSON
 from ..agent.structured import json_in
 from ..core.errors import XaiMcpError
+from ..secrets.secrets import Mask, masked_and_cut
 
 MODEL_SECONDS = 120.0
 """A model that has not answered by then is not waited for: its plan would come too late."""
@@ -20,8 +21,10 @@ _THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>|\[/THINK\]")
 _EXCERPT_CHARS = 60
 
 
-async def asked_once(model: Model, question: str, limit_seconds: float) -> tuple[Any, str]:
-    """The JSON value that a model answers; or nothing, and why there is none."""
+async def asked_once(
+    model: Model, question: str, limit_seconds: float, mask: Mask
+) -> tuple[Any, str]:
+    """The JSON value that a model answers; or nothing, and why there is none, without secrets."""
     heard = _Heard()
     reply: ModelReply | None = None
     try:
@@ -29,17 +32,17 @@ async def asked_once(model: Model, question: str, limit_seconds: float) -> tuple
             messages = ({"role": "user", "content": question},)
             reply = await model.reply(ModelRequest(messages), heard.hear, heard.forget)
     except XaiMcpError as reason:
-        return None, str(reason)
+        return None, mask(str(reason))
     if limit.cancelled_caught:
         return None, f"it did not answer within {limit_seconds:g} s"
     if reply is None or len(reply.text) > _MOST_CHARACTERS:
         return None, f"its answer is longer than {_MOST_CHARACTERS:,} characters"
-    return await _value_in(reply)
+    return await _value_in(reply, mask)
 
 
-async def _value_in(reply: ModelReply) -> tuple[Any, str]:
+async def _value_in(reply: ModelReply, mask: Mask) -> tuple[Any, str]:
     if reply.refusal:
-        return None, f"it declined: {reply.refusal[:_EXCERPT_CHARS]!r}"
+        return None, f"it declined: {masked_and_cut(reply.refusal, mask, _EXCERPT_CHARS)!r}"
     said = _THOUGHT.split(reply.text)[-1].strip()
     # In a thread: what a model wrote may take a while to read.
     value = await anyio.to_thread.run_sync(json_in, said)
@@ -47,7 +50,8 @@ async def _value_in(reply: ModelReply) -> tuple[Any, str]:
         return value, ""
     if reply.finish == "length":
         return None, "its answer was cut off at the limit of its length"
-    return None, f"its answer is no JSON: {said[:_EXCERPT_CHARS]!r}" if said else "it said nothing"
+    shown = masked_and_cut(said, mask, _EXCERPT_CHARS)
+    return None, f"its answer is no JSON: {shown!r}" if said else "it said nothing"
 
 
 class _Heard:

@@ -223,14 +223,15 @@ async def _advised(
         return replace(rough, reasons=(*rough.reasons, _RULES_ALONE))
     request = rough.request
     question = await planned(engine, usable, lambda x: x.question(request))
-    answer, why = await asked_once(model, question, limit_seconds)
+    mask = engine.recorder.mask
+    answer, why = await asked_once(model, question, limit_seconds, mask)
     if not why:
         try:
             plan = await planned(engine, usable, lambda x: x.checked(request, answer))
             return replace(plan, reasons=(f"planned by {model.name}", *plan.reasons))
         except BadPlan as reason:
             why = str(reason)
-    stands = engine.recorder.mask(_STANDS.format(model.name, why))
+    stands = mask(_STANDS.format(model.name, why))
     return replace(rough, reasons=(*rough.reasons, stands))
 
 
