@@ -22,6 +22,7 @@ _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 # Persian, Indian and other letters need joiners between them, and so do some emoji.
 _JOINED = "\u0590-\u1fff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff"
 _PICTURES = "#*0-9\xa9\xae\u203c-\u3299\U0001f000-\U0001faff"
+_NOT_PLAIN = re.compile(r"[^ -~]")  # the others are seen by everybody
 _HIDDEN = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3"
@@ -64,10 +65,13 @@ def escaped(text: str, keep: str = "") -> str:
     if text.isprintable() and text.isascii():
         return text
     hidden = {x.start() for x in _HIDDEN.finditer(text)}
-    return "".join(
-        x if x in keep or (x.isprintable() and at not in hidden) else _escape(x)
-        for at, x in enumerate(text)
-    )
+
+    def shown(found: re.Match[str]) -> str:
+        x = found[0]
+        is_seen = x in keep or (x.isprintable() and found.start() not in hidden)
+        return x if is_seen else _escape(x)
+
+    return _NOT_PLAIN.sub(shown, text)
 
 
 def visible_text(text: str, at_most: int) -> str:
