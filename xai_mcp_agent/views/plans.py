@@ -13,6 +13,7 @@ _VALUE_CHARS = _NAME_CHARS = 200
 _REQUEST_CHARS = 300
 _UNDER, _DEEPER = " " * 3, " " * 6
 _MADE = {True: "A rough plan", False: "A plan"}
+_PICKED = "one of them"  # as flows call it
 NO_CALLS = "Nothing is to be called."
 
 
@@ -31,11 +32,19 @@ def source_text(source: Source) -> str:
             return _shown(value)
         case FromResult(call, field, conversion):
             taken = f"{field} of call {call + 1}" if field else f"the result of call {call + 1}"
-            return f"{taken}, {conversion}" if conversion else taken
+            return ", ".join((taken, *_done_to_it(field or "", conversion)))
         case Missing(reason):
             return f"you must give it: {reason}" if reason else "you must give it"
         case Parts(parts):
             return f"[{', '.join(map(source_text, parts))}]"
+
+
+def _done_to_it(field: str, conversion: str) -> Iterator[str]:
+    """What becomes of a value. Of several one is taken, whoever asked for each: nothing loops."""
+    words = conversion.split(", ") if conversion else []
+    if "[]" in field or "{key}" in field or _PICKED in words:
+        yield "only the first of several"
+    yield from (x for x in words if x != _PICKED)
 
 
 def _lines(plan: Plan, width: int, *, with_reasons: bool) -> Iterator[str]:
