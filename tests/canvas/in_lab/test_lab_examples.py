@@ -24,6 +24,7 @@ ANSWERS = {
     "history_of_an_agent": "library.search_books: called",
     "builtin_tools": "The result is 12.",
     "mcp_without_a_model": "A loan lasts 21 days.",
+    "plan_and_run": '"reader": "Ada"',
     "tools_that_fit_together": "A search for this finds library/borrow_book first",
     "two_servers_and_a_drawn_tool": "*** Around the World in Eighty Days ***",
     "native_and_text": "42.16",
