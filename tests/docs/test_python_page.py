@@ -85,7 +85,7 @@ def test_every_public_method_is_on_the_page() -> None:
 
 
 def test_the_coroutines_have_the_names_and_parameters_of_the_methods() -> None:
-    for name, coroutine in vars(AioBridge).items():
+    for name, coroutine in inspect.getmembers(AioBridge, inspect.iscoroutinefunction):
         if not name.startswith("_"):
             assert (
                 inspect.signature(coroutine).parameters.keys()

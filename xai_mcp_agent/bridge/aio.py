@@ -5,10 +5,8 @@ See docs/python.md. Kept stable. `Bridge` has the same methods for callers that 
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,50 +16,28 @@ from ..core.resources import Completion, Prompt, PromptMessage, Resource
 from ..core.results import OnProgress, ResourcePart, ToolResult
 from ..core.sign_in import SignIn
 from ..core.tools import JsonObject, Tool, ToolKey
-from ..history.place import StoreStatus
 from ..policy.decisions import Choice
 from ..policy.review import Review
 from ..sources.base import LISTS, Completed
-from . import auth, decisions, fitting, history, learning, planning, reviews, search, selecting
+from . import auth, decisions, history, reviews, search, selecting
+from .aio_history import AioHistory
+from .aio_planning import AioPlanning
 from .engine import Engine
-from .flows import MOST_FLOWS
-from .history import At
-from .plan_runs import PLAN, PlanOptions
-from .plan_runs import run_plan as carry_out
-from .portal import Portal
 from .subscription import AioNews, AioSubscription, News, OnChange
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ..history.diff.changes import ToolChanged, Version
-    from ..history.event import Event
-    from ..history.graph import Graph
-    from ..history.learned import Learnings
-    from ..history.records import Records, ToolRecord
-    from ..history.stats import Stats
-    from ..planning.answered import CheckedCalls, ExplainedChoice, Suggested
-    from ..planning.plan_run import PlanRun
-    from ..planning.plans import Plan
     from ..policy.suspicion import Mark
-    from ..search.found import SelectedTool
     from ..search.ranking import Ranked
 
 T = TypeVar("T")
 
 
-class AioBridge:
+class AioBridge(AioHistory, AioPlanning):
     """The methods of `Bridge` as coroutines, for callers that own an asyncio loop.
 
     The servers still live on the bridge's own loop: yours is never blocked.
     Cancelling a call cancels it on the server.
     """
-
-    def __init__(self, portal: Portal, engine: Engine) -> None:
-        self.portal = portal
-        self.engine = engine
-        # One that was forgotten ends its servers all the same.
-        weakref.finalize(self, portal.begin_to_close).atexit = False
 
     # Servers
 
@@ -220,36 +196,6 @@ class AioBridge:
             meta=meta,
         )
 
-    async def run_plan(
-        self,
-        plan: Plan | Mapping[str, Any],
-        *,
-        given: Mapping[Any, Any] | None = None,
-        resume: PlanRun | str | Path | None = None,
-        again: int | None = None,
-        agent: str = PLAN,
-        source: str = "",
-        timeout_seconds: float | None = None,
-    ) -> PlanRun:
-        """Make the calls of a plan one after another; how far that came, and why it stopped.
-
-        `given` are arguments in place of what the plan says, by `(call, parameter)` as in its
-        `edges`, or by texts as in messages, which count calls from 1: `2.reader`. It stops where
-        one is missing, where a call fails, and where somebody must approve one: its calls are
-        judged as those of an `agent`. `resume` goes on with a run; a file is where it is kept, and
-        begins one if it is not there. No call is made twice; one that may have been carried out
-        already only if it is `again`, counted from 1. `source` is that of tools that name none.
-        `timeout_seconds` is for each call.
-
-        Raises:
-            BadPlan, BadSetting: it is no plan, or has no such place; nothing was called.
-            UnknownServer, UnknownTool, SettingsError, SourceFailed, ToolDisabled: one of its
-                tools cannot be called; nothing was.
-            RunFileError: the file cannot be used.
-        """
-        options = PlanOptions(given, resume, again, agent, source, timeout_seconds)
-        return await self.run(carry_out, plan, options)
-
     async def search_tools(self, query: str, *servers: str, limit: int = 10) -> list[Ranked[Tool]]:
         """The tools that fit what somebody wants to do, best first, with scores and reasons.
 
@@ -257,32 +203,6 @@ class AioBridge:
         What the settings block is not found.
         """
         return await self.run(search.ranked_tools, query, limit, servers or None)
-
-    async def select_tool(self, request: str, *servers: str) -> SelectedTool | None:
-        """The tool that fits best what somebody wants to do, or None; see `SelectedTool`.
-
-        Of these servers and groups, or of all, only tools that agents may use now.
-
-        Raises:
-            UnknownServer, SettingsError: a name that cannot be used.
-        """
-        return await self.run(selecting.select_named, request, servers)
-
-    async def plan_tools(
-        self, request: str, *servers: str, model: str = "", base_url: str = ""
-    ) -> Plan:
-        """The calls that a request asks for, each with the sources of its arguments.
-
-        Of the tools of these servers and groups, or of all, that agents may use now. Without a
-        `model`, such as `openai/gpt-5-mini`, words and shapes make the plan. A model is asked once;
-        where it fails, or says what cannot be, the rough plan stands and says why. Nothing is
-        called.
-
-        Raises:
-            UnknownServer, SettingsError: a name that cannot be used.
-            UnknownProvider: the model's provider wants a model's name.
-        """
-        return await self.run(planning.plan_with, request, servers, model, base_url)
 
     async def execute_tool(
         self,
@@ -347,154 +267,6 @@ class AioBridge:
         accept = partial(reviews.accept, digest=digest)
         return await self.run(decisions.for_good, accept, server, tools)
 
-    # The history. All but `store` raise StoreFailed when it cannot be used.
-
-    async def history(
-        self,
-        server: str | None = None,
-        tool: str | None = None,
-        *,
-        since: datetime | None = None,
-        until: At = None,
-        failed: bool = False,
-        agent: str | None = None,
-        text: str = "",
-        limit: int | None = None,
-    ) -> list[Event]:
-        """What happened, oldest first: to all, to one server and its tools, or to one tool.
-
-        Only what `failed`, was called by an `agent`, or has a `text` in it; and `until` a moment.
-        `limit` is for the newest so many. A time without a zone is one of this machine's.
-
-        Raises:
-            UnknownServer, UnknownTool, UnknownAgent: the history knows none of that name.
-            StoreFailed: it cannot be used; the message says why and what to do.
-        """
-        chosen = history.Chosen(since, until, failed, agent, text, limit)
-        return await self.run(history.events, server, tool, chosen)
-
-    async def records(self, at: At = None) -> Records:
-        """Every server and tool there ever was: now, or as it was known at a time or position.
-
-        Raises:
-            StoreFailed: the history cannot be used; the message says why and what to do.
-        """
-        return await self.run(history.records, at)
-
-    async def stats(self, since: datetime | None = None) -> Stats:
-        """How often each tool was called, failed, and how long that took; and for each server.
-
-        Of all calls there ever were, or since a time; without a zone it is one of this machine's.
-
-        Raises:
-            StoreFailed: as `records`.
-        """
-        return await self.run(history.stats, since)
-
-    async def tool_record(self, server: str, tool: str) -> ToolRecord:
-        """What is known of one tool: since when it is there, how often it was called and failed.
-
-        Raises:
-            UnknownServer, UnknownTool, StoreFailed: as `history`.
-        """
-        return await self.run(history.tool_record, server, tool)
-
-    async def difference(
-        self, server: str | None = None, tool: str | None = None, *, before: At, after: At = None
-    ) -> list[ToolChanged]:
-        """What is different between two times or positions: of all, of a server, or of a tool.
-
-        A tool whose server is merely not connected has not gone.
-
-        Raises:
-            UnknownServer, UnknownTool, StoreFailed: as `history`.
-        """
-        return await self.run(history.difference, server, tool, before, after)
-
-    async def learned(
-        self, server: str | None = None, tool: str | None = None, toolbelt: str | None = None
-    ) -> Learnings:
-        """What runs with these tools taught for plans: `runs` and `shapes`, without any value.
-
-        Raises:
-            StoreFailed: the history cannot be used; the message says why and what to do.
-        """
-        return await self.run(learning.learned, server, tool, toolbelt)
-
-    async def forget_learned(
-        self, server: str | None = None, tool: str | None = None, toolbelt: str | None = None
-    ) -> Learnings:
-        """Forget all that, for good; what it was.
-
-        Raises:
-            StoreFailed: the history cannot be written, and all is kept still.
-        """
-        return await self.run(learning.forget, server, tool, toolbelt)
-
-    async def versions(self, server: str, tool: str) -> list[Version]:
-        """Every definition that a tool had, the first one first, each with how it differs.
-
-        Raises:
-            UnknownServer, UnknownTool, StoreFailed: as `history`.
-        """
-        return await self.run(history.versions, server, tool)
-
-    async def graph(
-        self,
-        at: At = None,
-        server: str | None = None,
-        tool: str | None = None,
-        limit: int = MOST_FLOWS,
-    ) -> Graph:
-        """All there ever was and what hangs on what: `as_json()`, `as_mermaid()`.
-
-        Of a server or a tool: what is around it, with the `limit` best `flows` to and from it.
-        Which tools are switched off is what is decided now; `at` a time, what the history notes.
-
-        Raises:
-            StoreFailed: the history cannot be used; the message says why and what to do.
-            UnknownServer, UnknownTool: there never was one; the message has the nearest.
-        """
-        if server is None and tool is None:
-            return await self.run(history.graph, at)
-        return await self.run(history.graph_around, at, server, tool, limit)
-
-    # What fits together; of all tools that may be used now.
-
-    async def suggest_tools(
-        self, after: Sequence[str] = (), request: str = "", limit: int = 5
-    ) -> Suggested:
-        """The tools that may come next, the best first, each with its reasons.
-
-        `after` are those so far: `server/tool`, or a name that only one server has.
-
-        Raises:
-            UnknownTool: one of them is not there, or may not be used.
-            BadSetting: neither tools nor a request are given.
-        """
-        return await self.run(fitting.suggest_tools, after, request, limit)
-
-    async def check_wires(self, plan: Plan) -> CheckedCalls:
-        """What is wrong with the calls of a plan as they are connected; none is made.
-
-        Raises:
-            BadPlan: it is not said whose tool one of them is.
-        """
-        return await self.run(fitting.check_wires, fitting.named_calls(plan))
-
-    async def explain_choice(self, request: str, server: str, tool: str) -> ExplainedChoice:
-        """Why a tool is chosen for a request by a search and a plan, or what keeps it from it.
-
-        Raises:
-            UnknownServer, UnknownTool: there is none of that name; the message has the nearest.
-            SourceFailed: the server cannot be used.
-        """
-        return await self.run(fitting.explain_choice, request, server, tool)
-
-    async def store(self) -> StoreStatus:
-        """Where the history is kept, and what is wrong with that. Does not raise."""
-        return await self.run(history.store)
-
     # Resources and prompts. All raise what `list_resources` does.
 
     async def list_resources(self, server: str) -> list[Resource]:
@@ -552,10 +324,6 @@ class AioBridge:
         """See `Bridge.watch`; `on_changed` is called on your loop."""
         news = AioNews(on_changed)
         return AioSubscription(news, await listen(self, news, server, *LISTS))
-
-    async def run(self, do: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
-        """For our own parts: an engine's coroutine method, run on the bridge's loop."""
-        return await self.portal.awaited(do, self.engine, *args, **options)
 
 
 async def listen(
