@@ -6,13 +6,13 @@ import json
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.support.databases import MEMORY, Server, place_of
+from tests.support.learning_agents import SECONDS, LearningAgent
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import ToolKey
 from xai_mcp_agent.history import intents as kept_intents
@@ -22,48 +22,25 @@ from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, records_at
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.store import open_store
-from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.views.history import events_text
 
-_SECONDS = 30.0
 BILL, SING = ToolKey("mcp", "shop", "create_invoice"), ToolKey("mcp", "choir", "sing")
 
 
-class Agent:
+class Agent(LearningAgent):
     """Learns, as a bridge has its agents do."""
-
-    def __init__(self, place: Place) -> None:
-        self.recorder = HistoryRecorder(place, str, secrets=Secrets(["zebra-crossing"]))
 
     def learn(self, key: ToolKey, *texts: str, toolbelt: str = "default") -> None:
         self.recorder.learned(key, toolbelt, texts)
 
     def kept(self, which: Which | None = None) -> list[KeptIntent]:
-        return self.recorder.ask(lambda x: intents_in(x, which or Which())).result(_SECONDS)
+        return self.recorder.ask(lambda x: intents_in(x, which or Which())).result(SECONDS)
 
     def words(self, toolbelt: str = "default") -> list[str]:
         return [x.words for x in self.kept(Which(toolbelt))]
 
     def forget(self, **which: str) -> list[str]:
-        return [x.words for x in self.recorder.forget(Which(**which)).result(_SECONDS)]
-
-    def log(self) -> list[dict[str, object]]:
-        events = self.recorder.ask(lambda x: events_in(x, Range())).result(_SECONDS)
-        return [{"change": x.change, "tool": x.subject.tool, **x.payload} for x in events]
-
-
-@pytest.fixture
-def agent(place: Place) -> Iterator[Agent]:
-    agent = Agent(place)
-    yield agent
-    agent.recorder.close(_SECONDS)
-
-
-@pytest.fixture
-def lasting(lasting_place: Place) -> Iterator[Agent]:
-    agent = Agent(lasting_place)
-    yield agent
-    agent.recorder.close(_SECONDS)
+        return [x.words for x in self.recorder.forget(Which(**which)).result(SECONDS)]
 
 
 # What is kept
@@ -113,11 +90,11 @@ def test_ten_thousand_texts_stay_within_bounds_and_learning_them_delays_nobody(
     for number, text in enumerate(texts):
         agent.learn(keys[number % len(keys)], text)
     assert time.thread_time() - started < 1.0
-    assert agent.recorder.settled().result(4 * _SECONDS) is None
+    assert agent.recorder.settled().result(4 * SECONDS) is None
     words = agent.words()
     assert len(words) == 100
     assert all(x in words for x in texts[-50:])
-    agent.recorder.close(_SECONDS)
+    agent.recorder.close(SECONDS)
 
 
 def test_what_nobody_asked_for_in_half_a_year_is_let_go(place: Place) -> None:
@@ -158,7 +135,7 @@ def test_the_records_of_tools_are_what_they_were(agent: Agent) -> None:
     agent.recorder.called(BILL, 0.1, "")
     agent.learn(BILL, "an invoice")
     agent.forget()
-    records = agent.recorder.ask(lambda x: records_at(x, When())).result(_SECONDS)
+    records = agent.recorder.ask(lambda x: records_at(x, When())).result(SECONDS)
     assert [x.usage.calls for x in records.tools.values()] == [1]
 
 
@@ -186,7 +163,7 @@ def test_projects_in_one_database_do_not_see_what_others_learned(
     assert theirs.forget() == ["their invoice"]
     assert (mine.words(), theirs.words()) == (["my invoice"], [])
     for one in (mine, theirs):
-        one.recorder.close(_SECONDS)
+        one.recorder.close(SECONDS)
 
 
 # Forgetting
@@ -210,11 +187,11 @@ def test_what_is_forgotten_stands_nowhere_in_the_file_or_beside_it(tmp_path: Pat
     for number in range(300):
         text = f"unmistakable words {chr(97 + number % 26)} {'padding ' * (number % 30)}"
         agent.learn(ToolKey("mcp", "shop", f"tool{number % 7}"), text)
-    agent.recorder.settled().result(_SECONDS)
+    agent.recorder.settled().result(SECONDS)
     assert any(b"unmistakable" in x for x in written_by(agent))
     agent.forget()
     assert not any(b"unmistakable" in x for x in written_by(agent))
-    agent.recorder.close(_SECONDS)
+    agent.recorder.close(SECONDS)
     assert not any(b"unmistakable" in x for x in written_by(agent))
 
 
@@ -222,10 +199,10 @@ def test_what_was_forgotten_does_not_come_back_by_those_who_use_the_store_still(
     lasting: Agent,
 ) -> None:
     lasting.learn(BILL, "an invoice")
-    lasting.recorder.settled().result(_SECONDS)
+    lasting.recorder.settled().result(SECONDS)
     other = Agent(lasting.recorder.place)
     assert other.forget() == ["an invoice"]
-    other.recorder.close(_SECONDS)
+    other.recorder.close(SECONDS)
     lasting.learn(BILL, "a bill")
     assert lasting.words() == ["a bill"]
 
@@ -277,7 +254,7 @@ os.kill(os.getpid(), {int(signal.SIGKILL)})
     assert {f"text {x}" for x in "abcdefghij"} <= {*agent.words()}
     agent.learn(BILL, "goes on")
     assert "goes on" in agent.words()
-    agent.recorder.close(_SECONDS)
+    agent.recorder.close(SECONDS)
 
 
 def test_what_people_read_of_the_history_is_not_torn_apart_by_it(agent: Agent) -> None:
@@ -285,7 +262,7 @@ def test_what_people_read_of_the_history_is_not_torn_apart_by_it(agent: Agent) -
         agent.recorder.called(BILL, 0.1, "")
         agent.learn(BILL, "an invoice")
     agent.forget()
-    events = agent.recorder.ask(lambda x: events_in(x, Range())).result(_SECONDS)
+    events = agent.recorder.ask(lambda x: events_in(x, Range())).result(SECONDS)
     _, *lines = events_text(events, 100).splitlines()
     assert [x[10:] for x in lines] == [
         "shop.create_invoice: called 3 times, 100 ms each, 100 ms at most",

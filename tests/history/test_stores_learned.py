@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 
 from tests.history.test_stores_intents import written_in
 from tests.support.databases import MEMORY, Server, place_of
+from tests.support.learning_agents import SECONDS, LearningAgent
 from tests.support.warm_python import warm_python
 from xai_mcp_agent import ToolKey
 from xai_mcp_agent.history import learned
@@ -23,11 +24,8 @@ from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import events_in
 from xai_mcp_agent.history.recording.recorder import HistoryRecorder
 from xai_mcp_agent.history.store import open_store
-from xai_mcp_agent.secrets.redactor import Redactor
-from xai_mcp_agent.secrets.secrets import Secrets
 from xai_mcp_agent.views.history import events_text
 
-_SECONDS = 30.0
 _TEXT = '"string"'
 FIND, CANCEL = ToolKey("mcp", "shop", "find_order"), ToolKey("mcp", "shop", "cancel")
 SING = ToolKey("mcp", "choir", "sing")
@@ -37,12 +35,8 @@ CANCELLED: tuple[tuple[ToolKey, Sources], ...] = (
 )  # fmt: skip
 
 
-class Agent:
+class Agent(LearningAgent):
     """Learns of runs, as a bridge has its agents do."""
-
-    def __init__(self, place: Place, *secrets: str) -> None:
-        known = Secrets(["zebra-crossing", *secrets])
-        self.recorder = HistoryRecorder(place, Redactor([known]), secrets=known)
 
     def learn(
         self,
@@ -55,31 +49,13 @@ class Agent:
         self.recorder.learned_run(toolbelt, request, made, shapes)
 
     def kept(self, toolbelt: str | None = None, since: Revision = NOTHING_YET) -> Learnings:
-        return self.recorder.ask(lambda x: learnings_in(x, toolbelt, since)).result(_SECONDS)
+        return self.recorder.ask(lambda x: learnings_in(x, toolbelt, since)).result(SECONDS)
 
     def words(self, toolbelt: str = "default") -> list[tuple[str, int]]:
         return sorted((x.words, x.times) for x in self.kept(toolbelt).runs)
 
     def forget(self, **which: str) -> Learnings:
-        return self.recorder.forget_runs(Which(**which)).result(_SECONDS)
-
-    def log(self) -> list[dict[str, object]]:
-        events = self.recorder.ask(lambda x: events_in(x, Range())).result(_SECONDS)
-        return [{"change": x.change, "tool": x.subject.tool, **x.payload} for x in events]
-
-
-@pytest.fixture
-def agent(place: Place) -> Iterator[Agent]:
-    agent = Agent(place)
-    yield agent
-    agent.recorder.close(_SECONDS)
-
-
-@pytest.fixture
-def lasting(lasting_place: Place) -> Iterator[Agent]:
-    agent = Agent(lasting_place)
-    yield agent
-    agent.recorder.close(_SECONDS)
+        return self.recorder.forget_runs(Which(**which)).result(SECONDS)
 
 
 # What is kept
@@ -148,12 +124,12 @@ def test_thousands_of_runs_and_shapes_stay_within_bounds(
         letters = f"{chr(97 + number % 26)}{chr(97 + number // 26 % 26)}{chr(97 + number // 676)}"
         toolbelt = f"belt{number // 1_000}"
         agent.learn(f"do {letters}", ((key, {}),), ((key, shape),), toolbelt)
-    assert agent.recorder.settled().result(4 * _SECONDS) is None
+    assert agent.recorder.settled().result(4 * SECONDS) is None
     kept = agent.kept()
     assert len(kept.runs) <= 150
     assert 90 <= len(agent.kept("belt2").runs) <= 100
     assert 20 < len(kept.shapes) <= 50
-    agent.recorder.close(_SECONDS)
+    agent.recorder.close(SECONDS)
 
 
 def test_of_one_tool_the_newest_shapes_are_kept(agent: Agent) -> None:
@@ -204,7 +180,7 @@ def test_projects_in_one_database_do_not_see_what_others_learned(
     assert len(theirs.forget().runs) == 1
     assert (mine.words(), theirs.words()) == ([("my order", 1)], [])
     for one in (mine, theirs):
-        one.recorder.close(_SECONDS)
+        one.recorder.close(SECONDS)
 
 
 # What is new
@@ -248,7 +224,7 @@ def test_runs_with_a_tool_or_a_server_or_all_are_forgotten_and_the_log_says_so(
     assert [len(x) for x in (agent.forget().shapes, agent.forget().runs)] == [1, 0]
     told = sorted((str(x["tool"]), x["runs"]) for x in agent.log())
     assert told == [("cancel", 1), ("find_order", 1), ("find_order", 1), ("sing", 1)]
-    events = agent.recorder.ask(lambda x: events_in(x, Range())).result(_SECONDS)
+    events = agent.recorder.ask(lambda x: events_in(x, Range())).result(SECONDS)
     assert "what it was used for is forgotten" in events_text(events, 100)
 
 
@@ -256,7 +232,7 @@ def test_who_forgets_what_tools_were_used_for_forgets_the_words_of_runs_too(agen
     agent.recorder.learned(CANCEL, "default", ["Cancel my order"])
     agent.learn("Cancel my order")
     agent.learn("Sing", ((SING, {}),))
-    agent.recorder.forget(Which(source="shop")).result(_SECONDS)
+    agent.recorder.forget(Which(source="shop")).result(SECONDS)
     assert agent.words() == [("", 1), ("Sing", 1)]
 
 
@@ -267,12 +243,12 @@ def test_what_is_forgotten_stands_nowhere_in_the_file_or_beside_it(tmp_path: Pat
         key = ToolKey("mcp", "shop", f"tool{number % 7}")
         shape = json.dumps({"object": {f"distinctive_{number}": "string"}})
         agent.learn(words, ((key, {"odd_parameter": None}),), ((key, shape),))
-    agent.recorder.settled().result(_SECONDS)
+    agent.recorder.settled().result(SECONDS)
     marks = (b"unmistakable", b"distinctive", b"odd_parameter")
     assert all(any(x in y for y in written_in(agent.recorder.place)) for x in marks)
     agent.forget()
     assert not any(x in y for x in marks for y in written_in(agent.recorder.place))
-    agent.recorder.close(_SECONDS)
+    agent.recorder.close(SECONDS)
     assert not any(x in y for x in marks for y in written_in(agent.recorder.place))
 
 
@@ -308,8 +284,8 @@ agent.recorder.settled().result(30)
 agent.recorder.close(30)
 """
     made = [subprocess.Popen([warm_python(), "-c", code]) for _ in range(2)]
-    assert [x.wait(2 * _SECONDS) for x in made] == [0, 0]
+    assert [x.wait(2 * SECONDS) for x in made] == [0, 0]
     agent = Agent(lasting_place)
     assert agent.words() == [(f"together {chr(97 + n)}", 40) for n in range(10)]
     assert [x.times for x in agent.kept().shapes] == [400]
-    agent.recorder.close(_SECONDS)
+    agent.recorder.close(SECONDS)
