@@ -17,7 +17,7 @@ from xai_mcp_agent import Event, Records, Subject
 from xai_mcp_agent.history.log import Range
 from xai_mcp_agent.history.place import Place
 from xai_mcp_agent.history.queries import When, events_in, records_at
-from xai_mcp_agent.history.records import source_as_json, tool_as_json
+from xai_mcp_agent.history.records_json import source_as_json, tool_as_json
 from xai_mcp_agent.history.store import open_store
 from xai_mcp_agent.history.tables import (
     callers,

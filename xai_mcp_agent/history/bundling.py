@@ -31,9 +31,11 @@ from sqlalchemy import (
 from .database import insert_rows
 from .event import Event, Links, Subject
 from .inventories import keep_inventory
-from .log import project_named, row_of, subject_of
+from .kept_events import row_of, subject_of
+from .log import project_named
 from .packing import bundled, grouped
-from .records import as_offered, source_as_json, source_from_json, tool_as_json, tool_from_json
+from .records import as_offered
+from .records_json import source_as_json, source_from_json, tool_as_json, tool_from_json
 from .runs import run_numbers
 from .subjects import numbered
 from .subjects import row_of as subject_row

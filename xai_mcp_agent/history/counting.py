@@ -17,7 +17,7 @@ from sqlalchemy import BigInteger, Connection, case, cast, func, select
 
 from .event import Subject
 from .filtering import IS_FAILED
-from .log import subject_of
+from .kept_events import subject_of
 from .projection import Projection, is_stale, records_until
 from .records import BUCKET_GROWTH, MEDIAN, MOST, SHORTEST_SECONDS, Usage, percentile
 from .stats import CallStats, Stats, sums_of

@@ -20,7 +20,8 @@ from .event import Change, Event, EventKind, Links, Subject, Teller
 from .gate import wait_until_free
 from .migrations import NEWEST, VERSION
 from .packing import Inventory, bundle_from
-from .records import Fold, source_from_json, tool_from_json
+from .records import Fold
+from .records_json import source_from_json, tool_from_json
 from .tables import metadata
 
 OF_ROWS = (

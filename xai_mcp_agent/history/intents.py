@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, up
 
 from .database import insert_rows
 from .event import Forgotten, Subject
-from .log import subject_of
+from .kept_events import subject_of
 from .store import Store
 from .tables import intents, kept_moment, kept_words, log_rows, subjects
 

@@ -19,8 +19,8 @@ from sqlalchemy import ColumnElement, Connection, Table, case, delete, func, sel
 from .database import insert_rows
 from .event import Subject
 from .intents import Which, scope_of
+from .kept_events import subject_of
 from .learned_calls import KeptCall, calls_as_json, checked_calls
-from .log import subject_of
 from .readable import readable_rows
 from .store import Store
 from .tables import LEARNED, facts, kept_moment, kept_words, learned_runs, observed_shapes

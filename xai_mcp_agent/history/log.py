@@ -5,11 +5,9 @@ Many events of one moment may be one row (see `packing`); whoever reads is given
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from heapq import merge
 from itertools import groupby, islice
 from typing import Any
@@ -24,7 +22,6 @@ from sqlalchemy import (
     select,
 )
 
-from ..core.kinds import kind_named
 from ..core.tools import JsonObject
 from .callers import KnownCallers, caller_numbers
 from .database import insert_rows
@@ -35,37 +32,39 @@ from .event import (
     Project,
     Subject,
     links_of,
-    tool_payload,
     usual_kind,
     usual_payload,
     usual_teller,
 )
 from .filtering import conditions, has_text, is_failure
 from .inventories import inventory_of, keep_inventory
+from .kept_definitions import definitions_of
+from .kept_events import (
+    is_told_by_definition,
+    links_in,
+    names_of_caller,
+    payload_of,
+    row_of,
+    subject_of,
+    with_definition,
+)
 from .packing import Bundle, bundle_from, bundled, grouped
 from .runs import run_numbers
 from .subjects import NONE_KNOWN, numbered, numbers_of
 from .tables import (
     definitions,
-    kept_json,
-    kept_moment,
-    kept_words,
-    loaded,
     projects,
     runs,
     subjects,
 )
 from .tables import log_rows as rows
-from .use import Use, names_in, without_names
 
 _ROWS_AT_A_TIME = 2000
 _DIGESTS_AT_A_TIME = 500  # databases take only so many values in one statement
 _MOST_DEFINITIONS = 20_000  # that are known while events are read, some ten megabytes
 _NO_LINKS, _NO_TOOLS = Links(), Bundle()
-_LINKS = tuple(field.name for field in fields(Links))
 _CALLED: Change = "called"
 _BEGUN: Change = "begun"
-_MADE: tuple[Change, ...] = ("called", "begun", "refused")  # by somebody
 # Made once: they are asked in every transaction.
 _PROJECT = select(projects).where(projects.c.id == bindparam("project"))
 _NEWEST = select(func.max(rows.c.position)).where(rows.c.project == bindparam("project"))
@@ -174,7 +173,7 @@ def append(
     groups = list(grouped(new, whose))
     numbers = numbered(connection, project, dict.fromkeys(x.subject for x, _ in groups), known)
     known_runs = run_numbers(connection, project, {x.run: x.time for x, _ in groups})
-    known_callers = caller_numbers(connection, project, {_names_of(x) for x, _ in groups})
+    known_callers = caller_numbers(connection, project, {names_of_caller(x) for x, _ in groups})
     last, made = last_position(connection, project), list[tuple[Any, ...]]()
     for head, tools in groups:
         bundle = bundled(head, tools, lambda x: definition_of(x.subject))
@@ -183,7 +182,7 @@ def append(
             keep_inventory(connection, project, bundle.inventory, near)
         last += 1 + len(tools)
         row = row_of(project, last, head, bundle, numbers, known_runs, whose)
-        made.append((*row, known_callers.get(_names_of(head))))
+        made.append((*row, known_callers.get(names_of_caller(head))))
     insert_rows(connection, definitions, sorted(bodies.items()))
     insert_rows(connection, rows, made, are_new=True)
     return last, len(made)
@@ -232,10 +231,10 @@ def read(connection: Connection, project: int, wanted: Range) -> Iterator[Event]
     )  # fmt: skip
     found = islice(found, wanted.limit)
     while some := list(islice(found, _DIGESTS_AT_A_TIME)):
-        digests = {x.definition or "" for x in some if _is_told_by_definition(x)}
+        digests = {x.definition or "" for x in some if is_told_by_definition(x)}
         known = known if len(known) < _MOST_DEFINITIONS else {}
         known |= definitions_of(connection, digests - known.keys())
-        yield from (_with_definition(x, known) for x in some)
+        yield from (with_definition(x, known) for x in some)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,82 +307,11 @@ def links(
         if (kind or usual_kind(change)) != "fact":
             continue
         subject = subject_of(*names)
-        yield subject, _links(of_event, change, subject, whose), count
+        yield subject, links_in(of_event, change, subject, whose), count
         bundle = _bundle(connection, project, inventory, told, reason)
         for number in range(len(bundle)):
             tool = subject_of(*names[:2], bundle[number].tool)
             yield tool, links_of(bundle[number].change, tool, whose), count
-
-
-def kept_definitions(connection: Connection, digests: Iterable[str]) -> set[str]:
-    """Of these digests those of which the store has the definition."""
-    found: set[str] = set()
-    for some in _portions(digests):
-        is_one = definitions.c.digest.in_(some)
-        found |= set(connection.execute(select(definitions.c.digest).where(is_one)).scalars())
-    return found
-
-
-def definitions_of(connection: Connection, digests: Iterable[str]) -> dict[str, JsonObject]:
-    """What sources said of tools, by the digests; those that were lost are left out."""
-    found: dict[str, JsonObject] = {}
-    for some in _portions(digests):
-        known = connection.execute(select(definitions).where(definitions.c.digest.in_(some)))
-        found |= {row.digest: loaded(row.body) for row in known}
-    return found
-
-
-@lru_cache(maxsize=20_000)  # a history is long because the same things happen again and again
-def subject_of(kind: str, source: str, tool: str | None) -> Subject:
-    """The subject that these names are of."""
-    return Subject(kind_named(kind), source, tool)
-
-
-def row_of(
-    project: int,
-    position: int,
-    event: Event,
-    bundle: Bundle | None,
-    numbers: Mapping[Subject, int],
-    known_runs: Mapping[str, int],
-    whose: Project,
-) -> tuple[Any, ...]:
-    """A row of the log, in the order of the columns; without its caller, which is the last."""
-    subject, change = event.subject, event.change
-    seconds, payload = _kept_payload(event)
-    is_usual = event.links == links_of(change, subject, whose)
-    return (
-        project,
-        position,
-        kept_moment(event.time),
-        known_runs[event.run],
-        change,
-        numbers[subject],
-        numbers[subject.anchor],
-        1 if bundle is None else 1 + len(bundle),
-        seconds,
-        payload,
-        event.definition,
-        kept_words(event.reason) if event.reason else None,
-        None if bundle is None or bundle.inventory is None else bundle.inventory.digest,
-        None if bundle is None else bundle.as_json(),
-        None if is_usual else _kept_links(event.links),
-        None if event.event_kind == usual_kind(change) else event.event_kind,
-        None if event.source == usual_teller(change) else event.source,
-    )
-
-
-def _names_of(event: Event) -> Use:
-    """Who made the call that it is about; empty where it is about something else."""
-    return names_in(event.payload) if event.change in _MADE else ()
-
-
-def payload_of(change: Change, seconds: float | None, kept: JsonObject | None) -> JsonObject:
-    """What an event says, of what is kept of it."""
-    if seconds is not None:
-        more = kept or {}
-        return {"status": "error" if "error" in more else "ok", "seconds": seconds, **more}
-    return usual_payload(change) if kept is None else kept
 
 
 def _last_inventory(connection: Connection, project: int, source: int) -> str | None:
@@ -391,48 +319,6 @@ def _last_inventory(connection: Connection, project: int, source: int) -> str | 
     mine = rows.c.project == project, rows.c.subject == source, rows.c.inventory.is_not(None)
     query = select(rows.c.inventory).where(*mine).order_by(rows.c.position.desc()).limit(1)
     return connection.execute(query).scalar()
-
-
-def _kept_payload(event: Event) -> tuple[float | None, str | None]:
-    """How long a call took, and what else has to be written to have the payload again."""
-    payload = without_names(event.payload) if event.change in _MADE else event.payload
-    if _is_told_by_definition(event) or payload == usual_payload(event.change):
-        return None, None
-    seconds = payload.get("seconds")
-    status = "error" if "error" in payload else "ok"
-    is_call = event.change == _CALLED and payload.get("status") == status
-    if not is_call or not isinstance(seconds, float) or not math.isfinite(seconds):
-        return None, kept_json(payload)
-    more = {"error": payload["error"]} if "error" in payload else {}  # the first, see `IS_FAILED`
-    more |= {name: x for name, x in payload.items() if name not in ("status", "seconds")}
-    return seconds, kept_json(more) if more else None
-
-
-def _is_told_by_definition(event: Event) -> bool:
-    """Whether its payload need not be kept, because it can be made anew."""
-    is_tool = event.subject.tool is not None
-    return is_tool and event.event_kind == "fact" and bool(event.definition)
-
-
-def _with_definition(event: Event, known: Mapping[str, JsonObject]) -> Event:
-    if not _is_told_by_definition(event):
-        return event
-    definition = known.get(event.definition or "")
-    if definition is None:  # it was lost, as by a damaged file
-        return event
-    told = tool_payload(definition["name"], definition["description"], definition["input_schema"])
-    return replace(event, payload=told)
-
-
-@lru_cache(maxsize=1000)
-def _kept_links(links: Links) -> str:
-    return kept_json({name: getattr(links, name) for name in _LINKS if getattr(links, name)})
-
-
-def _links(kept: JsonObject | None, change: Change, subject: Subject, whose: Project) -> Links:
-    if kept is None:
-        return links_of(change, subject, whose)
-    return Links(**{name: tuple(ids) for name, ids in kept.items()})
 
 
 def _entries(
@@ -458,7 +344,7 @@ def _event(row: Any, whose: Project | None, known_callers: KnownCallers) -> Even
         change=change,
         time=row.time,
         payload=payload if row.caller is None else payload | known_callers[row.caller],
-        links=_NO_LINKS if whose is None else _links(row.links, change, subject, whose),
+        links=_NO_LINKS if whose is None else links_in(row.links, change, subject, whose),
         definition=row.definition,
         reason=row.reason or "",
         run=row.run_id or "",
@@ -560,11 +446,3 @@ def _query(project: int, wanted: Range) -> Select[Any]:
             rows.c.position >= select(func.min(rows.c.position)).where(*is_since).scalar_subquery()
         )
     return query
-
-
-def _portions(digests: Iterable[str]) -> Iterator[Sequence[str]]:
-    wanted = sorted(set(digests))
-    return (
-        wanted[first : first + _DIGESTS_AT_A_TIME]
-        for first in range(0, len(wanted), _DIGESTS_AT_A_TIME)
-    )

@@ -26,20 +26,10 @@ from ..core.tools import JsonObject
 from . import log
 from .database import insert_rows
 from .event import Change, Event, Subject
-from .log import Entry, Range, subject_of
-from .records import (
-    MARKS_OF_DECISIONS,
-    Fold,
-    Known,
-    Records,
-    SourceRecord,
-    ToolRecord,
-    as_offered,
-    source_as_json,
-    source_from_json,
-    tool_as_json,
-    tool_from_json,
-)
+from .kept_events import subject_of
+from .log import Entry, Range
+from .records import MARKS_OF_DECISIONS, Fold, Known, Records, SourceRecord, ToolRecord, as_offered
+from .records_json import source_as_json, source_from_json, tool_as_json, tool_from_json
 from .subjects import numbered, restore_names, row_of
 from .tables import (
     RECORDS,

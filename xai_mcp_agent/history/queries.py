@@ -20,7 +20,8 @@ from . import log
 from .diff.changes import Defined, ToolChanged, Version, compared, differences
 from .event import Change, Event, Subject
 from .graph import Graph, graph_of
-from .log import Entry, Range, Telling, subject_of
+from .kept_events import subject_of
+from .log import Entry, Range, Telling
 from .projection import Projection, begin_of, is_stale, records_until
 from .records import Records, SourceRecord, ToolRecord, is_offered, last_seen
 from .store import Store

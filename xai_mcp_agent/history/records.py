@@ -1,4 +1,4 @@
-"""Records of sources and tools, the fold of events into them, and their JSON form."""
+"""Records of sources and tools, and the fold of events into them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..core.events import CLOSED
-from ..core.tools import JsonObject, Tool
+from ..core.tools import Tool
 from .event import Event, Subject
 
 BUCKET_GROWTH = math.log(1.05)
@@ -417,92 +417,3 @@ def _missed(record: ToolRecord, event: Event, source: SourceRecord | None) -> To
         record, is_available=False, unavailable_since=event.time, reason=event.reason,
         last_seen=seen,
     )  # fmt: skip
-
-
-def source_as_json(record: SourceRecord) -> JsonObject:
-    """All but the subject, which is beside it."""
-    return _given(
-        created=record.created.isoformat(),
-        runs=list(record.runs),
-        title=record.title,
-        transport=record.transport,
-        tool_count=record.tool_count,
-        inventory=record.inventory,
-        last_sync=_text(record.last_sync),
-        synced_before=_text(record.synced_before),
-        last_error=record.last_error,
-        disconnected_since=_text(record.disconnected_since),
-        reason=record.reason,
-        failures=record.failures,
-    )
-
-
-def source_from_json(subject: Subject, value: JsonObject) -> SourceRecord:
-    """The record that was written so."""
-    fields = dict(value)
-    fields["runs"] = tuple(fields.get("runs", ()))
-    for name in ("last_sync", "synced_before", "disconnected_since"):
-        fields[name] = _moment(fields.get(name))
-    return SourceRecord(subject, datetime.fromisoformat(fields.pop("created")), **fields)
-
-
-def tool_as_json(record: ToolRecord) -> JsonObject:
-    """All but the subject, which is beside it."""
-    return _given(
-        times=[x.isoformat() for x in (record.created, record.updated, record.last_seen)],
-        definition=record.definition,
-        is_available=record.is_available,
-        unavailable_since=_text(record.unavailable_since),
-        reason=record.reason,
-        is_disabled=not record.is_enabled,
-        accepted=record.accepted,
-        usage=_usage_as_json(record.usage),
-    )
-
-
-def tool_from_json(subject: Subject, value: JsonObject) -> ToolRecord:
-    """The record that was written so."""
-    created, updated, last_seen = map(datetime.fromisoformat, value["times"])
-    return ToolRecord(
-        subject, created, updated, last_seen,
-        definition=value.get("definition", ""),
-        is_available=value.get("is_available", False),
-        unavailable_since=_moment(value.get("unavailable_since")),
-        reason=value.get("reason", ""),
-        is_enabled=not value.get("is_disabled", False),
-        accepted=value.get("accepted", ""),
-        usage=_usage_from_json(value["usage"]) if "usage" in value else NO_USAGE,
-    )  # fmt: skip
-
-
-def _usage_as_json(usage: Usage) -> JsonObject:
-    return _given(
-        calls=usage.calls,
-        errors=usage.errors,
-        last_error=usage.last_error,
-        last_executed=_text(usage.last_executed),
-        total_seconds=usage.total_seconds,
-        durations={str(bucket): count for bucket, count in usage.durations.items()},
-        durations_before={str(bucket): n for bucket, n in usage.durations_before.items()},
-        unknown=usage.unknown,
-    )
-
-
-def _usage_from_json(value: JsonObject) -> Usage:
-    fields: dict[str, Any] = dict(value)
-    for name in ("durations", "durations_before"):
-        fields[name] = {int(bucket): n for bucket, n in value.get(name, {}).items()}
-    fields["last_executed"] = _moment(value.get("last_executed"))
-    return Usage(**fields)
-
-
-def _given(**fields: Any) -> JsonObject:
-    return {name: x for name, x in fields.items() if x}
-
-
-def _text(moment: datetime | None) -> str | None:
-    return moment and moment.isoformat()
-
-
-def _moment(text: str | None) -> datetime | None:
-    return datetime.fromisoformat(text) if text else None

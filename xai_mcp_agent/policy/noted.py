@@ -110,7 +110,7 @@ def _decided(store: Store) -> Sequence[ToolRecord]:
 
 
 def _definitions(digests: Iterable[str], store: Store) -> dict[str, JsonObject]:
-    from ..history.log import definitions_of
+    from ..history.kept_definitions import definitions_of
 
     with store.reading() as connection:
         return definitions_of(connection, digests)

@@ -22,6 +22,7 @@ from .. import learned, log
 from ..diff.renames import likely_renames
 from ..event import Forgotten, Subject
 from ..intents import KeptIntent, Which, forget, forgotten_since, keep, keep_bounds
+from ..kept_definitions import kept_definitions
 from ..learned import Learnings
 from ..learned_calls import calls_as_json
 from ..projection import Projection, Snapshots, rebuild_stale
@@ -372,7 +373,7 @@ class ReportWriter:
     def _bodies(self, projection: Projection, seen: ListingDigest, known: Known) -> dict[str, str]:
         """The definitions that the store may not have: the new ones, and those that were lost."""
         told = (d for x, d in seen.digests.items() if _has(known, x, d))
-        kept = log.kept_definitions(projection.connection, told)
+        kept = kept_definitions(projection.connection, told)
         new = {d: x for x, d in seen.digests.items() if d not in kept}
         texts = {d: seen.texts.get(d) or definition_text(seen.tools[x]) for d, x in new.items()}
         return {digest: redact_json(text, self._mask) for digest, text in texts.items()}
