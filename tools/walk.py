@@ -222,6 +222,7 @@ def _working_folder() -> Generator[None]:
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         settings = Path("mcp_settings.json")
         settings.write_text(json.dumps({"mcpServers": {"walk": server}}), encoding="utf-8")
+        os.environ["XAI_MCP_TRUST"] = str(settings.absolute())  # found by the node, nobody is asked
         yield
 
 

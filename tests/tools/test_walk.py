@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -17,10 +18,17 @@ SECONDS = 100  # six starts of a server, on a busy machine
 
 @cache
 def walked() -> str:
-    """What the command prints."""
+    """What the command prints, for somebody who agreed to nothing before."""
     command = [warm_python(), "-m", "tools.walk", "--verbose"]
+    environment = {name: x for name, x in os.environ.items() if name != "XAI_MCP_TRUST"}
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=True
+        command,
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=True,
     ).stdout
 
 
