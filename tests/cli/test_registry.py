@@ -319,7 +319,7 @@ def test_the_way_and_its_command_are_composed_as_data(
         ("io.github.example-org/editor", [], "of type 'mcpb', which no runner starts"),
         ("io.github.example-org/widget", [], "of type 'cargo', which no runner starts"),
         ("com.example/hybrid", ["--prefer", "npm"], "start it yourself"),
-        ("com.example/weather", ["--prefer", "npm"], "it has nothing of type 'npm'"),
+        ("com.example/weather", ["--prefer", "npm"], "nothing of type 'npm', only pypi"),
         ("com.example/tickets", ["--set", "tenat=acme"], "Nothing asks for tenat"),
         ("com.example/tickets", ["--set", "X-Region=mars"], "Give one of eu, us"),
         ("com.example/tickets", ["--set", "X-API-Key=abcdef"], "is a secret"),

@@ -91,7 +91,8 @@ def compose(
             passed.append(str(reason))
     nothing = "it names neither a package nor a remote"
     if prefer and not passed:
-        nothing = f"it has nothing of type {prefer!r}"
+        types = ", ".join(dict.fromkeys(x.type for x in (*server.packages, *server.remotes)))
+        nothing = f"it has nothing of type {prefer!r}{f', only {types}' if types else ''}"
     raise Refused(server.name, "; ".join(dict.fromkeys(passed)) or nothing)
 
 
