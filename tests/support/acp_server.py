@@ -105,6 +105,7 @@ def acp_service(*, inputs_only: bool = False) -> Generator[AcpService]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
 
         def _answer(self) -> None:
             length = int(self.headers.get("content-length") or 0)

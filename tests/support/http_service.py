@@ -99,6 +99,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
     server: _Server
 
     def _answer(self) -> None:

@@ -6,19 +6,16 @@ As a program this file is the gallery, which has something of every kind: `pytho
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
 import anyio
-import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import (
@@ -34,7 +31,6 @@ from mcp.types import (
 )
 
 PNG = "iVBORw0KGgo="
-_START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 
 
@@ -182,43 +178,12 @@ def serving(app: Any) -> Generator[str]:
 
     A method that makes one is given the address.
     """
+    from tests.support.web_server import run_in_thread
+
     with socket.create_server(("127.0.0.1", 0)) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server = _WebServer(app(address) if inspect.ismethod(app) else app)
-        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-        thread.start()
-        try:
-            assert server.ready.wait(_START_SECONDS), "the web server did not start"
+        with run_in_thread(app(address) if inspect.ismethod(app) else app, listening):
             yield address
-        finally:
-            server.stop()
-            thread.join(_STOP_SECONDS)
-
-
-class _WebServer(uvicorn.Server):
-    """uvicorn that says when it is ready and can be stopped from another thread at once."""
-
-    def __init__(self, app: Any) -> None:
-        config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
-        super().__init__(config)
-        self.ready = threading.Event()
-        self._stopping = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop = asyncio.get_running_loop()
-        await super().startup(sockets)
-        self.ready.set()
-
-    async def main_loop(self) -> None:
-        # Instead of looking ten times a second whether to stop: tests start many of these.
-        await self._stopping.wait()
-
-    def stop(self) -> None:
-        # Clients that keep a stream open must not keep the test waiting.
-        self.should_exit = self.force_exit = True
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._stopping.set)
 
 
 if __name__ == "__main__":

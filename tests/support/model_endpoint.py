@@ -23,16 +23,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from tests.support import responses_service
+from tests.support.web_server import run_in_thread
 
-_START_SECONDS = 30.0  # bounds the wait for uvicorn; it takes a tenth of a second
-_STOP_SECONDS = 30.0
 # What of a message is streamed in its own way; all else is what a service adds.
 _IN_PIECES = {"role", "content", "refusal", "tool_calls"}
 _PIECE_CHARS = 7  # short enough that names, numbers and escapes are cut in the middle
@@ -213,49 +211,8 @@ def model_endpoint(script: Script) -> Generator[ModelEndpoint]:
     app = Starlette(routes=[Route(x, endpoint.answer, methods=["POST"]) for x in paths])
     with socket.create_server(("127.0.0.1", 0)) as listening:
         endpoint.base_url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-        server = _Server(app)
-        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
-        thread.start()
-        try:
-            if not server.ready.wait(_START_SECONDS):
-                raise RuntimeError("the scripted model did not start")
+        with run_in_thread(app, listening, endpoint.close):
             yield endpoint
-        finally:
-            server.stop(endpoint.close)
-            thread.join(_STOP_SECONDS)
-            if thread.is_alive():
-                raise RuntimeError("the scripted model did not stop")
-
-
-class _Server(uvicorn.Server):
-    """uvicorn that says when it is ready and can be stopped from another thread."""
-
-    def __init__(self, app: Starlette) -> None:
-        # Critical only: a dropped connection is what a test asked for, not news.
-        config = uvicorn.Config(
-            app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1
-        )
-        super().__init__(config)
-        self.ready = threading.Event()
-        self._stopping = asyncio.Event()
-        self._loop: asyncio.AbstractEventLoop | None = None
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop = asyncio.get_running_loop()
-        await super().startup(sockets)
-        self.ready.set()
-
-    async def main_loop(self) -> None:
-        # Instead of looking ten times a second whether to stop: tests start many of these.
-        await self._stopping.wait()
-
-    def stop(self, let_go: Callable[[], None]) -> None:
-        self.should_exit = True
-        # A client that keeps its connection open must not keep the test waiting.
-        self.force_exit = True
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(let_go)
-            self._loop.call_soon_threadsafe(self._stopping.set)
 
 
 def _in_order(steps: Sequence[Step]) -> Callable[[dict[str, Any]], Step]:

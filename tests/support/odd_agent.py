@@ -55,6 +55,7 @@ def odd_agent(
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
 
         def do_GET(self) -> None:
             agent.paths.append(self.path)

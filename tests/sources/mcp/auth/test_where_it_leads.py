@@ -56,6 +56,8 @@ class Place:
 @contextmanager
 def place(host: str = "127.0.0.1", port: int = 0) -> Generator[Place]:
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True  # else an answer in pieces waits for 40 milliseconds
+
         def do_GET(self) -> None:
             found.asked.append(self.path)
             self.rfile.read(int(self.headers.get("content-length", 0)))
