@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -141,8 +141,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lambda: warm.__exit__(None, None, None))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    """Nearly all that collecting makes stays: to look for garbage took a third of the time."""
+    gc.disable()
+    try:
+        _compile_other_files_first(session)
+        return (yield)
+    finally:
+        gc.enable()
+
+
+def _compile_other_files_first(session: pytest.Session) -> None:
     """Of a parallel run of everything, each process compiles other files first.
 
     All collect the same at the same time: the others' files are ready when their turn comes.
