@@ -16,7 +16,7 @@ from xai_mcp_agent.agent.messages import Message
 from xai_mcp_agent.agent.models.base import ModelReply, ModelRequest
 from xai_mcp_agent.agent.models.offline.model import OfflineModel
 from xai_mcp_agent.core.provider_schema import FunctionSpec
-from xai_mcp_agent.planning.reading.mentions import find_mentions
+from xai_mcp_agent.planning.reading.mentions import mentions_in
 
 LEAST_SECONDS = 0.002  # Below that the clock tells little.
 
@@ -234,7 +234,7 @@ async def test_a_thousand_tools_are_prepared_once_and_not_for_every_turn(in_text
 @settings(max_examples=60)
 @given(st.text(max_size=80))
 def test_a_value_is_where_it_says_it_is(text: str) -> None:
-    for mention in find_mentions(text, TODAY):
+    for mention in mentions_in(text, TODAY):
         assert 0 <= mention.start <= mention.end <= len(text)
 
 

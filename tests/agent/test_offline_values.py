@@ -9,14 +9,14 @@ import pytest
 from tests.support.offline_talk import TODAY
 from xai_mcp_agent.agent.models.offline.results import value_for
 from xai_mcp_agent.planning.reading.dates import moments
-from xai_mcp_agent.planning.reading.mentions import find_mentions
+from xai_mcp_agent.planning.reading.mentions import mentions_in
 from xai_mcp_agent.planning.reading.parameters import examples_in, parameters_of
 from xai_mcp_agent.planning.reading.places import zones
 from xai_mcp_agent.planning.reading.words import name_words, same_unit, stem
 
 
 def stated(text: str, kind: str) -> list[Any]:
-    return [x.value for x in find_mentions(text, TODAY) if x.kind == kind]
+    return [x.value for x in mentions_in(text, TODAY) if x.kind == kind]
 
 
 @pytest.mark.parametrize(

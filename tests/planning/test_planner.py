@@ -16,6 +16,7 @@ from tests.support.watchdog import done_within
 from xai_mcp_agent.core.errors import UnknownTool
 from xai_mcp_agent.core.tools import Tool, ToolKey
 from xai_mcp_agent.planning import Edge, FromResult, Given, Missing, Planner
+from xai_mcp_agent.planning.reading.plain import plain_mentions
 
 PLANNER = Planner(TOOLS)
 _STEP_SECONDS = 0.1
@@ -202,6 +203,20 @@ def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:
     )
     assert plan.calls
     done_within(_STEP_SECONDS, lambda: planner.update(many[0]))
+
+
+@pytest.mark.parametrize(
+    ("request_text", "values"),
+    [
+        ("Count the cases of COVID-19 in New York.", ["COVID-19", "New York"]),
+        ("I have a one on one with Ada at 14:30.", ["Ada", "14:30"]),
+        ("Lend one to Ada tomorrow.", ["Ada", "tomorrow"]),
+        ("Send 3 notes about the sea to ada@example.org.", [3, "sea", "ada@example.org"]),
+    ],
+)
+def test_a_value_is_read_in_one_way(request_text: str, values: list[Any]) -> None:
+    """The offline model reads them with the same patterns, in every way that a parameter may."""
+    assert [x.value for x in plain_mentions(request_text)] == values
 
 
 @pytest.mark.parametrize("blank", [" ", "\n", "\t", "\u3000", ", "])

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..search.terms import root, terms
 from .deeds import listed
-from .mentions import Mention
 from .ports import ID_WORDS, Input, look_of
 from .steps import Request, Step
+
+if TYPE_CHECKING:
+    from .reading.mentions import Mention
 
 _TEXT_WORDS = listed(
     """
@@ -29,7 +31,7 @@ _WANTED = {
     "datetime": "date time when start end datetime timestamp due begin",
     "path": "file path filename image audio video document folder directory picture photo text"
             " input output data source",
-    "code": "id code key number sku token name username user identifier account ip address hash",
+    "id": "id code key number sku token name username user identifier account ip address hash",
     "number": "number amount count limit quantity size length width height weight distance price"
               " age year rate radius duration minutes hours days id zip zipcode code value page"
               " percentage volume total term salary people guests adults",
@@ -59,9 +61,9 @@ _MEDIA_OF = {ending: media for media, endings in _ENDINGS.items() for ending in 
 _MEDIA = frozenset(_ENDINGS)
 # What has these in its name takes nothing else.
 _ONLY_KINDS = {
-    "email": "email quoted", "mail": "email quoted", "phone": "phone quoted number code",
-    "url": "url quoted path", "zip": "number code quoted", "zipcode": "number code quoted",
-    "postcode": "number code quoted", "date": "date datetime quoted number time",
+    "email": "email quoted", "mail": "email quoted", "phone": "phone quoted number id",
+    "url": "url quoted path", "zip": "number id quoted", "zipcode": "number id quoted",
+    "postcode": "number id quoted", "date": "date datetime quoted number time",
     "time": "time datetime date quoted number",
 }  # fmt: skip
 _ONLY = frozenset(_ONLY_KINDS)
@@ -69,6 +71,7 @@ _CALLED_AN_ID = 0.25
 _ITSELF = 0.3
 _ID_ROOTS = frozenset(root(x) for x in ID_WORDS)
 _BEFORE_IT = (0.45, 0.15, 0.05)
+_SHORT_TIME = re.compile(r"HH:MM(?!:SS)", re.IGNORECASE)
 _BEFORE = re.compile(r"[\w'-]+")
 
 
@@ -130,10 +133,18 @@ def _from_mention(inp: Input, one: Mention, step: Step, request: Request) -> Lit
         score += 0.2
     if last in ("to", "for") and one.kind == "name" and _PEOPLE & {*inp.words}:
         score += 0.3
-    value = one.value
-    if inp.shape.kind == "string" and not isinstance(value, str):
-        value = one.text
-    return Literal(value, min(score, 1.0), one.start, f"the request says {one.text[:40]!r}")
+    return Literal(
+        _value(inp, one), min(score, 1.0), one.start, f"the request says {one.text[:40]!r}"
+    )
+
+
+def _value(inp: Input, one: Mention) -> Any:
+    """A mention as the parameter writes it; a time with seconds, unless it says otherwise."""
+    if inp.shape.kind == "string" and not isinstance(one.value, str):
+        return one.text
+    if one.kind == "time" and len(one.value) == len("HH:MM"):
+        return one.value if _SHORT_TIME.search(inp.shape.description) else f"{one.value}:00"
+    return one.value
 
 
 def has_media(inp: Input) -> bool:
@@ -178,7 +189,7 @@ def _as_id(inp: Input, one: Mention) -> float:
         return 0.75 if look_of(one.text) in inp.examples else 0.0
     if one.kind == "number" and sum(x.isdigit() for x in one.text) < 4:
         return 0.0
-    return {"code": 0.5, "quoted": 0.45, "number": 0.4, "name": 0.15}.get(one.kind, 0.1)
+    return {"id": 0.5, "quoted": 0.45, "number": 0.4, "name": 0.15}.get(one.kind, 0.1)
 
 
 def _kinds(inp: Input) -> frozenset[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..search.terms import root, singular, terms
 from .deeds import groups_of
-from .mentions import Mention, mentions_in
+
+if TYPE_CHECKING:
+    from .reading.mentions import Mention
 
 _MAX_CHARACTERS = 8_000
 _MAX_STEPS = 14
@@ -22,7 +25,7 @@ _THEN = re.compile(
 _JOINT = re.compile(
     r"(?:,\s*(?:and\s+)?|(?<!\s)\s+and\s+|(?<!\s)\s+&\s+)(?=([A-Za-z]+)\s*(\w*))", re.IGNORECASE
 )
-_QUOTED = frozenset(("quoted", "email", "code", "phone"))
+_QUOTED = frozenset(("quoted", "email", "id", "phone"))
 _WORD = re.compile(r"[a-z]+")
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|this|that|these|those|them|they|their|same|result(?:s|ing)?|above|previous"
@@ -87,8 +90,11 @@ def read_request(
 
     The `names` of tools, in lower case, are no values.
     """
+    # Here: its patterns take as long to load as the rest of a planner.
+    from .reading.plain import plain_mentions
+
     text = text[:_MAX_CHARACTERS]
-    mentions = [x for x in mentions_in(text) if x.text.casefold() not in names]
+    mentions = [x for x in plain_mentions(text) if x.text.casefold() not in names]
     spans = list(_spans(text, mentions, is_verb))[:_MAX_STEPS]
     steps = tuple(_step(text, a, b, mentions) for a, b in spans)
     words = terms(text)

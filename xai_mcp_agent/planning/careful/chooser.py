@@ -10,7 +10,7 @@ from typing import Any
 from ..reading.arguments import Filled, fill_arguments
 from ..reading.candidates import path_suits
 from ..reading.hints import changes_unit, hints_in
-from ..reading.mentions import Mention, find_mentions
+from ..reading.mentions import Mention, mentions_in
 from ..reading.parts import Part, begins_request, part_of, split_parts
 from ..reading.tools import WordedTool
 from ..reading.words import is_generic, is_stop, name_words, words
@@ -79,7 +79,7 @@ class CarefulChooser:
 
     def choose(self) -> Steps:
         """A step for each part that a tool surely serves, in order."""
-        self.mentions = find_mentions(self.asked, self.situation.today)
+        self.mentions = mentions_in(self.asked, self.situation.today)
         matched = [(x, self._ranked(x)) for x in self._parts()]
         asking = [part for part, _ in matched if part.asks]
         self.context += [

@@ -39,6 +39,12 @@ _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5
            "seven": 7, "ten": 10}  # fmt: skip
 _OPEN_END = re.compile(r"\b(?:until|till|since)\b(?=\s+(?:the\s+)?\w)", re.IGNORECASE)
 _WEEKDAY = re.compile(rf"\b(next|this|coming|last)\s+({'|'.join(_DAYS)})\b", re.IGNORECASE)
+_RELATIVE_WORDS = re.compile(
+    rf"\b(?:(?:the )?(?:{'|'.join(_RELATIVE)})|(?:next|this|coming|last)\s+"
+    rf"(?:week|month|year|weekend|{'|'.join(_DAYS)}))\b",
+    re.IGNORECASE,
+)
+_LEAP_YEAR = 2000  # has every day that a year may have
 _ISO_DATETIME = re.compile(
     r"(?<![\w-])\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z\b|[+-]\d{2}:?\d{2})?"
 )
@@ -59,15 +65,18 @@ class Moment(NamedTuple):
     end: int
 
 
-def moments(text: str, today: date) -> Iterator[Moment]:
-    """Every date and time in the text. Words such as `tomorrow` and missing years go by `today`."""
+def moments(text: str, today: date | None) -> Iterator[Moment]:
+    """Every date and time in the text. Words such as `tomorrow` and missing years go by `today`.
+
+    Where nobody says which day it is, the words stay as they are, and a year is left out.
+    """
     for found in _ISO_DATETIME.finditer(text):
         yield Moment("datetime", found[0].replace(" ", "T"), found.start(), found.end())
     yield from _dates(text, today)
     yield from _times(text)
 
 
-def _dates(text: str, today: date) -> Iterator[Moment]:
+def _dates(text: str, today: date | None) -> Iterator[Moment]:
     for pattern in _DATES:
         for found in pattern.finditer(text):
             value = _date(found, today)
@@ -75,6 +84,10 @@ def _dates(text: str, today: date) -> Iterator[Moment]:
                 yield Moment("date", value, found.start(), found.end())
     for found in _SLASHED.finditer(text):
         yield Moment("date", _unambiguous(found), found.start(), found.end())
+    if today is None:
+        for found in _RELATIVE_WORDS.finditer(text):
+            yield Moment("date", found[0], found.start(), found.end())
+        return
     for found in _NAMED.finditer(text):
         day = today + timedelta(days=_RELATIVE[found[1].lower()])
         yield Moment("date", day.isoformat(), found.start(), found.end())
@@ -101,13 +114,15 @@ def _distant(text: str, today: date) -> Iterator[Moment]:
         yield Moment("date", today.isoformat(), found.start(), found.end())
 
 
-def _date(found: re.Match[str], today: date) -> str:
+def _date(found: re.Match[str], today: date | None) -> str:
     month = found["month"].lower()
     number = int(month) if month.isdigit() else _MONTH_NUMBERS[month]
+    year = int(found["year"] or (today.year if today else _LEAP_YEAR))
     try:
-        return date(int(found["year"] or today.year), number, int(found["day"])).isoformat()
+        day = date(year, number, int(found["day"])).isoformat()
     except ValueError:
         return ""
+    return day if found["year"] or today else day.removeprefix(f"{_LEAP_YEAR}-")
 
 
 def _unambiguous(found: re.Match[str]) -> str:

@@ -16,19 +16,23 @@ from .words import is_action, is_generic, is_stop, stem
 
 MentionKind: TypeAlias = Literal[
     "quoted", "url", "email", "path", "date", "time", "datetime", "zone", "id", "number", "unit",
-    "name", "phrase", "expression", "reference",
+    "name", "phrase", "expression", "reference", "phone", "topic",
 ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A value in a text. `before` is the small word that leads to it: `from`, `to`, `in`, `by`."""
+    """A value in a text. `before` is the small word that leads to it: `from`, `to`, `in`, `by`.
+
+    `text` is how it is written, without quotation marks.
+    """
 
     kind: MentionKind
     value: Any
     start: int
     end: int
     before: str = ""
+    text: str = ""
 
     def overlaps(self, start: int, end: int) -> bool:
         """Whether it shares a character with that stretch of the text."""
@@ -62,8 +66,11 @@ _NUMBER = re.compile(
     r"(?P<digits>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\.\d+)"
     r"(?![\d]|\.\d|(?:st|nd|rd|th)\b)(?=\W|_|[A-Za-z\u00b0%/]{1,4}\b|$)"
 )
+_NOT_COUNTED = "to|for|of|from|and|or|in|at|by|with|that|which|who|is|are|on|as|if|so|then"
 _NUMBER_WORD = re.compile(
-    rf"\b(?:(?P<tens>twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[ -])?"
+    # In "lend one to Ada" it counts nothing.
+    rf"\b(?!one\b(?:\s+(?:{_NOT_COUNTED})\b|\s*(?:[.,;:?!)]|$)))"
+    r"(?:(?P<tens>twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[ -])?"
     rf"(?P<word>{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})"
     r"(?:[ -](?P<times>hundred|thousand|million|dozen))?\b",
     re.I,
@@ -78,12 +85,14 @@ _UNIT = re.compile(
 _HOW_MANY = re.compile(r"\bhow (?:many|much)\s+(?P<unit>[^\W\d_]+)", re.I)
 _IN_ONE = re.compile(r"\s+(?:are (?:there )?)?in (?P<one>an?|one) (?P<unit>[^\W\d_]+)", re.I)
 _EXPRESSION = re.compile(
-    r"(?<![\w.(])[(\s]*-?\d[\d.]*(?:\s*(?:\*\*|[-+*/^%()\u00d7\u00f7])\s*[\d.()]+)+"
+    r"(?<![\w.(])[(\s]{0,20}-?\d[\d.]*(?:\s*(?:\*\*|[-+*/^%()\u00d7\u00f7])\s*[\d.()]+)+"
 )
 _CAPITALISED = r"(?:(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof)\.(?=\s[A-Z])|[A-Z][\w'\u2019-]*)"
 _NAME = re.compile(
     rf"(?<![\w/]){_CAPITALISED}(?:\s+(?:(?:of|de|van|von|da|del|la|le|the)\s+)?{_CAPITALISED})*"
 )
+# Where a capital says nothing: at the beginning, or behind a word such as "please".
+_BEGINS = re.compile(r"(?:^|[.!?\n:;,(])[\s'\"(]*$|\b(?:please|then|and|or|to|you|also)\s+$", re.I)
 _NAME_WORD = re.compile(r"[\w'\u2019-]+")
 _LEADING = (
     "in|at|near|for|by|to|into|from|of|about|on|onto|as|with|named|called|titled|regarding|"
@@ -117,15 +126,25 @@ _LONGEST_PHRASE = 60
 _LEAST_ROOM = 40  # Characters before a value in which its leading word is looked for.
 
 
-def find_mentions(text: str, today: date) -> list[Mention]:
-    """Everything the text states, in order. A stretch may be read in several ways."""
+def mentions_in(text: str, today: date | None = None) -> list[Mention]:
+    """Everything the text states, in order. A stretch may be read in several ways.
+
+    Dates go by `today`; see `dates.moments`.
+    """
     fixed = [*_quoted(text), *_fixed(text), *_moments(text, today)]
     fixed += [Mention("zone", x.name, x.start, x.end) for x in zones(text)]
     masked = _masked(text, fixed)
     ids = list(_ids(masked))
     named = [x for x in ids if masked[x.start] != "#"]
     found = [*fixed, *ids, *_numbers(_masked(masked, named)), *_loose(masked)]
-    found = [replace(x, before=x.before or _before(text, x.start)) for x in found]
+    found = [
+        replace(
+            x,
+            before=x.before or _before(text, x.start),
+            text=x.value if x.kind == "quoted" else text[x.start : x.end],
+        )
+        for x in found
+    ]
     return sorted(found, key=lambda x: (x.start, -x.end))
 
 
@@ -167,7 +186,7 @@ def _fixed(text: str) -> Iterator[Mention]:
         yield Mention("path", ".", found.start(), found.end())
 
 
-def _moments(text: str, today: date) -> Iterator[Mention]:
+def _moments(text: str, today: date | None) -> Iterator[Mention]:
     for moment in moments(text, today):
         kind: MentionKind = "date"
         if moment.kind != "date":
@@ -259,11 +278,16 @@ def _names(text: str) -> Iterator[Mention]:
 
 
 def _without_verb(text: str, start: int, end: int) -> tuple[int, int]:
-    """Where a name really begins: `Find Jane Austen` is a request, not her name."""
+    """Where a name really begins: `Find Jane Austen` is a request, not her name.
+
+    Within a sentence a capital says that even a usual word belongs to a name: `in New York`.
+    """
+    begins = bool(_BEGINS.search(text[max(0, start - _LEAST_ROOM) : start]))
     for found in _NAME_WORD.finditer(text, start, end):
         known = stem(found[0])
         is_initial = len(found[0]) == 1 and text[found.end() : found.end() + 1] == "."
-        if is_initial or not (is_stop(known) or is_generic(known) or is_action(known)):
+        is_usual = is_stop(known) or is_generic(known) or is_action(known)
+        if is_initial or not is_usual or (not begins and found.end() < end):
             return found.start(), end
     return end, end
 
