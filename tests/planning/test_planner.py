@@ -100,7 +100,7 @@ def test_a_plan_says_that_it_is_rough_and_why_each_call_is_there() -> None:
     assert plan.is_rough
     assert "without a language model" in plan.reasons[0]
     assert plan.calls[1].reasons == ("gives 'order_id' to cancel_order",)
-    assert plan.calls[2].reasons == ("asked for: Cancel my order",)
+    assert plan.calls[2].reasons == ("asked for: Cancel my order.",)
 
 
 @pytest.mark.parametrize("request_", ["", "   ", "xyzzy", "?!", "\x00", "的" * 50])
@@ -217,6 +217,14 @@ def test_among_thousands_of_tools_a_plan_takes_less_than_a_step() -> None:
 def test_a_value_is_read_in_one_way(request_text: str, values: list[Any]) -> None:
     """The offline model reads them with the same patterns, in every way that a parameter may."""
     assert [x.value for x in plain_mentions(request_text)] == values
+
+
+def test_no_value_and_no_title_is_cut_where_a_request_is() -> None:
+    request = "List the orders of Dr. Ada Lovelace and send her the message 'Paid. Then closed.'."
+    steps = PLANNER.plan(request)
+    said = {x.reasons[-1] for x in steps.calls}
+    assert "asked for: List the orders of Dr. Ada Lovelace" in said
+    assert "asked for: send her the message 'Paid. Then closed.'." in said
 
 
 @pytest.mark.parametrize("blank", [" ", "\n", "\t", "\u3000", ", "])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,20 +12,12 @@ from .deeds import groups_of
 
 if TYPE_CHECKING:
     from .reading.mentions import Mention
+    from .reading.parts import Part
 
 _MAX_CHARACTERS = 8_000
 _MAX_STEPS = 14
-_END = re.compile(r"[.!?;\u3002\uff01\uff1f\uff1b]+(?=\s|$)|\n+|(?<=[\u3002\uff01\uff1f\uff1b])")
-_THEN = re.compile(
-    r"(?:,?(?<!\s)\s*\b(?:and\s+)?(?:then|after that|afterwards|and finally|finally|lastly"
-    r"|additionally|also|next|as well as|followed by|before|after (?:this|doing (?:so|this)))\b,?)",
-    re.IGNORECASE,
-)
-# Behind one of these a verb begins another step: "book it, send me", "find it and delete it".
-_JOINT = re.compile(
-    r"(?:,\s*(?:and\s+)?|(?<!\s)\s+and\s+|(?<!\s)\s+&\s+)(?=([A-Za-z]+)\s*(\w*))", re.IGNORECASE
-)
 _QUOTED = frozenset(("quoted", "email", "id", "phone"))
+_FIRST_WORDS = re.compile(r"([A-Za-z]+)\s*(\w*)")
 _WORD = re.compile(r"[a-z]+")
 _POINTS_BACK = re.compile(
     r"\b(?:it|its|this|that|these|those|them|they|their|same|result(?:s|ing)?|above|previous"
@@ -91,39 +83,23 @@ def read_request(
     The `names` of tools, in lower case, are no values.
     """
     # Here: its patterns take as long to load as the rest of a planner.
+    from .reading.parts import split_parts
     from .reading.plain import plain_mentions
 
     text = text[:_MAX_CHARACTERS]
     mentions = [x for x in plain_mentions(text) if x.text.casefold() not in names]
-    spans = list(_spans(text, mentions, is_verb))[:_MAX_STEPS]
+
+    def begins(part: Part) -> bool:
+        found = None if part.lead else _FIRST_WORDS.match(part.text)
+        return bool(found and is_verb(found[1], found[2]))
+
+    parts = split_parts(text, mentions, lambda a, b: bool(terms(text[a:b])), begins)
+    spans = [(x.start, x.end) for x in parts if terms(x.text)][:_MAX_STEPS]
     steps = tuple(_step(text, a, b, mentions) for a, b in spans)
     words = terms(text)
     return Request(
         text, steps, tuple(mentions), frozenset(words), frozenset(root(x) for x in words)
     )
-
-
-def _spans(
-    text: str, mentions: list[Mention], is_verb: Callable[[str, str], bool]
-) -> Iterator[tuple[int, int]]:
-    inside = bytearray(len(text) + 1)
-    for one in mentions:
-        if one.kind != "name":
-            inside[one.start : one.end] = b"\1" * (one.end - one.start)
-    cuts = {0: 0, len(text): len(text)}
-    for pattern in (_END, _THEN):
-        for match in pattern.finditer(text):
-            if not inside[match.start()]:
-                cuts.setdefault(match.start(), match.end())
-    for match in _JOINT.finditer(text):
-        if not inside[match.start()] and is_verb(match[1], match[2]):
-            cuts.setdefault(match.start(), match.end())
-    begin = 0
-    for start in sorted(cuts):
-        if start > begin and terms(text[begin:start]):
-            yield begin, start
-        if start >= begin:
-            begin = max(begin, cuts[start])
 
 
 def _asked(text: str, start: int, end: int, mentions: Sequence[Mention]) -> str:

@@ -13,13 +13,17 @@ from .words import is_action, is_stop, stem, words
 
 # A sentence, a line, or a word that says "next" ends a part wherever it stands.
 _STRONG = re.compile(
-    r"(?<=[.!?\u3002])\s+(?=[\"'\u201c(]?[A-Z0-9])|\s*\n\s*|\s*;\s*|\s+(?=\d{1,2}\)\s)"
-    r"|,?\s*\b(?:and\s+|but\s+)?(?:then|after that|afterwards|finally|lastly)\b[,:]?\s*"
-    r"|\s+(?:and|but)\s+also\s+",
+    r"(?<=[.!?\u3002])\s+(?=[\"'\u201c(]?[A-Z0-9])|(?<=[\u3002\uff01\uff1f\uff1b])|(?<!\s)\s*\n\s*"
+    r"|(?<!\s)\s*;\s*|(?<!\s)\s+(?=\d{1,2}\)\s)"
+    r"|(?:,|(?<!\s))\s*\b(?:and\s+|but\s+)?(?:then|after that|afterwards|finally|lastly)\b[,:]?\s*"
+    r"|(?<!\s)\s+(?:and|but)\s+also\s+",
     re.IGNORECASE,
 )
 # These join words as often as they join requests.
-_WEAK = re.compile(r"\s*,\s+(?:and\s+|but\s+|or\s+)?|\s+(?:and|but|&)\s+", re.IGNORECASE)
+_WEAK = re.compile(
+    r"(?<!\s)\s*,\s+(?:and\s+|but\s+|or\s+)?|(?<!\s)\s+(?:and|but|&)\s+",
+    re.IGNORECASE,
+)
 # "Sing me a song": whatever the verb, something is asked for.
 _ORDER = re.compile(r"[a-z]+ (?:me|us|a|an|the|my|our|this|that|it|some)\b", re.IGNORECASE)
 _LIST_NUMBER = re.compile(r"\s*\d{1,2}[.)]\s*")
@@ -46,7 +50,8 @@ _SOLID = {"quoted", "url", "email", "path", "date", "time", "datetime", "number"
 class Part:
     """A stretch of a request and the values it states, which keep their places in the request.
 
-    Up to `asks_to` it says what is wanted; what follows only states more about it.
+    Up to `asks_to` it says what is wanted; what follows only states more about it. `lead` are the
+    polite words before it.
     """
 
     text: str
@@ -55,6 +60,7 @@ class Part:
     mentions: tuple[Mention, ...]
     is_wish: bool = False
     asks_to: int | None = None
+    lead: str = ""
 
     @property
     def asks(self) -> bool:
@@ -111,8 +117,10 @@ def part_of(text: str, mentions: Sequence[Mention], start: int, end: int) -> Par
     wanted = text[start:end].rstrip()
     if not wanted.strip(" .,;:!?"):
         return None
-    is_wish = bool(_WISH.search(lead[0] if lead else "") or _WISH.match(wanted))
-    return Part(wanted, start, start + len(wanted), tuple(within(mentions, start, end)), is_wish)
+    polite = lead[0].strip() if lead else ""
+    is_wish = bool(_WISH.search(polite) or _WISH.match(wanted))
+    stated = tuple(within(mentions, start, end))
+    return Part(wanted, start, start + len(wanted), stated, is_wish, lead=polite)
 
 
 def begins_request(text: str, verbs: frozenset[str] = frozenset()) -> bool:
