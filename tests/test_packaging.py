@@ -6,6 +6,7 @@ never initialised, initialised before the package came, initialised after it.
 
 from __future__ import annotations
 
+import json
 import tarfile
 import tomllib
 import zipfile
@@ -82,10 +83,23 @@ def test_the_files_to_start_from_are_in_the_wheel(wheel: Path) -> None:
     assert {*expected, f"{starter}/mcp_settings.json.example"} <= names_in(wheel)
 
 
+def test_what_the_lab_loads_is_in_the_wheel(wheel: Path) -> None:
+    """Without it nothing scrolls to an agent's answer. Both versions are those of the package."""
+    folder = ROOT / "packaging/labextension"
+    files = [x.relative_to(folder).as_posix() for x in folder.rglob("*.*")]
+    place = "data/share/jupyter/labextensions/xai-mcp-agent"
+    shipped = {x.partition(f"{place}/")[2] for x in names_in(wheel) if place in x}
+    assert shipped == set(files)
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    assert package["version"] == pyproject["project"]["version"]
+    assert f"static/{Path(package['jupyterlab']['_build']['load']).name}" in shipped
+
+
 def test_nothing_else_is_in_the_wheel(wheel: Path) -> None:
     tops = {name.partition("/")[0] for name in names_in(wheel)}
     info = next(top for top in tops if top.endswith(".dist-info"))
-    assert tops == {"xai_mcp_agent", "xai_components", info}
+    assert tops == {"xai_mcp_agent", "xai_components", info, info.replace(".dist-info", ".data")}
     assert [name for name in names_in(wheel) if "/test" in name or "__pycache__" in name] == []
 
 

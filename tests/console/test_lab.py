@@ -1,27 +1,36 @@
-"""The lab's output panel: colours, and folds that hold the rest of a long text, never rendered."""
+"""The lab's output panel: a run is a card; tools called by hand are lines, with folds."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.support.kernels import kernel
+from xai_mcp_agent.console.surface import CARD
 
 _RUN = """
-from xai_mcp_agent.agent.events import ModelAsked, RunStarted, ToolFinished, ToolStarted
-from xai_mcp_agent.agent.models.base import ModelRequest
+from xai_mcp_agent.agent.events import RunFinished, RunStarted, ToolFinished
+from xai_mcp_agent.agent.models.base import Usage
 from xai_mcp_agent.console.console import Console
 from xai_mcp_agent.core.results import ToolResult
 
 hostile = "<img src=x onerror=alert(1)>\\n[here](http://evil)\\x1b[31m\\n" * 10
 with Console("<b>helper") as console:
-    console.show(RunStarted("<b>helper", "m", "native", ()))
+    console.note("--", "by hand")
     console.show(ToolFinished("1", "add", {}, ToolResult.of_text(hostile), 0.5, ""))
+"""
+_AGENT = """
+with Console("helper", show) as console:
+    console.show(RunStarted("helper", "m", "native", ()))
+    console.show(ToolFinished("1", "add", {}, ToolResult.of_text(hostile), 0.5, ""))
+    console.show(RunFinished("**3**", "answered", 1, 1, 1.0, Usage()))
 """
 _CAPTURED = f"""
 import contextlib, io
 
 with contextlib.redirect_stdout(io.StringIO()) as out:
     exec({_RUN!r})
+    show = "normal"
+    exec({_AGENT!r})
 print(out.getvalue())
 """
 
@@ -30,7 +39,7 @@ def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(tmp_path: Pa
     with kernel(tmp_path) as running:
         ran = running.run(_RUN)
         captured = running.run(_CAPTURED)
-    assert "\x1b[1m== <b>helper: m" in ran.output
+    assert "\x1b[34m--\x1b[0m by hand" in ran.output
     assert "\x1b[31m<" not in ran.output
     (fold,) = ran.displayed
     assert "<details" in fold["text/html"]
@@ -40,3 +49,19 @@ def test_a_long_result_is_folded_as_text_and_the_lines_have_colours(tmp_path: Pa
     assert "more lines" in fold["text/plain"]
     assert "\x1b" not in captured.output, "what a person captures is plain"
     assert captured.displayed == ()
+
+
+def test_a_run_ends_with_one_card_and_is_told_nowhere_else(tmp_path: Path) -> None:
+    """The last one is output of its own: not every program that shows output draws anew."""
+    with kernel(tmp_path) as running:
+        running.run(_RUN)
+        ran = running.run(f"show = 'normal'{_AGENT}")
+        quiet = running.run(f"show = 'quiet'{_AGENT}")
+    first, last = ran.displayed
+    assert first[CARD]["state"] == "running"
+    assert last[CARD] == {"id": first[CARD]["id"], "state": "done"}
+    assert "<strong>3</strong>" in last["text/html"]
+    assert last["text/plain"].startswith("== helper: m, 0 tools, native protocol")
+    assert "== helper is done: 1 turn" in last["text/plain"]
+    assert ran.output == ""
+    assert quiet.displayed == ()

@@ -33,7 +33,7 @@ class Ran:
     errors: str
     error: str
     traceback: str = ""
-    displayed: tuple[dict[str, str], ...] = ()
+    displayed: tuple[dict[str, Any], ...] = ()
 
 
 class Kernel:
@@ -87,7 +87,7 @@ class Kernel:
     def _collect(self, asked: str, limit: float = _RUN_SECONDS) -> Ran:
         ends_at = time.monotonic() + limit
         texts, error, traceback = {"stdout": "", "stderr": ""}, "", ""
-        displayed: list[dict[str, str]] = []
+        displayed: list[dict[str, Any]] = []
         while True:
             message = self._next(ends_at)
             if message["parent_header"].get("msg_id") != asked:

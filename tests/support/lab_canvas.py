@@ -72,6 +72,7 @@ _ENDED = f"""([end, error]) => {{
   return errors.some(x => !x.innerText.includes('SyntaxWarning')) || shown.includes(end)
     || shown.includes('{_END}');
 }}"""
+_UNFOLD = f"() => document.querySelectorAll('{_PANEL} details').forEach(x => {{ x.open = true; }})"
 _KERNEL_CHOICE = f"{_DIALOG} select"
 _BEGUN = f"""() => document.querySelector('{_KERNEL_CHOICE}')
   || [...document.querySelectorAll('{_OUTPUT}:not([data-old])')].some(x => x.innerText.trim())"""
@@ -250,6 +251,11 @@ class Canvas:
         self.wait_for(_ENDED, arg=[text, _ERROR_OUTPUT])
         self.page.locator(_OUTPUT).last.evaluate("end => end.scrollIntoView({block: 'end'})")
         # The browser has spaces there that do not break.
+        return self.page.locator(_PANEL).inner_text().replace("\xa0", " ")
+
+    def unfold(self) -> str:
+        """Open all folds of the panel; the panel's text."""
+        self.page.evaluate(_UNFOLD)
         return self.page.locator(_PANEL).inner_text().replace("\xa0", " ")
 
     # What it says

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from ..agent.events import RunEvent, ToolProgressed
+from ..agent.events import RunEvent, RunStarted, ToolProgressed
 from ..secrets.secrets import Mask
+from .card import RunCard
 from .run_lines import RunLines
 from .screen import SCREEN, Clock, Screen, Voice, Waiting
-from .surface import Detail, detail_of_environment, detail_on
+from .surface import Detail, ShownCard, detail_of_environment, detail_on
 from .text import as_it_is, clean
 
 T = TypeVar("T")
@@ -41,6 +42,7 @@ class Console:
         self._clock = clock
         self._waiting = Waiting(clock)
         self._mask: Mask = as_it_is
+        self._card: RunCard | None = None
 
     def __enter__(self) -> Console:
         around = self._screen.current()
@@ -57,8 +59,10 @@ class Console:
             self._lines.say("!!", fault)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, *__: object) -> None:
         try:
+            if self._card is not None:
+                self._card.stop(str(error) or type(error).__name__)
             self._lines.end_speech()
         finally:
             self._screen.leave(self._voice)
@@ -72,8 +76,10 @@ class Console:
         return self._mask(text)
 
     def show(self, event: RunEvent) -> None:
-        """Write one event."""
-        self._lines.show(event)
+        """Write one event; in the lab a run is a card."""
+        if isinstance(event, RunStarted) and self._voice.shows_cards:
+            self._card = self._new_card()
+        (self._card or self._lines).show(event)
         if isinstance(event, ToolProgressed):
             self.tick()
 
@@ -92,7 +98,7 @@ class Console:
     def tick(self) -> None:
         """Tell what is waited for, if it is time to; called whenever nothing else happens."""
         if self._voice.detail != Detail.QUIET:
-            self._lines.tick()
+            (self._card or self._lines).tick()
 
     def aside(self, do: Callable[[], T]) -> T:
         """Run a person's nodes, which may print what they like."""
@@ -125,5 +131,23 @@ class Console:
 
     def note(self, mark: str, text: str) -> None:
         """Write a line, unless only what went wrong is wanted."""
-        if self._voice.detail != Detail.QUIET:
+        if self._card is not None:
+            self._card.note(mark, text)
+        elif self._voice.detail != Detail.QUIET:
             self._lines.say(mark, text)
+
+    def _new_card(self) -> RunCard:
+        voice, shown = self._voice, ShownCard()
+
+        def draw(page: str, text: str, is_last: bool) -> None:
+            voice.card(lambda: shown.draw(page, text, is_last))
+
+        return RunCard(
+            self._name,
+            voice.detail,
+            draw,
+            self._waiting,
+            self._clock,
+            mask=self._mask,
+            margin=voice.margin,
+        )

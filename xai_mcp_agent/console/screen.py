@@ -10,7 +10,15 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from .surface import Detail, Surface, show_fold, show_link, surface_of, write_to_stdout
+from .surface import (
+    EM_PER_COLUMN,
+    Detail,
+    Surface,
+    show_fold,
+    show_link,
+    surface_of,
+    write_to_stdout,
+)
 from .text import Line, clean, columns, cut
 
 logger = logging.getLogger(__name__)
@@ -249,6 +257,20 @@ class Voice:
     def link(self, text: str, url: str) -> None:
         """In the lab: a line that leads to a page of ours."""
         self._in_lab(text, 4, lambda text, indent: show_link(text, url, indent))
+
+    def card(self, draw: Callable[[], None]) -> None:
+        """In the lab: draw the card of this run, between the lines of others."""
+        self._screen.put(self, draw)
+
+    @property
+    def shows_cards(self) -> bool:
+        """Whether a run is to be a card here."""
+        return self.surface.kind == "lab" and self.detail != Detail.QUIET
+
+    @property
+    def margin(self) -> float:
+        """How far what is not made of lines is indented, in em."""
+        return _leading(self.prefix) * EM_PER_COLUMN
 
     def _in_lab(self, text: str, indent: int, show: Callable[[str, int], None]) -> None:
         prefix = self.prefix

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from secrets import token_hex
 from typing import Any, Literal, TypeAlias
 
 from ..core.errors import BadSetting
@@ -18,11 +19,14 @@ logger = logging.getLogger(__name__)
 Kind: TypeAlias = Literal["terminal", "lab", "plain"]
 
 VARIABLE = "XAI_MCP_SHOW"
+CARD = "application/vnd.xai-mcp-agent.card+json"
+"""Beside the HTML of a run's card: what our extension of the lab knows about it."""
 
 _USUAL_WIDTH = 80
 _LEAST_WIDTH = 40  # below, one word a line; a terminal's own breaking reads better then
 _MOST_WIDTH = 100  # longer lines are hard to read
-_EM_PER_COLUMN = 0.6  # of the lab's letters for code; its sanitizer takes no finer unit
+EM_PER_COLUMN = 0.6  # of the lab's letters for code; its sanitizer takes no finer unit
+_ID_BYTES = 8  # of a card
 _told_reasons: set[type[Exception]] = set()
 _FOLD = (
     '<details style="margin-left:{margin:.1f}em"><summary>{title}</summary>'
@@ -144,13 +148,52 @@ def show_link(text: str, url: str, indent: int) -> None:
     _display(_LINK, text, f": {url}", url, indent)
 
 
+class ShownCard:
+    """In the lab: HTML that can be drawn again. `is_last`: it stands at the end of all output then.
+
+    Whoever cannot show HTML shows the text, and may know nothing of drawing again: so the last
+    one is output of its own, and the one before it is gone.
+    """
+
+    def __init__(self) -> None:
+        self._id = token_hex(_ID_BYTES)
+        self._is_there = False
+
+    def draw(self, page: str, text: str, is_last: bool) -> None:
+        """Show this; the page must be safe as it is."""
+        if is_last:
+            if self._is_there:
+                self._show("", "", "gone", anew=False)
+            self._show(page, text, "done", anew=True)
+        else:
+            self._show(page, text, "running", anew=not self._is_there)
+            self._is_there = True
+
+    def _show(self, page: str, text: str, state: str, *, anew: bool) -> None:
+        from IPython.display import (  # here: as in `_display`
+            display,  # pyright: ignore[reportUnknownVariableType]
+            update_display,  # pyright: ignore[reportUnknownVariableType]
+        )
+
+        about = {"id": self._id, "state": state}
+        shown = {CARD: about, "text/html": _encodable(page), "text/plain": _encodable(text)}
+        if anew:
+            display(shown, raw=True, display_id=f"{self._id} {state}")
+        else:
+            update_display(shown, raw=True, display_id=f"{self._id} running")
+
+
 def _display(page: str, title: str, plain: str, more: str, indent: int) -> None:
     # Here: only a kernel needs it, and has it already.
     from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-    safe = html.escape(more.encode("utf-8", "replace").decode())
-    shown = page.format(margin=indent * _EM_PER_COLUMN, title=html.escape(title), more=safe)
+    safe = html.escape(_encodable(more))
+    shown = page.format(margin=indent * EM_PER_COLUMN, title=html.escape(title), more=safe)
     display({"text/html": shown, "text/plain": f"{' ' * indent}{title}{plain}"}, raw=True)
+
+
+def _encodable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _detail(value: Any) -> Detail | None:

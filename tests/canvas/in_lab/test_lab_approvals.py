@@ -51,7 +51,8 @@ def test_a_call_is_approved_on_a_page_that_the_panel_leads_to(canvas: Canvas, fo
     page.get_by_role("button", name="run", exact=True).click()
     page.locator("text=Approved: this tool until the run ends").wait_for()
     page.close()
-    shown = canvas.wait_for_output("Finished Executing")
+    canvas.wait_for_output("Finished Executing")
+    shown = canvas.unfold()
     assert "shred: not approved: the person said no" in shown
     assert "shredded contract" in shown
     assert "shredded deed" in shown

@@ -1,0 +1,197 @@
+"""A run as a card: what it holds, that nothing in it acts, how often and how large it is drawn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from tests.support.screens import shown
+from xai_mcp_agent import ToolResult
+from xai_mcp_agent.agent.events import (
+    ModelAskedAgain,
+    RunEvent,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextArrived,
+    ThoughtFinished,
+    ToolFinished,
+    ToolStarted,
+)
+from xai_mcp_agent.agent.models.base import Usage
+from xai_mcp_agent.console.card import RunCard
+from xai_mcp_agent.console.screen import Waiting
+from xai_mcp_agent.console.surface import Detail
+from xai_mcp_agent.console.text import as_it_is
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'\u202e\x1b[31m"
+STARTED = RunStarted("helper", "offline rules", "native", ("add",), asked="What is 1 + 2?")
+RUN = (
+    STARTED,
+    ThoughtFinished(1, "I will add.", 1, Usage()),
+    ToolStarted("c1", "add", {"a": 1, "b": 2}),
+    ToolFinished("c1", "add", {"a": 1, "b": 2}, ToolResult.of_text("three"), 0.5, ""),
+    TextArrived("It is "),
+    TextArrived("**3**."),
+    ThoughtFinished(2, "It is **3**.", 0, Usage()),
+    RunFinished("It is **3**.", "answered", 2, 1, 1.25, Usage(10, 5)),
+)
+
+
+class Drawn:
+    """A card that is drawn here, and its clock."""
+
+    def __init__(
+        self, mask: Callable[[str], str] = as_it_is, detail: Detail = Detail.NORMAL
+    ) -> None:
+        self.now = 100.0
+        self.pages = list[str]()
+        self.text = ""
+        self.ends = 0
+        self.waiting = Waiting(lambda: self.now)
+        self.card = RunCard("helper", detail, self._draw, self.waiting, lambda: self.now, mask=mask)
+
+    def show(self, *events: RunEvent) -> str:
+        """Have them shown, a second apart; the last page."""
+        for event in events:
+            self.now += 1.0
+            self.card.show(event)
+        return self.pages[-1]
+
+    def _draw(self, page: str, text: str, is_last: bool) -> None:
+        self.pages.append(page)
+        self.text = text
+        self.ends += is_last
+
+
+def test_it_holds_the_question_the_calls_and_the_answer_once() -> None:
+    drawn = Drawn()
+    page = drawn.show(*RUN)
+    for part in (
+        "What is 1 + 2?",
+        "I will add.",
+        "add(a=1, b=2)",
+        "three",
+        "helper is done: 2 turns",
+    ):
+        assert part in page
+    assert page.count("<details") == 1
+    assert page.count("It is <strong>3</strong>.") == 1
+    assert drawn.ends == 1
+
+
+def test_whoever_cannot_show_it_has_the_plain_text() -> None:
+    drawn = Drawn()
+    drawn.show(*RUN)
+    assert drawn.text == shown(*RUN)
+
+
+def test_calls_appear_as_they_begin_and_end() -> None:
+    drawn = Drawn()
+    drawn.show(*RUN[:3])
+    assert "<details" not in drawn.pages[-1]
+    assert "add(a=1, b=2)" in drawn.pages[-1]
+    drawn.show(RUN[3])
+    assert "<details" in drawn.pages[-1]
+
+
+def test_nothing_of_strangers_acts_in_it() -> None:
+    """Whoever says it: the model, a server, a person who pasted it."""
+    drawn = Drawn()
+    page = drawn.show(
+        RunStarted("helper", HOSTILE, "native", (), (HOSTILE,), HOSTILE),
+        ThoughtFinished(1, HOSTILE, 1, Usage()),
+        ToolStarted("c1", HOSTILE, {HOSTILE: HOSTILE}),
+        ToolFinished("c1", HOSTILE, {}, ToolResult.of_text(HOSTILE), 0.5, ""),
+        ToolFinished("c2", "b", None, ToolResult.of_text(HOSTILE, is_error=True), 0.5, ""),
+        ModelAskedAgain(2, HOSTILE, 1.0),
+        RunFinished(HOSTILE, "answered", 2, 1, 1.25, Usage()),
+    )
+    failed = Drawn().show(STARTED, RunFailed(HOSTILE))
+    for one in (page, failed):
+        tags = {x for x, _ in re.findall(r"<([a-z]\w*)([^>]*)>", one)}
+        assert not tags & {"script", "img", "a"}
+        assert not {"\u202e", "\x1b"} & set(one)
+        assert "alert(1)" in one
+
+
+def test_secrets_are_hidden_in_all_of_it() -> None:
+    secret = "sk-hidden-1234"
+    drawn = Drawn(lambda text: text.replace(secret, "***"))
+    said = f"it is {secret} here"
+    drawn.show(
+        RunStarted("helper", "m", "native", (), (said,), said),
+        TextArrived(f"so {secret[:6]}"),
+        TextArrived(f"{secret[6:]} is it"),
+        ThoughtFinished(1, said, 1, Usage()),
+        ToolStarted("c1", "add", {"a": [{"b": said}]}),
+        ToolFinished("c1", "add", {}, ToolResult.of_text(said, is_error=True), 0.5, ""),
+        RunFailed(said),
+    )
+    assert all(secret[:6] not in page for page in drawn.pages)
+    assert secret not in drawn.text
+
+
+def test_a_result_of_five_megabytes_is_cut_and_says_so() -> None:
+    result = ToolResult.of_text("x" * 5_000_000)
+    page = Drawn().show(STARTED, ToolFinished("c1", "add", {}, result, 0.5, ""))
+    assert "... 4,980,000 more characters" in page
+    assert len(page) < 50_000
+
+
+def test_hundreds_of_calls_with_long_results_stay_within_bounds() -> None:
+    result = ToolResult.of_text("line\n" * 10_000)
+    calls = [ToolFinished(f"c{x}", "add", {"a": x}, result, 0.5, "") for x in range(500)]
+    page = Drawn().show(STARTED, *calls)
+    assert len(page) < 1_000_000
+    assert page.count("<details") == 200
+    assert "... 300 earlier entries" in page
+    assert "add(a=499)" in page
+
+
+def test_it_is_drawn_at_a_bounded_rate() -> None:
+    drawn = Drawn()
+    drawn.show(STARTED)
+    for number in range(1_000):
+        drawn.now += 0.001
+        drawn.card.show(TextArrived(f"{number} "))
+    assert 2 <= len(drawn.pages) <= 6
+    drawn.now += 1.0
+    drawn.card.tick()
+    assert "998" in drawn.pages[-1]
+
+
+def test_what_is_waited_for_stands_in_it() -> None:
+    drawn = Drawn()
+    drawn.show(STARTED)
+    drawn.waiting.begin("model", "the model")
+    drawn.now += 5.0
+    drawn.card.tick()
+    assert "waiting for the model: 5 s" in drawn.pages[-1]
+    assert "waiting for" not in drawn.show(*RUN[1:])
+
+
+def test_an_error_ends_it() -> None:
+    drawn = Drawn()
+    page = drawn.show(*RUN[:4], RunFailed("The service is away."))
+    assert "Stopped by an error" in page
+    assert "The service is away." in page
+    assert "three" in page
+    assert "helper stopped: The service is away." in drawn.text
+    drawn.card.stop("something else")
+    assert drawn.ends == 1
+
+
+def test_a_run_that_is_interrupted_does_not_seem_to_go_on() -> None:
+    drawn = Drawn()
+    drawn.show(*RUN[:3])
+    drawn.card.stop("KeyboardInterrupt")
+    assert "KeyboardInterrupt" in drawn.pages[-1]
+    assert drawn.ends == 1
+
+
+def test_a_turn_that_began_anew_forgets_what_was_said() -> None:
+    drawn = Drawn()
+    drawn.show(STARTED, TextArrived("Half an "), ModelAskedAgain(1, "cut off", 0.0))
+    assert "Half an" not in drawn.pages[-1]
+    assert "cut off: asked again" in drawn.pages[-1]

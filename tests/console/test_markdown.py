@@ -1,0 +1,79 @@
+"""Markdown of strangers in a page: rendered, and nothing in it that acts or is fetched."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.support.watchdog import done_within
+from xai_mcp_agent.console.markdown import markdown_as_html
+
+_ATTRIBUTES = {"href", "target", "rel", "style", "class", "start"}
+
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "handler": "<img src=x onerror=alert(1)>",
+    "block": "<div style='position:fixed'>\n\n**x**\n\n</div>",
+    "link": "[here](javascript:alert(1)) [b](JaVaScRiPt:alert(1)) [c](data:text/html,x) [d](/lab)",
+    "entity": "[here](java&#x73;cript:alert(1)) <javascript:alert(1)>",
+    "reference": "[here][a]\n\n[a]: vbscript:x 'title\" onclick=alert(1)'",
+    "quote": '[x](http://a.org/"onclick="alert(1)) ![" onerror="alert(1)](http://a.org)',
+    "picture": "![p](http://a.org/p.png) [![p](http://a.org/p.png)](http://b.org) ![d](data:image/png;base64,AA==)",  # noqa: E501
+    "fence": '```"><script>alert(1)</script>\nx\n```',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_nothing_in_it_acts_or_is_fetched(text: str) -> None:
+    shown = markdown_as_html(text)
+    tags = re.findall(r"<([a-z]\w*)([^>]*)>", shown)
+    assert not {name for name, _ in tags} & {"script", "img", "iframe", "object", "svg", "div"}
+    for _, attributes in tags:
+        assert set(re.findall(r"([\w-]+)=\"[^\"]*\"", attributes)) <= _ATTRIBUTES
+        assert "=" not in re.sub(r"[\w-]+=\"[^\"]*\"", "", attributes)
+    assert all(x.startswith("http") for x in re.findall(r'href="([^"]*)', shown))
+
+
+def test_it_is_rendered() -> None:
+    shown = markdown_as_html("# Books\n\n- **Moby-Dick**\n\n| a |\n|---|\n| 1 |\n\n`x`")
+    for part in ("<h1>Books</h1>", "<strong>Moby-Dick</strong>", "<td>1</td>", "<code>x</code>"):
+        assert part in shown
+
+
+def test_a_link_tells_where_it_leads() -> None:
+    """Its words may tell of another place."""
+    shown = markdown_as_html("[my bank](http://evil.org/x) and <https://good.org>")
+    assert "my bank</a> (<code>http://evil.org/x</code>)" in shown
+    assert shown.count("https://good.org</a>") == 1
+    assert shown.count("<code>") == 1
+
+
+def test_a_picture_is_named_with_its_address() -> None:
+    shown = markdown_as_html("![a cat](http://far.org/cat.png)")
+    assert "[picture a cat: <code>http://far.org/cat.png</code>]" in shown
+
+
+def test_what_would_not_be_seen_is_marked() -> None:
+    """Also where it is spelled as an entity."""
+    shown = markdown_as_html("a\u202eb &#x202e; c\x1b[31m &#8203; \ud800")
+    assert not {"\u202e", "\x1b", "\u200b", "\ud800"} & set(shown)
+
+
+def test_a_long_text_is_shown_as_it_is() -> None:
+    shown = markdown_as_html("**a** <b>\n" * 5_000)
+    assert shown.count("**a** &lt;b&gt;\n") == 5_000
+
+
+@pytest.mark.parametrize(
+    "piece", ["![", "[", "*a ", "**a *b ", "> ", "- ", "`a``b", "<a", "_a_ __b", "|a", "[a]: x\n"]
+)
+def test_no_text_takes_long(piece: str) -> None:
+    text = piece * 200_000
+    for size in (19_999, len(text)):
+        assert done_within(5.0, lambda size=size: markdown_as_html(text[:size])) is not None
+
+
+def test_a_table_of_empty_cells_stays_small() -> None:
+    rows = "|a" * 300 + "\n" + "|-" * 300 + "\n" + "|\n" * 5_000
+    assert len(markdown_as_html(rows[:19_000])) < 100_000

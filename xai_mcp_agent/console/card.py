@@ -1,0 +1,327 @@
+"""One run as a card: question, calls that unfold, notes, answer; as HTML, and as plain text."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from ..agent.events import (
+    ModelAskedAgain,
+    ProtocolChanged,
+    RunEvent,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    TextArrived,
+    ThoughtFinished,
+    ToolFinished,
+    ToolReturned,
+    ToolStarted,
+)
+from ..secrets.secrets import Mask
+from .markdown import markdown_as_html
+from .run_lines import RunLines
+from .screen import Clock, Screen, Waiting
+from .surface import Detail, Surface
+from .text import MOST_CHARS, as_it_is, clean, count, laid_out, opening, short_arguments
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_HTML = Path(__file__).with_suffix(".html")
+
+# Texts in folds: of one, of all; and of each when that is used up. A browser draws all of them.
+_CALL_CHARS, _CARD_CHARS, _LEAST_CHARS = 20_000, 300_000, 300
+_MOST_ENTRIES = 200  # the first ones go
+_QUESTION_CHARS = 4_000
+_OPENING_LINES, _OPENING_CHARS = 3, 300  # of an error, and of a long note
+_NOTE_LINES = 4  # more are folded
+# A card is drawn as a whole: at most so often, so much of the time, and so much in a second.
+_PAUSE_SECONDS = 0.3
+_PAUSE_FOR_WORK = 10.0  # times what drawing it took here
+_CHARS_PER_SECOND = 100_000
+
+Draw: TypeAlias = Callable[[str, str, bool], None]
+"""Shows the card's HTML and text; the last argument tells whether it is finished."""
+
+
+@dataclass
+class _Call:
+    """A call as the card shows it."""
+
+    title: str
+    arguments: str
+    is_running: bool = True
+    is_error: bool = False
+    seconds: str = ""
+    opening: str = ""
+    result: str = ""
+
+
+@dataclass
+class _View:
+    """What the page is made of; texts are cleaned and without secrets."""
+
+    agent: str
+    about: str
+    question: str
+    margin: float
+    entries: list[Markup] = field(default_factory=lambda: list[Any]())
+    left_out: str = ""
+    answer: Markup | str = ""
+    error: str = ""
+    ending: str = ""
+
+
+class RunCard:
+    """Shows the events of one run, from its first on, in the thread of its workflow.
+
+    It is drawn again at a bounded rate while the run goes on, and once when it has ended.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        detail: Detail,
+        draw: Draw,
+        waiting: Waiting,
+        clock: Clock = time.monotonic,
+        *,
+        mask: Mask = as_it_is,
+        margin: float = 0.0,
+    ) -> None:
+        self._name = name
+        self._draw = draw
+        self._waiting = waiting
+        self._clock = clock
+        self._mask = mask
+        self._plain = _PlainText()
+        screen = Screen(self._plain.write, Surface())
+        self._lines = RunLines(name, screen, screen.enter(name, detail), waiting, clock)
+        self._lines.mask = mask
+        self._view = _View(name, "", "", margin)
+        self._entries: dict[str, Markup] = {}  # by the call's id, or a number for notes
+        self._calls = dict[str, _Call]()  # that run
+        self._speech = list[str]()  # of this turn, as it streams
+        self._streams = False
+        self._room = _CARD_CHARS
+        self._left_out = 0
+        self._next_drawing = 0.0
+        self._is_old = False
+        self.is_over = False
+
+    def show(self, event: RunEvent) -> None:
+        """Take up an event; it is drawn now, or soon."""
+        self._view.ending = ""
+        lines = self._plain.of(lambda: self._lines.show(event))
+        match event:
+            case TextArrived(text):
+                self._speech += [text] if self._streams else []
+            case RunStarted():
+                self._started(event)
+            case ThoughtFinished():
+                self._thought(event)
+            case ToolStarted():
+                self._start_call(event)
+            case ToolFinished():
+                self._finish_call(event)
+            case RunFinished():
+                self._finish(event, lines)
+            case RunFailed(error):
+                self._fail(error)
+            case ToolReturned():
+                pass
+            case _:
+                if isinstance(event, ModelAskedAgain):
+                    self._speech, self._view.answer = [], ""
+                if isinstance(event, ProtocolChanged):
+                    self._streams = event.protocol == "native"
+                self._note(lines)
+        self._is_old = True
+        self._draw_soon()
+
+    def note(self, mark: str, text: str) -> None:
+        """Add a line."""
+        self._note(self._plain.of(lambda: self._lines.say(mark, text)))
+        self._is_old = True
+
+    def tick(self) -> None:
+        """Draw what is not drawn yet, and what is waited for, if it is time to."""
+        if wait := self._waiting.to_rewrite():
+            self._view.ending = clean(wait)
+            self._is_old = True
+        self._draw_soon()
+
+    def stop(self, reason: str) -> None:
+        """The run was stopped from without; nothing happens if it was over already."""
+        if not self.is_over:
+            self.show(RunFailed(reason))
+
+    def _fail(self, error: str) -> None:
+        shown = self._mask(error)
+        self._view.error = clean(opening(shown, _CALL_CHARS, _CALL_CHARS))
+        self._end("")
+
+    def _started(self, event: RunStarted) -> None:
+        self._streams = event.protocol == "native"
+        tools = count(len(event.tool_names), "tool")
+        self._view.about = clean(f"{event.model}, {tools}, {event.protocol} protocol")
+        asked = self._mask(event.asked.strip())
+        self._view.question = clean(opening(asked, _QUESTION_CHARS, _QUESTION_CHARS))
+        for reason in event.left_out:
+            self._add(f"!! left out: {clean(self._mask(reason))}")
+
+    def _thought(self, event: ThoughtFinished) -> None:
+        self._speech, self._view.answer = [], ""
+        text = self._mask(event.text.strip())
+        if text and event.call_count:
+            self._put(f"said {event.step}", _markup(markdown_as_html(self._cut(text))))
+        elif text:
+            self._view.answer = self._answer(text)
+
+    def _start_call(self, event: ToolStarted) -> None:
+        title = f"{event.tool}({short_arguments(event.arguments, self._mask)})"
+        call = _Call(clean(title), self._cut(_pretty(event.arguments, self._mask)))
+        self._calls[event.call_id] = call
+        self._put(event.call_id, _macros().fold(call))
+
+    def _finish_call(self, event: ToolFinished) -> None:
+        if event.call_id not in self._calls:
+            self._start_call(ToolStarted(event.call_id, event.tool, event.arguments))
+        call = self._calls.pop(event.call_id)
+        call.is_running, call.is_error = False, event.result.is_error
+        call.seconds = f"{event.seconds:.2f} s"
+        text = self._mask(event.result.text.strip()) or "(nothing)"
+        notes = "".join(f"\nnote: {self._mask(x)}" for x in event.result.notes)
+        call.result = self._cut(laid_out(text, 2) + notes)
+        if call.is_error:
+            call.opening = clean(opening(text, _OPENING_LINES, _OPENING_CHARS))
+        self._put(event.call_id, _macros().fold(call))
+
+    def _finish(self, event: RunFinished, lines: str) -> None:
+        if event.answer.strip():
+            self._view.answer = self._answer(self._mask(event.answer.strip()))
+        trouble, _, ending = lines.rpartition("== ")
+        self._note(trouble)
+        self._end(" ".join(ending.split()))
+
+    def _end(self, ending: str) -> None:
+        self._speech, self.is_over = [], True
+        self._view.ending = clean(ending)
+        self._draw_now()
+
+    def _note(self, lines: str) -> None:
+        """Lines of the text beside it; many are folded."""
+        text = lines.strip()
+        if not text:
+            return
+        if text.count("\n") < _NOTE_LINES:
+            self._add(text)
+            return
+        head = text.split("\n", 1)[0]
+        self._put(f"note {len(self._entries)}", _macros().long_note(head, self._cut(text)))
+
+    def _add(self, text: str) -> None:
+        self._put(f"note {self._left_out + len(self._entries)}", _macros().note(text))
+
+    def _put(self, key: str, entry: Markup) -> None:
+        self._entries[key] = entry
+        if len(self._entries) > _MOST_ENTRIES:
+            del self._entries[next(iter(self._entries))]
+            self._left_out += 1
+
+    def _cut(self, text: str) -> str:
+        """What a fold holds of a text, and how much more there is."""
+        shown = opening(text, _CALL_CHARS, max(min(_CALL_CHARS, self._room), _LEAST_CHARS))
+        self._room -= len(shown)
+        return clean(shown)
+
+    def _answer(self, text: str) -> Markup:
+        return _markup(markdown_as_html(opening(text, MOST_CHARS, MOST_CHARS)))
+
+    def _draw_soon(self) -> None:
+        if self._is_old and not self.is_over and self._clock() >= self._next_drawing:
+            self._draw_now()
+
+    def _draw_now(self) -> None:
+        begun = self._clock()
+        page = self._page()
+        text = self._plain.text if self.is_over else f"== {self._name} is at work"
+        self._draw(page, text, self.is_over)
+        self._is_old = False
+        now = self._clock()
+        work, size = (now - begun) * _PAUSE_FOR_WORK, len(page) / _CHARS_PER_SECOND
+        self._next_drawing = now + max(_PAUSE_SECONDS, work, size)
+
+    def _page(self) -> str:
+        view = self._view
+        view.entries = list(self._entries.values())
+        if self._left_out:
+            view.left_out = f"... {count(self._left_out, 'earlier entry').replace('ys', 'ies')}"
+        if self._speech:
+            said = self._mask("".join(self._speech))
+            # A word that is not complete may be the beginning of a secret.
+            view.answer = self._answer(said[: max(said.rfind(" "), said.rfind("\n")) + 1])
+        return str(_macros().page(view)).strip()
+
+
+class _PlainText:
+    """The run as a terminal would show it, for whoever cannot show the card; the middle is cut."""
+
+    def __init__(self) -> None:
+        self._pieces = list[str]()
+
+    def write(self, text: str, *, at_once: bool) -> None:
+        """Take up what is written."""
+        self._pieces.append(text)
+
+    def of(self, do: Callable[[], None]) -> str:
+        """Do it; what was written by that."""
+        before = len(self._pieces)
+        do()
+        return "".join(self._pieces[before:])
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        text = "".join(self._pieces).rstrip()
+        left = len(text) - 2 * MOST_CHARS
+        if left <= 0:
+            return text
+        return f"{text[:MOST_CHARS]}\n... {count(left, 'character')} ...\n{text[-MOST_CHARS:]}"
+
+
+@cache
+def _macros() -> Any:
+    from .text import template
+
+    return template(_HTML).module
+
+
+def _markup(text: str) -> Markup:
+    from markupsafe import Markup  # comes with jinja2
+
+    return Markup(text)
+
+
+def _pretty(arguments: Any, mask: Mask) -> str:
+    """Arguments to read; secrets are hidden in each text before it is quoted, and in the whole."""
+    if arguments is None:
+        return "(not readable)"
+    return mask(json.dumps(_masked(arguments, mask), ensure_ascii=False, indent=2, default=str))
+
+
+def _masked(value: Any, mask: Mask) -> Any:
+    if isinstance(value, str):
+        return mask(value)
+    if isinstance(value, dict):
+        named = cast(dict[Any, Any], value)
+        return {mask(str(name)): _masked(inner, mask) for name, inner in named.items()}
+    if isinstance(value, list):
+        return [_masked(inner, mask) for inner in cast(list[Any], value)]
+    return value
