@@ -102,3 +102,27 @@ def test_a_tool_that_changes_is_seen_by_the_next_careful_plan() -> None:
     assert (call.name, call.arguments) == ("show_ticket", {"ticket_id": Given(7)})
     planner.remove("shop/show_ticket")
     assert not planner.plan("Show ticket 7", THURSDAY).calls
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize(
+    ("asked", "called"),
+    [
+        ("Convert 5 miles to kilometres", "miles_to_kilometres"),
+        ("Convert 5 kilometres to miles", "kilometres_to_miles"),
+        ("How many miles are 5 kilometres?", "kilometres_to_miles"),
+        ("How many kilometres are 5 miles?", "miles_to_kilometres"),
+        ("What is 12.5 miles in kilometres?", "miles_to_kilometres"),
+    ],
+)
+def test_a_conversion_goes_the_way_that_was_asked_for(asked: str, called: str, order: int) -> None:
+    tools = [
+        tool(
+            "kilometres_to_miles", "Convert a length from kilometres to miles.", {"value": NUMBER}
+        ),
+        tool(
+            "miles_to_kilometres", "Convert a length from miles to kilometres.", {"value": NUMBER}
+        ),
+    ][::order]
+    plan = Planner(tools).plan(asked, THURSDAY)
+    assert [x.name for x in plan.calls] == [called]

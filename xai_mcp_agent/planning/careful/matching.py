@@ -13,7 +13,7 @@ from ...search.tools import key_of
 from ..choosing import Words
 from ..reading.tools import CHANGING, READING, WordedTool, told_stems
 from ..reading.vocabulary import QUESTION_WORDS, SEARCHING_WORDS
-from ..reading.words import is_generic, related, stem, words
+from ..reading.words import is_generic, name_words, related, stem, words
 
 # A request begins with what is to be done, and so do most descriptions.
 _SAME_VERB = 1.2
@@ -30,6 +30,9 @@ _SEARCHING, _QUESTIONS = (
 )
 _INFLECTED = re.compile(r"(?<=\w\w)(?:[^s]s|ed|ing)$")
 _IDENTIFIER = re.compile(r"\w+(?:[-.]\w+)*")
+# What is converted, its number aside: "miles to km", "how many km are miles".
+_CONVERTED = re.compile(r"([^\W\d_]+)\s+(?:in)?to\b|\b(?:is|are)\s+([^\W\d_]+)", re.IGNORECASE)
+_OTHER_WAY = 0.25  # `km_to_miles` for miles
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +52,15 @@ class Match:
 @dataclass(frozen=True, slots=True)
 class _Wanted:
     """What a text says: its stems, those that say something, and the verbs that may ask for a
-    change; `first` is what the text begins with or plainly means.
+    change; `first` is what the text begins with or plainly means; `converted` is what it has
+    converted into something else, if anything.
     """
 
     stems: frozenset[str]
     telling: tuple[str, ...]
     verbs: frozenset[str]
     first: frozenset[str]
+    converted: str = ""
 
 
 class ToolMatcher:
@@ -121,6 +126,7 @@ class ToolMatcher:
         fits = _fits(tool, telling, share, is_its_verb=is_its_verb)
         fits = fits or bool(is_the_search and tool.takes_any_words)
         score *= _SAME_VERB if wanted.first & tool.verbs else 1.0
+        score *= _OTHER_WAY if _converts_into(tool, wanted.converted) else 1.0
         fits = fits and _may_be_meant(tool, speaking, wanted)
         return Match(tool, score, speaking, frozenset(wanted.telling) - speaking, fits)
 
@@ -138,7 +144,16 @@ def _wanted(text: str, hints: Mapping[str, float]) -> _Wanted:
     meant = frozenset(stem(x) for x, weight in hints.items() if weight == 1)
     telling = tuple(x for x in dict.fromkeys([*said, *meant]) if not is_generic(x))
     stems = frozenset([*said, *map(stem, hints)])
-    return _Wanted(stems, telling, _wanted_changes(text) | meant, frozenset(said[:1]) | meant)
+    found = _CONVERTED.search(text)
+    converted = stem((found[1] or found[2]).lower()) if found else ""
+    first = frozenset(said[:1]) | meant
+    return _Wanted(stems, telling, _wanted_changes(text) | meant, first, converted)
+
+
+def _converts_into(tool: WordedTool, converted: str) -> bool:
+    """Whether a tool that is called `a_to_b` gives what it should take."""
+    before, to, after = " ".join(name_words(tool.name)).partition(" to ")
+    return bool(to) and converted in after.split() and converted not in before.split()
 
 
 def _others(telling: Sequence[str]) -> list[str]:
