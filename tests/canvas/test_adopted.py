@@ -22,7 +22,7 @@ from tests.support.xai_agent_workflow import (
     upstream_components,
     xai_agent_workflow,
 )
-from tools.canvas_file import links_of, load
+from tools.canvas_file import Document, links_of, load, nodes_of
 from tools.workflows import Shown, Workflow
 from xai_mcp_agent.cli.migration.adopt import adopt_file
 
@@ -161,7 +161,14 @@ def test_the_agent_template_of_xircuits_is_adopted_whole(working_folder: Path) -
     assert len(report.adopted) == 6
     assert [x.node for x in report.remarks if x.to_do] == ["OpenAIAuthorize"]
     before, after = load(file), load(report.written)
-    assert links_of(after) == links_of(before)
+    (added,) = [x for x in links_of(after) if x not in links_of(before)]
+    assert added["targetPort"] in _ports_of(after, "AgentDefineTool", "parameters")
+    assert [x for x in links_of(after) if x != added] == links_of(before)
     script = compile_workflow(report.written).read_text(encoding="utf-8")
     assert "xai_components.xai_agent" not in script
     assert ".agent_memory.connect(" in script
+
+
+def _ports_of(document: Document, node: str, label: str) -> list[str]:
+    found = [x for x in nodes_of(document) if x["name"] == node]
+    return [port["id"] for x in found for port in x["ports"] if port["label"] == label]

@@ -170,6 +170,7 @@ class Portal:
             raise
         finally:
             self._work.discard(task)
+            del task  # it keeps the error, whose traceback keeps what is here
 
     def _check_caller(self) -> None:
         if not self.is_open:
