@@ -75,11 +75,17 @@ def cards(canvas: Canvas) -> Locator:
     return canvas.page.locator("#xircuit-output-panel .xai-card:visible")
 
 
+def end_in_front(canvas: Canvas) -> None:
+    """Wait for the end of the run, with the panel in front: others may have left it behind."""
+    canvas.page.evaluate("() => window.jupyterapp.shell.activateById('xircuit-output-panel')")
+    canvas.page.locator("#xircuit-output-panel", has_text=_END).wait_for()
+
+
 def run_code(canvas: Canvas, folder: Path, code: str) -> None:
     """Run this in the panel, after `_RUNS`, to its end."""
     (folder / "cards.py").write_text(f"{_RUNS}\n{code}\nprint('{_END}')\n", encoding="utf-8")
     canvas.start_script("cards.py")
-    canvas.page.locator("#xircuit-output-panel", has_text=_END).wait_for()
+    end_in_front(canvas)
 
 
 def test_the_answer_of_the_quickstart_is_in_sight(panel: Canvas, artefacts: Path) -> None:
@@ -88,7 +94,7 @@ def test_the_answer_of_the_quickstart_is_in_sight(panel: Canvas, artefacts: Path
     canvas.open_workflow("examples/quickstart.xircuits")
     canvas.compile()
     canvas.start_script("examples/quickstart.py")
-    canvas.page.locator("#xircuit-output-panel", has_text=_END).wait_for()
+    end_in_front(canvas)
     card = cards(canvas)
     expect(card).to_have_count(1)
     answer = card.locator(".xai-answer")
