@@ -29,50 +29,53 @@ _MOST_NODES = 2_000  # behind one tool
 Links = list[JsonObject]
 
 
+class _Wires:
+    """A drawing to go along: its nodes, the links that leave each, the texts that ports have."""
+
+    def __init__(self, document: JsonObject) -> None:
+        self.nodes, self.texts = nodes_of(document), texts_by_port(document)
+        self.leaving: dict[str, Links] = {x: [] for x in self.nodes}
+        for link in links_of(document).values():
+            self.leaving.setdefault(text_of(link, "source"), []).append(link)
+
+
 def with_parameters(migration: Migration) -> Migration:
     """The migration with what its drawn tools take, and a remark about each."""
-    document = migration.document
-    drawing, remarks = Drawing(document), list[Remark]()
+    wires = _Wires(migration.document)
+    drawing, remarks = Drawing(migration.document), list[Remark]()
     for node in migration.adopted:
-        if node.node == _TOOL and _lacks_parameters(document, node.node_id):
-            found = _read_by(document, node.node_id)
+        if node.node == _TOOL and _lacks_parameters(wires.nodes[node.node_id]):
+            found = {**_looked_up(wires, node.node_id), **_in_code(wires, node.node_id)}
             if found:
                 drawing.wire(node.node_id, _WRITTEN, Source(_literal(found), type="dict"))
-            remarks += _remarks(document, node, found)
+            remarks += _remarks(wires.nodes[node.node_id], node, found)
     return replace(migration, document=drawing.done(), remarks=(*migration.remarks, *remarks))
 
 
-def _lacks_parameters(document: JsonObject, node_id: str) -> bool:
-    port = in_port(nodes_of(document)[node_id], _WRITTEN)
+def _lacks_parameters(node: JsonObject) -> bool:
+    port = in_port(node, _WRITTEN)
     return not (port and port.get("links"))
 
 
-def _read_by(document: JsonObject, tool: str) -> dict[str, str]:
+def _looked_up(wires: _Wires, tool: str) -> dict[str, str]:
     """The names that the nodes behind a tool look up in its arguments, with their types."""
-    leaving = _leaving(document)
-    return {**_looked_up(document, tool, leaving), **_in_code(document, tool, leaving)}
-
-
-def _looked_up(document: JsonObject, tool: str, leaving: Mapping[str, Links]) -> dict[str, str]:
-    nodes, texts = nodes_of(document), texts_by_port(document)
     found: dict[str, str] = {}
-    for link in _from_port(nodes[tool], _READ, leaving[tool]):
-        reader = nodes.get(text_of(link, "target"), {})
+    for link in _from_port(wires.nodes[tool], _READ, wires.leaving[tool]):
+        reader = wires.nodes.get(text_of(link, "target"), {})
         given, said = _LOOKUPS.get(text_of(reader, "name"), ("", ""))
         asked, key = in_port(reader, given) or {}, in_port(reader, said) or {}
-        name = texts.get(text_of(key, "id"), "").strip().strip("'\"")
+        name = wires.texts.get(text_of(key, "id"), "").strip().strip("'\"")
         if text_of(asked, "id") == text_of(link, "targetPort") and name:
-            found[name] = _type(document, leaving.get(text_of(reader, "id"), []))
+            found[name] = _type(wires, wires.leaving.get(text_of(reader, "id"), []))
     return found
 
 
-def _in_code(document: JsonObject, tool: str, leaving: Mapping[str, Links]) -> dict[str, str]:
+def _in_code(wires: _Wires, tool: str) -> dict[str, str]:
     """What is read in texts of the nodes that the tool runs, such as `tool_args["city"]`."""
-    texts, nodes = texts_by_port(document), nodes_of(document)
     written = (
-        texts.get(text_of(port, "id"), "")
-        for node_id in _behind(tool, leaving)
-        for port in ports_of(nodes.get(node_id, {}))
+        wires.texts.get(text_of(port, "id"), "")
+        for node_id in _behind(tool, wires.leaving)
+        for port in ports_of(wires.nodes.get(node_id, {}))
     )
     return {x[2]: _UNSAID for text in written for x in _IN_CODE.finditer(text)}
 
@@ -89,23 +92,15 @@ def _behind(tool: str, leaving: Mapping[str, Links]) -> Iterator[str]:
                 yield target
 
 
-def _leaving(document: JsonObject) -> dict[str, Links]:
-    """The links by the node that they leave."""
-    found: dict[str, Links] = {x: [] for x in nodes_of(document)}
-    for link in links_of(document).values():
-        found.setdefault(text_of(link, "source"), []).append(link)
-    return found
-
-
 def _from_port(node: JsonObject, name: str, leaving: Links) -> Iterator[JsonObject]:
     named = {text_of(x, "id") for x in ports_of(node) if text_of(x, "label") == name}
     return (x for x in leaving if text_of(x, "sourcePort") in named)
 
 
-def _type(document: JsonObject, leaving: Links) -> str:
+def _type(wires: _Wires, leaving: Links) -> str:
     """What the ports want to which a value goes; a text where they say nothing."""
     for link in leaving:
-        for port in ports_of(nodes_of(document).get(text_of(link, "target"), {})):
+        for port in ports_of(wires.nodes.get(text_of(link, "target"), {})):
             is_it = text_of(port, "id") == text_of(link, "targetPort")
             if is_it and (told := _TYPES.get(text_of(port, "dataType"))):
                 return told
@@ -117,7 +112,7 @@ def _literal(found: Mapping[str, str]) -> str:
     return json.dumps(found, ensure_ascii=False)[1:-1]
 
 
-def _remarks(document: JsonObject, node: AdoptedNode, found: dict[str, str]) -> Iterator[Remark]:
+def _remarks(drawn: JsonObject, node: AdoptedNode, found: dict[str, str]) -> Iterator[Remark]:
     if found:
         names = ", ".join(f"`{x}` ({kind})" for x, kind in found.items())
         text = (
@@ -126,7 +121,7 @@ def _remarks(document: JsonObject, node: AdoptedNode, found: dict[str, str]) -> 
         )
     elif any(
         text_of(x, "label").removeprefix(COMPULSORY_MARK) == _READ and x.get("links")
-        for x in ports_of(nodes_of(document)[node.node_id])
+        for x in ports_of(drawn)
     ):
         text = (
             "its `tool_args` is used, and what is read of it could not be told. So that the model "
