@@ -27,6 +27,7 @@ from xai_mcp_agent.drawing.components import (
     our_components,
 )
 
+from .support.node_titles import CANVASES, title_contrast
 from .support.palette import our_palette, palette, ports_at_run_time
 
 # Names that xai-agent's workflows use; it cannot be installed beside this library (README).
@@ -79,6 +80,26 @@ def test_every_colour_is_one_that_css_knows(shown: dict[str, dict[str, Any]]) ->
     """A bad one blanks the palette and every canvas with such a node."""
     bad = {name: e["color"] for name, e in shown.items() if parse_color(e["color"]) is None}
     assert bad == {}
+
+
+@pytest.mark.parametrize("theme", CANVASES)
+def test_the_title_of_every_node_can_be_read(theme: str) -> None:
+    """WCAG 2.2, 1.4.3: at least 4.5 to 1, on a light canvas and on a dark one."""
+    colors = {x.color for x in our_components().values()}
+    read = {x: title_contrast(_rgb(x), CANVASES[theme]) for x in colors}
+    assert {x: contrast for x, contrast in read.items() if contrast < 4.5} == {}
+
+
+def test_nodes_have_one_colour_for_each_of_five_roles() -> None:
+    """Agents, tools for them, servers by hand, memories, finding and planning."""
+    assert len({x.color for x in our_components().values()}) == 5
+
+
+def _rgb(color: str) -> tuple[float, float, float]:
+    parsed = parse_color(color)
+    assert parsed is not None
+    red, green, blue = parsed.coordinates
+    return 255 * (red or 0.0), 255 * (green or 0.0), 255 * (blue or 0.0)
 
 
 def test_every_docstring_explains_each_port_with_its_type_and_default() -> None:

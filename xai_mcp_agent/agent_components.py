@@ -13,7 +13,7 @@ from xai_components.base import (
 from xai_mcp_agent import canvas
 
 
-@xai_component(color="rgb(0, 105, 180)")
+@xai_component(color="rgb(0, 70, 140)")
 class AgentInit(Component):
     """Sets up an agent: a model, its instructions, and its tools. Run it with AgentRun.
 
@@ -114,7 +114,7 @@ class AgentInit(Component):
         )
 
 
-@xai_component(color="rgb(0, 105, 180)")
+@xai_component(color="rgb(0, 70, 140)")
 class AgentUpdate(Component):
     """Changes an agent that AgentInit set up. What is not wired, or empty, stays as it is.
 
@@ -161,7 +161,7 @@ class AgentUpdate(Component):
         )
 
 
-@xai_component(type="branch", color="rgb(0, 105, 180)")
+@xai_component(type="branch", color="rgb(0, 70, 140)")
 class AgentRun(Component):
     """Runs an agent: it thinks, uses its tools, and answers. What happens is printed as it happens.
 
@@ -255,7 +255,7 @@ class AgentRun(Component):
         return self.on_error if self.error.value else way_on
 
 
-@xai_component(color="rgb(0, 105, 180)")
+@xai_component(color="rgb(0, 70, 140)")
 class AgentApprove(Component):
     """Says whether the call is made that waits in the branch on_approval of AgentRun.
 
@@ -274,7 +274,7 @@ class AgentApprove(Component):
         canvas.give_approval(self.answer.value)
 
 
-@xai_component(color="rgb(0, 105, 180)")
+@xai_component(color="rgb(0, 70, 140)")
 class AgentRunTool(Component):
     """Uses one tool of an agent without asking its model, and notes it in a conversation.
 
@@ -315,7 +315,7 @@ class AgentRunTool(Component):
         self.updated_conversation.value = outcome.conversation
 
 
-@xai_component(type="branch", color="rgb(0, 105, 180)")
+@xai_component(type="branch", color="rgb(0, 70, 140)")
 class AgentLearn(Component):
     """Has an agent look back on a conversation and note what is worth keeping in its memory.
 
@@ -364,7 +364,7 @@ class AgentLearn(Component):
         return self.on_error if self.error.value else way_on
 
 
-@xai_component(color="rgb(0, 105, 180)")
+@xai_component(color="rgb(0, 70, 140)")
 class AgentMergeSystem(Component):
     """Adds a text to the system message at the start of a conversation.
 
@@ -390,7 +390,7 @@ class AgentMergeSystem(Component):
         )
 
 
-@xai_component(color="rgb(0, 105, 180)")
+@xai_component(color="rgb(0, 70, 140)")
 class AgentStreamStringResponse(Component):
     """Turns a text into a stream of small pieces, as if it were being typed.
 

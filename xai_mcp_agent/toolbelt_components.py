@@ -14,7 +14,7 @@ from xai_components.base import (
 from xai_mcp_agent import canvas
 
 
-@xai_component(type="Start", color="rgb(204, 85, 0)")
+@xai_component(type="Start", color="rgb(110, 60, 0)")
 class AgentDefineTool(Component):
     """Starts a tool that you draw: the nodes after it run each time an agent uses the tool.
 
@@ -73,7 +73,7 @@ class AgentDefineTool(Component):
         pass
 
 
-@xai_component(color="rgb(204, 85, 0)")
+@xai_component(color="rgb(110, 60, 0)")
 class AgentToolOutput(Component):
     """Ends a drawn tool: what it is given goes back to the agent.
 
@@ -92,7 +92,7 @@ class AgentToolOutput(Component):
         canvas.give_output(ctx, self.results.value or [])
 
 
-@xai_component(color="rgb(204, 85, 0)")
+@xai_component(color="rgb(110, 60, 0)")
 class AgentUseMCPTools(Component):
     """Gives an agent the tools of one MCP server.
 
@@ -130,7 +130,7 @@ class AgentUseMCPTools(Component):
         )
 
 
-@xai_component(color="rgb(204, 85, 0)")
+@xai_component(color="rgb(110, 60, 0)")
 class AgentUseFunctions(Component):
     """Gives an agent the functions of a Python file or module as tools.
 
@@ -165,7 +165,7 @@ class AgentUseFunctions(Component):
         )
 
 
-@xai_component(color="rgb(204, 85, 0)")
+@xai_component(color="rgb(110, 60, 0)")
 class AgentUseTools(Component):
     """Gives an agent the tools of a group of the settings, whatever sources they are of.
 
@@ -200,7 +200,7 @@ class AgentUseTools(Component):
         )
 
 
-@xai_component(color="rgb(204, 85, 0)")
+@xai_component(color="rgb(110, 60, 0)")
 class AgentUseOpenAPI(Component):
     """Gives an agent what a web service can do: each operation of its OpenAPI document is a tool.
 
@@ -247,7 +247,7 @@ class AgentUseOpenAPI(Component):
         )
 
 
-@xai_component(color="rgb(204, 85, 0)")
+@xai_component(color="rgb(110, 60, 0)")
 class AgentUseAgents(Component):
     """Lets an agent ask another one, which runs somewhere else: each of its skills is a tool.
 
@@ -284,7 +284,7 @@ class AgentUseAgents(Component):
         )
 
 
-@xai_component(color="rgb(204, 85, 0)")
+@xai_component(color="rgb(110, 60, 0)")
 class AgentUseBuiltinTools(Component):
     """Gives an agent tools that come along: a clock, a calculator, the files of one folder.
 
@@ -319,7 +319,7 @@ class AgentUseBuiltinTools(Component):
         )
 
 
-@xai_component(color="rgb(204, 85, 0)")
+@xai_component(color="rgb(110, 60, 0)")
 class AgentUseWorkflow(Component):
     """Gives an agent another workflow as a tool.
 
@@ -362,7 +362,7 @@ class AgentUseWorkflow(Component):
         )
 
 
-@xai_component(color="rgb(204, 85, 0)")
+@xai_component(color="rgb(110, 60, 0)")
 class AgentMakeToolbelt(Component):
     """Puts a toolbelt together: all that was drawn for it and declared for it so far.
 
