@@ -7,12 +7,15 @@ never initialised, initialised before the package came, initialised after it.
 from __future__ import annotations
 
 import json
+import os
 import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from xai_mcp_agent.cli.init import FIRST_EXAMPLE
 
 from .support.environments import Environment, build_package, make_environment
 from .support.palette import our_palette
@@ -62,7 +65,8 @@ def test_the_list_of_component_files_is_complete() -> None:
 
 def test_component_files_are_only_where_xircuits_looks(wheel: Path) -> None:
     names = names_in(wheel)
-    shipped = {f"{LIBRARY}/{name}" for name in COMPONENT_FILES | {"__init__.py"}}
+    more = {"__init__.py", "pyproject.toml", "README.md"}
+    shipped = {f"{LIBRARY}/{name}" for name in COMPONENT_FILES | more}
     assert {name for name in names if name.startswith("xai_components/")} == shipped
     assert {name for name in names if name.endswith("_components.py")} <= shipped
 
@@ -152,6 +156,29 @@ def test_a_folder_never_initialised_works_after_init(
 ) -> None:
     assert "linked      xai_components/xai_mcp_agent" in prepare(installed, tmp_path)
     assert_it_works(installed, tmp_path)
+
+
+def test_the_menu_of_the_category_opens_readme_and_first_example(
+    installed: Environment, tmp_path: Path
+) -> None:
+    """Asked of Xircuits' own list of libraries, which the menu reads."""
+    prepare(installed, tmp_path)
+    ask = "from xircuits.library import save_component_library_config as s; s()"
+    installed.run_python(tmp_path, "-c", ask)
+    listed = tmp_path / ".xircuits/component_library_config.json"
+    libraries = json.loads(listed.read_text(encoding="utf-8"))["libraries"]
+    ours = next(x for x in libraries if x["library_id"] == "MCP_AGENT")
+    place = tmp_path / ours["local_path"]
+    assert (place / ours["readme"]).is_file()
+    # The lab puts the path together before it looks: the link to our files is not followed.
+    example = os.path.normpath(place / ours["default_example_path"])
+    assert example == str(tmp_path / FIRST_EXAMPLE)
+    assert Path(example).is_file()
+    pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (ours["version"], ours["description"]) == (
+        pyproject["version"],
+        pyproject["description"],
+    )
 
 
 def test_a_folder_initialised_before_the_install_works_after_init(

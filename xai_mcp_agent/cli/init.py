@@ -32,6 +32,7 @@ SOLUTIONS = "solutions"
 
 _XIRCUITS = ".xircuits"
 _INIT_PY = '"""The component files of xai_mcp_agent, copied by `xai-mcp-agent init`."""\n'
+_ABOUT = ("pyproject.toml", "README.md")  # what the menu of our category in the palette reads
 _ACTION_WIDTH = len("up to date")
 
 
@@ -191,7 +192,8 @@ def _retire_stale_copies(library: Path, source: Path) -> Iterator[Step]:
 def _files_of_the_user(library: Path, source: Path) -> list[str]:
     if not library.exists():
         return []
-    ours = {file.name for file in _component_files(source)} | {"__init__.py", "__pycache__"}
+    ours = {file.name for file in _component_files(source)}
+    ours |= {"__init__.py", "__pycache__", *_ABOUT}
     return sorted(entry.name for entry in library.iterdir() if entry.name not in ours)
 
 
@@ -216,7 +218,9 @@ def _copy_missing(library: Path, source: Path) -> bool:
     init_file = library / "__init__.py"
     if not init_file.exists():  # without it the lab offers the library for installation
         init_file.write_text(_INIT_PY, encoding="ascii")
-    missing = [file for file in _component_files(source) if not (library / file.name).exists()]
+    about = [source / name for name in _ABOUT if (source / name).exists()]  # not in a checkout
+    files = [*_component_files(source), *about]
+    missing = [file for file in files if not (library / file.name).exists()]
     for file in missing:
         shutil.copyfile(file, library / file.name)
     return bool(missing)
