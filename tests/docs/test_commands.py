@@ -219,6 +219,7 @@ COMMANDS = [
     Known(r"xircuits compile my_agent\.xircuits my_agent\.py", compile_the_drawn_one),
     Known(r"python my_agent\.py", warmly, "library_search_books"),
     Known(r"xai-mcp-agent log(in|out) notes", help_only, "Usage"),
+    Known(r"xai-mcp-agent (add|remove) .*", help_of, "Usage"),
     Known(r"xai-mcp-agent trust", warmly, "your agreement"),
     Known(r"xai-mcp-agent ask \"Convert 5 miles to kilometres\"", warmly, "8.04672"),
     Known(r"xai-mcp-agent servers", warmly, "library: ready"),

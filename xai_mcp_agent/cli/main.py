@@ -11,6 +11,7 @@ import typer
 from ..canvas.installation import installed_version
 from ..core.errors import XaiMcpError
 from . import rules
+from .add import AddCommand, add, remove
 from .approve import approve
 from .ask import ask
 from .draw import draw
@@ -54,6 +55,9 @@ for _command in (
     approve, login, logout, adopt, check_lessons, reset_lesson, lesson_solution,
 ):  # fmt: skip
     app.command(_command.__name__.replace("_", "-"))(_command)
+
+app.command("add", cls=AddCommand)(add)
+app.command("remove")(remove)
 
 _history = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 _history.callback(invoke_without_command=True)(history)

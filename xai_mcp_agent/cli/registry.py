@@ -15,12 +15,10 @@ import typer
 from ..core.errors import BadSetting, SettingsError, XaiMcpError
 from ..core.shell import shown_command
 from ..core.tools import JsonObject
-from ..secrets.private_files import file_lock
 from ..settings.document import read_document
-from ..settings.load import FILE_NAME, load_settings, settings_from
 from ..settings.models import Settings
 from ..settings.trust import trust_command, without_untrusted
-from .output import AsJson, SettingsFile, echo_json, replace_text, say
+from .output import AsJson, SettingsFile, echo_json, say
 from .registry_text import (
     found_json,
     found_text,
@@ -30,6 +28,14 @@ from .registry_text import (
     pin_text,
     report_json,
     report_text,
+)
+from .settings_file import (
+    check_free,
+    file_to_write,
+    loaded_or_new,
+    problem_of,
+    tools_once,
+    write_server,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +47,7 @@ if TYPE_CHECKING:
 _ALARM = 3  # the exit status where a version was changed, or a package contradicts
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _MAPS = ("mcpServers", "servers")
-_LOCK_SECONDS = 20.0
+_NAME_IT = "Choose another name with --as, or remove the entry first."
 _KINDS = {"number": "number", "boolean": "boolean"}
 
 Registry = Annotated[
@@ -190,10 +196,10 @@ def add(
     status is 3, and nothing is written, where there is an alarm.
     """
     with _opened(settings, as_json=as_json) as (registries, loaded):
-        file = _file_of(loaded, settings)
+        file = file_to_write(loaded, settings)
         configured = _configured(loaded)
         own = as_name or _own_name(name)
-        _check_free(own, loaded, file)
+        check_free(own, loaded, file, _NAME_IT)
         listing = registries.find(name, registry=registry, version=version, offline=offline)
         if accept_change and listing.alarms:
             listing = registries.accept(listing)
@@ -256,7 +262,7 @@ def _opened(settings: Path | None, *, as_json: bool) -> Generator[tuple[Registri
     """The registries of a settings file that may be used, and the file as it is."""
     from ..registries.registries import Registries
 
-    loaded = _loaded(settings)
+    loaded = loaded_or_new(settings)
     usable = without_untrusted(loaded)
     if usable.registries != loaded.registries and not as_json:
         say(
@@ -267,17 +273,6 @@ def _opened(settings: Path | None, *, as_json: bool) -> Generator[tuple[Registri
         yield registries, loaded
 
 
-def _loaded(settings: Path | None) -> Settings:
-    """The settings; empty ones where the file that is named does not exist yet."""
-    if settings is not None and not settings.exists():
-        return settings_from({"mcpServers": {}}, file=str(settings))
-    return load_settings(settings)
-
-
-def _file_of(loaded: Settings, settings: Path | None) -> Path:
-    return Path(settings or loaded.file or FILE_NAME).absolute()
-
-
 def _configured(loaded: Settings) -> dict[str, Any]:
     """The entries of the file, as they are written."""
     if loaded.is_from_python or not loaded.file:
@@ -286,14 +281,6 @@ def _configured(loaded: Settings) -> dict[str, Any]:
     key = next((x for x in _MAPS if x in document), None)
     found: Any = document[key] if key else document
     return cast(dict[str, Any], found) if isinstance(found, dict) else {}
-
-
-def _check_free(name: str, loaded: Settings, file: Path) -> None:
-    if name in (*loaded.names, *loaded.group_names):
-        raise SettingsError(
-            str(file), name, "there is a source of this name already.",
-            "Choose another name with --as, or remove the entry first.",
-        )  # fmt: skip
 
 
 def _own_name(name: str) -> str:
@@ -325,30 +312,14 @@ def _write(offer: Offer, file: Path) -> None:
 
     It is not trusted by being written: once it is switched on, the person is asked.
     """
-    from ..settings.adding import text_with_server
-
-    _check_readable(offer, file)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        # From reading to writing: another one may be adding something, too.
-        with file_lock(file.parent, _LOCK_SECONDS):
-            replace_text(file, text_with_server(file, offer.name, offer.entry))
-    except OSError as cause:
-        problem = f"it cannot be written: {cause.strerror or cause}."
-        raise SettingsError(str(file), "", problem, "Mend that, or name another file.") from cause
-
-
-def _check_readable(offer: Offer, file: Path) -> None:
-    """Read the entry as a run would once all is given, so that nothing unusable is written."""
     entry = {key: x for key, x in offer.entry.items() if key != "disabled"}
-    values = {x.variable: "x" for x in offer.composition.needs}
-    environ = {**os.environ, **values}
-    read = settings_from({"mcpServers": {offer.name: entry}}, file=str(file), environ=environ)
-    if problem := read.problems.get(offer.name):
+    needs = [x.variable for x in offer.composition.needs]
+    if problem := problem_of(offer.name, entry, file, needs):
         raise SettingsError(
             str(file), problem.key_path,
             f"what the registry gives cannot be used: {problem.problem}", problem.fix,
         )  # fmt: skip
+    write_server(file, offer.name, offer.entry)
 
 
 # The person
@@ -399,15 +370,10 @@ def _tried(offer: Offer, file: Path) -> list[Tool]:
     Raises:
         XaiMcpError: a value is missing, or it cannot be used; says so.
     """
-    from ..bridge.bridge import Bridge
-
     entry = {key: x for key, x in offer.entry.items() if key not in ("disabled", "pin", "registry")}
     missing = [x.variable for x in offer.composition.needs if x.variable not in os.environ]
     if missing and any(f"${{{x}}}" in str(entry) for x in missing):
         raise XaiMcpError(
             f"{offer.name} is written, but cannot be tried: set {', '.join(missing)} first."
         )
-    loaded = settings_from({"mcpServers": {offer.name: entry}}, file=str(file), folder=file.parent)
-    with Bridge(loaded=loaded, store="off") as bridge:
-        bridge.connect(offer.name, wait=True)
-        return bridge.list_tools(offer.name)
+    return tools_once(offer.name, entry, file)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from xai_mcp_agent import SettingsError
-from xai_mcp_agent.settings.adding import text_with_server
+from xai_mcp_agent.settings.editing import text_with_server, text_without
 
 ENTRY = {"command": "npx", "args": ["-y", "new@1.0.0"], "disabled": True}
 NEW = """\
@@ -67,8 +67,7 @@ def test_comments_commas_and_order_stay(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_all_layouts_get_one_more_server(tmp_path: Path, text: str) -> None:
     after = json5.loads(added(tmp_path, text).removeprefix("\ufeff"))
-    before = json5.loads(text.removeprefix("\ufeff"))
-    assert isinstance(before, dict)
+    before: Any = json5.loads(text.removeprefix("\ufeff"))
     key = next((x for x in ("mcpServers", "servers") if x in before), None)
     is_bare = key is None and "a" in before
     if is_bare:
@@ -137,3 +136,26 @@ def test_whatever_is_in_a_file_stays_as_it_is(
         **before,
         "mcpServers": {**servers, name: ENTRY},
     }
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('{"mcpServers": {"a": {"x": 1}, "new": {}}}', '{"mcpServers": {"a": {"x": 1}}}'),
+        ('{"mcpServers": {"new": {}, "a": 1}}', '{"mcpServers": {"a": 1}}'),
+        ("{mcpServers: {\n  'new': {}, // why\n  a: 1\n}}", "{mcpServers: {\n  // why\n  a: 1\n}}"),
+        ('{"mcpServers": {\n  "a": 1,\n  "new": {}\n}}', '{"mcpServers": {\n  "a": 1\n}}'),
+    ],
+)
+def test_a_removed_entry_leaves_what_is_around_it(tmp_path: Path, before: str, after: str) -> None:
+    file = tmp_path / "mcp_settings.json"
+    file.write_text(before)
+    assert text_without(file, "mcpServers", "new") == after
+
+
+def test_a_replaced_entry_stays_in_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "mcp_settings.json"
+    file.write_text('{"mcpServers": {\n  "new": {"a": [1]}, // why\n  "b": 1\n}}')
+    text = text_with_server(file, "new", {"command": "x"}, replaces=True)
+    assert "}, // why" in text
+    assert json5.loads(text) == {"mcpServers": {"new": {"command": "x"}, "b": 1}}

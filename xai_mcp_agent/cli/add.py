@@ -1,0 +1,265 @@
+"""`xai-mcp-agent add` and `remove`: servers of the settings, as one types them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from ..core.errors import SettingsError, UnknownServer, XaiMcpError
+from ..core.names import did_you_mean, nearest
+from ..core.schemas import signature
+from ..core.shell import shown_command
+from ..core.tools import JsonObject, Tool
+from ..secrets.redactor import is_secret, secrets_in_args, secrets_in_headers, secrets_in_url
+from ..settings.editing import sections_with, text_without
+from ..settings.load import load_settings
+from ..settings.parts import Part
+from ..settings.trust import TrustStore
+from ..settings.typed import TYPED, entry_of, is_url, name_for
+from .output import AsJson, SettingsFile, echo_json, folded, replace_text, say
+from .settings_file import (
+    check_free,
+    file_to_write,
+    loaded_or_new,
+    problem_of,
+    tools_once,
+    trust_server,
+    write_server,
+    writing,
+)
+
+_REFERENCE = re.compile(r"\$\{[^}]+\}")
+_UNSET = re.compile(r"environment variable (\w+) is not set")
+_HOW = (
+    "Put -- before a command that has options of its own: "
+    "xai-mcp-agent add NAME -- npx -y some-server"
+)
+_TAKEN = "Give --replace to put yours in its place, or choose another name."
+
+
+class AddCommand(TyperCommand):
+    """Says where `--` is missing, rather than to take options of the server's command for ours."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """As click does."""
+        at = self._second_word(args)
+        rest = args[at:]
+        if "--" not in args and rest and not is_url(rest[0]) and _has_option(rest[1:]):
+            raise typer.BadParameter(_HOW)
+        return super().parse_args(ctx, args)
+
+    def _second_word(self, args: Sequence[str]) -> int:
+        """Where the command begins: at the second word that is neither an option nor its value."""
+        options = [x for x in self.params if not getattr(x, "is_flag", False)]
+        with_value = {y for x in options for y in x.opts if y.startswith("-")}
+        words = [
+            at
+            for at, word in enumerate(args)
+            if not word.startswith("-") and not (at and args[at - 1] in with_value)
+        ]
+        return words[1] if len(words) > 1 else len(args)
+
+
+def _has_option(words: Sequence[str]) -> bool:
+    return any(x.startswith("-") for x in words)
+
+
+def add(
+    name: Annotated[str, typer.Argument(help="Its name in your settings.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="URL | -- COMMAND...", help="Where it is, or what starts it."),
+    ] = None,
+    env: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-e",
+            "--env",
+            metavar="KEY=VALUE",
+            help="A variable for it. KEY alone passes yours on, and writes no value.",
+        ),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option("-H", "--header", metavar='"NAME: VALUE"', help="A header for its URL."),
+    ] = None,
+    transport: Annotated[
+        str, typer.Option("-t", "--transport", metavar="TYPE", help="stdio, http or sse.")
+    ] = "",
+    cwd: Annotated[str, typer.Option("--cwd", metavar="FOLDER", help="Where it is started.")] = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in the place of a server of this name.")
+    ] = False,
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="Only write it; start and reach nothing.")
+    ] = False,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a server into your settings, connect it once, and show its tools.
+
+    Comments and order of the file stay as they are. The entry is trusted: you typed it. Keep
+    secrets out of the file: -e API_KEY, or --header 'Authorization: Bearer ${API_KEY}', takes them
+    from the environment when the server is started. The exit status is 1 where the server is
+    written, but cannot be used yet.
+    """
+    if not words:
+        raise typer.BadParameter(_what_is_missing(name))
+    loaded = loaded_or_new(settings)
+    file = file_to_write(loaded, settings)
+    if not replace or name in loaded.group_names:
+        check_free(name, loaded, file, _TAKEN)
+    entry = _entry(words, env or [], header or [], transport, cwd)
+    problem = problem_of(name, entry, file)
+    missing = _missing(name, entry, file)
+    if problem and not missing:
+        raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
+    kept = write_server(file, name, entry, replaces=replace, backs_up=replace)
+    trust_server(file, name)
+    notes = list(_notes(entry))
+    if not as_json:
+        _say_written(name, file, kept, notes)
+    tools, error = _checked(name, entry, file, missing, is_wanted=not no_check)
+    if as_json:
+        told = {"name": name, "written": str(file), "kept": kept, "notes": notes, "error": error}
+        echo_json({**told, "tools": None if tools is None else [x.name for x in tools]})
+    else:
+        _say_checked(name, tools, error)
+    if error:
+        raise typer.Exit(1)
+
+
+def _what_is_missing(name: str) -> str:
+    if is_url(name):
+        better = shown_command("xai-mcp-agent", "add", name_for({"url": name}), "URL")
+        return f"Give it a name first: {better}"
+    return f"Say where {name} is: a URL, or -- and the command that starts it."
+
+
+def _entry(
+    words: Sequence[str], env: Sequence[str], headers: Sequence[str], transport: str, cwd: str
+) -> JsonObject:
+    entry = entry_of(words)
+    named = {"type": transport} if transport else {}
+    found: JsonObject = {**named, **entry}
+    if env:
+        found["env"] = dict(map(_variable, env))
+    if headers:
+        found["headers"] = dict(map(_header, headers))
+    if cwd:
+        found["cwd"] = os.path.abspath(os.path.expanduser(cwd))
+    return found
+
+
+def _variable(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+        raise typer.BadParameter(f"-e wants KEY=VALUE, or KEY alone, not {word[:20]!r}.")
+    return name, value if equals else f"${{{name}}}"
+
+
+def _header(word: str) -> tuple[str, str]:
+    found = re.fullmatch(r"\s*([^\s:=]+)\s*[:=]\s*(.*)", word, re.DOTALL)
+    if not found:
+        raise typer.BadParameter("--header wants 'Name: value'.")
+    return found[1], found[2]
+
+
+def _missing(name: str, entry: JsonObject, file: Path) -> list[str]:
+    """The variables that it needs, and that are not set here."""
+    missing = list[str]()
+    while problem := problem_of(name, entry, file, missing):
+        unset = _UNSET.search(problem.problem)
+        if unset is None or unset[1] in missing:
+            return []
+        missing.append(unset[1])
+    return missing
+
+
+def _notes(entry: Mapping[str, Any]) -> Iterator[str]:
+    """What stands in the file as it is, and looks like a secret."""
+    where = [f"the variable {k}" for k, x in entry.get("env", {}).items() if _is_plain(k, x)]
+    for key, value in entry.get("headers", {}).items():
+        if any(not _REFERENCE.search(x) for x in secrets_in_headers({key: value}) if x):
+            where.append(f"the header {key}")
+    plain_url = _REFERENCE.sub("", str(entry.get("url", "")))
+    where += ["the URL"] * any(x for x in secrets_in_url(plain_url))
+    args = [str(x) for x in entry.get("args", [])]
+    where += ["an argument"] * any(not _REFERENCE.search(x) for x in secrets_in_args(args) if x)
+    for one in where:
+        yield (
+            f"{one} looks like a secret, and stands in the file as it is. Put it into a variable "
+            "of your environment, and write '${NAME}' in its place."
+        )
+
+
+def _is_plain(name: str, value: str) -> bool:
+    return is_secret(name, value) and not _REFERENCE.search(value)
+
+
+def _say_written(name: str, file: Path, kept: Path | None, notes: Sequence[str]) -> None:
+    say(f"Written: {name}, in {file}")
+    if kept:
+        say(f"The file as it was is kept as {kept}")
+    for note in notes:
+        say("\n".join(folded(f"note: {note}", "", "  ")), to_stderr=True)
+
+
+def _checked(
+    name: str, entry: JsonObject, file: Path, missing: Sequence[str], *, is_wanted: bool
+) -> tuple[list[Tool] | None, str]:
+    if not is_wanted:
+        return None, ""
+    if missing:
+        return None, f"{name} cannot be started yet: set {', '.join(missing)} in the environment."
+    try:
+        return tools_once(name, entry, file), ""
+    except XaiMcpError as reason:
+        return None, str(reason)
+
+
+def _say_checked(name: str, tools: Sequence[Tool] | None, error: str) -> None:
+    if tools is not None:
+        say(f"It works, and has {len(tools)} {'tool' if len(tools) == 1 else 'tools'}:")
+        for tool in tools:
+            say("\n".join(folded(f"{tool.name}({signature(tool.input_schema)})", "  ", "      ")))
+    if error:
+        say(f"error: {error}", to_stderr=True)
+        undo = shown_command("xai-mcp-agent", "remove", name)
+        say(f"It is written all the same; `{undo}` takes it out again.", to_stderr=True)
+
+
+def remove(
+    name: Annotated[str, typer.Argument(help="As the settings name it.")],
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take a server, or another source, out of your settings; the rest of the file stays.
+
+    The file as it was is kept beside it. What is remembered of its tools stays in the history.
+    """
+    loaded = load_settings(settings)
+    if not loaded.file:
+        raise XaiMcpError("No mcp_settings.json was found, so there is nothing to remove.")
+    file = Path(loaded.file)
+    sections = sections_with(file, name)
+    if not sections:
+        meant = did_you_mean(name, loaded.names) or f"It has: {', '.join(loaded.names) or 'none'}."
+        text = f"No server {name!r} in {file}. {meant}"
+        raise UnknownServer(text, name, nearest(name, loaded.names))
+    with writing(file):
+        kept = replace_text(file, text_without(file, sections[0], name))
+    place = f"{sections[0]}.{name}" if sections[0] else name
+    for part in [x for x in loaded.parts if x.source == name] or [Part(place, "", "", name)]:
+        TrustStore().agree_to(str(file), Part(part.key_path, "", "", name))
+    if as_json:
+        echo_json({"removed": name, "file": str(file), "kept": kept})
+        return
+    say(f"Removed: {name}, from {file}")
+    say(f"The file as it was is kept as {kept}")

@@ -1,0 +1,104 @@
+"""A server as somebody types it: a URL, or a command; and a name for one that has none."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from ..core.tools import JsonObject
+
+TYPED = "what you typed"
+"""Stands in messages where else the name of a settings file does."""
+
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_ANY_URL = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
+_RANDOM = re.compile(r"(?=.*[0-9])[A-Za-z0-9_-]{16,}")
+_COMMON_HOSTS = re.compile(r"^(?:www|mcp|api)\.(?=.+\.)")
+_COMMON_PARTS = ("", "mcp", "sse", "v1")
+_RUNNERS = ("npx", "uvx", "uv", "bunx", "pnpm", "yarn", "docker", "podman", "pipx", "dnx", "node",
+            "deno", "bun")  # fmt: skip
+_NOT_PACKAGES = ("run", "exec", "dlx", "tool", "x")
+_MOST_CHARS = 40  # of a name, which is part of those of its tools
+
+
+def is_url(word: str) -> bool:
+    """Whether it is the address of a server."""
+    return bool(_URL.match(word.strip()))
+
+
+def split_command(text: str) -> list[str]:
+    """The words of a command, as a shell would have them; one where that cannot be told."""
+    if os.path.isfile(text):
+        return [text]
+    try:
+        words = shlex.split(text, posix=os.name != "nt")
+    except ValueError:  # a quotation mark without its other one
+        return [text]
+    return words if os.name != "nt" else [x.strip("\"'") for x in words]
+
+
+def entry_of(words: Sequence[str]) -> JsonObject:
+    """The entry for a URL, or for a command; a single word may hold the whole of it.
+
+    A Python file is started with the Python that we run in.
+    """
+    if len(words) == 1 and _ANY_URL.match(words[0].strip()):
+        return {"url": words[0].strip()}
+    command, *args = words if len(words) > 1 else split_command(words[0])
+    if command.endswith(".py") and os.path.isfile(os.path.expanduser(command)):
+        command, args = "${python}", [command, *args]
+    return {"command": command, **({"args": args} if args else {})}
+
+
+def name_for(entry: Mapping[str, object]) -> str:
+    """A readable name for a server that has none: by its host, or by what it starts."""
+    url = entry.get("url")
+    words = [str(x) for x in (entry.get("command"), *_list(entry.get("args")))]
+    name = _host_name(str(url)) if url else _command_name(words)
+    return _NOT_IN_NAMES.sub("_", name).strip("_-")[:_MOST_CHARS].strip("_-") or "server"
+
+
+def _host_name(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return "server"
+    path = [x for x in parts.path.split("/") if x not in _COMMON_PARTS and not _RANDOM.fullmatch(x)]
+    name = _COMMON_HOSTS.sub("", host)
+    return "_".join([name, *([str(port)] if port else []), *path])
+
+
+def _command_name(words: Sequence[str]) -> str:
+    """What is started: the package, image, module or script, else the program."""
+    program = _stem(words[0])
+    is_runner = program.lower() in _RUNNERS
+    if not is_runner and not re.fullmatch(r"\$\{python\}|python[\d.]*", program.lower()):
+        return program
+    rest = list(words[1:])
+    if "-m" in rest[:-1]:
+        return rest[rest.index("-m") + 1]
+    for word in reversed(rest) if program in ("docker", "podman") else rest:
+        if not word.startswith("-") and word not in _NOT_PACKAGES:
+            return _stem(_package(word) if is_runner else word)
+    return program
+
+
+def _package(word: str) -> str:
+    """A package or an image without whose it is, and without its version."""
+    last = word.rpartition("/")[2]
+    return re.split(r"[@:=<>~]", last, maxsplit=1)[0] or last
+
+
+def _stem(word: str) -> str:
+    name = Path(word.replace("\\", "/")).name
+    return name.rpartition(".")[0] if name.endswith((".py", ".js", ".mjs", ".ts", ".exe")) else name
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
