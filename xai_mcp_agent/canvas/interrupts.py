@@ -1,6 +1,8 @@
-"""Ctrl-C in a compiled workflow: a few lines in place of pages of traceback.
+"""How a compiled workflow ends: a few lines in place of pages of traceback.
 
-The status stays Python's own, that of a process ended by SIGINT: 130 in a shell.
+After Ctrl-C the status stays Python's own, that of a process ended by SIGINT: 130 in a shell. An
+error of ours that a node raised is told as in the lab, and the status is 1; `XAI_MCP_SHOW=verbose`
+shows where it came from. Whatever else happens is a fault of somebody, and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ import warnings
 from pathlib import Path
 from types import TracebackType
 
+from ..core.errors import XaiMcpError
+
 _interrupted = threading.Event()
 _MOMENT_SECONDS = 0.01
 
@@ -30,7 +34,10 @@ def tell_interrupts_in_few_words() -> None:
 
 def _show(kind: type[BaseException], error: BaseException, where: TracebackType | None) -> None:
     if not _is_interrupt(error):
-        sys.__excepthook__(kind, error, where)
+        if lines := _told_shortly(error):
+            print("\n".join(lines), file=sys.stderr)
+        else:
+            sys.__excepthook__(kind, error, where)
         return
     _interrupted.set()
     # What it was about to have done, had it not been interrupted.
@@ -41,6 +48,16 @@ def _show(kind: type[BaseException], error: BaseException, where: TracebackType 
             f"\nInterrupted{place}; what it had started is ended.\nKeyboardInterrupt",
             file=sys.stderr,
         )
+
+
+def _told_shortly(error: BaseException) -> list[str]:
+    """The lines for an error of ours that a node raised; none where all of it is wanted."""
+    if os.environ.get("XAI_MCP_SHOW", "").strip().lower() == "verbose" or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - as in pythonw
+        return []
+    render = getattr(error, "_render_traceback_", None) if isinstance(error, XaiMcpError) else None
+    if render is None:
+        return []
+    return [*render(), "", "  XAI_MCP_SHOW=verbose shows where it came from."]
 
 
 def _raise_again(lost: sys.UnraisableHookArgs) -> None:

@@ -31,8 +31,8 @@ class XaiMcpError(Exception):
     def _render_traceback_(self) -> Callable[[], list[str]]:
         """IPython, and so the lab's output panel, shows these lines in place of a traceback.
 
-        Only when a node raised it: who writes Python wants to see where. A compiled script that
-        Python runs ends with the whole traceback.
+        Only when a node raised it: who writes Python wants to see where. A compiled script ends
+        with these lines, too.
 
         Raises:
             AttributeError: no node raised it; IPython then shows what it always does.
