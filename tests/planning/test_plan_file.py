@@ -88,7 +88,7 @@ def nested(depth: int) -> str:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "no JSON"),
+        ("", "This is empty"),
         ("[]", "it has no `calls`"),
         ("5", "it has no `calls`"),
         ('{"calls": {}}', "it has no `calls`"),
@@ -118,6 +118,7 @@ def nested(depth: int) -> str:
         (nested(1_000_000), "more than 60 deep"),
         ('{"calls": [], "request": "' + "x" * 10_000_000 + '"}', "more than 4 MB"),
         ('{"calls": [], "request": ' + "9" * 5_000 + "}", "no JSON"),
+        (" ", "This is empty. A plan is an object with `calls`"),
     ],
     ids=lambda x: x[:40],
 )

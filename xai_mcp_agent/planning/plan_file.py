@@ -121,6 +121,8 @@ def plan_from_text(text: str | bytes) -> Plan:
     """
     if len(text) > _MOST_BYTES:
         raise BadPlan(_too_large())
+    if not text.strip():
+        raise BadPlan(f"This is empty. {_FORM}")
     try:
         value: Any = json.loads(text)
     except RecursionError as cause:
