@@ -106,10 +106,9 @@ class AgentUseMCPTools(Component):
     ##### inPorts:
     - server_name (str): The server's name under `mcpServers` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
-      `all`, or with tools `only`.
-    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
-      Default: none.
+    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
+      text, as in `search_*`. Default: all.
+    - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
     server_name `library`, before AgentMakeToolbelt.
@@ -117,16 +116,16 @@ class AgentUseMCPTools(Component):
 
     server_name: InCompArg[str]
     toolbelt_name: InArg[str]
-    mode: InArg[str]
     tools: InArg[any]
+    except_tools: InArg[any]
 
     def execute(self, ctx) -> None:
         canvas.use_server(
             ctx,
             self.server_name.value,
             self.toolbelt_name.value,
-            self.mode.value,
             self.tools.value,
+            self.except_tools.value,
         )
 
 
@@ -141,10 +140,9 @@ class AgentUseFunctions(Component):
     ##### inPorts:
     - functions_name (str): The file's name under `functions` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
-      `all`, or with tools `only`.
-    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
-      Default: none.
+    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
+      text, as in `search_*`. Default: all.
+    - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
     functions_name `shopping`, before AgentMakeToolbelt.
@@ -152,16 +150,16 @@ class AgentUseFunctions(Component):
 
     functions_name: InCompArg[str]
     toolbelt_name: InArg[str]
-    mode: InArg[str]
     tools: InArg[any]
+    except_tools: InArg[any]
 
     def execute(self, ctx) -> None:
         canvas.use_functions(
             ctx,
             self.functions_name.value,
             self.toolbelt_name.value,
-            self.mode.value,
             self.tools.value,
+            self.except_tools.value,
         )
 
 
@@ -176,10 +174,9 @@ class AgentUseTools(Component):
     - group_name (str): The group's name under `groups` in `mcp_settings.json`, or the name of
       a server or another source.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
-      `all`, or with tools `only`.
-    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
-      Default: none.
+    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
+      text, as in `search_*`. Default: all.
+    - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
     group_name `reading`, before AgentMakeToolbelt.
@@ -187,16 +184,16 @@ class AgentUseTools(Component):
 
     group_name: InCompArg[str]
     toolbelt_name: InArg[str]
-    mode: InArg[str]
     tools: InArg[any]
+    except_tools: InArg[any]
 
     def execute(self, ctx) -> None:
         canvas.use_tools(
             ctx,
             self.group_name.value,
             self.toolbelt_name.value,
-            self.mode.value,
             self.tools.value,
+            self.except_tools.value,
         )
 
 
@@ -217,10 +214,9 @@ class AgentUseOpenAPI(Component):
     - api_key (secret): The key or token that it wants, with `spec`; `${NAME}` takes it from the
       environment. Default: none.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
-      `all`, or with tools `only`.
-    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
-      Default: none.
+    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
+      text, as in `search_*`. Default: all.
+    - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
     spec `petstore.yaml`, before AgentMakeToolbelt.
@@ -231,8 +227,8 @@ class AgentUseOpenAPI(Component):
     base_url: InArg[str]
     api_key: InArg[secret]
     toolbelt_name: InArg[str]
-    mode: InArg[str]
     tools: InArg[any]
+    except_tools: InArg[any]
 
     def execute(self, ctx) -> None:
         canvas.use_openapi(
@@ -242,8 +238,8 @@ class AgentUseOpenAPI(Component):
             self.spec.value,
             self.base_url.value,
             self.api_key.value,
-            self.mode.value,
             self.tools.value,
+            self.except_tools.value,
         )
 
 
@@ -260,10 +256,9 @@ class AgentUseAgents(Component):
     ##### inPorts:
     - remote_agent (str): The remote agent's name under `agents` in `mcp_settings.json`.
     - toolbelt_name (str): The toolbelt it belongs to. Default: `default`.
-    - mode (str): Which of its tools: `all`, `only` those in tools, or all `except` them. Default:
-      `all`, or with tools `only`.
-    - tools (any): Names of its tools, as a text with commas or a list; `*` stands for any text.
-      Default: none.
+    - tools (any): Only these of its tools, as a text with commas or a list; `*` stands for any
+      text, as in `search_*`. Default: all.
+    - except_tools (any): Not these, written in the same way. Default: none.
 
     ##### Example:
     remote_agent `travel`, before AgentMakeToolbelt.
@@ -271,16 +266,16 @@ class AgentUseAgents(Component):
 
     remote_agent: InCompArg[str]
     toolbelt_name: InArg[str]
-    mode: InArg[str]
     tools: InArg[any]
+    except_tools: InArg[any]
 
     def execute(self, ctx) -> None:
         canvas.use_agent(
             ctx,
             self.remote_agent.value,
             self.toolbelt_name.value,
-            self.mode.value,
             self.tools.value,
+            self.except_tools.value,
         )
 
 

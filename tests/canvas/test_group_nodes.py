@@ -83,21 +83,27 @@ def server(**inputs: Any) -> AgentUseMCPTools:
     [
         (lambda: [use("reads")], {"tagged_a"}),
         (lambda: [use("both")], {"library_search_books", "tagged_b"}),
-        (lambda: [use("both", mode="except", tools="tagged/*")], {"library_search_books"}),
+        (lambda: [use("both", except_tools="tagged/*")], {"library_search_books"}),
         (lambda: [use("both"), server(tools="a")], THREE),
         (lambda: [use("reads"), use("both")], THREE),
-        (lambda: [use("reads", mode="only", tools=["b"])], set()),
-        (lambda: [use("reads"), server(mode="except", tools="a")], {"tagged_b"}),
+        (lambda: [use("reads", tools=["b"])], set()),
+        (lambda: [use("reads"), server(except_tools="a")], {"tagged_b"}),
         (lambda: [server()], {"tagged_a", "tagged_b"}),
-        (lambda: [server(mode="ALL")], {"tagged_a", "tagged_b"}),
-        (lambda: [server(mode="only", tools=["a"])], {"tagged_a"}),
+        (lambda: [server(tools="", except_tools=[])], {"tagged_a", "tagged_b"}),
+        (lambda: [server(tools=["a"])], {"tagged_a"}),
+        (lambda: [server(tools=[])], set()),
+        (lambda: [server(tools='"a", "x"')], {"tagged_a"}),
+        (lambda: [server(tools="*", except_tools="tagged/a")], {"tagged_b"}),
+        (lambda: [server(tools="a, b", except_tools=["a"])], {"tagged_b"}),
+        (lambda: [server(tools="a", except_tools="*")], set()),
+        (lambda: [server(tools="tagged")], set()),
         (lambda: [server(tools="a, x*")], {"tagged_a"}),
         (lambda: [server(tools="a"), server(tools="b")], {"tagged_a", "tagged_b"}),
         (lambda: [server(tools="a"), server()], {"tagged_a", "tagged_b"}),
         (lambda: [server(), server(tools="a")], {"tagged_a", "tagged_b"}),
-        (lambda: [server(mode="except", tools="a")], {"tagged_b"}),
-        (lambda: [server(mode="except", tools="a"), server()], {"tagged_b"}),
-        (lambda: [use("reads", mode="all")], {"tagged_a"}),
+        (lambda: [server(except_tools="a")], {"tagged_b"}),
+        (lambda: [server(except_tools="a"), server()], {"tagged_b"}),
+        (lambda: [use("reads", except_tools="b")], {"tagged_a"}),
     ],
 )  # fmt: skip
 def test_a_toolbelt_has_what_its_nodes_took_together(using: Any, shown: set[str]):
@@ -108,14 +114,14 @@ def test_a_source_of_any_kind_is_used_by_its_name():
     one = make(AgentUseTools, group_name="tagged_server")
     with pytest.raises(UnknownServer, match="tagged"):
         shown_by(one)
-    found = shown_by(use("library", mode="only", tools="search_books"))
+    found = shown_by(use("library", tools="search_books"))
     assert found == {"library_search_books"}
 
 
 def test_a_tool_that_is_left_out_is_neither_called_nor_found(tagged: FaultHttp):
     script = [calls(("tagged_b", {})), says("Done.")]
     with model_endpoint(script) as endpoint:
-        run(endpoint, server(mode="only", tools="a"))
+        run(endpoint, server(tools="a"))
         answers = [
             x["content"] for x in endpoint.requests[1].body["messages"] if x["role"] == "tool"
         ]
@@ -140,12 +146,20 @@ def test_a_tool_that_comes_later_and_fits_is_in_the_next_request(tagged: FaultHt
 def test_what_a_person_named_and_is_not_there_is_told_with_the_nearest(
     capsys: pytest.CaptureFixture[str],
 ):
-    shown_by(use("odd"), use("empty"), server(tools="aa, b"))
+    shown_by(use("odd"), use("empty"), server(tools="aa, b", except_tools="bb"))
     printed = " ".join(capsys.readouterr().out.split())
     assert "names the source 'libary', which is not there" in printed
     assert "'library/serch_books', which is not there. Did you mean 'search_books'" in printed
     assert "The group 'empty' has no tools" in printed
     assert "tagged has no tool 'aa'." in printed
+    assert "tagged has no tool 'bb'." in printed
+    assert "leave none" not in printed
+
+
+def test_a_node_that_leaves_nothing_of_a_source_is_told(capsys: pytest.CaptureFixture[str]):
+    shown_by(server(except_tools="*"))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "`tools` and `except_tools` of its node leave none of its 2." in printed
 
 
 @pytest.mark.parametrize(
@@ -153,16 +167,18 @@ def test_what_a_person_named_and_is_not_there_is_told_with_the_nearest(
     [
         (lambda: use("wrong"), SettingsError, "nmae"),
         (lambda: use("findin"), UnknownServer, "finding"),
-        (lambda: server(mode="some", tools="a"), BadSetting, "all, only, except"),
-        (lambda: server(mode="only"), BadSetting, "name `tools`"),
-        (lambda: server(mode="all", tools="a"), BadSetting, "leave `tools` empty"),
         (lambda: server(tools=5), BadSetting, "`tools` of AgentUseMCPTools"),
+        (lambda: server(except_tools=["a", 5]), BadSetting, "`except_tools` of AgentUseMCPTools"),
         (
             lambda: make(AgentUseMCPTools, server_name="finding"),
             UnknownServer,
             "The node for what stands there is AgentUseTools",
         ),
-        (lambda: make(AgentUseFunctions, functions_name="tagged", mode="x"), BadSetting, "`mode`"),
+        (
+            lambda: make(AgentUseFunctions, functions_name="tagged", except_tools=5),
+            BadSetting,
+            "`except_tools` of AgentUseFunctions",
+        ),
     ],
 )
 def test_a_mistake_is_told_at_its_node(node: Any, error: type[Exception], said: str):

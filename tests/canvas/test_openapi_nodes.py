@@ -85,7 +85,7 @@ def test_a_node_names_the_document_itself_and_some_of_its_tools(
     with model_endpoint(order_and_bake("shop")) as endpoint:
         use = make(
             AgentUseOpenAPI, spec=f"{service}/openapi.json", service_name="shop",
-            api_key="${BAKERS_KEY}", mode="except", tools="cancel_*, list_orders",
+            api_key="${BAKERS_KEY}", except_tools="cancel_*, list_orders",
         )  # fmt: skip
         run = run_with(endpoint, use)
         names = [x["function"]["name"] for x in endpoint.requests[0].body["tools"]]

@@ -223,7 +223,7 @@ COMMANDS = [
     Known(r"xai-mcp-agent trust", warmly, "your agreement"),
     Known(r"xai-mcp-agent ask \"Convert 5 miles to kilometres\"", warmly, "8.04672"),
     Known(r"xai-mcp-agent servers", warmly, "library: ready"),
-    Known(r"xai-mcp-agent tools( library)?( --all)?", warmly, "search_books"),
+    Known(r"xai-mcp-agent tools( library)?( --all| --as-list)?", warmly, "search_books"),
     Known(r"xai-mcp-agent tools --named .*", warmly, "search_books"),
     Known(r"xai-mcp-agent explain units convert_units", warmly, "convert_units("),
     Known(

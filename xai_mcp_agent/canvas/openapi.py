@@ -24,8 +24,8 @@ def use_openapi(
     spec: str | None = None,
     base_url: str | None = None,
     api_key: Any = None,
-    mode: Any = None,
     tools: Any = None,
+    except_tools: Any = None,
 ) -> None:
     """Add an OpenAPI service to a toolbelt, and begin to read its document in the background.
 
@@ -45,14 +45,14 @@ def use_openapi(
         if base or key:
             fix = f"Set that there, or name the document itself as `spec` of {_NODE}."
             raise BadSetting(f"base_url and api_key of {name!r} stand in the settings. {fix}")
-        use_source(ctx, SERVICES, name, toolbelt, mode, tools)
+        use_source(ctx, SERVICES, name, toolbelt, tools, except_tools)
         return
     if "://" not in document:
         document = file_on(document, "spec", _NODE, bridge_of(ctx).settings.file)
     auth = {"apiKey": key, "bearer": key} if key else None
     entry = {"spec": document, "baseUrl": base, "auth": auth}
     name = name or _name_of(document)
-    add_source(ctx, SERVICES, OpenApiSettings, name, entry, toolbelt, mode, tools)
+    add_source(ctx, SERVICES, OpenApiSettings, name, entry, toolbelt, tools, except_tools)
 
 
 def _name_of(document: str) -> str:

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from ..core.errors import BadSetting
@@ -62,10 +63,12 @@ def mapping(value: Any, port: str, node: str, *, wire: str = "a dict") -> dict[s
 def names(value: Any, port: str, node: str) -> list[str]:
     """The names on a port: a list of texts, or one text with commas; none when it was left alone.
 
+    A text may also be what belongs into the box of a list: `"one", "two"`.
+
     Raises:
         BadSetting: it has something else.
     """
-    given: Any = value.split(",") if isinstance(value, str) else value or []
+    given: Any = _parted(value) if isinstance(value, str) else value or []
     if not isinstance(given, list | tuple):
         raise BadSetting(f"`{port}` of {node} is {_kind(value)}. Wire a list or a text to it.")
     found = [x for x in cast(list[Any], given) if isinstance(x, str)]
@@ -74,6 +77,15 @@ def names(value: Any, port: str, node: str) -> list[str]:
             f"`{port}` of {node} has something in it that is no text. Wire names to it."
         )
     return [x.strip() for x in found if x.strip()]
+
+
+def _parted(text: str) -> list[Any]:
+    """The names in a text."""
+    bare = text.strip().removeprefix("[").removesuffix("]")
+    if bare.startswith('"'):
+        with suppress(ValueError):
+            return json.loads(f"[{bare}]")
+    return text.split(",")
 
 
 def toolbelt_on(value: Any, port: str, node: str) -> str:

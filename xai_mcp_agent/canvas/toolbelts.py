@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..bridge.engine import Engine
-from ..catalog.groups import EVERYTHING, MODES, ToolChoice, ToolFilter
+from ..catalog.groups import EVERYTHING, ToolChoice, ToolFilter
 from ..core.errors import BadSetting, SettingsError, UnknownServer
 from ..core.invocation import Pin
 from ..core.kinds import ACP, BUILTIN, FUNCTIONS, MCP, OPENAPI, WORKFLOW, SourceKind
@@ -103,33 +103,33 @@ def define_tool(
 
 
 def use_server(
-    ctx: Any, server: str, toolbelt: str | None, mode: Any = None, tools: Any = None
+    ctx: Any, server: str, toolbelt: str | None, tools: Any = None, except_tools: Any = None
 ) -> None:
     """Add an MCP server to a toolbelt, and begin to connect it in the background.
 
-    `mode` says which of its tools: see `filter_on`. What is wrong with the server itself is told
-    when an agent needs it; the agent goes on without.
+    `tools` and `except_tools` say which of its tools: see `filter_on`. What is wrong with the
+    server itself is told when an agent needs it; the agent goes on without.
 
     Raises:
         UnknownServer: the settings have no server of that name; says which they have.
         SettingsError: the settings file cannot be read at all.
-        BadSetting: no name, or a mode that cannot be.
+        BadSetting: no name, or names of tools that are none.
     """
-    use_source(ctx, _SERVERS, server, toolbelt, mode, tools)
+    use_source(ctx, _SERVERS, server, toolbelt, tools, except_tools)
 
 
 def use_functions(
-    ctx: Any, name: str, toolbelt: str | None, mode: Any = None, tools: Any = None
+    ctx: Any, name: str, toolbelt: str | None, tools: Any = None, except_tools: Any = None
 ) -> None:
     """The same as `use_server`, for a file of functions."""
-    use_source(ctx, _FUNCTIONS, name, toolbelt, mode, tools)
+    use_source(ctx, _FUNCTIONS, name, toolbelt, tools, except_tools)
 
 
 def use_agent(
-    ctx: Any, name: str, toolbelt: str | None, mode: Any = None, tools: Any = None
+    ctx: Any, name: str, toolbelt: str | None, tools: Any = None, except_tools: Any = None
 ) -> None:
     """The same as `use_server`, for an agent of others."""
-    use_source(ctx, _AGENTS, name, toolbelt, mode, tools)
+    use_source(ctx, _AGENTS, name, toolbelt, tools, except_tools)
 
 
 def use_builtin_tools(
@@ -158,7 +158,7 @@ def use_builtin_tools(
 
 
 def use_tools(
-    ctx: Any, name: str, toolbelt: str | None, mode: Any = None, tools: Any = None
+    ctx: Any, name: str, toolbelt: str | None, tools: Any = None, except_tools: Any = None
 ) -> None:
     """The same for a group of the settings, or a source of any kind.
 
@@ -170,9 +170,9 @@ def use_tools(
     settings = bridge_of(ctx).settings
     if settings.group(name) is None:
         choice = _choice_for(settings, name)
-        use_source(ctx, choice, name, belt, mode, tools)
+        use_source(ctx, choice, name, belt, tools, except_tools)
         return
-    chosen = filter_on(mode, tools, _TOOLS)
+    chosen = filter_on(tools, except_tools, _TOOLS)
     _join_filter(ctx, belt, name, chosen, is_first=_listed(ctx, f"{GROUPS}_{belt}", name))
     bridge = bridge_of(ctx)
     bridge.run(Engine.start, bridge.aio.engine.choice([name]).all_sources)
@@ -198,27 +198,19 @@ def _choice_for(settings: Settings, name: str) -> SourceChoice:
     return found
 
 
-def filter_on(mode: Any, tools: Any, node: str) -> ToolFilter:
-    """What the ports `mode` and `tools` say: all tools, `only` these, or all `except` these.
+def filter_on(tools: Any, except_tools: Any, node: str) -> ToolFilter:
+    """What the ports say: all tools, or only `tools`; of these not `except_tools`.
 
-    `tools` are names, perhaps with `*`: a list, or a text with commas. With tools and no mode,
-    only these.
+    Each are names, perhaps with `*`: a list, or a text with commas. An empty list on `tools` takes
+    none, as one that a node before found nothing for.
 
     Raises:
-        BadSetting: no such mode, or one that does not go with the tools.
+        BadSetting: one of them is something else.
     """
-    found = tuple(names(tools, "tools", node))
-    wanted = optional(mode, "mode", node).strip().lower() or ("only" if found else "all")
-    if wanted not in MODES:
-        raise BadSetting(f"`mode` of {node} is {mode!r}. Use one of: {', '.join(MODES)}.")
-    if (wanted == "all") == bool(found):
-        fix = "leave `tools` empty, or use `only` or `except`" if found else "name `tools`"
-        raise BadSetting(f"`mode` of {node} is {wanted!r}: {fix}.")
-    return {
-        "all": EVERYTHING,
-        "only": ToolFilter(only=found),
-        "except": ToolFilter(without=found),
-    }[wanted]
+    only = tuple(names(tools, "tools", node))
+    is_all = not only and not isinstance(tools, list | tuple)
+    without = tuple(names(except_tools, "except_tools", node))
+    return ToolFilter(None if is_all else only, without)
 
 
 def use_source(
@@ -226,13 +218,13 @@ def use_source(
     choice: SourceChoice,
     source: str,
     toolbelt: str | None,
-    mode: Any = None,
     tools: Any = None,
+    except_tools: Any = None,
 ) -> None:
     """The same as `use_server`, for a source of any kind that the settings have."""
     source = required(source, choice.port, choice.node)
     belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
-    chosen = filter_on(mode, tools, choice.node)
+    chosen = filter_on(tools, except_tools, choice.node)
     bridge = bridge_of(ctx)
     with suppress(SettingsError):  # it disables that source; AgentRun says so and goes on without
         _require(bridge.settings, source, choice.kind)
@@ -246,8 +238,8 @@ def add_source(
     name: str,
     entry: Mapping[str, Any],
     toolbelt: str | None,
-    mode: Any = None,
     tools: Any = None,
+    except_tools: Any = None,
 ) -> str:
     """Add a source that the settings do not have to a toolbelt, and begin to connect it.
 
@@ -259,7 +251,7 @@ def add_source(
         SettingsError: the settings file cannot be read.
     """
     belt = toolbelt_on(toolbelt, "toolbelt_name", choice.node)
-    chosen = filter_on(mode, tools, choice.node)
+    chosen = filter_on(tools, except_tools, choice.node)
     bridge = bridge_of(ctx)
     folder = os.path.dirname(bridge.settings.file) or os.getcwd()
     variables = Variables(os.environ, folder, bridge.settings.secrets)

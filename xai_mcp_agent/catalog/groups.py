@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, TypeAlias
 
 from ..core.names import did_you_mean
 from ..core.patterns import REGEX, Fits, Patterns, fits, idle, names_of
-from ..core.tools import Tool
+from ..core.tools import Tool, ToolKey
 from ..settings.groups import GroupSettings
-
-Mode: TypeAlias = Literal["all", "only", "except"]
-MODES: tuple[Mode, ...] = ("all", "only", "except")
 
 _SUGGESTED_OF = 1_000  # of more names, to look for the nearest takes longer than it is worth
 
@@ -151,16 +147,16 @@ class ToolFilter:
 
     def takes(self, tool: Tool) -> bool:
         """Whether a tool is taken."""
-        return self._only is None or self._only.name(tool.key)
+        return self._only is None or self._only.fit_any(_own_names(tool.key))
 
     def leaves_out(self, tool: Tool) -> bool:
         """Whether it is one of those that are never taken."""
-        return self._without.name(tool.key)
+        return self._without.fit_any(_own_names(tool.key))
 
     def idle(self, tools: Iterable[Tool]) -> tuple[str, ...]:
         """A line for all that it names and that is none of these tools."""
         known = [x.key for x in tools]
-        names = {name for key in known for name in names_of(key)}
+        names = {name for key in known for name in _own_names(key)}
         wrong = idle((*(self.only or ()), *self.without), names)
         hints = [did_you_mean(x, _some(key.name for key in known)) for x in wrong]
         return tuple(f"{x!r}. {hint}".rstrip() for x, hint in zip(wrong, hints, strict=True))
@@ -175,6 +171,11 @@ class ToolFilter:
 
 
 EVERYTHING = ToolFilter()
+
+
+def _own_names(key: ToolKey) -> tuple[str, ...]:
+    """What a filter may call a tool. Not as its source, which may have a tool of that name."""
+    return tuple(x for x in names_of(key) if x == key.name or x != key.source)
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,13 @@ class ToolChoice:
         """What a person should know of it, once these are the tools of its sources."""
         lines = [line for x in self.groups for line in (*x.unknown(), *x.missing(tools))]
         for name, chosen in self.filters.items():
-            lines += [f"{name} has no tool {x}" for x in chosen.idle(self._among(name, tools))]
+            known = self._among(name, tools)
+            lines += [f"{name} has no tool {x}" for x in chosen.idle(known)]
+            if known and not any(chosen.takes(x) and not chosen.leaves_out(x) for x in known):
+                lines.append(
+                    f"{name} gives no tool: `tools` and `except_tools` of its node leave none of "
+                    f"its {len(known):,}."
+                )
         return tuple(lines)
 
     def _is_of(self, group: ToolGroup, tool: Tool) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -39,11 +40,11 @@ from .bridges import open_bridge
 from .history import opened, say_nothing_yet, shown_at
 from .output import AsJson, AtTime, SettingsFile, StoreOption, echo_json, say, says_yes, text_width
 from .servers import require_settings
-from .tools_page import Listed, ToolsPage
+from .tools_page import Listed, ToolsPage, names_to_paste
 
 _NOTHING_THEN = "Nothing was known then."
 _NO_PAGES = (
-    "--named, --usable, --limit and --offset choose among the tools that are there now: "
+    "--named, --usable, --limit, --offset and --as-list choose among the tools that are there now: "
     "leave them out with --all and --at."
 )
 _AS_NOTED = "Decisions are told as the history noted them; `tools` has what counts now."
@@ -70,6 +71,14 @@ def tools(
     offset: Annotated[
         int, typer.Option("--offset", min=0, help="Leave out so many before them.")
     ] = 0,
+    as_list: Annotated[
+        bool,
+        typer.Option(
+            "--as-list",
+            help="Only names, to paste into `tools` of a node AgentUse...; with --json for the "
+            "settings.",
+        ),
+    ] = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Also those that are gone, and how often each was called.")
     ] = False,
@@ -80,12 +89,13 @@ def tools(
 ) -> None:
     """List the tools of one server, of a group of the settings, or of all servers.
 
-    Page by page with --limit and --offset. With --all every tool that there ever was, with its
-    calls and errors, since when it is gone and why. With --at the same as it was known then; no
-    server is started for that.
+    Page by page with --limit and --offset. --as-list prints the names of one server as its node
+    takes them, those of a group or of all servers as `server/tool`. With --all every tool that
+    there ever was, with its calls and errors, since when it is gone and why. With --at the same as
+    it was known then; no server is started for that.
     """
     page = ToolsPage(named, usable, limit, offset)
-    if page != ToolsPage() and (everything or at is not None):
+    if (as_list or page != ToolsPage()) and (everything or at is not None):
         raise typer.BadParameter(_NO_PAGES)
     if at is not None:
         _tell_known_at(server, at, store, settings, as_json=as_json)
@@ -98,7 +108,11 @@ def tools(
         listed, failed = listed_tools(bridge, server)
         shown, total = bridge.run(page.of, listed)
         unknown = bridge.run(why_unknown)
-    if as_json:
+        of_one = bool(server) and bridge.settings.group(server) is None
+    if as_list:
+        _print_list(names_to_paste(shown, of_one=of_one), as_json=as_json)
+        _tell_beside(page.left_text(shown, total), failed)
+    elif as_json:
         told = {name: [tool_json(x) for x in found] for name, found in shown.items()}
         echo_json({"tools": told, "total": total, "failed": failed, "decisions": unknown})
     else:
@@ -107,8 +121,7 @@ def tools(
             say(left)
         if unknown:
             say(unknown_text(unknown), to_stderr=True)
-        for reason in failed.values():
-            say(f"error: {reason}", to_stderr=True)
+        _tell_beside("", failed)
     if failed:
         raise typer.Exit(1)
 
@@ -185,6 +198,21 @@ def _print_tools(listed: Listed) -> None:
         say(f"{name}:")
         for tool in found:
             say(f"  {tool_text(tool)}")
+
+
+def _print_list(names: Sequence[str], *, as_json: bool) -> None:
+    """What belongs into the box of a list on the canvas, or with brackets into the settings."""
+    if as_json:
+        echo_json(names)
+    elif names:
+        typer.echo(json.dumps(names)[1:-1])
+
+
+def _tell_beside(left: str, failed: Mapping[str, str]) -> None:
+    """Tell on stderr what is not among the tools that were listed."""
+    for line in (left, *(f"error: {x}" for x in failed.values())):
+        if line:
+            say(line, to_stderr=True)
 
 
 def _tell_known_now(

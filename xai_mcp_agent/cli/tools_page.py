@@ -57,6 +57,12 @@ class ToolsPage:
         return "" if total or not (self.named or self.usable) else "No tool is chosen by this."
 
 
+def names_to_paste(shown: Listed, *, of_one: bool) -> list[str]:
+    """What filters call these tools: by their names alone if all are `of_one` source."""
+    keys = [x.key for entries in shown.values() for x in entries]
+    return [x.name if of_one else f"{x.source}/{x.name}" for x in keys]
+
+
 async def _usable(engine: Engine, keys: Sequence[ToolKey]) -> list[ToolKey]:
     """Those that agents may use now."""
     sources = dict.fromkeys(x.source for x in keys)
