@@ -24,6 +24,7 @@ from ..component_files import Clash, clash_lines, find_clashes
 from ..output import echo_json, folded, replace_text, say
 from .address import with_addresses
 from .advice import advice
+from .choices import with_choices
 from .document import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
 from .migrate import AdoptedNode, Migration, Remark, migrate
 from .parameters import with_parameters
@@ -67,8 +68,10 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
         WorkflowFileError: it cannot be read, is no workflow, or its place is taken.
     """
     document = read_workflow(file)
-    migration = with_parameters(with_addresses(migrate(document, our_components())))
-    told = (*migration.remarks, *advice(migration, our_components()))
+    chosen = with_choices(document, our_components())
+    migrated = migrate(chosen.document, our_components(), chosen.changed)
+    migration = with_parameters(with_addresses(migrated))
+    told = (*chosen.remarks, *migration.remarks, *advice(migration, our_components()))
     remarks = (*told, *reaching(document, Path())) if migration.adopted else told
     remarks = tuple(sorted(remarks, key=lambda x: not x.to_do))
     if not migration.adopted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ...core.installed import COMPONENTS
@@ -83,8 +83,14 @@ class _Ports:
         return not any(wired for _, wired in self.unknown)
 
 
-def migrate(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Migration:
+def migrate(
+    document: JsonObject,
+    classes: Mapping[str, ComponentClass],
+    changed: Collection[str] = (),
+) -> Migration:
     """Rewrite the nodes of a workflow to `classes`, ours by name. `document` stays as it is.
+
+    Nodes that were `changed` already count as adopted, also where they are ours.
 
     A node of xai-agent is always taken; one of another library that happens to have the name
     of a class of ours only if everything that is wired to it has a port there.
@@ -103,7 +109,7 @@ def migrate(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Migr
             remarks += _unknown_node(node_id, node)
             continue
         ports = _fitted_ports(node, cls, wired)
-        if path == cls.path and not ports.changed:
+        if path == cls.path and not ports.changed and node_id not in changed:
             continue
         if path != cls.path and not is_upstream(path) and not ports.is_safe:
             remarks.append(_left(node_id, node, ports))
