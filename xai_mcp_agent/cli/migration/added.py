@@ -56,7 +56,7 @@ class Drawing:
 
         A new port comes to stand under the last one of its side.
         """
-        link_id = _id(node_id, name, "link")
+        link_id = new_id(node_id, name, "link")
         port = self._in_port(node_id, name, link_id, source.type)
         if not source.node:
             source = self._literal(node_id, name, source, port)
@@ -70,7 +70,7 @@ class Drawing:
             "source": source.node, "sourcePort": source.port,
             "target": node_id, "targetPort": port["id"],
             "points": [
-                {"id": _id(link_id, str(n)), "type": "point", "x": x, "y": y}
+                {"id": new_id(link_id, str(n)), "type": "point", "x": x, "y": y}
                 for n, (x, y) in enumerate(ends)
             ],
             "labels": [], "width": 3, "color": "gray", "curvyness": 50,
@@ -93,7 +93,7 @@ class Drawing:
         return port
 
     def _literal(self, node_id: str, name: str, said: Source, port: JsonObject) -> Source:
-        literal_id = _id(node_id, name, "literal")
+        literal_id = new_id(node_id, name, "literal")
         place = {"x": port.get("x", 0.0) - 100.0, "y": port.get("y", 0.0)}
         out = _port(literal_id, said.text, "", said.type, is_in=False) | place
         shown, color = _LITERALS[said.type]
@@ -113,7 +113,7 @@ class Drawing:
 
 def _port(node_id: str, label: str, link_id: str, type: str, *, is_in: bool) -> JsonObject:
     return {
-        "id": _id(node_id, label, "port"), "type": "default", "extras": {},
+        "id": new_id(node_id, label, "port"), "type": "default", "extras": {},
         "name": f"{VALUE_PORT}{type}-{label}" if is_in else "out-0",
         "alignment": "left" if is_in else "right", "parentNode": node_id,
         "links": [link_id] if link_id else [], "in": is_in, "label": label, "varName": label,
@@ -121,6 +121,6 @@ def _port(node_id: str, label: str, link_id: str, type: str, *, is_in: bool) -> 
     }  # fmt: skip
 
 
-def _id(*words: str) -> str:
+def new_id(*words: str) -> str:
     """The same for the same workflow: adopting it again writes the same file."""
     return str(uuid5(NAMESPACE_OID, "/".join(words)))

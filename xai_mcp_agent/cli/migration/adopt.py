@@ -8,7 +8,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,6 +27,7 @@ from .advice import advice
 from .choices import with_choices
 from .document import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
 from .migrate import AdoptedNode, Migration, Remark, migrate
+from .models import with_models
 from .parameters import with_parameters
 from .reaching import reaching
 
@@ -69,8 +70,9 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     """
     document = read_workflow(file)
     chosen = with_choices(document, our_components())
-    migrated = migrate(chosen.document, our_components(), chosen.changed)
-    migration = with_parameters(with_addresses(migrated))
+    split = with_models(chosen.document, our_components())
+    migrated = migrate(split.document, our_components(), chosen.changed | split.changed)
+    migration = with_parameters(_with_models(with_addresses(migrated)))
     told = (*chosen.remarks, *migration.remarks, *advice(migration, our_components()))
     remarks = (*told, *reaching(document, Path())) if migration.adopted else told
     remarks = tuple(sorted(remarks, key=lambda x: not x.to_do))
@@ -80,6 +82,12 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     place = _place(file, document, target or Target())
     backup = _write(place, migration, may_replace=_may_replace(target))
     return FileReport(file, "adopted", place, backup, migration.adopted, remarks)
+
+
+def _with_models(migration: Migration) -> Migration:
+    """The migration with the addresses that agents were given on the nodes of their models."""
+    split = with_models(migration.document, our_components())
+    return replace(migration, document=split.document)
 
 
 # Where it goes
