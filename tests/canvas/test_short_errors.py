@@ -34,7 +34,12 @@ def test_an_error_of_ours_is_told_in_a_few_lines_and_the_status_is_1(tmp_path: P
     assert "The workflow stopped at MyNode (UnknownServer):" in ended.errors
     assert "Did you mean 'library'?" in ended.errors
     assert "Traceback" not in ended.errors
-    assert all(len(x) <= 80 for x in ended.errors.splitlines())
+
+
+def test_a_command_in_a_message_stays_on_its_line_to_be_copied(tmp_path: Path) -> None:
+    command = f"xai-mcp-agent trust {tmp_path / ('deep/' * 12)}mcp_settings.json"
+    ended = run_script(script(tmp_path, f"UnknownServer({command!r}, 'libary', [])"))
+    assert f"  {command}\n" in ended.errors
 
 
 @pytest.mark.parametrize(

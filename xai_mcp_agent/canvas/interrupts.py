@@ -54,10 +54,8 @@ def _told_shortly(error: BaseException) -> list[str]:
     """The lines for an error of ours that a node raised; none where all of it is wanted."""
     if os.environ.get("XAI_MCP_SHOW", "").strip().lower() == "verbose" or sys.stderr is None:  # pyright: ignore[reportUnnecessaryComparison] - as in pythonw
         return []
-    render = getattr(error, "_render_traceback_", None) if isinstance(error, XaiMcpError) else None
-    if render is None:
-        return []
-    return [*render(), "", "  XAI_MCP_SHOW=verbose shows where it came from."]
+    lines = error.told_by_node() if isinstance(error, XaiMcpError) else []
+    return [*lines, "", "  XAI_MCP_SHOW=verbose shows where it came from."] if lines else []
 
 
 def _raise_again(lost: sys.UnraisableHookArgs) -> None:

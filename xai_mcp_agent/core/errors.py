@@ -31,28 +31,37 @@ class XaiMcpError(Exception):
     def _render_traceback_(self) -> Callable[[], list[str]]:
         """IPython, and so the lab's output panel, shows these lines in place of a traceback.
 
-        Only when a node raised it: who writes Python wants to see where. A compiled script ends
-        with these lines, too.
+        Only when a node raised it: who writes Python wants to see where.
 
         Raises:
             AttributeError: no node raised it; IPython then shows what it always does.
         """
+        if not self.told_by_node():
+            raise AttributeError("_render_traceback_")
+        return lambda: self.told_by_node(_WIDTH)
+
+    def told_by_node(self, width: int | None = None) -> list[str]:
+        """The node that stopped, and the message; nothing where no node raised it.
+
+        Lines are folded to `width` characters. Without one they stay as they are, so that a
+        command in them can be copied.
+        """
         node = _node_in(self.__traceback__)
         if node is None:
-            raise AttributeError("_render_traceback_")
-        return lambda: [
-            f"The workflow stopped at {node} ({type(self).__name__}):",
-            "",
-            *self._lines(),
-        ]
+            return []
+        title = f"The workflow stopped at {node} ({type(self).__name__}):"
+        return [title, "", *_indented(_CONTROLS.sub("?", str(self)), width)]
 
-    def _lines(self) -> Iterator[str]:
-        """The message, indented and short enough for the panel."""
-        for line in _CONTROLS.sub("?", str(self)).splitlines():
-            text = line.lstrip()
-            before = _INDENT + line[: len(line) - len(text)]
+
+def _indented(message: str, width: int | None) -> Iterator[str]:
+    for line in message.splitlines():
+        text = line.lstrip()
+        before = _INDENT + line[: len(line) - len(text)]
+        if width is None:
+            yield before + text
+        else:
             yield textwrap.fill(
-                text, _WIDTH, initial_indent=before, subsequent_indent=before,
+                text, width, initial_indent=before, subsequent_indent=before,
                 break_long_words=False, break_on_hyphens=False,
             )  # fmt: skip
 

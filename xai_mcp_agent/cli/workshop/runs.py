@@ -31,7 +31,12 @@ from .lessons import Lesson
 _MOST_LINES = 3
 _MOST_CHARS = 200
 
-_OUR_ERROR = re.compile(r"^xai_mcp_agent\.[\w.]+: (.*)", re.MULTILINE | re.DOTALL)
+# Of a node as it is told at the end of a script, and of whatever else raised it as Python tells it.
+_OUR_ERROR = re.compile(
+    r"^(?:xai_mcp_agent\.[\w.]+: |The workflow stopped at \w+ \(\w+\):\n)"
+    r"(.*?)(?=\n\s*XAI_MCP_SHOW=verbose|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 _LAST_NODE = re.compile(r"^Executing: (\w+)$", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"KeyError: '(\w+)'")
 _MODULE = re.compile(r"No module named '([\w.]+)'")
