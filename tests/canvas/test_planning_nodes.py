@@ -39,7 +39,8 @@ MORE = [
 
 
 @pytest.fixture(autouse=True)
-def _known(use_servers: UseServers, tmp_path: Path) -> None:
+def _known(use_servers: UseServers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     servers: dict[str, Any] = {"broken": {"command": "no-such-program-anywhere"}}
     for name in dict.fromkeys(x["server"] for x in (*TOOLS, *MORE)):
         file = tmp_path / f"{name}.jsonl"
