@@ -20,7 +20,7 @@ PACKAGE := $(VENV)/.package-installed
 TOOLS := $(VENV)/.tools-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check walk bench soak bench-peers bench-search bench-planning bench-drawing bench-openapi performance conformance lab clean
+.PHONY: help demo test check walk bench soak bench-peers bench-search bench-planning bench-drawing bench-openapi newcomer performance conformance lab clean
 
 help:
 	@echo "make demo    compile and run the first example: a tool call without any key"
@@ -36,6 +36,7 @@ help:
 	@echo "make bench-planning DATA=folder SCORER=file  how good plans are, into docs/planning.md"
 	@echo "make bench-openapi DATA=folder  what becomes of the OpenAPI documents in a folder"
 	@echo "make performance  bench and bench-peers, written into docs/performance.md"
+	@echo "make newcomer  from pip install to an answer, into docs/performance.md (needs Chromium)"
 	@echo "make soak    ten minutes of agents while servers break, into docs/reliability.md"
 	@echo "make clean   remove $(VENV), ./demo, ./lab and caches"
 
@@ -124,6 +125,9 @@ bench-openapi: $(TOOLS)
 performance: $(TOOLS)
 	@$(BIN)/python -m benchmarks --page || true
 	@$(BIN)/python -m benchmarks.peers
+
+newcomer: $(TOOLS)
+	@$(BIN)/python -m benchmarks.newcomer $(ARGS)
 
 soak: $(TOOLS)
 	@$(BIN)/python -m benchmarks.soak $(ARGS)

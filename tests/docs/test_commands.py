@@ -203,6 +203,7 @@ COMMANDS = [
         r"make (check|performance|lab|walk|(bench|bench-peers|soak|conformance)( ARGS=.*)?)",
         look_only,
     ),
+    Known(r"make newcomer", look_only),
     Known(r"make bench-planning DATA=folder SCORER=file( ARGS=.*)?", look_only),
     Known(r"make bench-search DATA=folder SCORER=file( EMBED=folder)?( ARGS=.*)?", look_only),
     Known(r"python -m tools\.build_(docs|examples)", in_the_checkout),

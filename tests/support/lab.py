@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,19 +42,25 @@ def chromium() -> str | None:
 
 
 @contextmanager
-def lab(folder: Path) -> Generator[str]:
-    """Run JupyterLab in a working folder for the length of the block; its address."""
+def lab(
+    folder: Path, python: str = sys.executable, variables: Mapping[str, str] | None = None
+) -> Generator[str]:
+    """Run JupyterLab in a working folder for the length of the block; its address.
+
+    It is that of this environment, or of another with the `variables` that are set there.
+    """
     port = free_port()
     command = [
-        sys.executable, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
+        python, "-m", "jupyterlab", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
         "--ServerApp.port_retries=0", f"--IdentityProvider.token={_TOKEN}", "--allow-root",
         "--ContentsManager.allow_hidden=True", "--LabApp.expose_app_in_browser=True",
     ]  # fmt: skip
-    _keep_quiet(folder)
     # With `CI` wherever it runs: whoever sits in front of a lab is there, whatever that says.
+    around = {**(variables or child_environment(folder)), "CI": "true"}
+    _keep_quiet(Path(around["HOME"]))
     with (folder / "lab.log").open("w", encoding="utf-8") as log:
         server = subprocess.Popen(
-            command, cwd=folder, env=child_environment(folder, CI="true"), stdin=subprocess.DEVNULL,
+            command, cwd=folder, env=around, stdin=subprocess.DEVNULL,
             stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
         try:

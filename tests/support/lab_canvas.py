@@ -41,6 +41,7 @@ _IS_DRAWN = f"""path => {{
   const saved = path ? text && Object.keys(JSON.parse(text).layers[1].models).length : 2;
   return nodes.length === saved && nodes.every(node => node.held || node.height > 0);
 }}"""
+_PLUS = ".lm-TabBar-addButton:visible"
 _CLOSE_ALL = """() => {
   for (const widget of [...window.jupyterapp.shell.widgets('main')]) {
     if (!widget.context) continue;
@@ -120,8 +121,26 @@ class Canvas:
         self.command("docmanager:open", path=path)
         self.wait_for(_IS_DRAWN, arg=path)
 
+    def open_by_hand(self, path: str) -> None:
+        """Double-click a file in the browser at the left, folder by folder, until it is drawn."""
+        for name in path.split("/"):
+            self.page.locator(f".jp-DirListing-item:has-text('{name}')").dblclick()
+        self.wait_for(_IS_DRAWN, arg=path)
+
+    def show_top_folder(self) -> None:
+        """Show the files, and press the folder above them: new files come into what is shown."""
+        if not self.page.locator(".jp-BreadCrumbs-home:visible").count():
+            self.page.locator('.lm-TabBar-tab[data-id="filebrowser"]').click()
+        self.page.locator(".jp-BreadCrumbs-home:visible").click()
+        self.page.locator(".jp-BreadCrumbs-item").first.wait_for(state="detached")
+
     def new_workflow(self) -> None:
-        """Press the launcher's card for an empty workflow, and wait until it is drawn."""
+        """Press the launcher's card for an empty workflow, and wait until it is drawn.
+
+        Where there is no launcher, the + beside the tabs brings it.
+        """
+        if not self.page.locator(_LAUNCHER_TAB).count():
+            self.page.locator(_PLUS).first.click()
         self.page.locator(_LAUNCHER_TAB).first.click()
         # The lab may have opened one itself, beside the one of `close_all`.
         self.page.locator(".jp-LauncherCard:visible", has_text="New Xircuits File").click()

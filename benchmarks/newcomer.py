@@ -1,0 +1,119 @@
+"""A newcomer's clock: from `pip install` to an answer, each step as the README has it.
+
+An environment of its own, a real lab, a real Chromium. What waits for a machine is measured; what
+hands do is counted, and told in seconds by the keystroke-level model.
+`make newcomer` writes into `docs/performance.md`; with `ARGS=--print-only` it only prints.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.support.environments import Environment
+from tests.support.first_workflow import ANSWER, QUESTION, draw
+from tests.support.lab import browser, chromium, lab, open_lab
+from tests.support.lab_canvas import Canvas
+from tests.support.lab_gestures import Gestures, count_gestures, gestures
+
+from . import page
+
+_COMMAND = "make newcomer"
+_ROOT = Path(__file__).parents[1]
+_PIP_SECONDS = 900
+_EXAMPLE = "examples/quickstart.xircuits"
+
+
+@dataclass
+class Clock:
+    """The steps as they are taken: each with its seconds, and what hands did."""
+
+    rows: list[tuple[str, float, Gestures | None]] = field(default_factory=list)
+
+    @contextmanager
+    def step(self, what: str, window: Canvas | None = None) -> Iterator[None]:
+        """Measure what happens in the block; with a window also the gestures in it."""
+        if window:
+            count_gestures(window.page)
+        began = time.perf_counter()
+        yield
+        taken = time.perf_counter() - began
+        self.rows.append((what, taken, gestures(window.page) if window else None))
+        print(f"{taken:7.1f} s  {what}", flush=True)
+
+    def table(self) -> str:
+        """The steps as a table of Markdown, with their sum."""
+        head = ["| step | the machine, s | gestures | hands, s |", "| --- | --- | --- | --- |"]
+        steps = [_row(*x) for x in self.rows]
+        machine = sum(seconds for _, seconds, _ in self.rows)
+        hands = sum(done.seconds for _, _, done in self.rows if done)
+        return "\n".join([*head, *steps, f"| **all** | **{machine:.0f}** |  | **{hands:.0f}** |"])
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Take all steps once; 2 where there is no browser."""
+    if chromium() is None:
+        print("There is no Chromium on this machine.", file=sys.stderr)
+        return 2
+    clock = Clock()
+    with tempfile.TemporaryDirectory(prefix="newcomer-") as root:
+        _take(clock, Path(root))
+    text = f"{page.machine()}\n\n{clock.table()}"
+    print(f"\n{text}")
+    if "--print-only" not in arguments:
+        page.write(_COMMAND, text)
+        print(f"\nWritten to {page.PAGE}.")
+    return 0
+
+
+def _take(clock: Clock, root: Path) -> None:
+    home = Environment(root / "env")
+    with clock.step("an environment, and `pip install` of the package and Xircuits"):
+        venv.create(home.root, with_pip=True, symlinks=True)
+        pip = [home.python, "-m", "pip", "install", "--quiet", str(_ROOT), "xircuits"]
+        subprocess.run(pip, check=True, timeout=_PIP_SECONDS, stdin=subprocess.DEVNULL)
+    folder = root / "my-agents"
+    with clock.step("`xai-mcp-agent init my-agents`"):
+        home.run(root, str(home.root / "bin" / "xai-mcp-agent"), "init", folder.name)
+    with clock.step("`xai-mcp-agent ask`: the first answer, in the terminal"):
+        answer = home.run(folder, str(home.root / "bin" / "xai-mcp-agent"), "ask", QUESTION)
+    assert ANSWER in answer, answer
+    _in_the_lab(clock, home, folder)
+
+
+def _in_the_lab(clock: Clock, home: Environment, folder: Path) -> None:
+    with browser() as running:
+        began = time.perf_counter()
+        with lab(folder, home.python, home.variables()) as address:
+            window = open_lab(running, address, height=1400)
+            clock.rows.append(
+                ("`xircuits start`: the lab stands", time.perf_counter() - began, None)
+            )
+            with clock.step("the quickstart is opened", window):
+                window.open_by_hand(_EXAMPLE)
+            with clock.step("**Run**: the answer is in sight", window):
+                shown = window.run()
+            assert ANSWER in shown, shown
+            with clock.step("a workflow of one's own is drawn and saved", window):
+                draw(window, "my_agent")
+            with clock.step("**Run**: its answer is in sight", window):
+                shown = window.run()
+            assert ANSWER in shown, shown
+
+
+def _row(what: str, seconds: float, done: Gestures | None) -> str:
+    if done is None:
+        return f"| {what} | {seconds:.1f} |  |  |"
+    counts = f"{done.clicks} clicks, {done.drags} drags, {done.keys} keys"
+    return f"| {what} | {seconds:.1f} | {counts} | {done.seconds:.0f} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

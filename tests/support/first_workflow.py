@@ -1,0 +1,52 @@
+"""A newcomer's first workflow, drawn with the mouse on an empty canvas as the README says."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from .lab_canvas import Canvas
+from .lab_mouse import Mouse
+from .lab_palette import Palette
+from .processes import wait_until
+
+QUESTION = "Which books do you have about the sea?"
+ANSWER = "Moby-Dick"
+_FLOW = ["Start", "AgentUseMCPTools", "AgentMakeToolbelt", "AgentInit", "AgentRun", "Finish"]
+
+
+def draw(canvas: Canvas, name: str) -> None:
+    """Draw it in a new file and save it; the window must be 1400 high."""
+    canvas.show_top_folder()
+    canvas.new_workflow()
+    canvas.rename(f"{name}.xircuits")
+    mouse = Mouse(canvas, Palette(canvas))
+    _place_nodes(mouse)
+    for source, target in pairwise(_FLOW):
+        mouse.join(source, target)
+    # Xircuits joins ports of the same name by itself.
+    assert "AgentMakeToolbelt.parameter-out-dict-toolbelt_spec" in " ".join(mouse.links())
+    _write_texts(mouse)
+    canvas.save()
+
+
+def _place_nodes(mouse: Mouse) -> None:
+    """Put all nodes side by side, with room between them."""
+    # Both are selected in an empty workflow, and would be moved together.
+    mouse.click(400, 300)
+    mouse.move("Start", 20, 60)
+    mouse.move("Finish", 1060, 60)
+    for name, x in zip(_FLOW[1:-1], (115, 315, 545, 745), strict=True):
+        mouse.drop(name, x, 60)
+
+
+def _write_texts(mouse: Mouse) -> None:
+    mouse.write("AgentUseMCPTools", "parameter-string-server_name", "library", -60, 110)
+    mouse.write("AgentInit", "parameter-string-agent_name", "helper", -110, 130)
+    mouse.write("AgentRun", "parameter-string-agent_name", "helper", -20, 275)
+    box = mouse.pull("AgentRun", "parameter-any-conversation", 0, 295)
+    mouse.submit(QUESTION)
+    # Without the quotation mark the box comes back empty.
+    box.wait_for()
+    assert box.input_value() == ""
+    mouse.submit(f'"{QUESTION}')
+    wait_until(lambda: "conversation" in " ".join(mouse.links()), "the question is there")
