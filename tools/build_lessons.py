@@ -19,7 +19,6 @@ from .workflows import Shown, Workflow
 
 WORKSHOP = EXAMPLES / "workshop"
 
-AGENT = "helper"
 NAME = "Ada Lovelace"
 
 
@@ -56,7 +55,7 @@ def ask_an_agent(flow: Workflow, done: bool) -> None:
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     tools = {"toolbelt_spec": belt["toolbelt_spec"]} if done else {}
-    agent = flow.node("AgentInit", agent_name=AGENT, **tools)
+    agent = flow.node("AgentInit", **tools)
     subject = "travel" if done else "the sea"
     run, show = _run(flow, f"Which books do you have about {subject}?")
     flow.main(library, belt, agent, run, show)
@@ -83,7 +82,7 @@ def ask_an_agent(flow: Workflow, done: bool) -> None:
 def draw_a_tool(flow: Workflow, done: bool) -> None:
     """A tool that is drawn, and lacks its end."""
     belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node("AgentInit", agent_name=AGENT, toolbelt_spec=belt["toolbelt_spec"])
+    agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
     run, show = _run(flow, f"Make a badge for {'Grace Hopper' if done else NAME}.")
     flow.main(belt, agent, run, show)
     flow.note(
@@ -120,7 +119,7 @@ def servers_and_memory(flow: Workflow, done: bool) -> None:
     memory = flow.node("AgentNumpyMemory")
     given = {"agent_memory": memory["memory"]} if done else {}
     agent = flow.node(
-        "AgentInit", agent_name=AGENT, toolbelt_spec=belt["toolbelt_spec"], **given
+        "AgentInit", toolbelt_spec=belt["toolbelt_spec"], **given
     )  # fmt: skip
     run, show = _run(
         flow,
@@ -158,9 +157,9 @@ def your_own_agent(flow: Workflow, done: bool) -> None:
         )
         flow.note(
             "2. An agent",
-            "AgentInit and AgentRun, both with the same\n"
-            "agent_name. Wire toolbelt_spec, ask a question\n"
-            "in conversation, wire last_response to Print.",
+            "AgentInit and AgentRun. Wire toolbelt_spec of\n"
+            "the toolbelt, ask a question in question, wire\n"
+            "last_response to Print.",
             below=flow.start,
         )
         flow.note(
@@ -172,7 +171,7 @@ def your_own_agent(flow: Workflow, done: bool) -> None:
         return
     calendar = flow.node("AgentUseMCPTools", server_name="calendar")
     belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node("AgentInit", agent_name=AGENT, toolbelt_spec=belt["toolbelt_spec"])
+    agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
     run, show = _run(flow, f"Which weekday was 1815-12-10? Make a badge for {NAME}.")
     flow.main(calendar, belt, agent, run, show)
     tool, text = _badge(flow)
@@ -214,7 +213,7 @@ def write_lessons() -> None:
 
 
 def _run(flow: Workflow, question: str) -> tuple[Node, Node]:
-    run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(question))
+    run = flow.node("AgentRun", question=Shown(question))
     return run, flow.node("Print", msg=run["last_response"])
 
 

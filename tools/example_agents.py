@@ -6,8 +6,6 @@ from xai_mcp_agent.drawing.nodes import Node
 
 from .workflows import Shown, Workflow
 
-AGENT = "librarian"
-HANDYMAN = "handyman"
 MEASURE = "What is the volume of a sphere with a radius of 3?"
 SYSTEM_PROMPT = "You are a friendly librarian. Use your tools; do not guess. Answer briefly."
 FIRST_QUESTION = "Which books do you have about the sea?"
@@ -27,12 +25,11 @@ def quickstart() -> Workflow:
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(
         "AgentInit",
-        agent_name=AGENT,
         agent_provider="offline",
         system_prompt=SYSTEM_PROMPT,
         toolbelt_spec=belt["toolbelt_spec"],
     )
-    run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(FIRST_QUESTION))
+    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION))
     flow.main(library, belt, agent, run, flow.node("Print", msg=run["last_response"]))
     flow.note(
         "1. Choose its tools",
@@ -57,12 +54,11 @@ def builtin_tools() -> Workflow:
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(
         "AgentInit",
-        agent_name=HANDYMAN,
         agent_provider="offline",
         system_prompt="Use your tools for every calculation. Answer briefly.",
         toolbelt_spec=belt["toolbelt_spec"],
     )
-    run = flow.node("AgentRun", agent_name=HANDYMAN, conversation=Shown(CALCULATION))
+    run = flow.node("AgentRun", question=Shown(CALCULATION))
     flow.main(tools, belt, agent, run, flow.node("Print", msg=run["last_response"]))
     flow.note(
         "1. Tools that come along",
@@ -89,16 +85,15 @@ def quickstart_with_many_tools() -> Workflow:
     workbench = flow.node("AgentUseMCPTools", server_name="workbench")
     pin = flow.node("AgentPinTools", tools="weekday_of_date")
     belt = flow.node("AgentMakeToolbelt")
+    model = flow.node("AgentModel", provider="offline", tool_token_budget=1500)
     agent = flow.node(
         "AgentInit",
-        agent_name=HANDYMAN,
-        agent_provider="offline",
         system_prompt="Use your tools for every calculation. Answer briefly.",
         toolbelt_spec=belt["toolbelt_spec"],
-        tool_token_budget=1500,
+        model_settings=model["model_settings"],
     )
-    run = flow.node("AgentRun", agent_name=HANDYMAN, conversation=Shown(MEASURE))
-    flow.main(workbench, pin, belt, agent, run, flow.node("Print", msg=run["last_response"]))
+    run = flow.node("AgentRun", question=Shown(MEASURE))
+    flow.main(workbench, pin, model, belt, agent, run, flow.node("Print", msg=run["last_response"]))
     flow.note(
         "1. Several hundred tools",
         "The workbench has about 350. What is\n"
@@ -112,7 +107,7 @@ def quickstart_with_many_tools() -> Workflow:
         "that the descriptions of tools may\n"
         "take in a request. With all of them\n"
         "it would be about 28,000.",
-        above=agent,
+        above=model,
     )
     flow.note(
         "3. Watch it search, then use",
@@ -127,10 +122,8 @@ def history_of_an_agent() -> Workflow:
     flow = Workflow("history_of_an_agent")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node(
-        "AgentInit", agent_name=AGENT, agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"]
-    )
-    run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(FIRST_QUESTION))
+    agent = flow.node("AgentInit", agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"])
+    run = flow.node("AgentRun", question=Shown(FIRST_QUESTION))
     history = flow.node("MCPToolHistory", server_name="library", since="1h")
     happened = flow.node("Print", msg=history["text"])
     status = flow.node("MCPToolStatus", server_name="library")
@@ -164,18 +157,17 @@ def history_of_an_agent() -> Workflow:
 def openai_compatible() -> Workflow:
     """An agent with a language model behind the OpenAI protocol."""
     flow = Workflow("openai_compatible")
-    agent = _agent_with_a_poster(
-        flow, agent_provider="openai", agent_model=MODEL, base_url=Shown(BASE_URL)
-    )
+    model = flow.node("AgentModel", provider="openai", model=MODEL, base_url=Shown(BASE_URL))
+    _agent_with_a_poster(flow, model)
     flow.note(
-        "2. Set up the agent",
-        "agent_model: one your service has.\n"
+        "2. Say which model",
+        "model: one your service has.\n"
         "base_url: its address. This one is\n"
         "Ollama's; OpenAI's own is\n"
         "https://api.openai.com/v1\n"
         "and its key in OPENAI_API_KEY.\n"
         "Others have theirs in api_key.",
-        above=agent,
+        above=model,
     )
     return flow
 
@@ -183,7 +175,7 @@ def openai_compatible() -> Workflow:
 def two_servers_and_a_drawn_tool() -> Workflow:
     """An agent that uses what two servers offer and what is drawn below it."""
     flow = Workflow("two_servers_and_a_drawn_tool")
-    agent = _agent_with_a_poster(flow, agent_provider="offline")
+    agent = _agent_with_a_poster(flow)
     flow.note(
         "2. Set up the agent",
         "It does not matter to the agent where\n"
@@ -202,15 +194,17 @@ def native_and_text() -> Workflow:
     flow.main(units, *native, *text)
     flow.note(
         "1. Two ways to call a tool",
-        "Most models call functions: the service\n"
-        "passes tools and calls beside the text.\n"
-        "That is native.",
+        "Most models call functions: the\n"
+        "service passes tools and calls\n"
+        "beside the text. That is native.",
         above=native[0],
     )
     flow.note(
         "2. In text",
-        "A model without that is told in the system prompt how to write\n"
-        "TOOL: name {arguments}, and its text is read. That is text.",
+        "A model without that is told in\n"
+        "the system prompt how to write\n"
+        "TOOL: name {arguments}, and its\n"
+        "text is read. That is text.",
         above=text[0],
     )
     flow.note(
@@ -225,25 +219,22 @@ def _converter(flow: Workflow, protocol: str) -> list[Node]:
     """The nodes of an agent that uses its tools in this way, and of one question to it."""
     name = f"with_{protocol}"
     belt = flow.node("AgentMakeToolbelt")
+    model = flow.node("AgentModel", provider="offline", tool_protocol=protocol)
     agent = flow.node(
-        "AgentInit", agent_name=name, agent_provider="offline", tool_protocol=protocol,
+        "AgentInit", agent_name=name, model_settings=model["model_settings"],
         toolbelt_spec=belt["toolbelt_spec"],
     )  # fmt: skip
-    run = flow.node("AgentRun", agent_name=name, conversation=Shown(DISTANCE))
-    return [belt, agent, run, flow.node("Print", msg=run["last_response"])]
+    run = flow.node("AgentRun", question=Shown(DISTANCE))
+    return [model, belt, agent, run, flow.node("Print", msg=run["last_response"])]
 
 
 def memory_of_an_agent() -> Workflow:
     """An agent notes something in one run and finds it in the next."""
     flow = Workflow("memory_of_an_agent")
     memory = flow.node("AgentNumpyMemory")
-    agent = flow.node(
-        "AgentInit", agent_name="friend", agent_provider="offline", agent_memory=memory["memory"]
-    )
-    told = flow.node(
-        "AgentRun", agent_name="friend", conversation=Shown("Remember that my dog is called Rex.")
-    )
-    asked = flow.node("AgentRun", agent_name="friend", conversation=Shown("What is my dog called?"))
+    agent = flow.node("AgentInit", agent_provider="offline", agent_memory=memory["memory"])
+    told = flow.node("AgentRun", question=Shown("Remember that my dog is called Rex."))
+    asked = flow.node("AgentRun", question=Shown("What is my dog called?"))
     flow.main(memory, agent, told, asked, flow.node("Print", msg=asked["last_response"]))
     flow.note(
         "1. A place for notes",
@@ -252,9 +243,7 @@ def memory_of_an_agent() -> Workflow:
     )
     flow.note(
         "2. Something to remember",
-        "The agent has the tools create_memory\n"
-        "and lookup_memory, and decides itself\n"
-        "when to use them.",
+        "The agent has the tools\ncreate_memory and lookup_memory\nand decides when to use them.",
         above=told,
     )
     flow.note(
@@ -271,13 +260,12 @@ def progress_of_an_agent() -> Workflow:
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(
-        "AgentInit", agent_name=AGENT, agent_provider="offline",
+        "AgentInit", agent_provider="offline",
         toolbelt_spec=belt["toolbelt_spec"],
     )  # fmt: skip
     run = flow.node(
         "AgentRun",
-        agent_name=AGENT,
-        conversation=Shown("Borrow Candide for Ada, then show all loans."),
+        question=Shown("Borrow Candide for Ada, then show all loans."),
     )
     report = flow.node("Print", msg=run["thought"])
     flow.main(library, belt, agent, run)
@@ -307,31 +295,33 @@ def _ask_note(flow: Workflow, run: Node) -> None:
         "3. Ask",
         "Press Run. To ask something else,\n"
         "double-click the text that leads to\n"
-        "conversation.",
+        "question.",
         above=run,
     )  # fmt: skip
 
 
-def _agent_with_a_poster(flow: Workflow, **model: object) -> Node:
+def _agent_with_a_poster(flow: Workflow, model: Node | None = None) -> Node:
     """Draw an agent with two servers and a tool of its own; give its AgentInit."""
+    settings = {"model_settings": model["model_settings"]} if model else {}
     library = flow.node("AgentUseMCPTools", server_name="library")
     units = flow.node("AgentUseMCPTools", server_name="units")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(
         "AgentInit",
-        agent_name=AGENT,
         system_prompt=SYSTEM_PROMPT,
         toolbelt_spec=belt["toolbelt_spec"],
-        **model,
+        **settings,
     )
-    run = flow.node("AgentRun", agent_name=AGENT, conversation=Shown(QUESTION))
+    run = flow.node("AgentRun", question=Shown(QUESTION))
     answer = flow.node("Print", msg=run["last_response"])
-    flow.main(library, units, belt, agent, run, answer)
+    models = [model] if model else []
+    flow.main(library, units, *models, belt, agent, run, answer)
     _poster_tool(flow)
     flow.note(
         "1. Choose its tools",
-        "Each AgentUseMCPTools adds the tools of one MCP server. Which\n"
-        "servers there are stands in mcp_settings.json.",
+        "Each AgentUseMCPTools adds the tools of one\n"
+        "MCP server. Which servers there are stands\n"
+        "in mcp_settings.json.",
         above=library,
     )
     _ask_note(flow, run)

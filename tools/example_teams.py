@@ -13,11 +13,7 @@ def agent_as_a_tool() -> Workflow:
     librarian = flow.node("AgentInit", agent_name="librarian", toolbelt_spec=books["toolbelt_spec"])
     belt = flow.node("AgentMakeToolbelt")
     host = flow.node("AgentInit", agent_name="host", toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node(
-        "AgentRun",
-        agent_name="host",
-        conversation=Shown("Ask the librarian to find a book about whales."),
-    )
+    run = flow.node("AgentRun", question=Shown("Ask the librarian to find a book about whales."))
     flow.main(
         library, books, librarian, belt, host, run, flow.node("Print", msg=run["last_response"])
     )
@@ -30,7 +26,7 @@ def agent_as_a_tool() -> Workflow:
     text = flow.node(
         "FormatString", format_str="Find a book about {topic}.", args=tool["tool_args"]
     )
-    inner = flow.node("AgentRun", agent_name="librarian", conversation=text["out_str"])
+    inner = flow.node("AgentRun", agent_name="librarian", question=text["out_str"])
     flow.side(tool, text, inner, flow.node("AgentToolOutput", results=[inner["last_response"]]))
     flow.note(
         "1. An agent with tools",
@@ -56,8 +52,8 @@ def workflow_as_a_tool() -> Workflow:
     flow = Workflow("workflow_as_a_tool")
     use = flow.node("AgentUseWorkflow", workflow="examples/workflows/find_books.xircuits")
     belt = flow.node("AgentMakeToolbelt")
-    host = flow.node("AgentInit", agent_name="host", toolbelt_spec=belt["toolbelt_spec"])
-    run = flow.node("AgentRun", agent_name="host", conversation=Shown("Find a book about whales."))
+    host = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
+    run = flow.node("AgentRun", question=Shown("Find a book about whales."))
     flow.main(use, belt, host, run, flow.node("Print", msg=run["last_response"]))
     flow.note(
         "1. A workflow is a tool",
@@ -89,9 +85,9 @@ def find_books() -> Workflow:
     flow = Workflow("find_books")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node("AgentInit", agent_name="librarian", toolbelt_spec=belt["toolbelt_spec"])
+    agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
     text = flow.node("ConcatString", a="Find a book about ", b=Argument("topic"))
-    run = flow.node("AgentRun", agent_name="librarian", conversation=text["out"])
+    run = flow.node("AgentRun", question=text["out"])
     flow.main(library, belt, agent, text, run)
     flow.outputs(run["last_response"])
     flow.note(
@@ -114,17 +110,15 @@ def router_with_two_routes() -> Workflow:
     flow = Workflow("router_with_two_routes")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node("AgentInit", agent_name="desk", toolbelt_spec=belt["toolbelt_spec"])
-    router = flow.node(
-        "AgentRouter", agent_name="desk", conversation=Shown("What are the rules for loans?")
-    )
+    agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
+    router = flow.node("AgentRouter", question=Shown("What are the rules for loans?"))
     flow.main(library, belt, agent, router, flow.node("Print", msg=router["result"]))
     search = flow.node(
         "AgentDefineRoute",
         agent_flow_name="books",
         description="Finding books about a topic or by an author.",
     )
-    flow.side(search, flow.node("AgentRun", agent_name="desk", conversation=search["conversation"]))
+    flow.side(search, flow.node("AgentRun", conversation=search["conversation"]))
     rules = flow.node(
         "AgentDefineRoute",
         agent_flow_name="rules",

@@ -21,19 +21,64 @@ class AgentInit(Component):
     good for trying a workflow out.
 
     ##### inPorts:
-    - agent_name (str): What other nodes call the agent.
     - toolbelt_spec (dict): The tools, from AgentMakeToolbelt. Default: no tools.
-    - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
-      by base_url), `openai_responses` (the same by the Responses API), `bedrock` or `vertexai`.
-      Default: `offline`.
-    - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Default: none;
-      only `offline` needs none.
     - system_prompt (str): Who the agent is and how it should work. May hold `{tools}`,
       `{tool_instruction}`, `{memory}`, `{metadata}` and `{provided_system}`. Default: none.
+    - agent_provider (str): `offline`, `openai` (also every service that speaks its protocol,
+      by base_url of AgentModel), `openai_responses` (the same by the Responses API), `bedrock` or
+      `vertexai`. Default: what AgentModel says, else `offline`.
+    - agent_model (str): The model's name at its provider, such as `gpt-5-mini`. Default: what
+      AgentModel says; only `offline` needs none.
+    - model_settings (dict): All else about the model, from AgentModel: address, key, limits.
+      Default: the provider's own.
+    - agent_name (str): What other nodes call the agent; with several agents give each its own.
+      Default: `agent`.
     - agent_memory (any): What it can note things in, from a memory node. Default: none.
     - max_thoughts (int): The most turns of the model in one run; the last one answers. Default: 10.
-    - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
-      without it), or `auto`. Default: `auto`.
+
+    ##### Example:
+    system_prompt `You are a friendly librarian.`, toolbelt_spec from AgentMakeToolbelt; then
+    AgentRun with a question.
+    """
+
+    toolbelt_spec: InArg[dict]
+    system_prompt: InArg[str]
+    agent_provider: InArg[str]
+    agent_model: InArg[str]
+    model_settings: InArg[dict]
+    agent_name: InArg[str]
+    agent_memory: InArg[any]
+    max_thoughts: InArg[int]
+
+    def execute(self, ctx) -> None:
+        canvas.init_agent(
+            ctx,
+            self.agent_name.value,
+            provider=self.agent_provider.value,
+            model=self.agent_model.value,
+            memory=self.agent_memory.value,
+            system_prompt=self.system_prompt.value,
+            max_thoughts=self.max_thoughts.value,
+            toolbelt_spec=self.toolbelt_spec.value,
+            model_settings=self.model_settings.value,
+        )
+
+    def __getattr__(self, name):
+        canvas.moved_port(self, name)
+
+
+@xai_component(color="rgb(0, 70, 140)")
+class AgentModel(Component):
+    """Says which model an agent asks, where it is, and within which limits.
+
+    Place it before AgentInit. The key is hidden: whoever prints model_settings sees `***`.
+
+    ##### inPorts:
+    - provider (str): `openai` (also every service that speaks its protocol, by base_url),
+      `openai_responses` (the same by the Responses API), `bedrock`, `vertexai` or `offline`.
+      Default: what agent_provider of AgentInit says.
+    - model (str): The model's name at its provider, such as `gpt-5-mini`. Default: what agent_model
+      of AgentInit says.
     - base_url (str): Where the model's service is, such as `http://localhost:11434/v1` for
       Ollama. Default: the provider's own.
     - api_key (secret): The key, or the name of an environment variable that holds it, such as
@@ -54,23 +99,22 @@ class AgentInit(Component):
     - max_run_cost (float): The same in money; wants the two prices. Default: no limit.
     - input_price (float): What a million tokens cost that go in. Default: none.
     - output_price (float): What a million tokens cost that come out. Default: none.
+    - tool_protocol (str): How tools are called: `native` (function calling), `text` (for models
+      without it), or `auto`. Default: `auto`.
     - tool_token_budget (int): The most tokens that the descriptions of tools take in a request.
       With more tools than fit, the model searches for those it needs. Default: what the settings
       say, else 3800.
 
+    ##### outPorts:
+    - model_settings (dict): Wire it to AgentInit, or to new_model_settings of AgentUpdate.
+
     ##### Example:
-    agent_name `helper`, system_prompt `You are a friendly librarian.`, toolbelt_spec from
-    AgentMakeToolbelt; then AgentRun with agent_name `helper`.
+    provider `openai`, model `qwen3`, base_url `http://localhost:11434/v1`, then AgentInit with
+    model_settings wired from here.
     """
 
-    agent_name: InCompArg[str]
-    toolbelt_spec: InArg[dict]
-    agent_provider: InArg[str]
-    agent_model: InArg[str]
-    system_prompt: InArg[str]
-    agent_memory: InArg[any]
-    max_thoughts: InArg[int]
-    tool_protocol: InArg[str]
+    provider: InArg[str]
+    model: InArg[str]
     base_url: InArg[str]
     api_key: InArg[secret]
     temperature: InArg[float]
@@ -84,34 +128,32 @@ class AgentInit(Component):
     max_run_cost: InArg[float]
     input_price: InArg[float]
     output_price: InArg[float]
+    tool_protocol: InArg[str]
     tool_token_budget: InArg[int]
 
+    model_settings: OutArg[dict]
+
     def execute(self, ctx) -> None:
-        canvas.init_agent(
-            ctx,
-            self.agent_name.value,
-            provider=self.agent_provider.value,
-            model=self.agent_model.value,
-            memory=self.agent_memory.value,
-            system_prompt=self.system_prompt.value,
-            max_thoughts=self.max_thoughts.value,
-            toolbelt_spec=self.toolbelt_spec.value,
-            tool_protocol=self.tool_protocol.value,
-            base_url=self.base_url.value,
-            api_key=self.api_key.value,
-            temperature=self.temperature.value,
-            max_output_tokens=self.max_output_tokens.value,
-            reasoning_effort=self.reasoning_effort.value,
-            extra_body=self.extra_body.value,
-            timeout_seconds=self.timeout_seconds.value,
-            turn_timeout_seconds=self.turn_timeout_seconds.value,
-            context_tokens=self.context_tokens.value,
-            max_run_tokens=self.max_run_tokens.value,
-            max_run_cost=self.max_run_cost.value,
-            input_price=self.input_price.value,
-            output_price=self.output_price.value,
-            tool_token_budget=self.tool_token_budget.value,
-        )
+        ports = {
+            "provider": self.provider.value,
+            "model": self.model.value,
+            "base_url": self.base_url.value,
+            "api_key": self.api_key.value,
+            "temperature": self.temperature.value,
+            "max_output_tokens": self.max_output_tokens.value,
+            "reasoning_effort": self.reasoning_effort.value,
+            "extra_body": self.extra_body.value,
+            "timeout_seconds": self.timeout_seconds.value,
+            "turn_timeout_seconds": self.turn_timeout_seconds.value,
+            "context_tokens": self.context_tokens.value,
+            "max_run_tokens": self.max_run_tokens.value,
+            "max_run_cost": self.max_run_cost.value,
+            "input_price": self.input_price.value,
+            "output_price": self.output_price.value,
+            "tool_protocol": self.tool_protocol.value,
+            "tool_token_budget": self.tool_token_budget.value,
+        }
+        self.model_settings.value = canvas.gather_settings(ports)
 
 
 @xai_component(color="rgb(0, 70, 140)")
@@ -122,29 +164,26 @@ class AgentUpdate(Component):
     base_url and extra_body are forgotten, not sent to it.
 
     ##### inPorts:
-    - agent_name (str): The agent to change.
+    - new_system_prompt (str): As system_prompt of AgentInit. Default: unchanged.
+    - new_toolbelt_spec (dict): As toolbelt_spec of AgentInit. Default: unchanged.
     - new_agent_provider (str): As agent_provider of AgentInit. Default: unchanged.
     - new_agent_model (str): As agent_model of AgentInit. Default: unchanged.
-    - new_system_prompt (str): As system_prompt of AgentInit. Default: unchanged.
+    - new_model_settings (dict): From AgentModel; what was not set there is unchanged.
+      Default: unchanged.
     - new_max_thoughts (int): As max_thoughts of AgentInit. Default: unchanged.
-    - new_toolbelt_spec (dict): As toolbelt_spec of AgentInit. Default: unchanged.
-    - new_base_url (str): As base_url of AgentInit. Default: unchanged.
-    - new_api_key (secret): As api_key of AgentInit. Default: unchanged.
-    - new_tool_token_budget (int): As tool_token_budget of AgentInit. Default: unchanged.
+    - agent_name (str): The agent to change. Default: the one that was set up last.
 
     ##### Example:
-    Between two AgentRun nodes: agent_name `helper`, new_system_prompt `Answer in one word.`
+    Between two AgentRun nodes: new_system_prompt `Answer in one word.`
     """
 
-    agent_name: InCompArg[str]
+    new_system_prompt: InArg[str]
+    new_toolbelt_spec: InArg[dict]
     new_agent_provider: InArg[str]
     new_agent_model: InArg[str]
-    new_system_prompt: InArg[str]
+    new_model_settings: InArg[dict]
     new_max_thoughts: InArg[int]
-    new_toolbelt_spec: InArg[dict]
-    new_base_url: InArg[str]
-    new_api_key: InArg[secret]
-    new_tool_token_budget: InArg[int]
+    agent_name: InArg[str]
 
     def execute(self, ctx) -> None:
         canvas.update_agent(
@@ -155,10 +194,11 @@ class AgentUpdate(Component):
             system_prompt=self.new_system_prompt.value,
             max_thoughts=self.new_max_thoughts.value,
             toolbelt_spec=self.new_toolbelt_spec.value,
-            base_url=self.new_base_url.value,
-            api_key=self.new_api_key.value,
-            tool_token_budget=self.new_tool_token_budget.value,
+            model_settings=self.new_model_settings.value,
         )
+
+    def __getattr__(self, name):
+        canvas.moved_port(self, name)
 
 
 @xai_component(type="branch", color="rgb(0, 70, 140)")
@@ -177,10 +217,12 @@ class AgentRun(Component):
       the node runs then. Not wired: the workflow ends.
 
     ##### inPorts:
-    - agent_name (str): The agent, from AgentInit.
+    - question (str): What to ask. Default: nothing new; then conversation has the question.
+    - conversation (any): What was said before: the out_conversation of an earlier run, a chat
+      literal, or a text. The question is asked after it; without one its end is answered. It is
+      not changed. Default: none.
+    - agent_name (str): The agent. Default: the one that was set up last.
     - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
-    - conversation (any): What to answer: a text, a chat literal, or the out_conversation of an
-      earlier run. It is not changed.
     - show (str): How much is printed: `quiet` (only what went wrong), `normal` or `verbose`.
       Default: what the environment variable XAI_MCP_SHOW says, else `normal`.
     - output_schema (dict): A JSON Schema that the answer must fit, such as
@@ -210,8 +252,7 @@ class AgentRun(Component):
       reason and title.
 
     ##### Example:
-    agent_name `helper`, conversation `Which books do you have about the sea?`, and
-    last_response wired to a Print node.
+    question `Which books do you have about the sea?`, and last_response wired to a Print node.
     """
 
     on_thought: BaseComponent
@@ -219,9 +260,10 @@ class AgentRun(Component):
     on_approval: BaseComponent
     on_waiting: BaseComponent
 
-    agent_name: InCompArg[str]
+    question: InArg[str]
+    conversation: InArg[any]
+    agent_name: InArg[str]
     metadata: InArg[dict]
-    conversation: InCompArg[any]
     show: InArg[str]
     output_schema: InArg[dict]
     run_state: InArg[str]
@@ -242,6 +284,7 @@ class AgentRun(Component):
             self,
             ctx,
             canvas.run_agent,
+            question=self.question.value,
             output_schema=self.output_schema.value,
             run_state=self.run_state.value,
             wait_for_approval=self.wait_for_approval.value,
@@ -281,24 +324,24 @@ class AgentRunTool(Component):
     If the call fails, the result says why: the workflow goes on.
 
     ##### inPorts:
-    - agent_name (str): The agent whose tool is used.
     - tool_name (str): The tool, as the model would call it, such as `library_search_books`.
     - tool_args (any): Its arguments: a dict, or a text. Default: none.
     - conversation (list): The conversation to add to. It is not changed. Default: an empty one.
+    - agent_name (str): The agent whose tool is used. Default: the one that was set up last.
 
     ##### outPorts:
     - tool_output (str): The tool's result as text.
     - updated_conversation (list): The conversation with the call and its result.
 
     ##### Example:
-    agent_name `helper`, tool_name `calendar_current_time`, and updated_conversation wired to
-    the conversation of AgentRun: the agent then knows the time already.
+    tool_name `calendar_current_time`, and updated_conversation wired to the conversation of
+    AgentRun: the agent then knows the time already.
     """
 
-    agent_name: InCompArg[str]
     tool_name: InCompArg[str]
     tool_args: InArg[any]
     conversation: InArg[list]
+    agent_name: InArg[str]
 
     tool_output: OutArg[str]
     updated_conversation: OutArg[list]
@@ -324,9 +367,9 @@ class AgentLearn(Component):
     - on_error: The way on when it did not learn; as in AgentRun.
 
     ##### inPorts:
-    - agent_name (str): The agent; it needs a memory.
-    - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
     - conversation (any): The conversation to learn from, such as the out_conversation of AgentRun.
+    - agent_name (str): The agent; it needs a memory. Default: the one that was set up last.
+    - metadata (dict): Facts for `{metadata}` in the system prompt. Default: none.
     - show (str): How much is printed, as in AgentRun. Default: as there.
 
     ##### outPorts:
@@ -338,15 +381,15 @@ class AgentLearn(Component):
     - error (str): Why it did not learn. Empty if it did.
 
     ##### Example:
-    After AgentRun: agent_name `helper`, conversation from its out_conversation.
+    After AgentRun: conversation from its out_conversation.
     """
 
     on_thought: BaseComponent
     on_error: BaseComponent
 
-    agent_name: InCompArg[str]
-    metadata: InArg[dict]
     conversation: InCompArg[any]
+    agent_name: InArg[str]
+    metadata: InArg[dict]
     show: InArg[str]
 
     out_conversation: OutArg[list]

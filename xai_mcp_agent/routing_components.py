@@ -57,9 +57,11 @@ class AgentRouter(Component):
     A model that cannot call functions names the route in its text.
 
     ##### inPorts:
-    - agent_name (str): The agent whose model decides.
-    - conversation (any): The request: a text, a chat literal, or an out_conversation.
-      Default: an empty one.
+    - question (str): The request. The route gets it as its conversation. Default: what conversation
+      has.
+    - conversation (any): What was said before, as in AgentRun; without a question it is the
+      request. Default: none.
+    - agent_name (str): The agent whose model decides. Default: the one that was set up last.
     - final_context_key (str): Where a route may leave its result in `ctx`.
       Default: `agent_flow_result`.
 
@@ -69,12 +71,13 @@ class AgentRouter(Component):
     - chosen_flow_name (str): The route that was chosen.
 
     ##### Example:
-    Two AgentDefineRoute chains, `billing` and `repairs`, and this node with the conversation
+    Two AgentDefineRoute chains, `billing` and `repairs`, and this node with the question
     `My invoice is wrong.`
     """
 
-    agent_name: InCompArg[str]
+    question: InArg[str]
     conversation: InArg[any]
+    agent_name: InArg[str]
     final_context_key: InArg[str]
 
     result: OutArg[any]
@@ -82,6 +85,10 @@ class AgentRouter(Component):
 
     def execute(self, ctx) -> None:
         chosen = canvas.follow_route(
-            ctx, self.agent_name.value, self.conversation.value, self.final_context_key.value
+            ctx,
+            self.agent_name.value,
+            self.conversation.value,
+            self.final_context_key.value,
+            self.question.value,
         )
         self.chosen_flow_name.value, self.result.value = chosen

@@ -59,9 +59,9 @@ class AgentSelectionReport(Component):
     """Tells which tools an agent's first request to its model would show, and why. Asks no model.
 
     ##### inPorts:
-    - agent_name (str): The agent, from AgentInit.
     - request (str): What the agent may be asked: what a search for it finds is shown too. Default:
       nothing has been searched for yet.
+    - agent_name (str): The agent. Default: the one that was set up last.
 
     ##### outPorts:
     - report (dict): tokens, budget_tokens, shown, left_out (they had no room), deferred (a search
@@ -71,11 +71,11 @@ class AgentSelectionReport(Component):
     - summary (str): The same to read.
 
     ##### Example:
-    agent_name `helper` after AgentInit, and summary wired to a Print node.
+    After AgentInit, and summary wired to a Print node.
     """
 
-    agent_name: InCompArg[str]
     request: InArg[str]
+    agent_name: InArg[str]
 
     report: OutArg[dict]
     shown: OutArg[list]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import (
     Script,
     breaks_off,
@@ -24,6 +25,7 @@ from tests.support.model_endpoint import (
 from tests.support.model_services import DEEPSEEK, STRICT, Rules, minding
 from tests.support.model_services import SERVICES as ALL_SERVICES
 from xai_mcp_agent import (
+    BadSetting,
     ModelAuthenticationError,
     ModelContentFiltered,
     ModelContextOverflow,
@@ -34,7 +36,7 @@ from xai_mcp_agent import (
 )
 from xai_mcp_agent.agent.conversation import BadConversation
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
-from xai_mcp_agent.canvas.agents import init_agent, update_agent
+from xai_mcp_agent.canvas.agents import update_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 
 ADD = {"a": "integer", "b": "integer"}
@@ -238,11 +240,18 @@ def test_pictures_in_the_conversation_reach_the_model_as_they_are():
     assert run.sent(0)[-1]["content"] == given[0]["content"]
 
 
-@pytest.mark.parametrize("given", [None, [], "", ()])
+@pytest.mark.parametrize("given", [[], ()])
 def test_an_empty_conversation_still_asks_the_model_something(given: Any):
     run = play([says("Welcome!")], given, system_prompt="Greet people.")
     assert [x["role"] for x in run.sent(0)] == ["system", "user"]
     assert run.outcome.answer == "Welcome!"
+
+
+@pytest.mark.parametrize("given", [None, "", " \n"])
+def test_without_a_question_and_a_conversation_nothing_is_asked(given: Any):
+    error = play([], given).error
+    assert isinstance(error, BadSetting)
+    assert "`question`" in str(error)
 
 
 def test_a_conversation_that_ends_with_the_assistant_is_continued():

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.offline_talk import first_calls
 from tests.support.processes import free_port
@@ -23,7 +24,6 @@ from xai_mcp_agent.agent.memory.tools import (
 )
 from xai_mcp_agent.agent.models.embeddings import endpoint_embeddings
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.learning import learn
 from xai_mcp_agent.canvas.memory import local_memory, remote_memory
 from xai_mcp_agent.core.provider_schema import FunctionSpec

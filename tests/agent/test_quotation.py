@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.agent.test_loop import ADD, Run
+from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import Script, calls, model_endpoint, says
 from xai_mcp_agent.agent.protocols.reading import beside_loop, read_reply
 from xai_mcp_agent.canvas.agent_run import run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 
 CALL = 'TOOL: shout {"input": "hi"}'

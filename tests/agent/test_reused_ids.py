@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.agent.runs import LONG, go
+from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import Script, Step, calls, model_endpoint, says
 from xai_mcp_agent import Bridge, ToolResult
 from xai_mcp_agent.agent.conversation import Conversation
@@ -21,7 +22,6 @@ from xai_mcp_agent.agent.protocols.spellings import TextCall
 from xai_mcp_agent.agent.results import ResultPages
 from xai_mcp_agent.agent.state import RunState
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 
 Ctx = dict[str, Any]

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endpoint, says
 from xai_mcp_agent import ModelCannotCallFunctions
 from xai_mcp_agent.agent.routing import NoRoute
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.routing import define_route, follow_route
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import Script, Step, calls, fails, model_endpoint, says
 from xai_mcp_agent import BadSetting, ModelAnswerInvalid
 from xai_mcp_agent.agent.models.openai_format import answer_format
 from xai_mcp_agent.agent.structured import OutputSchema
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 
 CITY = {

@@ -11,6 +11,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.fault_server import entry
 from tests.support.histories import events_in_file
 from tests.support.model_endpoint import ModelEndpoint, Step, calls, model_endpoint, says
@@ -18,7 +19,6 @@ from tests.support.watchdog import ends_within
 from xai_mcp_agent import Bridge, Tool, ToolKey
 from xai_mcp_agent.bridge.engine import Engine
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.toolbelts import make_toolbelt, use_server
 
 Ctx = dict[str, Any]

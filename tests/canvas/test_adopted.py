@@ -148,7 +148,7 @@ def test_a_run_refuses_while_its_address_is_not_decided(
             compile_workflow(written), OPENAI_API_KEY=KEY, OPENAI_BASE_URL=endpoint.base_url
         )
         assert (done.status, endpoint.requests) == (1, [])
-    assert "`base_url` of AgentInit is still to be decided" in done.errors
+    assert "`base_url` of AgentModel is still to be decided" in done.errors
 
 
 @pytest.mark.skipif(not TEMPLATE.is_file(), reason="this Xircuits ships no such template")

@@ -19,6 +19,7 @@ from tests.support.model_endpoint import ModelEndpoint, calls, fails, model_endp
 from xai_mcp_agent import BadSetting, ModelError, SettingsError, UnknownAgent, XaiMcpError
 from xai_mcp_agent.agent.conversation import BadConversation
 from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
+from xai_mcp_agent.canvas.model_settings import revealed
 from xai_mcp_agent.toolbelt_components import (
     AgentDefineTool,
     AgentMakeToolbelt,
@@ -89,7 +90,7 @@ def test_an_agent_is_in_ctx_as_the_specification_says() -> None:
 def test_a_key_is_not_shown_in_ctx(inputs: dict[str, Any]) -> None:
     """XIRCUITS_DEBUG writes ctx into a log."""
     ctx: dict[str, Any] = {}
-    play(ctx, *agent_with(**inputs))
+    play(ctx, *agent_with(agent_provider="openai", agent_model="m", **inputs))
     assert "sk-very-secret" not in repr(ctx)
 
 
@@ -112,7 +113,7 @@ def test_a_key_may_be_the_name_of_an_environment_variable(
 
 
 def test_a_key_from_a_variable_that_is_not_set_is_told_at_the_node() -> None:
-    with pytest.raises(BadSetting, match=r"`api_key` of AgentInit names .* NO_SUCH_KEY_ANYWHERE"):
+    with pytest.raises(BadSetting, match=r"`api_key` of AgentModel names .* NO_SUCH_KEY_ANYWHERE"):
         play({}, *agent_with(api_key="${NO_SUCH_KEY_ANYWHERE}"))
 
 
@@ -134,7 +135,7 @@ def test_an_address_with_a_password_in_it_is_asked_all_the_same() -> None:
         ({"temperature": "hot"}, "temperature"),
         ({"timeout_seconds": -1}, "timeout_seconds"),
         ({"turn_timeout_seconds": "long"}, "turn_timeout_seconds"),
-        ({"extra_body": "x"}, "`extra_body` of AgentInit is a str"),
+        ({"extra_body": "x"}, "`extra_body` of AgentModel is a str"),
         ({"system_prompt": ["x"]}, "`system_prompt` of AgentInit is a list"),
         ({"agent_provider": "openai"}, "agent_model"),
     ],
@@ -147,12 +148,23 @@ def test_a_value_that_cannot_be_is_an_error_that_says_which_can(
         play({}, *agent_with(**inputs), run)
 
 
+NEEDED = {AgentRunTool: {"tool_name": "x"}, AgentRun: {"question": "Hello!"}}
+
+
 @pytest.mark.parametrize("component", [AgentInit, AgentUpdate, AgentRun, AgentRunTool])
-@pytest.mark.parametrize("name", [None, "", 7])
-def test_a_node_without_the_name_of_an_agent_says_what_to_set(component: type, name: Any) -> None:
-    inputs = {"tool_name": "x"} if component is AgentRunTool else {}
+@pytest.mark.parametrize("name", [7, ["a"], {}])
+def test_a_name_that_is_no_text_is_told_with_its_port(component: type, name: Any) -> None:
     with pytest.raises(BadSetting, match="`agent_name`"):
-        play({}, make(component, agent_name=name, **inputs))
+        play({}, make(component, agent_name=name, **NEEDED.get(component, {})))
+
+
+@pytest.mark.parametrize("component", [AgentUpdate, AgentRun, AgentRunTool])
+@pytest.mark.parametrize("name", [None, "", " "])
+def test_where_no_agent_is_named_and_none_set_up_the_node_to_draw_is_told(
+    component: type, name: Any
+) -> None:
+    with pytest.raises(UnknownAgent, match="Put an AgentInit before"):
+        play({}, make(component, agent_name=name, **NEEDED.get(component, {})))
 
 
 @pytest.mark.parametrize("spec", ["default", ["x"], {"mcp_servers": "library"}])
@@ -205,10 +217,8 @@ def test_another_service_is_not_sent_the_key_of_the_old_one(moved: dict[str, Any
     old = {"agent_provider": "openai", "agent_model": "m", "extra_body": {"key": "k"}}
     play(ctx, *agent_with(**old, base_url="http://127.0.0.1:9/v1", api_key="sk-old"))
     play(ctx, make(AgentUpdate, agent_name="a", **moved))
-    agent = ctx["agent_a"]
-    assert agent["agent_base_url"] == moved.get("new_base_url", "")
-    assert agent["agent_api_key"] is None
-    assert agent["model_settings"].extra_body == {}
+    settings = ctx["agent_a"]["model_settings"]
+    assert settings == {x.removeprefix("new_"): y for x, y in moved.items() if "url" in x}
 
 
 def test_the_same_service_keeps_its_key_and_can_be_given_a_new_one() -> None:
@@ -217,10 +227,10 @@ def test_the_same_service_keeps_its_key_and_can_be_given_a_new_one() -> None:
     play(ctx, *agent_with(agent_provider="openai", agent_model="m", base_url=url, api_key="sk-a"))
     same = {"new_agent_provider": "openai", "new_base_url": url, "new_agent_model": "n"}
     play(ctx, make(AgentUpdate, agent_name="a", **same))
-    assert ctx["agent_a"]["agent_api_key"].reveal() == "sk-a"
+    assert revealed(ctx["agent_a"]["model_settings"]["api_key"]) == "sk-a"
     play(ctx, make(AgentUpdate, agent_name="a", new_api_key="sk-b"))
-    assert ctx["agent_a"]["agent_api_key"].reveal() == "sk-b"
-    assert ctx["agent_a"]["agent_base_url"] == url
+    settings = ctx["agent_a"]["model_settings"]
+    assert (revealed(settings["api_key"]), settings["base_url"]) == ("sk-b", url)
 
 
 def test_an_update_refuses_what_setting_up_refuses() -> None:
@@ -231,8 +241,7 @@ def test_an_update_refuses_what_setting_up_refuses() -> None:
 
 @pytest.mark.parametrize("component", [AgentRun, AgentRunTool, AgentUpdate])
 def test_a_missing_agent_is_an_error_that_names_those_there_are(component: type) -> None:
-    inputs = {"tool_name": "x"} if component is AgentRunTool else {}
-    node = make(component, agent_name="halper", **inputs)
+    node = make(component, agent_name="halper", **NEEDED.get(component, {}))
     with pytest.raises(UnknownAgent, match=r"'halper'.*'helper'.*AgentInit"):
         play({}, *agent_with(name="helper"), node)
 

@@ -205,9 +205,9 @@ def test_a_missing_service_is_explained_and_ends_the_script_with_an_error(
         gone = endpoint.base_url
     flow = Workflow("nobody_answers")
     agent = flow.node(
-        "AgentInit", agent_name="a", agent_provider="openai", agent_model="m", base_url=gone
+        "AgentInit", agent_provider="openai", agent_model="m", model_settings={"base_url": gone}
     )
-    flow.main(agent, flow.node("AgentRun", agent_name="a", conversation="Hello!"))
+    flow.main(agent, flow.node("AgentRun", question="Hello!"))
     done = run_script(compile_workflow(flow.write(working_folder)), OPENAI_API_KEY=DUMMY_KEY)
     assert done.status == 1
     assert gone.removesuffix("/v1") in done.errors

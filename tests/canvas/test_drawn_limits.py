@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import Step, calls, hangs, model_endpoint, says
 from xai_mcp_agent import BadSetting
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.canvas.workflow_thread import OutOfTime
 

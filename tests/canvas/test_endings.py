@@ -237,7 +237,7 @@ def test_a_compiled_workflow_goes_the_way_that_was_drawn(
         flow = Workflow("failing_agent")
         made = flow.node(
             "AgentInit", agent_name="a", agent_provider="openai", agent_model="m",
-            base_url=endpoint.base_url,
+            model_settings={"base_url": endpoint.base_url},
         )  # fmt: skip
         run = flow.node("AgentRun", agent_name="a", conversation="Go.")
         flow.main(made, run, flow.node("Print", msg="IT WENT ON"))

@@ -145,7 +145,7 @@ def test_an_interrupt_ends_the_wait_for_a_model(shell: Kernel, folder: Path) -> 
             agent_name="a",
             agent_provider="openai",
             agent_model="slow",
-            base_url=endpoint.base_url,
+            model_settings={"base_url": endpoint.base_url},
         )
         flow.main(agent, flow.node("AgentRun", agent_name="a", conversation="Hello!"))
         compile_workflow(flow.write(folder))

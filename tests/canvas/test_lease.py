@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.fault_server import entry
 from tests.support.processes import wait_until
 from xai_mcp_agent.canvas import lease, servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 

@@ -86,14 +86,14 @@ def test_an_update_changes_the_budget_and_leaves_it_alone_when_it_says_nothing()
     ctx: dict[str, Any] = {}
     play(ctx, *agent_with(tool_token_budget=400))
     play(ctx, make(AgentUpdate, agent_name="a", new_system_prompt="Be kind."))
-    assert ctx["agent_a"]["tool_token_budget"] == 400
+    assert ctx["agent_a"]["model_settings"]["tool_token_budget"] == 400
     play(ctx, make(AgentUpdate, agent_name="a", new_tool_token_budget=10_000))
-    assert ctx["agent_a"]["tool_token_budget"] == 10_000
+    assert ctx["agent_a"]["model_settings"]["tool_token_budget"] == 10_000
 
 
 @pytest.mark.parametrize("budget", [-1, "many", float("nan")])
 def test_a_budget_that_is_none_is_told_with_its_port(budget: Any) -> None:
-    with pytest.raises(BadSetting, match="`tool_token_budget` of AgentInit"):
+    with pytest.raises(BadSetting, match="`tool_token_budget` of AgentModel"):
         play({}, *agent_with(tool_token_budget=budget))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment
 from tests.support.warm_python import warm_python
@@ -20,7 +21,6 @@ from xai_mcp_agent import JsonObject, ToolResult, UnknownTool
 from xai_mcp_agent.agent.events import TextArrived, ToolFinished
 from xai_mcp_agent.canvas import servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent, run_tool
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.lease import bridge_of
 from xai_mcp_agent.canvas.routing import define_route, follow_route
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt, use_server
@@ -155,7 +155,7 @@ def test_secrets_of_settings_environment_and_agent_are_masked(
 ) -> None:
     monkeypatch.setenv("SOME_SERVICE_TOKEN", "tok-of-the-environment")
     ctx: dict[str, Any] = {}
-    shouting(ctx, api_key="key-of-the-agent")
+    shouting(ctx, provider="offline", api_key="key-of-the-agent")
     said = f"{PASSWORD} tok-of-the-environment key-of-the-agent"
     run_agent(ctx, "helper", f'Shout "{said}".', outcome=CanvasRun())
     servers.call_tool(ctx, "it", "echo", {"text": said}, None)

@@ -65,7 +65,7 @@ def drawn(endpoint: ModelEndpoint, asked: str = ASKED, **inputs: Any) -> tuple[W
         agent_name="clerk",
         agent_provider="openai",
         agent_model="m",
-        base_url=endpoint.base_url,
+        model_settings={"base_url": endpoint.base_url},
         toolbelt_spec=belt["toolbelt_spec"],
     )
     given = {"run_state": "tidying.run.json", **inputs}

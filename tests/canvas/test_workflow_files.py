@@ -70,7 +70,7 @@ def rename_a_port(document: Document) -> None:
 
 
 def lose_a_link(document: Document) -> None:
-    port(document, "AgentRun", "agent_name")["links"] = []
+    port(document, "AgentUseMCPTools", "server_name")["links"] = []
 
 
 def lead_nowhere(document: Document) -> None:
@@ -180,8 +180,8 @@ def test_a_component_that_does_not_exist_is_refused() -> None:
 
 
 def test_a_port_that_does_not_exist_is_refused_naming_those_there_are() -> None:
-    with pytest.raises(KeyError, match=r"no port 'question'.*conversation"):
-        Workflow("x").node("AgentRun", question="Hello!")
+    with pytest.raises(KeyError, match=r"no port 'request'.*question"):
+        Workflow("x").node("AgentRun", request="Hello!")
 
 
 def test_a_value_of_the_wrong_type_is_refused() -> None:
@@ -191,7 +191,7 @@ def test_a_value_of_the_wrong_type_is_refused() -> None:
 
 def test_a_key_in_a_file_is_refused() -> None:
     with pytest.raises(WorkflowError, match="a key does not belong in a file"):
-        Workflow("x").node("AgentInit", agent_name="a", api_key="sk-1")
+        Workflow("x").node("AgentModel", api_key="sk-1")
 
 
 def test_an_output_that_does_not_exist_is_refused() -> None:
@@ -243,15 +243,13 @@ def test_literals_that_lie_over_each_other_are_found() -> None:
 
 
 def test_crossing_links_are_found() -> None:
-    """The text stands below and its port above that of the spec."""
+    """The text stands below and its port above that of the list."""
     flow = Workflow("x")
-    belt = flow.node("AgentMakeToolbelt")
-    agent = flow.node(
-        "AgentInit",
-        agent_name=Shown("a"),
-        toolbelt_spec=belt["toolbelt_spec"],
+    first = flow.node("AgentRun", question="Hello!")
+    again = flow.node(
+        "AgentRun", question=Shown("And now?"), conversation=first["out_conversation"]
     )
-    flow.main(belt, agent)
+    flow.main(first, again)
     assert any("crosses" in text for text in faults(flow))
 
 

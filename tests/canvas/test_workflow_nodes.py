@@ -34,7 +34,7 @@ def with_agent(flow: Workflow, base_url: str, **workflow: Any) -> Workflow:
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(
         "AgentInit", agent_name="a", agent_provider="openai", agent_model="m",
-        base_url=base_url, toolbelt_spec=belt["toolbelt_spec"],
+        model_settings={"base_url": base_url}, toolbelt_spec=belt["toolbelt_spec"],
     )  # fmt: skip
     run = flow.node("AgentRun", agent_name="a", conversation="Say it twice.")
     flow.main(use, belt, agent, run, flow.node("Print", msg=run["last_response"]))

@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.asking_server import asking_entry, form
 from tests.support.authorization_server import go_there, protected_server
 from tests.support.callers import Answering, at_once
@@ -60,8 +61,8 @@ from xai_mcp_agent.agent.models.openai import OpenAIModel
 from xai_mcp_agent.agent.models.registry import model_for
 from xai_mcp_agent.agent_components import AgentInit
 from xai_mcp_agent.canvas.agent_run import CanvasRun
-from xai_mcp_agent.canvas.agents import UNDECIDED
 from xai_mcp_agent.canvas.installation import warn_if_stale
+from xai_mcp_agent.canvas.model_settings import UNDECIDED
 from xai_mcp_agent.canvas.waits import call_here
 from xai_mcp_agent.cli.component_files import find_clashes
 from xai_mcp_agent.cli.init import init_folder
@@ -113,7 +114,7 @@ def installation(folder: Path) -> Iterator[str]:
     adopted.write_text("{}", encoding="ascii")
     yield _said_by(lambda: adopt_file(made))
     yield _said_by(lambda: adopt_file(adopted))
-    yield _said_by(lambda: canvas.init_agent({}, "a", base_url=UNDECIDED))
+    yield _said_by(lambda: canvas.gather_settings({"base_url": UNDECIDED}))
 
 
 _THEIRS = """
@@ -321,7 +322,9 @@ def nodes(folder: Path) -> Iterator[str]:
     run = canvas.run_agent
     yield _shown_in_the_lab(make(AgentInit, agent_name="helper", agent_provider="opnai"))
     yield _said_by(lambda: run(ctx, "helpr", "Hello", outcome=outcome))
-    yield _said_by(lambda: run(ctx, "", "Hello", outcome=outcome))
+    yield _said_by(lambda: run({}, "", "Hello", outcome=outcome))
+    yield _said_by(lambda: run(ctx, "", None, outcome=outcome))
+    yield _said_by(lambda: AgentInit().base_url)
     yield _said_by(lambda: run(ctx, "helper", 5, outcome=outcome))
     yield _said_by(lambda: canvas.init_agent(ctx, "other", provider="opnai"))
     yield _said_by(lambda: canvas.init_agent(ctx, "other", max_thoughts="many"))
@@ -360,7 +363,7 @@ def models() -> Iterator[str]:
     yield _asked(OpenAIModel("qwen3", base_url=f"http://127.0.0.1:{free_port()}/v1"))
     yield _asked(OpenAIModel("qwen3", base_url="localhost:11434"))
     yield _asked(OpenAIModel("qwen3", base_url="https://models.example.com/v1"))
-    yield _said_by(lambda: canvas.init_agent({}, "other", api_key="${ACME_API_KEY}"))
+    yield _said_by(lambda: canvas.gather_settings({"api_key": "${ACME_API_KEY}"}))
     yield _asked(OpenAIModel("qwen3", provider="vertexai"))
     stopping = breaks_off(says("Half"), cleanly=True)
     with model_endpoint([*_REFUSALS, hangs(), *[stopping] * 3]) as endpoint:
@@ -412,7 +415,7 @@ def without_answer() -> Iterator[str]:
 
     def run(schema: Any = None, **values: Any) -> str:
         address = {"provider": "openai", "model": "qwen3", "base_url": endpoint.base_url}
-        canvas.init_agent(ctx, "helper", **address, **values)
+        init_agent(ctx, "helper", **address, **values)
         answer = CanvasRun()
         asked = partial(canvas.run_agent, outcome=answer, output_schema=schema)
         return _said_by(lambda: asked(ctx, "helper", "Hello"))

@@ -133,11 +133,11 @@ def test_every_provider_and_protocol_is_on_the_page() -> None:
 
 
 def test_every_setting_of_a_model_is_on_the_page_and_a_port() -> None:
-    said = {x for r in _model_rows("port of AgentInit") for x in r.codes("port of AgentInit")}
-    of_runs = {"max_thoughts", "context_tokens", "max_run_tokens", "max_run_cost"}
+    said = {x for r in _model_rows("port of AgentModel") for x in r.codes("port of AgentModel")}
+    of_runs = {"context_tokens", "max_run_tokens", "max_run_cost"}
     prices = {"input_price", "output_price"}
     assert said == {*(x.name for x in fields(ModelSettings)), *of_runs, *prices}
-    assert said <= {port.name for port in our_components()["AgentInit"].ports}
+    assert said <= {port.name for port in our_components()["AgentModel"].ports}
 
 
 def test_every_placeholder_of_a_prompt_is_on_the_page() -> None:

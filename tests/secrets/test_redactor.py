@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.fault_server import entry
 from tests.support.model_endpoint import calls, model_endpoint, says
 from tests.support.screens import STARTED, Paper
 from xai_mcp_agent.agent.events import TextArrived
 from xai_mcp_agent.canvas import servers
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.toolbelts import define_tool, make_toolbelt
 from xai_mcp_agent.secrets.redactor import Redactor
 from xai_mcp_agent.secrets.secrets import Secrets

@@ -7,7 +7,6 @@ from itertools import pairwise
 from .lab_canvas import Canvas
 from .lab_mouse import Mouse
 from .lab_palette import Palette
-from .processes import wait_until
 
 QUESTION = "Which books do you have about the sea?"
 ANSWER = "Moby-Dick"
@@ -41,12 +40,4 @@ def _place_nodes(mouse: Mouse) -> None:
 
 def _write_texts(mouse: Mouse) -> None:
     mouse.write("AgentUseMCPTools", "parameter-string-server_name", "library", -60, 110)
-    mouse.write("AgentInit", "parameter-string-agent_name", "helper", -110, 130)
-    mouse.write("AgentRun", "parameter-string-agent_name", "helper", -20, 275)
-    box = mouse.pull("AgentRun", "parameter-any-conversation", 0, 295)
-    mouse.submit(QUESTION)
-    # Without the quotation mark the box comes back empty.
-    box.wait_for()
-    assert box.input_value() == ""
-    mouse.submit(f'"{QUESTION}')
-    wait_until(lambda: "conversation" in " ".join(mouse.links()), "the question is there")
+    mouse.write("AgentRun", "parameter-string-question", QUESTION, -20, 275)

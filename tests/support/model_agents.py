@@ -7,9 +7,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from tests.support.agents_in_ctx import init_agent
 from tests.support.model_endpoint import ModelEndpoint, Step, model_endpoint, says
 from xai_mcp_agent.canvas.agent_run import CanvasRun, run_agent
-from xai_mcp_agent.canvas.agents import init_agent
 from xai_mcp_agent.canvas.toolbelts import make_toolbelt
 
 _AGENT = "a"

@@ -30,6 +30,7 @@ from ..bridge.toolbox import GRACE_SECONDS, Failure
 from ..console.console import Console
 from ..console.text import short_arguments
 from ..core.approval import ApprovalRequest, ApprovalScope, RunApprovals
+from ..core.errors import BadSetting
 from ..core.invocation import Caller
 from ..core.results import ToolResult
 from ..core.ruling import RunFacts
@@ -40,7 +41,15 @@ from ..secrets.redactor import Redactor
 from ..sources.canvas import DrawnTool, drawn_tools
 from ..views.plans import plan_text
 from ..views.tools import review_text
-from .agents import agent_in, learn_keys, spec_of
+from .agents import (
+    agent_in,
+    agent_named,
+    learn_keys,
+    missing_wire,
+    own_agents,
+    settings_of,
+    spec_of,
+)
 from .approving import BranchHost, as_dict, collect_approval
 from .drawn_tools import DrawnToolset
 from .interactive_host import InteractiveHost
@@ -49,6 +58,7 @@ from .lease import busy
 from .nesting import nested
 from .ports import as_text, required
 from .preferences import preferences_of
+from .questions import conversation_with, is_nothing
 from .run_state import KeptRun, kept_run
 from .sampling import AgentSampler
 from .toolbelts import PLANNING_TOOLS, tools_chosen
@@ -87,9 +97,10 @@ class CanvasRun:
 
 def run_agent(
     ctx: Any,
-    name: str,
+    name: Any,
     conversation: Any,
     *,
+    question: Any = None,
     metadata: Mapping[str, Any] | None = None,
     outcome: CanvasRun,
     on_thought: Callable[[ToolFinished], None] | None = None,
@@ -101,6 +112,7 @@ def run_agent(
 ) -> None:
     """Run an agent to its answer; `outcome` is filled as it goes, up to an error too.
 
+    Without a name it is the agent set up last. `question` is asked after the conversation.
     `on_thought` is called in this thread after each tool use; `outcome` then holds its result too.
     `show` is how much is printed, as a person may have written it: see `Console`.
     `output_schema` is the form that the answer must have. `on_approval` is asked in this thread
@@ -116,6 +128,13 @@ def run_agent(
     """
     # First of all: the conversation is not lost, whatever is wrong with the rest.
     outcome.conversation = Conversation(conversation).messages
+    asked = conversation_with(conversation, question, "AgentRun")
+    if is_nothing(asked):
+        raise BadSetting(
+            "AgentRun has nothing to answer: set `question` to a text, or wire a `conversation`."
+        )
+    outcome.conversation = Conversation(asked).messages
+    name = agent_named(ctx, name, "AgentRun", runs=True)
     agent, granted = agent_in(ctx, name, "AgentRun"), granted_in(ctx)
     given = Conversation(outcome.conversation)
     facts = facts_in(ctx)
@@ -140,6 +159,8 @@ def run_agent(
         start = waiting.start if waiting else given
         run = AgentRun(spec, start, emit, workflow.thread.caller)
         workflow.lend_model(agent, name, run.count)
+        if wire := missing_wire(ctx, agent):
+            workflow.tell(wire)
         workflow.kept = kept_for(ctx, outcome.conversation)
         go = partial(_go, workflow, agent, run, spec.model, waiting)
         try:
@@ -199,7 +220,7 @@ def _set_ports(node: Any, outcome: CanvasRun) -> None:
     node.usage.value = outcome.usage
 
 
-def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
+def run_tool(ctx: Any, name: Any, tool: str, arguments: Any, conversation: Any) -> CanvasRun:
     """Call one tool of an agent's toolbelt, as if its model had asked; `answer` is all its text.
 
     Whatever goes wrong with the call is answered into the conversation.
@@ -210,6 +231,7 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
         RuntimeError: the bridge was closed meanwhile.
     """
     tool = required(tool, "tool_name", "AgentRunTool")
+    name = agent_named(ctx, name, "AgentRunTool")
     agent, said = agent_in(ctx, name, "AgentRunTool"), Conversation(conversation)
     workflow = _Workflow(ctx, {"agent": name, "node": "AgentRunTool"}, Console(name))
     workflow.call_for(agent, name)
@@ -241,7 +263,7 @@ def run_tool(ctx: Any, name: str, tool: str, arguments: Any, conversation: Any) 
     return CanvasRun(said.messages, texts.get(call.id, answers[0].text))
 
 
-def select_for(ctx: Any, name: str, request: str, node: str) -> tuple[Selection, tuple[str, ...]]:
+def select_for(ctx: Any, name: Any, request: str, node: str) -> tuple[Selection, tuple[str, ...]]:
     """What the first request of an agent would show, after a search for what is requested if any.
 
     And a line for each source that cannot be used. No model is asked.
@@ -251,6 +273,7 @@ def select_for(ctx: Any, name: str, request: str, node: str) -> tuple[Selection,
         SettingsError: the settings file cannot be read.
         RuntimeError: the bridge was closed meanwhile.
     """
+    name = agent_named(ctx, name, node)
     agent = agent_in(ctx, name, node)
     workflow = _Workflow(ctx, {"agent": name, "node": node}, Console(name))
     workflow.call_for(agent, name)
@@ -361,7 +384,13 @@ class _Workflow:
 
     async def run_nodes(self, do: Callable[[], T]) -> T:
         """Run a person's nodes in the workflow's thread, and wait for them."""
-        return await self.thread.run(lambda: self._console.aside(do))
+        ctx = self.ctx
+
+        def run() -> T:
+            with own_agents(ctx):
+                return self._console.aside(do)
+
+        return await self.thread.run(run)
 
     async def _ask_branch(self, request: ApprovalRequest) -> ApprovalScope | None:
         ask = self.on_approval
@@ -429,7 +458,7 @@ async def _usable_tools(
         tools_chosen(agent, engine),
         [*remembering, drawn],
         preferences_of(agent),
-        agent.get("tool_token_budget"),
+        settings_of(agent).get("tool_token_budget"),
         workflow.failed,
         _plan_for_model if agent.get(PLANNING_TOOLS) else None,
     )

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, TypeGuard, cast
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypedDict, TypeGuard, Unpack, cast
 
-from ..agent.limits import RunLimits
 from ..agent.loop import AgentSpec, ProtocolChoice
 from ..agent.memory.notes import memory_for
 from ..agent.models.base import Model, ModelSettings
-from ..agent.models.choice import window_for
-from ..agent.models.registry import PROVIDERS, model_for, unknown_provider
+from ..agent.models.choice import OFFLINE, window_for
+from ..agent.models.registry import model_for
 from ..agent.structured import OutputSchema
-from ..agent.window import ContextWindow
 from ..core.errors import BadSetting, UnknownAgent
 from ..core.names import did_you_mean
-from ..secrets.redactor import redact_url
+from ..core.tools import JsonObject
 from ..secrets.secrets import Secret, Secrets
-from .ports import mapping, names, optional, positive, required, secret_on, whole
+from .model_settings import (
+    NODE as MODEL_NODE,
+)
+from .model_settings import (
+    as_model_settings,
+    as_run_limits,
+    of_another_service,
+    provider_on,
+    revealed,
+    secrets_in,
+    settings_on,
+    with_prices,
+)
+from .nesting import is_running
+from .ports import mapping, names, optional, whole
 from .preferences import KEYS as PREFERENCES
 from .toolbelts import (
     APPROVAL,
@@ -26,81 +38,133 @@ from .toolbelts import (
     ENABLED_GROUPS,
     FILTERS,
     GROUPS,
+    MADE,
     PLANNING_TOOLS,
     approval_in,
     filter_in,
 )
 
 _PREFIX = "agent_"
-_PROTOCOLS = ("auto", "native", "text")
 # Enough to look a thing up, act on it, check, and answer.
 DEFAULT_MAX_THOUGHTS = 10
-# What `adopt` writes as an address where it could not tell which one it was.
-UNDECIDED = "still to be decided"
-
+DEFAULT_AGENT = "agent"
+# In `ctx`: the name of the agent that was set up last.
+_LAST = "last_agent"
 
 # Without these it is something else of that name in `ctx`.
 _FIELDS = {"agent_provider", "agent_model", "agent_system_prompt", "max_thoughts"}
 _INIT, _UPDATE = "AgentInit", "AgentUpdate"
 
 
-def init_agent(ctx: Any, name: str, **values: Any) -> None:
+class AgentValues(TypedDict, total=False):
+    """What an agent is given; None means the default, or that it stays as it is.
+
+    They are what the ports of AgentInit have: `model_settings` as AgentModel gives them.
+    """
+
+    provider: Any
+    model: Any
+    memory: Any
+    system_prompt: Any
+    max_thoughts: Any
+    toolbelt_spec: Any
+    model_settings: Any
+
+
+def init_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
     """Set up an agent in `ctx`, under the keys that workflows made for xai-agent use.
 
-    `values`: `provider`, `model`, `memory`, `system_prompt`, `max_thoughts`, `toolbelt_spec`,
-    `tool_protocol`, `base_url`, `api_key` (text or `Secret`; `${NAME}` is a variable of the
-    environment), `context_tokens`, `max_run_tokens`, `max_run_cost`, `input_price`, `output_price`,
-    `tool_token_budget`, and the fields of `ModelSettings`. None means the default.
+    Where nothing is named later, the agent that was set up last is meant.
 
     Raises:
         UnknownProvider: no such provider of models.
-        BadSetting: a value that cannot be, or no name.
+        BadSetting: a value that cannot be, or two that contradict each other.
         MemoryFailed: `memory` is no memory.
     """
-    name = required(name, "agent_name", _INIT)
+    name = _named(name, _INIT) or DEFAULT_AGENT
+    settings = settings_on(values.get("model_settings"), "model_settings", _INIT)
+    provider, model = _whom(values, settings, _INIT)
+    if not provider:
+        _refuse_unsaid(settings)
     ctx[_PREFIX + name] = {
         **tools_in(values.get("toolbelt_spec"), "toolbelt_spec", _INIT),
-        "agent_provider": _provider(values.get("provider")),
-        "agent_model": optional(values.get("model"), "agent_model", _INIT),
+        "agent_provider": provider or OFFLINE,
+        "agent_model": model,
         "agent_memory": memory_for(values.get("memory"), name),
         "agent_system_prompt": optional(values.get("system_prompt"), "system_prompt", _INIT),
         "max_thoughts": _thoughts(values.get("max_thoughts"), "max_thoughts", _INIT),
-        "tool_protocol": _protocol(values.get("tool_protocol")),
-        "agent_base_url": _address(values.get("base_url"), "base_url", _INIT),
-        "agent_api_key": secret_on(values.get("api_key"), "api_key", _INIT),
-        "model_settings": _model_settings(values),
-        "context_tokens": whole(values.get("context_tokens"), "context_tokens", _INIT),
-        "run_limits": _run_limits(values),
-        "tool_token_budget": whole(values.get("tool_token_budget"), "tool_token_budget", _INIT),
+        "model_settings": with_prices(settings),
     }
+    ctx[_LAST] = name
 
 
-def update_agent(ctx: Any, name: str, **values: Any) -> None:
+def update_agent(ctx: Any, name: Any, **values: Unpack[AgentValues]) -> None:
     """Change an agent that exists; None and an empty text leave a thing as it is.
 
-    `values`: `provider`, `model`, `system_prompt`, `max_thoughts`, `toolbelt_spec`, `base_url`,
-    `api_key`, `tool_token_budget`. With another provider or address the key and what else was meant
-    for the old service are forgotten: they must not be sent to the new one.
+    `values` as for `init_agent`, without a memory. With another provider or address the key and
+    what else was meant for the old service are forgotten: they must not be sent to the new one.
 
     Raises:
         UnknownAgent: no such agent in this run.
         UnknownProvider: no such provider of models.
-        BadSetting: a value that cannot be.
+        BadSetting: a value that cannot be, or two that contradict each other.
     """
-    agent = agent_in(ctx, name, _UPDATE)
-    model = optional(values.get("model"), "new_agent_model", _UPDATE)
+    agent = agent_in(ctx, agent_named(ctx, name, _UPDATE), _UPDATE)
+    settings = settings_on(values.get("model_settings"), "new_model_settings", _UPDATE)
+    provider, model = _whom(values, settings, _UPDATE)
     prompt = optional(values.get("system_prompt"), "new_system_prompt", _UPDATE)
-    _move(agent, values)
-    agent["agent_model"] = model or agent["agent_model"]
-    agent["agent_system_prompt"] = prompt or agent["agent_system_prompt"]
-    thoughts = values.get("max_thoughts")
-    if thoughts:
-        agent["max_thoughts"] = _thoughts(thoughts, "new_max_thoughts", _UPDATE)
-    budget = whole(values.get("tool_token_budget"), "new_tool_token_budget", _UPDATE)
-    agent["tool_token_budget"] = budget or agent.get("tool_token_budget")
+    changed: dict[str, Any] = {
+        "agent_provider": provider or agent["agent_provider"],
+        "agent_model": model or agent["agent_model"],
+        "agent_system_prompt": prompt or agent["agent_system_prompt"],
+        "model_settings": with_prices(_changed(agent, provider, settings)),
+    }
+    if thoughts := values.get("max_thoughts"):
+        changed["max_thoughts"] = _thoughts(thoughts, "new_max_thoughts", _UPDATE)
     spec = values.get("toolbelt_spec")
     if spec is not None:
-        agent.update(tools_in(spec, "new_toolbelt_spec", _UPDATE))
+        changed |= tools_in(spec, "new_toolbelt_spec", _UPDATE)
+    agent.update(changed)
+
+
+def agent_named(ctx: Any, name: Any, node: str, *, runs: bool = False) -> str:
+    """The agent's name on a port; where there is none, that of the agent set up last in this run.
+
+    With `runs` it is going to be run: an agent does not run inside itself where nobody said so.
+
+    Raises:
+        UnknownAgent: nothing is named, and no agent was set up.
+        BadSetting: it has something that is no text, or nothing is named within the last agent.
+    """
+    if named := _named(name, node):
+        return named
+    last = ctx.get(_LAST)
+    if not last:
+        raise UnknownAgent(
+            f"{node} names no agent, and none is set up in this run yet. Put an AgentInit before "
+            "the node, or name an agent in its `agent_name`."
+        )
+    if runs and is_running(last):
+        raise BadSetting(
+            f"{node} runs in a tool or a branch of agent {last!r} and names no agent, and the one "
+            f"set up last is {last!r} itself. Say in `agent_name` which agent is meant."
+        )
+    return last
+
+
+@contextmanager
+def own_agents(ctx: Any) -> Generator[None]:
+    """Run the nodes of a drawn tool, a route or a branch: what they set up counts in there only.
+
+    For nodes that name no agent, that is: others find it by its name afterwards.
+    """
+    last, usual = ctx.get(_LAST), ctx.get(_PREFIX + DEFAULT_AGENT)
+    try:
+        yield
+    finally:
+        ctx[_LAST] = last
+        if usual is not None:
+            ctx[_PREFIX + DEFAULT_AGENT] = usual
 
 
 def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
@@ -108,9 +172,7 @@ def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
 
     Raises:
         UnknownAgent: `AgentInit` has not set it up in this run.
-        BadSetting: no name.
     """
-    name = required(name, "agent_name", node)
     agent = ctx.get(f"{_PREFIX}{name}")
     if not _is_agent(agent):
         known = [str(k).removeprefix(_PREFIX) for k, v in ctx.items() if _is_agent(v)]
@@ -122,16 +184,26 @@ def agent_in(ctx: Any, name: str, node: str) -> dict[str, Any]:
     return agent
 
 
-def model_of(agent: Mapping[str, Any]) -> Model:
-    """The model an agent talks to; nothing is connected yet."""
-    address = agent.get("agent_base_url") or ""
+def model_of(agent: Mapping[str, Any], settings: ModelSettings | None = None) -> Model:
+    """The model an agent talks to, with its own settings or with these; nothing is connected yet.
+
+    Raises:
+        UnknownProvider: the agent has no model's name, which its provider wants.
+    """
+    given = settings_of(agent)
+    key: str | None = revealed(given.get("api_key"))
     return model_for(
         agent["agent_provider"],
         agent["agent_model"],
-        base_url=address.reveal() if isinstance(address, Secret) else address,
-        api_key=agent.get("agent_api_key"),
-        settings=agent.get("model_settings"),
+        base_url=revealed(given.get("base_url") or ""),
+        api_key=Secret(key) if key else None,
+        settings=settings or as_model_settings(given),
     )
+
+
+def settings_of(agent: Mapping[str, Any]) -> JsonObject:
+    """What is set about an agent's model, as AgentModel gives it."""
+    return agent.get("model_settings") or {}
 
 
 def spec_of(
@@ -147,16 +219,35 @@ def spec_of(
         BadSetting: `metadata` is no dict, or `output_schema` no JSON Schema.
     """
     form = mapping(output_schema, "output_schema", "AgentRun")
+    settings = settings_of(agent)
     return AgentSpec(
         name=name,
         model=model_of(agent),
         system_prompt=str(agent["agent_system_prompt"]),
         max_thoughts=int(agent["max_thoughts"]),
-        protocol=agent.get("tool_protocol", "auto"),
+        protocol=cast(ProtocolChoice, settings.get("tool_protocol") or "auto"),
         metadata=mapping(metadata, "metadata", "AgentRun"),
         output=OutputSchema(form) if form else None,
-        window=_window(agent),
-        limits=agent.get("run_limits") or RunLimits(),
+        window=window_for(
+            agent["agent_provider"],
+            settings.get("context_tokens"),
+            settings.get("max_output_tokens"),
+        ),
+        limits=as_run_limits(settings),
+    )
+
+
+def missing_wire(ctx: Any, agent: Mapping[str, Any]) -> str:
+    """The wire to draw where an agent has no toolbelt, and one was made that no agent has."""
+    if agent.get("toolbelt_name"):
+        return ""
+    taken = {x.get("toolbelt_name") for x in list(ctx.values()) if _is_agent(x)}
+    free = [x for x in ctx.get(MADE) or () if x not in taken]
+    if not free:
+        return ""
+    return (
+        f"this agent has no tools, and no agent has the toolbelt {free[0]!r}. Draw a line from "
+        "`toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
     )
 
 
@@ -164,7 +255,7 @@ def learn_keys(ctx: Any, secrets: Secrets) -> None:
     """Add the keys of all agents of this run to the secrets that are known."""
     # Copied first: agents in other threads write into the same `ctx`.
     agents = [cast(dict[str, Any], x) for x in list(ctx.values()) if isinstance(x, dict)]
-    secrets.update(x for agent in agents for x in list(agent.values()) if isinstance(x, Secret))
+    secrets.update(x for agent in agents for x in secrets_in(agent.get("model_settings")))
 
 
 def _is_agent(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -198,90 +289,51 @@ def tools_in(spec: Any, port: str, node: str) -> dict[str, Any]:
     return found
 
 
-def _move(agent: dict[str, Any], values: Mapping[str, Any]) -> None:
-    """Have the agent ask another service, if another is given."""
-    provider = values.get("provider")
-    provider = _provider(provider) if provider else agent["agent_provider"]
-    address = _address(values.get("base_url"), "new_base_url", _UPDATE)
-    if provider != agent["agent_provider"] or address not in ("", agent.get("agent_base_url")):
-        settings: ModelSettings = agent.get("model_settings") or ModelSettings()
-        agent["model_settings"] = replace(settings, extra_body={})
-        agent["agent_base_url"], agent["agent_api_key"] = address, None
-    agent["agent_provider"] = provider
-    key = secret_on(values.get("api_key"), "new_api_key", _UPDATE)
-    agent["agent_api_key"] = key or agent.get("agent_api_key")
+def _named(name: Any, node: str) -> str:
+    """The name on a port; blanks alone are none."""
+    text = optional(name, "agent_name", node)
+    return text if text.strip() else ""
 
 
-def _provider(name: Any) -> str:
-    provider = str(name or "offline").strip().lower()
-    if provider not in PROVIDERS:
-        raise unknown_provider(provider)
-    return provider
+def _whom(values: Mapping[str, Any], settings: JsonObject, node: str) -> tuple[str, str]:
+    """Provider and model that an agent is given, by its own ports or by those of AgentModel."""
+    new = "" if node == _INIT else "new_"
+    provider = provider_on(values.get("provider"), f"{new}agent_provider", node)
+    model = optional(values.get("model"), f"{new}agent_model", node)
+    return (
+        _one_of(provider, f"{new}agent_provider", settings.get("provider", ""), "provider", node),
+        _one_of(model, f"{new}agent_model", settings.get("model", ""), "model", node),
+    )
 
 
-def _protocol(name: Any) -> ProtocolChoice:
-    protocol = str(name or "auto").strip().lower()
-    if protocol not in _PROTOCOLS:
-        raise BadSetting(f"No tool_protocol {protocol!r}. Use one of: {', '.join(_PROTOCOLS)}.")
-    return protocol
+def _one_of(own: str, port: str, chosen: str, key: str, node: str) -> str:
+    if own and chosen and own != chosen:
+        new = port.removesuffix(f"agent_{key}")
+        raise BadSetting(
+            f"`{port}` of {node} is {own!r}, and `{key}` of the {MODEL_NODE} on its "
+            f"`{new}model_settings` is {chosen!r}. Say it in one of the two places."
+        )
+    return own or chosen
+
+
+def _refuse_unsaid(settings: JsonObject) -> None:
+    """Without a provider nobody is asked what is set here, and that is hardly meant."""
+    if said := [x for x in ("model", "base_url", "api_key") if x in settings]:
+        raise BadSetting(
+            f"{MODEL_NODE} sets `{said[0]}`, and no `provider` says whom to ask. Set it to "
+            "`openai`, which is also every service that speaks as OpenAI does, or to another one."
+        )
+
+
+def _changed(agent: dict[str, Any], provider: str, settings: JsonObject) -> JsonObject:
+    """The settings of an agent that is given these too; of another service no old secrets."""
+    old = settings_of(agent)
+    address = revealed(settings.get("base_url"))
+    moves = address not in (None, revealed(old.get("base_url")))
+    if moves or provider not in ("", agent["agent_provider"]):
+        old = of_another_service(old)
+    return {**old, **settings}
 
 
 def _thoughts(number: Any, port: str, node: str) -> int:
     return whole(number, port, node) or DEFAULT_MAX_THOUGHTS
-
-
-def _address(url: Any, port: str, node: str) -> str | Secret:
-    """The address, held so that printing `ctx` shows no password or key that stands in it."""
-    text = optional(url, port, node)
-    if text == UNDECIDED:
-        raise BadSetting(
-            f"`{port}` of {node} is {UNDECIDED}: the workflow was adopted, and where its prompts "
-            "went could not be told. Write that address there, such as http://localhost:11434/v1, "
-            "or https://api.openai.com/v1 for OpenAI itself."
-        )
-    return Secret(text) if redact_url(text) != text else text
-
-
-def _window(agent: Mapping[str, Any]) -> ContextWindow:
-    settings: ModelSettings = agent.get("model_settings") or ModelSettings()
-    size = agent.get("context_tokens")
-    return window_for(agent["agent_provider"], size, settings.max_output_tokens)
-
-
-def _run_limits(values: Mapping[str, Any]) -> RunLimits:
-    numbers = {
-        x: positive(values.get(x), x, _INIT)
-        for x in ("max_run_cost", "input_price", "output_price")
-    }
-    if numbers["max_run_cost"] and not (numbers["input_price"] or numbers["output_price"]):
-        raise BadSetting(
-            f"`max_run_cost` of {_INIT} has no prices to count with. Set `input_price` and "
-            "`output_price`, which are those of a million tokens."
-        )
-    return RunLimits(
-        whole(values.get("max_run_tokens"), "max_run_tokens", _INIT),
-        numbers["max_run_cost"],
-        numbers["input_price"] or 0.0,
-        numbers["output_price"] or 0.0,
-    )
-
-
-def _model_settings(values: Mapping[str, Any]) -> ModelSettings:
-    silence = positive(values.get("timeout_seconds"), "timeout_seconds", _INIT)
-    turn = positive(values.get("turn_timeout_seconds"), "turn_timeout_seconds", _INIT)
-    settings = ModelSettings(
-        temperature=_temperature(values.get("temperature")),
-        max_output_tokens=whole(values.get("max_output_tokens"), "max_output_tokens", _INIT),
-        reasoning_effort=optional(values.get("reasoning_effort"), "reasoning_effort", _INIT)
-        or None,
-        extra_body=mapping(values.get("extra_body"), "extra_body", _INIT),
-        turn_timeout_seconds=turn,
-    )
-    return replace(settings, timeout_seconds=silence) if silence else settings
-
-
-def _temperature(value: Any) -> float | None:
-    # 0 is a temperature like any other.
-    if value is None or value == 0:
-        return value
-    return positive(value, "temperature", _INIT)

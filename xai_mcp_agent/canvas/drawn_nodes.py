@@ -12,6 +12,7 @@ from ..console.console import Console
 from ..core.results import ToolResult
 from ..core.tools import JsonObject
 from ..sources.canvas import DrawnTool, drawn_tools
+from .agents import own_agents
 from .drawn_tools import DrawnToolset, all_drawn
 from .workflow_thread import WorkflowThread
 
@@ -32,7 +33,12 @@ class DrawnNodes:
         """
 
         async def run(tool: DrawnTool, arguments: JsonObject) -> ToolResult:
-            do = partial(tool.call, self._ctx, arguments)
+            ctx = self._ctx
+
+            def do() -> ToolResult:
+                with own_agents(ctx):
+                    return tool.call(ctx, arguments)
+
             return await stage.run(partial(console.aside, do))
 
         toolset = DrawnToolset(self._drawn, run)

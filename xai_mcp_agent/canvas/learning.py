@@ -12,7 +12,7 @@ from ..agent.events import ToolFinished
 from ..agent.memory.notes import MemoryFailed
 from ..agent.messages import Message
 from .agent_run import CanvasRun, run_agent
-from .agents import agent_in
+from .agents import agent_in, agent_named
 
 _LEARN = (
     "Review this conversation. Look up what you remember about it, note what is new and worth "
@@ -24,7 +24,7 @@ _LONG_WORD = 10
 
 def learn(
     ctx: Any,
-    name: str,
+    name: Any,
     conversation: Any,
     *,
     metadata: Mapping[str, Any] | None,
@@ -38,6 +38,7 @@ def learn(
         MemoryFailed: the agent has no memory.
         UnknownAgent, BadConversation, ModelError: as `run_agent`.
     """
+    name = agent_named(ctx, name, "AgentLearn", runs=True)
     if agent_in(ctx, name, "AgentLearn").get("agent_memory") is None:
         raise MemoryFailed(
             f"Agent {name!r} has no memory to learn with. Wire a memory node to `agent_memory` "

@@ -49,3 +49,8 @@ def nested(agent: str) -> Generator[None]:
         yield
     finally:
         agents.pop()
+
+
+def is_running(agent: str) -> bool:
+    """Whether a run of this agent goes on in this thread."""
+    return agent in _running.agents

@@ -8,11 +8,13 @@ from typing import Any
 
 from ..agent.routing import NoRoute, Route, choose_route
 from ..bridge.engine import Engine
-from .agents import agent_in, spec_of
+from .agents import agent_in, agent_named, own_agents, spec_of
 from .lease import busy
+from .questions import conversation_with
 from .transcript import used
 from .waits import ask
 
+_NODE = "AgentRouter"
 _ROUTES = "registered_agent_routes"
 _CONVERSATION = "current_conversation_for_flow"
 DEFAULT_RESULT_KEY = "agent_flow_result"
@@ -34,10 +36,11 @@ def define_route(ctx: Any, name: str, description: str, run: Callable[[Any, Any]
 
 
 def follow_route(
-    ctx: Any, agent_name: str, conversation: Any, result_key: str | None
+    ctx: Any, agent_name: Any, conversation: Any, result_key: str | None, question: Any = None
 ) -> tuple[str, Any]:
     """Let the agent's model choose a route, run it, and give its name and its result.
 
+    `question` is what is asked after the conversation; the route gets both.
     The result is what the route's nodes put into `ctx[result_key]`; else what its
     AgentToolOutput was given; else the answer of the last agent that ran in it.
 
@@ -47,18 +50,21 @@ def follow_route(
     """
     routes: dict[str, DrawnRoute] = ctx.get(_ROUTES) or {}
     key = result_key or DEFAULT_RESULT_KEY
-    with used(ctx, "AgentRouter", agent=agent_name, routes=list(routes)) as (_, tell):
+    agent_name = agent_named(ctx, agent_name, _NODE)
+    conversation = conversation_with(conversation, question, _NODE)
+    with used(ctx, _NODE, agent=agent_name, routes=list(routes)) as (_, tell):
         name = _choose(ctx, agent_name, routes, conversation)
         tell(route=name)
     ctx[_CONVERSATION] = conversation
     ctx[key] = ctx["tool_output"] = ctx["last_answer"] = None
-    routes[name].run(ctx, conversation)
+    with own_agents(ctx):
+        routes[name].run(ctx, conversation)
     results = (ctx.get(key), ctx.pop("tool_output", None), ctx.get("last_answer"))
     return name, next((x for x in results if x is not None), None)
 
 
 def _choose(ctx: Any, agent_name: str, routes: dict[str, DrawnRoute], conversation: Any) -> str:
-    spec = spec_of(agent_in(ctx, agent_name, "AgentRouter"), agent_name, None)
+    spec = spec_of(agent_in(ctx, agent_name, _NODE), agent_name, None)
     model = spec.model
     offered = [Route(name, route.description) for name, route in routes.items()]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from ..agent.media import content_of
 from ..agent.messages import Message, ToolCall
@@ -30,7 +30,8 @@ from ..core.sampling import (
 )
 from ..core.tools import JsonObject
 from ..core.visible import own_names
-from .agents import model_of
+from .agents import model_of, settings_of
+from .model_settings import as_model_settings
 
 Tell = Callable[[str, str], None]
 """Writes a line with a mark in front, from the bridge's loop."""
@@ -62,7 +63,7 @@ class AgentSampler:
         Raises:
             SamplingRefused: it cannot take this request, or its service refused.
         """
-        model = model_of({**self._agent, "model_settings": self._settings(request)})
+        model = model_of(self._agent, self._settings(request))
         try:
             if request.tools and not model.calls_functions:
                 raise SamplingRefused(f"the model {model.name} cannot call functions")
@@ -82,7 +83,7 @@ class AgentSampler:
             await model.aclose()
 
     def _settings(self, request: SamplingRequest) -> ModelSettings:
-        own = cast(ModelSettings | None, self._agent.get("model_settings")) or ModelSettings()
+        own = as_model_settings(settings_of(self._agent))
         more = {"stop": list(request.stop_sequences)} if request.stop_sequences else {}
         temperature = own.temperature if request.temperature is None else request.temperature
         return replace(

@@ -70,6 +70,8 @@ SERVICES = SourceChoice(
 WORKFLOWS = SourceChoice(
     WORKFLOW, "AgentUseWorkflow", "workflow", "workflow_sources", "enabled_workflows"
 )
+MADE = "made_toolbelts"
+"""In `ctx`: the names of the toolbelts that were made in this run."""
 CHOICES = (_SERVERS, _FUNCTIONS, SERVICES, _AGENTS, _BUILTIN, WORKFLOWS)
 
 
@@ -343,6 +345,7 @@ def make_toolbelt(
         BadSetting: the name is no text, or `approval` is not what it should be.
     """
     toolbelt = toolbelt_on(name, "name", _MAKE)
+    ctx[MADE] = [*(x for x in ctx.get(MADE) or () if x != toolbelt), toolbelt]
     drawn = dict(ctx.get(f"toolbelt_{toolbelt}") or {})
     spec: dict[str, Any] = {"toolbelt": toolbelt, "standard_tools": drawn}
     for choice in CHOICES:

@@ -36,7 +36,7 @@ def plan(
         typer.Option("--model", help="Ask a model once, such as openai:gpt-5-mini."),
     ] = "",
     base_url: Annotated[
-        str, typer.Option("--base-url", help="Where the model's service is, as for AgentInit.")
+        str, typer.Option("--base-url", help="Where the model's service is, as for AgentModel.")
     ] = "",
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the plan there, as JSON.")

@@ -129,7 +129,7 @@ async def test_another_address_wants_a_key_of_its_own(
         await ask(subject)
     message = str(caught.value)
     assert "there is no API key for this address" in message
-    assert "Set `api_key` of AgentInit, such as ${ACME_API_KEY}." in message
+    assert "Set `api_key` of AgentModel, such as ${ACME_API_KEY}." in message
     assert KEY not in message
 
 
@@ -139,7 +139,7 @@ async def test_a_local_service_that_wants_a_key_after_all_says_where_to_put_one(
 ):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     error = await wire.error_of([fails(401, {"message": "no key"})], api_key=None)
-    assert "Set `api_key` of AgentInit, such as ${ACME_API_KEY}." in str(error)
+    assert "Set `api_key` of AgentModel, such as ${ACME_API_KEY}." in str(error)
 
 
 # No error shows a key
@@ -210,7 +210,7 @@ async def test_without_a_key_it_says_where_to_put_one(wire: ScriptedWire):
     with pytest.raises(ModelAuthenticationError) as caught:
         await ask(wire.model("gpt-5-mini"))
     message = str(caught.value)
-    assert "`api_key` of AgentInit" in message
+    assert "`api_key` of AgentModel" in message
     assert "OPENAI_API_KEY" in message
     assert "`offline` needs no key" in message
 

@@ -11,7 +11,7 @@ from tests.support.xai_agent_workflow import upstream_components, xai_agent_work
 from tools.canvas_file import Document, links_of, load, nodes_of, problems
 from tools.components import all_components
 from tools.workflows import Argument, Shown, Workflow
-from xai_mcp_agent.canvas.agents import UNDECIDED
+from xai_mcp_agent.canvas.model_settings import UNDECIDED
 from xai_mcp_agent.cli.migration.adopt import FileReport, adopt_file
 
 OURS = "https://llm.example.com/v1"
@@ -64,7 +64,7 @@ def unlocked(addresses: list[Any], *providers: str) -> Workflow:
 @pytest.mark.parametrize("given", [OURS, Shown(OURS)])
 def test_an_address_is_carried_over(tmp_path: Path, given: Any):
     report, document = adopted(xai_agent_workflow(base_url=given), tmp_path)
-    (literal,) = wired(document, "AgentInit", "base_url")
+    (literal,) = wired(document, "AgentModel", "base_url")
     assert literal["ports"][0]["label"] == OURS
     (told,) = [x for x in report.remarks if x.port == "base_url"]
     assert (told.node, told.to_do) == ("AgentInit", False)
@@ -74,13 +74,13 @@ def test_an_address_is_carried_over(tmp_path: Path, given: Any):
 
 def test_an_address_that_is_an_argument_is_carried_over(tmp_path: Path):
     _, document = adopted(xai_agent_workflow(base_url=Argument("address")), tmp_path)
-    (argument,) = wired(document, "AgentInit", "base_url")
+    (argument,) = wired(document, "AgentModel", "base_url")
     assert argument == wired(document, "OpenAIAuthorize", "base_url")[0]
 
 
 def test_only_agents_of_that_service_get_it(tmp_path: Path):
     report, document = adopted(unlocked([OURS, OURS], "openai", "bedrock"), tmp_path)
-    assert len(wired(document, "AgentInit", "base_url")) == 1
+    assert len(wired(document, "AgentModel", "base_url")) == 1
     assert [x.to_do for x in report.remarks if x.port == "base_url"] == [False]
 
 
@@ -89,7 +89,7 @@ def test_where_several_could_be_meant_the_run_refuses_until_it_is_decided(
     tmp_path: Path, addresses: list[Any]
 ):
     report, document = adopted(unlocked(addresses, "openai"), tmp_path)
-    (literal,) = wired(document, "AgentInit", "base_url")
+    (literal,) = wired(document, "AgentModel", "base_url")
     assert literal["ports"][0]["label"] == UNDECIDED
     first = report.remarks[0]
     assert (first.node, first.port, first.to_do) == ("AgentInit", "base_url", True)
@@ -102,7 +102,7 @@ def test_an_address_that_is_computed_is_to_be_decided(tmp_path: Path):
     key = flow.node("OpenAIAuthorize", base_url=time["time_str"])
     flow.main(time, key, *agents(flow, "openai"))
     report, document = adopted(flow, tmp_path)
-    assert wired(document, "AgentInit", "base_url")[0]["ports"][0]["label"] == UNDECIDED
+    assert wired(document, "AgentModel", "base_url")[0]["ports"][0]["label"] == UNDECIDED
     assert report.remarks[0].port == "base_url"
     assert report.remarks[0].to_do
 

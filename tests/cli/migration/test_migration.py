@@ -159,8 +159,8 @@ def test_a_workflow_whose_paths_alone_were_rewritten_gets_its_ports(
 
     again = migrate(edited(original, rewrite_paths), our_components())
     assert {x.node for x in again.adopted} == {"AgentNumpyMemory", "AgentInit"}
-    ports = [x["ports"] for x in nodes_of(again.document)]
-    assert ports == [x["ports"] for x in nodes_of(migration.document)]
+    ports = [[p["name"] for p in x["ports"]] for x in nodes_of(again.document)]
+    assert ports == [[p["name"] for p in x["ports"]] for x in nodes_of(migration.document)]
 
 
 # What is reported
@@ -206,8 +206,6 @@ def test_a_port_that_ours_lacks_is_reported(original: Document, wired: bool, say
     (text,) = [x for x in said if "`dialogue`" in x]
     assert says in text
     assert said[text] is wired
-    (lacks,) = [x for x in said if "wire `conversation`" in x]
-    assert "Reload Node" in lacks
 
 
 @pytest.mark.parametrize(

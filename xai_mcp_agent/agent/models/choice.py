@@ -32,7 +32,7 @@ class AgentModel:
     `provider` is `offline` (rules, no model), `openai` (also every service that speaks as it does,
     with its `base_url`), `openai_responses`, `bedrock` or `vertexai`; `name` is the model's there.
     Without `api_key` the provider's usual variable of the environment counts. `context_tokens` is
-    the size of its window. The others are those of the node AgentInit.
+    the size of its window. The others are those of the node AgentModel.
     """
 
     provider: str = OFFLINE

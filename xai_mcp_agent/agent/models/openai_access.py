@@ -45,7 +45,7 @@ class Access:
     model: str
     base_url: str | None = field(repr=False)  # a password may stand in it
     api_key: Secret | None
-    node: str = "AgentInit"  # whose ports these are, for messages
+    node: str = "AgentModel"  # whose ports these are, for messages
 
     @property
     def sent_model(self) -> str:

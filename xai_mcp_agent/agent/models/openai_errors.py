@@ -53,7 +53,7 @@ _LACKS_FUNCTIONS = re.compile(
 )
 _NEXT_OFFLINE = "The provider `offline` needs no key."
 _WHERE_TO_SET = {
-    "openai": "Set `api_key` and `base_url` of AgentInit, or OPENAI_API_KEY and OPENAI_BASE_URL.",
+    "openai": "Set `api_key` and `base_url` of AgentModel, or OPENAI_API_KEY and OPENAI_BASE_URL.",
     "bedrock": "Set AWS_REGION and AWS credentials in the environment or in a profile.",
     "vertexai": "Set GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION and Google credentials.",
 }
@@ -74,7 +74,7 @@ class Service:
     base_url: str = field(repr=False)  # a password may stand in it
     silence_seconds: float
     key_from: KeyFrom = "port"
-    node: str = "AgentInit"  # whose ports these are
+    node: str = "AgentModel"  # whose ports these are
     secrets: Secrets = field(default_factory=Secrets)
 
     @property

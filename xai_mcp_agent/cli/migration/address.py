@@ -1,8 +1,8 @@
 """Carries over where the prompts of an adopted workflow go.
 
 In xai-agent's workflows a node such as OpenAIAuthorize says it for all agents, by its `base_url`.
-Here each agent has that port. Where it cannot be told which address counts, the port is given a
-mark with which no run begins: silence would send the prompts to another company.
+Here each agent has it from its AgentModel. Where it cannot be told which address counts, the port
+is given a mark with which no run begins: silence would send the prompts to another company.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...canvas.agents import UNDECIDED
+from ...canvas.model_settings import UNDECIDED
 from ...core.tools import JsonObject
 from .added import Drawing, Source, in_port
 from .document import links_of, nodes_of, text_of, texts_by_port
@@ -92,14 +92,14 @@ def _asks_there(document: JsonObject, name: str, node_id: str) -> bool:
 def _remark(node: str, node_id: str, port: str, source: Source | None) -> Remark:
     if source is not None:
         text = (
-            f"its new port `{port}` has the address that the workflow gave to all agents: its "
-            "prompts go where they went."
+            "`base_url` of its AgentModel has the address that the workflow gave to all agents: "
+            "its prompts go where they went."
         )
         return Remark(node, node_id, text, to_do=False, port=port)
     text = (
         "the workflow said where its prompts go, and which address counts for this agent could not "
-        f"be told. Write it into its port `{port}`, in place of `{UNDECIDED}`. Until then it "
-        "does not run."
+        f"be told. Write it into `base_url` of its AgentModel, in place of `{UNDECIDED}`. Until "
+        "then it does not run."
     )
     return Remark(node, node_id, text, port=port)
 
@@ -107,6 +107,6 @@ def _remark(node: str, node_id: str, port: str, source: Source | None) -> Remark
 def _lonely(document: JsonObject, node_id: str, *, to_do: bool) -> Remark:
     text = (
         "its `base_url` says where the prompts of all agents go, and here is no agent. Those of "
-        "other workflows do not hear of it: wire that address to `base_url` of their AgentInit."
+        "other workflows do not hear of it: wire that address to `base_url` of their AgentModel."
     )
     return Remark(text_of(nodes_of(document)[node_id], "name"), node_id, text, to_do, "base_url")

@@ -22,17 +22,17 @@ _LONGEST_SHOWN = 20  # of what should be a provider's name; what is longer may b
 # Where the agents here find their access.
 _ACCESS = {
     "openai": (
-        "Set the environment variable OPENAI_API_KEY before you start. Or right-click AgentInit, "
-        "Reload Node, and wire the key to its new port `api_key`."
+        "Set the environment variable OPENAI_API_KEY before you start. Or put an AgentModel "
+        "before AgentInit, wire its `model_settings`, and the key to its `api_key`."
     ),
     "bedrock": "They look for it in AWS's usual places, such as AWS_PROFILE.",
     "vertex": "They look for it in Google's usual places, such as GOOGLE_CLOUD_PROJECT.",
 }
 _ACCESS_TO_ADDRESS = (
     "The one in OPENAI_API_KEY goes to OpenAI alone, or to the address in OPENAI_BASE_URL: "
-    "right-click AgentInit, Reload Node, and wire the key of its address to the new port `api_key`."
+    "wire the key of its address to `api_key` of the AgentModel before AgentInit."
 )
-_ACCESS_ELSEWHERE = "Give them theirs by the ports of AgentInit or by the environment."
+_ACCESS_ELSEWHERE = "Give them theirs by the ports of AgentModel or by the environment."
 
 
 def advice(migration: Migration, classes: Mapping[str, ComponentClass]) -> tuple[Remark, ...]:

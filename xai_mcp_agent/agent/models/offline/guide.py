@@ -26,8 +26,8 @@ _MAX_QUOTED_CHARS = 120
 WHO = "I am the offline model: fixed rules, not a language model."
 CONNECT = (
     "To use a real model, set `agent_provider` of AgentInit to `openai` and `agent_model` to a "
-    "model's name, and give it `base_url` for a model on your own machine, or the environment "
-    "variable OPENAI_API_KEY."
+    "model's name, and set the environment variable OPENAI_API_KEY. For a model on your own "
+    "machine, wire an AgentModel with its `base_url` to `model_settings`."
 )
 _GREETING = re.compile(
     r"\s*(?:(?:hi|hello|hey|howdy|greetings|good (?:morning|afternoon|evening|day)|yo|hallo|hola|"

@@ -1,0 +1,223 @@
+"""What AgentModel gives: all that is set about a model, as a dict in which no secret can be seen.
+
+The same dict may be written by hand on a port `model_settings`; so it is checked where it is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, SupportsIndex, cast
+
+from ..agent.limits import RunLimits
+from ..agent.models.base import ModelSettings
+from ..agent.models.registry import PROVIDERS, unknown_provider
+from ..core.errors import BadSetting
+from ..core.names import did_you_mean
+from ..core.tools import JsonObject
+from ..secrets.redactor import redact_url
+from ..secrets.secrets import MASK, Secret
+from .ports import mapping, optional, positive, secret_on, whole
+
+NODE = "AgentModel"
+# What `adopt` writes as an address where it could not tell which one it was.
+UNDECIDED = "still to be decided"
+WIRE = "the model_settings of AgentModel"
+PROTOCOLS = ("auto", "native", "text")
+# What one service is told and another must not be.
+_OF_ONE_SERVICE = ("base_url", "api_key", "extra_body")
+
+
+class Hidden(str):
+    """A text that is shown as another one wherever it is printed, joined or written as JSON.
+
+    It is a `str` of what may be seen, so that a dict with it can go anywhere. Copies and pickles
+    keep the secret; JSON loses it.
+    """
+
+    secret: Secret
+
+    def __new__(cls, secret: Secret, shown: str = MASK) -> Hidden:
+        """A text that is read as `shown`; only `revealed` gives the secret."""
+        text = super().__new__(cls, shown)
+        text.secret = secret
+        return text
+
+    def __reduce_ex__(self, _: SupportsIndex) -> tuple[type[Hidden], tuple[Secret, str]]:
+        return type(self), (self.secret, str(self))
+
+
+def revealed(value: Any) -> Any:
+    """A value with its hidden texts as they are."""
+    if isinstance(value, Hidden):
+        return value.secret.reveal()
+    if isinstance(value, dict):
+        return {k: revealed(x) for k, x in cast(JsonObject, value).items()}
+    return [revealed(x) for x in cast(list[Any], value)] if isinstance(value, list) else value
+
+
+def secrets_in(value: Any) -> Iterator[Secret]:
+    """The secrets of the hidden texts in a value."""
+    if isinstance(value, Hidden):
+        yield value.secret
+    elif isinstance(value, dict):
+        yield from secrets_in(list(cast(JsonObject, value).values()))
+    elif isinstance(value, list):
+        for x in cast(list[Any], value):
+            yield from secrets_in(x)
+
+
+def gather_settings(ports: Mapping[str, Any]) -> JsonObject:
+    """The settings that the ports of AgentModel make; what was left alone is not in them.
+
+    Raises:
+        BadSetting: a value that cannot be; names the port.
+        UnknownProvider: no such provider of models.
+    """
+    return _checked(ports, NODE, lambda port: port)
+
+
+def settings_on(value: Any, port: str, node: str) -> JsonObject:
+    """The settings on a port, as AgentModel gives them or as they were written by hand.
+
+    Raises:
+        BadSetting: no such dict, something unknown in it, or a value that cannot be.
+        UnknownProvider: no such provider of models.
+    """
+    given = mapping(value, port, node, wire=WIRE)
+    if unknown := [x for x in given if x not in _READERS]:
+        known = did_you_mean(str(unknown[0]), _READERS) or f"Known: {', '.join(_READERS)}."
+        raise BadSetting(f"`{port}` of {node} has the unknown key {unknown[0]!r}. {known}")
+    found = _checked(given, node, lambda key: f"{port}.{key}")
+    if MASK in str([revealed(found.get(x)) for x in _OF_ONE_SERVICE]):
+        raise BadSetting(
+            f"`{port}` of {node} has {MASK} in place of a secret: it is a copy, in which secrets "
+            f"are not. Wire {WIRE} itself."
+        )
+    return found
+
+
+def of_another_service(settings: JsonObject) -> JsonObject:
+    """The settings for an agent that asks another service from now on."""
+    return {key: x for key, x in settings.items() if key not in _OF_ONE_SERVICE}
+
+
+def as_model_settings(settings: Mapping[str, Any]) -> ModelSettings:
+    """The same as the engine wants it."""
+    usual = ModelSettings()
+    return ModelSettings(
+        temperature=settings.get("temperature"),
+        max_output_tokens=settings.get("max_output_tokens"),
+        reasoning_effort=settings.get("reasoning_effort"),
+        extra_body=revealed(settings.get("extra_body") or {}),
+        timeout_seconds=settings.get("timeout_seconds") or usual.timeout_seconds,
+        turn_timeout_seconds=settings.get("turn_timeout_seconds"),
+    )
+
+
+def as_run_limits(settings: Mapping[str, Any]) -> RunLimits:
+    """The limits of a run."""
+    return RunLimits(
+        settings.get("max_run_tokens"),
+        settings.get("max_run_cost"),
+        settings.get("input_price") or 0.0,
+        settings.get("output_price") or 0.0,
+    )
+
+
+def with_prices(settings: JsonObject) -> JsonObject:
+    """The settings, if a limit in money can be counted.
+
+    Raises:
+        BadSetting: it has no prices.
+    """
+    priced = settings.get("input_price") or settings.get("output_price")
+    if settings.get("max_run_cost") and not priced:
+        raise BadSetting(
+            f"`max_run_cost` of {NODE} has no prices to count with. Set `input_price` and "
+            "`output_price`, which are those of a million tokens."
+        )
+    return settings
+
+
+def provider_on(value: Any, port: str, node: str) -> str:
+    """The provider on a port; empty where it was left alone.
+
+    Raises:
+        UnknownProvider: there is no such provider.
+    """
+    provider = str(value or "").strip().lower()
+    if provider and provider not in PROVIDERS:
+        raise unknown_provider(provider)
+    return provider
+
+
+def _checked(given: Mapping[str, Any], node: str, port: Callable[[str], str]) -> JsonObject:
+    found = {key: read(given.get(key), port(key), node) for key, read in _READERS.items()}
+    return {key: x for key, x in found.items() if x not in (None, "", {})}
+
+
+def _address(url: Any, port: str, node: str) -> str:
+    text = url if isinstance(url, Hidden) else optional(url, port, node)
+    if text == UNDECIDED:
+        raise BadSetting(
+            f"`{port}` of {node} is {UNDECIDED}: the workflow was adopted, and where its prompts "
+            "went could not be told. Write that address there, such as http://localhost:11434/v1, "
+            "or https://api.openai.com/v1 for OpenAI itself."
+        )
+    shown = text if isinstance(text, Hidden) else redact_url(text)
+    return Hidden(Secret(text), shown) if shown != text else text
+
+
+def _key(value: Any, port: str, node: str) -> Hidden | None:
+    if isinstance(value, Hidden):
+        return value
+    secret = secret_on(value, port, node)
+    return Hidden(secret) if secret else None
+
+
+def _hidden_texts(value: Any) -> Any:
+    """A value of which only the names and numbers can be seen: some services take a key there."""
+    if isinstance(value, Mapping):
+        return {k: _hidden_texts(x) for k, x in cast(JsonObject, value).items()}
+    if isinstance(value, list | tuple):
+        return [_hidden_texts(x) for x in cast(list[Any], value)]
+    is_bare = isinstance(value, str) and not isinstance(value, Hidden)
+    return Hidden(Secret(value)) if is_bare else value
+
+
+def _body(value: Any, port: str, node: str) -> JsonObject:
+    return _hidden_texts(mapping(value, port, node))
+
+
+def _protocol(value: Any, port: str, node: str) -> str:
+    protocol = optional(value, port, node).strip().lower()
+    if protocol and protocol not in PROTOCOLS:
+        raise BadSetting(f"No {port} {protocol!r} for {node}. Use one of: {', '.join(PROTOCOLS)}.")
+    return protocol
+
+
+def _temperature(value: Any, port: str, node: str) -> float | None:
+    # 0 is a temperature like any other.
+    is_zero = not isinstance(value, bool) and value == 0
+    return 0.0 if is_zero else positive(value, port, node)
+
+
+_READERS: dict[str, Callable[[Any, str, str], Any]] = {
+    "provider": provider_on,
+    "model": optional,
+    "base_url": _address,
+    "api_key": _key,
+    "temperature": _temperature,
+    "max_output_tokens": whole,
+    "reasoning_effort": optional,
+    "extra_body": _body,
+    "timeout_seconds": positive,
+    "turn_timeout_seconds": positive,
+    "context_tokens": whole,
+    "max_run_tokens": whole,
+    "max_run_cost": positive,
+    "input_price": positive,
+    "output_price": positive,
+    "tool_protocol": _protocol,
+    "tool_token_budget": whole,
+}
