@@ -22,7 +22,8 @@ PROMPT = "You are a clock. {tool_instruction}\n{tools}"
 @cache
 def upstream_components() -> dict[str, ComponentClass]:
     """The classes by name where xai-agent is installed and this library is not."""
-    files = sorted(OTHER_LIBRARIES.glob("*/*_components.py"))
+    # Of two classes with one name that of a library, not of somebody's copy.
+    files = [x for end in ("", "s") for x in sorted(OTHER_LIBRARIES.glob(f"*/*_component{end}.py"))]
     found = [x for file in files for x in read_component_file(file, file.parent.name)]
     return all_components() | {x.name: x for x in found}
 

@@ -213,7 +213,8 @@ def _flow(document: Document) -> Iterator[str]:
         is_component = "path" in node["extras"] or node["name"] == "Finish"
         if is_component and node["id"] not in reached:
             yield f"{node['name']}: no flow leads to it"
-    if not any(nodes[x]["name"] == "Finish" for x in _reachable(starts[0], following)):
+    names = {nodes[x]["name"] for x in _reachable(starts[0], following) if x in nodes}
+    if "Finish" not in names:
         yield "Finish is not reached from Start: it would not compile"
 
 

@@ -53,6 +53,10 @@ def test_a_literal_that_others_use_too_stays(tmp_path: Path) -> None:
     document = json.loads(with_mode("except", tools="pay"))
     nodes = {x["id"]: x for x in nodes_of(document)}
     (word,) = [x for x in nodes.values() if x["ports"] and x["ports"][0]["label"] == "except"]
+    own = word["ports"][0]["links"][0]
+    (name,) = [y for x in nodes.values() for y in x["ports"] if y["label"] == "name"]
+    links = document["layers"][0]["models"]
+    links["another"] = links[own] | {"target": name["parentNode"], "targetPort": name["id"]}
     word["ports"][0]["links"].append("another")
     report = adopt_file(named(tmp_path, "old", json.dumps(document)))
     assert report.written

@@ -26,7 +26,8 @@ from .address import with_addresses
 from .advice import advice
 from .choices import with_choices
 from .document import WorkflowFileError, nodes_of, read_workflow, text_of, workflow_text
-from .migrate import AdoptedNode, Migration, Remark, migrate
+from .mending import mended
+from .migrate import AdoptedNode, Migration, Remark, migrate, path_of
 from .models import with_models
 from .parameters import with_parameters
 from .reaching import reaching
@@ -68,17 +69,17 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     Raises:
         WorkflowFileError: it cannot be read, is no workflow, or its place is taken.
     """
-    document = read_workflow(file)
+    document, mending = mended(read_workflow(file))
     chosen = with_choices(document, our_components())
     split = with_models(chosen.document, our_components())
     migrated = migrate(split.document, our_components(), chosen.changed | split.changed)
     migration = with_parameters(_with_models(with_addresses(migrated)))
     told = (*chosen.remarks, *migration.remarks, *advice(migration, our_components()))
-    remarks = (*told, *reaching(document, Path())) if migration.adopted else told
-    remarks = tuple(sorted(remarks, key=lambda x: not x.to_do))
+    if migration.adopted:
+        told = (*told, *reaching(document, Path()), *mending)
+    remarks = tuple(sorted(told, key=lambda x: not x.to_do))
     if not migration.adopted:
-        status = "failed" if any(x.to_do for x in remarks) else "nothing to do"
-        return FileReport(file, status, remarks=remarks)
+        return FileReport(file, _status(document, remarks), remarks=remarks)
     place = _place(file, document, target or Target())
     backup = _write(place, migration, may_replace=_may_replace(target))
     return FileReport(file, "adopted", place, backup, migration.adopted, remarks)
@@ -88,6 +89,16 @@ def _with_models(migration: Migration) -> Migration:
     """The migration with the addresses that agents were given on the nodes of their models."""
     split = with_models(migration.document, our_components())
     return replace(migration, document=split.document)
+
+
+def _status(document: JsonObject, remarks: Sequence[Remark]) -> Status:
+    """Of a file of which nothing was adopted: maybe it was before, as far as it goes."""
+    classes = our_components()
+    paths = {cls.path for cls in classes.values()}
+    was_adopted = any(path_of(node) in paths for node in nodes_of(document).values())
+    left = {x.node for x in remarks if x.to_do}
+    is_done = not left or (was_adopted and left.isdisjoint(classes))
+    return "nothing to do" if is_done else "failed"
 
 
 # Where it goes
@@ -193,8 +204,7 @@ def _show(report: FileReport) -> None:
 def _lines(report: FileReport) -> Iterator[str]:
     yield str(report.file)
     if not report.adopted:
-        lacks = "Nothing to do: it has no node of xai-agent."
-        yield f"  {'Nothing could be adopted.' if report.remarks else lacks}"
+        yield f"  {_nothing(report)}"
     else:
         names, one = _counted(x.node for x in report.adopted), len(report.adopted) == 1
         said = "1 node now comes" if one else f"{len(report.adopted)} nodes now come"
@@ -210,6 +220,14 @@ def _lines(report: FileReport) -> Iterator[str]:
         for remark in _distinct(remarks):
             name = cut(clean(remark.node), _NAME_COLUMNS)
             yield from _wrapped(f"{name}: {remark.text}", mark="- ")
+
+
+def _nothing(report: FileReport) -> str:
+    if report.status == "failed":
+        return "Nothing could be adopted."
+    if report.remarks:
+        return "Nothing more could be adopted."
+    return "Nothing to do: it has no node of xai-agent."
 
 
 def _changed_ports(adopted: Sequence[AdoptedNode]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from ...agent.models.registry import PROVIDERS
@@ -18,6 +19,11 @@ _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}
 _PROVIDER_PORTS = {"agent_provider", "new_agent_provider"}
 _PROMPT_PORTS = {"system_prompt", "new_system_prompt"}
 _EXTRAS = {"bedrock": "bedrock", "vertexai": "vertex"}
+_OWN_CALLS = re.compile(r"^\W*TOOL:", re.MULTILINE)
+_CALLS_ADVICE = (
+    "`{}` tells the model to write lines such as `TOOL: name`. Here it calls tools as its service "
+    "wants it: take that part out, or let tools be called in text, by `tool_protocol`."
+)
 _LONGEST_SHOWN = 20  # of what should be a provider's name; what is longer may be a key
 # Where the agents here find their access.
 _ACCESS = {
@@ -41,7 +47,6 @@ def advice(migration: Migration, classes: Mapping[str, ComponentClass]) -> tuple
         return ()
     return (
         *_keys(migration.document, classes),
-        *_old_file(migration.document),
         *_values(migration),
         *_libraries(migration.document, classes),
     )
@@ -75,18 +80,6 @@ def _keys(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Iterat
         yield Remark(name, node_id, text)
 
 
-def _old_file(document: JsonObject) -> Iterator[Remark]:
-    """The canvas adds what ports of an old Xircuits lack; the compiler stumbles over it."""
-    for node_id, node in nodes_of(document).items():
-        if any(port.get("links") and "varName" not in port for port in ports_of(node)):
-            text = (
-                "it was drawn with an old Xircuits, and so were others maybe. Open the workflow "
-                "in the lab and save it once before you compile it."
-            )
-            yield Remark(text_of(node, "name"), node_id, text)
-            return
-
-
 def _values(migration: Migration) -> Iterator[Remark]:
     """Look at the texts that are wired to adopted nodes."""
     texts, nodes = texts_by_port(migration.document), nodes_of(migration.document)
@@ -98,12 +91,14 @@ def _values(migration: Migration) -> Iterator[Remark]:
                 continue
             if name in _PROVIDER_PORTS:
                 yield from _provider(node, name, written)
-            elif name in _PROMPT_PORTS and _has_doubled_braces(written):
+            if name in _PROMPT_PORTS and _has_doubled_braces(written):
                 text = (
                     f"`{name}` has doubled braces. xai-agent made single ones of them; here "
                     "braces stay as they are, so write them once."
                 )
                 yield Remark(node.node, node.node_id, text, to_do=False, port=name)
+            if name in _PROMPT_PORTS and _OWN_CALLS.search(written):
+                yield Remark(node.node, node.node_id, _CALLS_ADVICE.format(name), False, name)
 
 
 def _provider(node: AdoptedNode, port: str, written: str) -> Iterator[Remark]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import stat
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -19,6 +21,7 @@ VALUE_PORT = "parameter-"
 Items: TypeAlias = Mapping[str, JsonObject]
 """Nodes or links by their ids."""
 
+_TYPE = re.compile(rf"{VALUE_PORT}(?:out-)?(.+?)-")
 _NODES, _LINKS = "diagram-nodes", "diagram-links"
 _LARGEST_BYTES = 50_000_000  # a drawing of ten thousand nodes; what is larger is something else
 _LARGEST_TEXT = f"{_LARGEST_BYTES // 1_000_000} MB"
@@ -33,7 +36,8 @@ def read_workflow(file: Path) -> JsonObject:
     """Return the document in `file`, which has one layer of nodes and one of links.
 
     Raises:
-        WorkflowFileError: it is not there, not readable, not JSON, or no workflow.
+        WorkflowFileError: it is not there, not readable, not JSON, or no workflow; or two nodes
+            or ports have one id.
     """
     try:
         document = json.loads(_text(file), parse_float=_finite, parse_constant=_finite)
@@ -50,6 +54,11 @@ def read_workflow(file: Path) -> JsonObject:
         ) from cause
     if problem := _problem(document):
         raise WorkflowFileError(f"{file} is not a workflow: {problem}.{_HINT}")
+    if twice := next(_twice(document), ""):
+        raise WorkflowFileError(
+            f"{file}: {twice}, so it cannot be told what is wired to which. Draw one of them anew "
+            "in the lab."
+        )
     return document
 
 
@@ -102,6 +111,12 @@ def extras_of(node: JsonObject) -> JsonObject:
 def ports_of(node: JsonObject) -> list[JsonObject]:
     """Return the ports of a node, without what is no port."""
     return _objects(node.get("ports"))
+
+
+def port_type(port: JsonObject) -> str:
+    """Return the type of a port; of one that an old Xircuits wrote, from its name."""
+    named = _TYPE.match(text_of(port, "name"))
+    return text_of(port, "dataType") or (named[1] if named else "")
 
 
 def texts_by_port(document: JsonObject) -> dict[str, str]:
@@ -159,6 +174,17 @@ def _problem(document: Any) -> str:
             if not isinstance(model, dict):
                 return f"the layer {kind} has something at {key[:60]!r} that is no object"
     return ""
+
+
+def _twice(document: JsonObject) -> Iterator[str]:
+    """What has the id of another."""
+    nodes = nodes_of(document).values()
+    kinds: dict[str, Iterable[JsonObject]] = {
+        "nodes": nodes, "ports": (port for node in nodes for port in ports_of(node)),
+    }  # fmt: skip
+    for kind, items in kinds.items():
+        counts = Counter(text_of(x, "id") for x in items)
+        yield from (f"two {kind} have the id {x[:60]!r}" for x, n in counts.items() if x and n > 1)
 
 
 def _layer(document: JsonObject, kind: str) -> JsonObject:

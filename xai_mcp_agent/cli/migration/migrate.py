@@ -16,16 +16,17 @@ from .document import (
     extras_of,
     links_of,
     nodes_of,
+    port_type,
     ports_of,
     text_of,
     with_nodes,
 )
 
 _UPSTREAM = "xai_agent"  # the folder of xai-agent; some people renamed it, xai_agent_old say
+_FILE = "agent_components.py"  # all its classes are there
 AUTHORIZE = "authori"  # in the names of nodes that unlock a service
 _OPENAI = "openai"
 _INDEX = re.compile(r"\[\d+\]$")  # of the further parts of a port that takes several values
-_TYPE = re.compile(rf"{VALUE_PORT}(?:out-)?(.+?)-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +167,8 @@ def _unknown_node(node_id: str, node: JsonObject) -> Iterator[Remark]:
             "there is no such node here. It stays as it is, needs xai-agent to be installed, "
             "and knows nothing of the agents of these nodes: find another way to do its work."
         )
+        if not path_of(node).endswith(f"/{_FILE}"):
+            text += " If its class is your own, move its file before you remove xai-agent."
         yield Remark(text_of(node, "name"), node_id, text)
 
 
@@ -196,7 +199,7 @@ def _fitted_ports(node: JsonObject, cls: ComponentClass, wired: set[str]) -> _Po
     for port in ports_of(node):
         key = _key(port)
         fitted = _fitted(port, ours[key]) if key in ours else None
-        again = key in found and _type_of(port) not in DYNAMIC
+        again = key in found and port_type(port) not in DYNAMIC
         renamed = fitted is not None and text_of(fitted, "name") != text_of(port, "name")
         # The canvas shows an empty page when two ports of a node have the same name.
         if fitted is None or again or (renamed and text_of(fitted, "name") in names):
@@ -205,8 +208,8 @@ def _fitted_ports(node: JsonObject, cls: ComponentClass, wired: set[str]) -> _Po
             continue
         found.add(key)
         result.ports.append(fitted)
-        if _type_of(fitted) != _type_of(port):
-            result.changed.append(ChangedPort(key[1], _type_of(port), _type_of(fitted)))
+        if port_type(fitted) != port_type(port):
+            result.changed.append(ChangedPort(key[1], port_type(port), port_type(fitted)))
     compulsory = [x.name for x in cls.ports if x.kind == "compulsory"]
     result.missing += [name for name in compulsory if (True, name) not in found]
     return result
@@ -229,17 +232,11 @@ def _key(port: JsonObject) -> tuple[bool, str]:
     return is_in, _INDEX.sub("", written).removeprefix(COMPULSORY_MARK)
 
 
-def _type_of(port: JsonObject) -> str:
-    """The type; of a port that an old Xircuits wrote, from its name."""
-    named = _TYPE.match(text_of(port, "name"))
-    return text_of(port, "dataType") or (named[1] if named else "")
-
-
 def _fitted(port: JsonObject, ours: PortSpec | None) -> JsonObject | None:
     """The port as our class has it; None if one value cannot become several, or the reverse."""
     if ours is None:
         return port
-    old = _type_of(port)
+    old = port_type(port)
     if old in DYNAMIC or ours.type in DYNAMIC:
         return port if old == ours.type else None
     prefix = VALUE_PORT if ours.is_in else f"{VALUE_PORT}out-"

@@ -7,6 +7,7 @@ from xai_components.base import (
     InCompArg,
     OutArg,
     dynalist,
+    secret,
     xai_component,
 )
 
@@ -69,10 +70,63 @@ class AgentRun(Component):
     on_thought: BaseComponent
 
     agent_name: InCompArg[str]
+    metadata: InArg[dict]
     conversation: InCompArg[any]
 
     out_conversation: OutArg[list]
     last_response: OutArg[str]
+
+
+@xai_component
+class AgentLearn(Component):
+    """Lets an agent note down what was said."""
+
+    on_thought: BaseComponent
+
+    agent_name: InCompArg[str]
+    metadata: InArg[dict]
+    conversation: InCompArg[any]
+
+    out_conversation: OutArg[list]
+    last_response: OutArg[str]
+
+
+@xai_component
+class AgentUpdate(Component):
+    """Changes an agent."""
+
+    agent_name: InCompArg[str]
+    new_system_prompt: InArg[str]
+    new_max_thoughts: InArg[int]
+
+
+@xai_component
+class AgentVectoMemory(Component):
+    """A memory of a service."""
+
+    api_key: InArg[secret]
+    vector_space: InCompArg[str]
+    initialize: InArg[bool]
+
+    memory: OutArg[Memory]
+
+
+@xai_component
+class AgentUseMCPTools(Component):
+    """Adds the tools of a server."""
+
+    server_name: InCompArg[str]
+    toolbelt_name: InArg[str]
+
+
+@xai_component(type="Start", color="red")
+class AgentDefineRoute(Component):
+    """Begins a route."""
+
+    agent_flow_name: InCompArg[str]
+    description: InCompArg[str]
+
+    conversation: OutArg[any]
 
 
 @xai_component

@@ -1,0 +1,385 @@
+"""The shapes themselves; importing this module draws up the list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tools.workflows import Argument, Shown, Workflow
+
+from .shapes import (
+    CALLS,
+    QUESTION,
+    SHAPES,
+    SHORT,
+    chat_event,
+    clock_tool,
+    crew,
+    output,
+    run,
+    shape,
+    tool,
+)
+from .wear import (
+    at_path,
+    dangling,
+    doubled,
+    loose,
+    of_2024,
+    of_a_script,
+    out_ports_first,
+    searched,
+    secrets,
+    shared,
+    without_outputs,
+    without_ports,
+)
+
+__all__ = ["SHAPES"]
+
+ACCOUNT, KEY = "accounts/nobody.json", "not-a-key-4711"
+AGENT_FILE = "xai_components/xai_weather_agent/agent_component.py"
+AGENT_NODES = (
+    "AgentDefineTool", "AgentInit", "AgentMakeToolbelt", "AgentNumpyMemory", "AgentRun",
+    "AgentToolOutput",
+)  # fmt: skip
+
+# Agents at a console
+
+
+def _console(flow: Workflow, **key: Any) -> None:
+    asked = run(flow)
+    flow.main(*crew(flow, CALLS, **key), asked, flow.node("Print", msg=asked["last_response"]))
+    clock_tool(flow, for_toolbelt=Shown("default"))
+
+
+@shape("an agent with one tool that takes nothing; the key is an argument", shared("helper"))
+def agent_example(flow: Workflow) -> None:
+    _console(flow, api_key=Argument("api_key"), from_env=False)
+
+
+@shape("the same, drawn in 2024", of_2024, without_ports("tool_args", "metadata"), shared("helper"))
+def agent_example_of_2024(flow: Workflow) -> None:
+    _console(flow)
+
+
+@shape("the same, with the ports of its nodes in another order", out_ports_first)
+def agent_example_reordered(flow: Workflow) -> None:
+    _console(flow)
+
+
+# Agents behind a chat server
+
+
+def _behind_a_server(flow: Workflow, prompt: str = SHORT, **key: Any) -> None:
+    key_node, memory, belt, agent = crew(flow, prompt, **key)
+    server = flow.node("ConverseMakeServer", auth_token="word", max_timeout=60)
+    flow.main(key_node, server, belt, memory, agent, flow.node("ConverseRun"))
+    chat_event(flow)
+
+
+@shape("a chat agent with a tool that looks an argument up", searched, shared("helper"))
+def agent_template(flow: Workflow) -> None:
+    _behind_a_server(flow, "You help. {tool_instruction} {memory} {tools}")
+    begin = tool(flow, "tell_time", "the time in a zone.")
+    zone = flow.node("DictGetItem", the_dict=begin["tool_args"], key="time_zone")
+    time = flow.node("GetCurrentTime", time_zone=zone["out_item"])
+    flow.side(begin, zone, time, output(flow, time["time_str"]))
+
+
+@shape(
+    "a chat agent of another service with two tools that move a robot",
+    searched, shared("helper"), secrets(KEY),
+)  # fmt: skip
+def robot_agent(flow: Workflow) -> None:
+    _behind_a_server(
+        flow, base_url=Shown("http://127.0.0.1:9/v1"), api_key=Argument("key", "secret")
+    )
+    for name in ("wave", "bow"):
+        begin = tool(flow, name, "moves.")
+        moves = flow.node("RunPolicy", checkpoint=f"{name}.pt", duration=5, hz=30, task=name)
+        flow.side(begin, moves, output(flow, "done"))
+
+
+@shape(
+    "a chat agent with five tools on a database; some take JSON as text",
+    dangling("True"), shared("helper", "tasks.db"),
+)  # fmt: skip
+def receptionist(flow: Workflow) -> None:
+    _behind_a_server(flow)
+    for name in ("create", "show", "remove", "defer", "resume"):
+        begin = tool(flow, f"{name}_task", f"Tool {name} 7", for_toolbelt=Shown("default"))
+        opened = flow.node("TasksOpenDB", db_file=Shown("tasks.db"))
+        if name == "create":
+            parts = flow.node("ExtractTaskDetails", input_json=begin["tool_input"])
+            made = flow.node(
+                "TasksCreateTask",
+                task_id=parts["task_id"], summary=parts["summary"], steps=parts["steps"],
+            )  # fmt: skip
+            work, said = [parts, made], made["created"]
+        else:
+            shown = flow.node("TasksGetTaskDetails", task_id=begin["tool_input"])
+            work, said = [shown], shown["task_details"]
+        ends = output(flow, begin["tool_input"] if name == "resume" else said)
+        flow.side(begin, opened, *work, flow.node("TasksCloseDB"), ends)
+
+
+@shape(
+    "a chat agent with a class of its user's in xai-agent's folder, and wires drawn twice",
+    of_2024, without_ports("tool_args", "metadata"), secrets(KEY), shared("helper", ACCOUNT),
+    doubled("start_time", "participants"),
+)  # fmt: skip
+def demo_of_a_talk(flow: Workflow) -> None:
+    prompt = "1. Think in <thinking>, answer in <response>.\n```\nTOOL: name words\n```\n{tools}"
+    key, memory, belt, agent = crew(flow, prompt, organization=Shown("nobody"))
+    server = flow.node("ConverseMakeServer")
+    flow.main(key, belt, memory, agent, server, flow.node("ConverseRun"))
+    event = flow.node("ConverseDefineAgent", name=Shown("desk"))
+    asked = run(flow, event["conversation"])
+    part = flow.node("CutAnswer", input_text=asked["last_response"])
+    flow.side(event, asked, part, flow.node("ConverseEmitResponse", value=part["response_text"]))
+    flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))
+    clock_tool(flow)
+    day = tool(flow, "list_events", "e.g. list_events 2024-05-01")
+    listed = flow.node("GetEvents", account=Shown(ACCOUNT), calendar="a", day=day["tool_input"])
+    text = flow.node("ToJson", obj=listed["events"])
+    flow.side(day, listed, text, output(flow, text["json_str"]))
+    add = tool(flow, "add_event", "arguments are formatted as JSON.")
+    parts = flow.node("ExtractEvent", json=add["tool_input"])
+    made = flow.node(
+        "CreateEvent",
+        account=Shown(ACCOUNT), calendar="a", summary=parts["summary"],
+        start_time=parts["start_time"], participants=parts["participants"],
+    )  # fmt: skip
+    flow.side(add, parts, made, output(flow, parts["summary"], "is noted"))
+    place = tool(flow, "weather_at", "e.g. weather_at Bern")
+    told = flow.node("GetWeather", city=place["tool_input"], url=Shown(KEY))
+    flow.side(place, told, output(flow, told["report"]))
+
+
+@shape("a chat agent with seven tools that take JSON as text, for a benchmark")
+def benchmark(flow: Workflow) -> None:
+    key, memory, belt, agent = crew(flow)
+    flow.main(key, memory, belt, agent, flow.node("ConverseMakeServer"), flow.node("ConverseRun"))
+    chat_event(flow, flow.node("ConverseEmitResponse", value="One moment."))
+    for number in range(7):
+        begin = tool(
+            flow, f"work_{number}", 'passed as JSON.\nTOOL: work {"id": 1}',
+            for_toolbelt=Shown("default"),
+        )  # fmt: skip
+        parts = flow.node("ExtractTaskDetails", input_json=begin["tool_input"])
+        made = flow.node("TasksCreateTask", summary=parts["summary"])
+        flow.side(begin, parts, made, output(flow, made["created"]))
+
+
+# Agents that something else begins
+
+
+def _chat_turn(flow: Workflow, page: Any) -> None:
+    pair = flow.node(
+        "MakeDict", keys_list=["role", "content"], values_list=["user", page["message"]]
+    )
+    copied = flow.node("DeepCopy", data=page["history"])
+    grown = flow.node("ListAppend", the_list=copied["copied_data"], item=pair["output_dict"])
+    asked = run(flow, grown["out_list"])
+    shown = flow.node("Print", msg=asked["last_response"])
+    ends = flow.node(
+        "GradioChatFnReturn", history=page["history"], llm_response=asked["last_response"]
+    )
+    flow.branch(page, "fn", pair, copied, grown, asked, shown, ends)
+    flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))
+
+
+@shape("an agent in a chat page's branch, with two keys as arguments", searched, shared("helper"))
+def gradio_agent(flow: Workflow) -> None:
+    page = flow.node("GradioChatInterface")
+    launched = flow.node("GradioLaunch", app=page["interface"])
+    flow.main(*crew(flow, CALLS, api_key=Argument("openai_key", "secret")), page, launched)
+    _chat_turn(flow, page)
+    clock_tool(flow, for_toolbelt=Shown("default"))
+    begin = tool(flow, "weather", "of a city.", for_toolbelt=Shown("default"))
+    key = Argument("weather_key", "secret")
+    told = flow.node("GetWeather", city=begin["tool_input"], key=key)
+    flow.side(begin, told, output(flow, told["report"]))
+
+
+@shape(
+    "the same from copies of the nodes in a library of its own; a tool ends in a branch",
+    shared("helper"), at_path(AGENT_FILE, *AGENT_NODES), without_ports("tool_args", "metadata"),
+    at_path("xai_components/xai_weather_agent/openai_component.py", "OpenAIAuthorize"),
+)  # fmt: skip
+def watchdog_page(flow: Workflow) -> None:
+    page = flow.node("GradioChatInterface")
+    launched = flow.node("GradioLaunch", app=page["interface"])
+    flow.main(flow.node("TasksOpenDB", db_file="w.db"), *crew(flow, CALLS), page, launched)
+    _chat_turn(flow, page)
+    begin = tool(flow, "weather", "of a city.", for_toolbelt="default")
+    told = flow.node("GetWeather", city=begin["tool_input"], url="http://127.0.0.1:9")
+    flow.side(begin, told, output(flow, told["report"]))
+    write = tool(flow, "write", "notes something down.", for_toolbelt="default")
+    opened, whole = flow.node("TasksOpenDB", db_file="w.db"), flow.node("WithTransaction")
+    flow.side(write, opened, whole)
+    printed = flow.node("Print", msg=write["tool_input"])
+    flow.branch(whole, "in_transaction", printed, output(flow, "written"))
+
+
+@shape(
+    "an agent that a timer runs; its answer is only seen by on_thought",
+    shared("helper"), without_ports("metadata"),
+)  # fmt: skip
+def watchdog_timer(flow: Workflow) -> None:
+    flow.main(*crew(flow, CALLS), flow.node("IntervalServe", port=5000))
+    asked = flow.node("AgentRun", agent_name=Shown("helper"), conversation=Shown(
+        [{"role": "user", "content": "1. Look at the weather.\n2. Say it."}]
+    ))  # fmt: skip
+    flow.side(flow.node("IntervalJob", job_id="look", seconds=60), asked)
+    flow.branch(asked, "on_thought", flow.node("Print", msg=asked["last_response"]))
+    begin = tool(flow, "weather", "of a city.", for_toolbelt="")
+    told = flow.node("GetWeather", city=begin["tool_input"])
+    flow.side(begin, told, output(flow, told["report"]))
+
+
+@shape(
+    "an agent that a queue's messages run; literals without wires",
+    dangling("True", "False", "7"), secrets(KEY), shared("helper", "guest"),
+)  # fmt: skip
+def doer(flow: Workflow) -> None:
+    joined = flow.node(
+        "QueueConnect", broker="127.0.0.1", port=5672, username=Shown("guest"), password="guest1",
+        vhost=Shown("guest"),
+    )  # fmt: skip
+    heard = flow.node("QueueConsume", queue="tasks")
+    flow.main(*crew(flow), joined, heard, flow.node("QueueStart"))
+    asked = run(flow, heard["message"])
+    flow.branch(heard, "on_message", asked, flow.node("Print", msg=asked["last_response"]))
+    begin = tool(flow, "weather", "of a city.", for_toolbelt=Shown("default"))
+    told = flow.node("GetWeather", city=begin["tool_input"], url=Shown(KEY))
+    flow.side(begin, told, output(flow, told["report"]))
+    done = tool(flow, "finish_task", "by its number.", for_toolbelt=Shown("default"))
+    opened = flow.node("TasksOpenDB", db_file="tasks.db")
+    shown = flow.node(
+        "TasksGetTaskDetails", task_id=done["tool_input"], connection=opened["connection"]
+    )
+    closed = flow.node("TasksCloseDB", connection=opened["connection"])
+    flow.side(done, opened, shown, closed, output(flow, shown["task_details"]))
+
+
+# Agents with long tools
+
+
+def _browsing(flow: Workflow, tools: int, steps: int) -> None:
+    asked = run(flow)
+    flow.main(*crew(flow), asked, flow.node("Print", msg=asked["last_response"]))
+    for number in range(tools):
+        begin = tool(flow, f"read_{number}", 'TOOL: read {"url": "..."}')
+        opened = flow.node("OpenPage", url=f"page-{number}", headless=True)
+        nodes, page = [opened], opened["page"]
+        for step in range(steps):
+            read = flow.node("ReadPage", page=page, hint=f"{{place}} {step}")
+            nodes, page = [*nodes, read], read["text"]
+        flow.side(begin, *nodes, output(flow, page))
+
+
+@shape("an agent with six tools of ten nodes each", without_ports("tool_args", "metadata"), loose)
+def readme_agent(flow: Workflow) -> None:
+    _browsing(flow, tools=6, steps=10)
+
+
+@shape("its sister with three shorter ones", without_ports("tool_args", "metadata"))
+def screenshot_agent(flow: Workflow) -> None:
+    _browsing(flow, tools=3, steps=4)
+
+
+# Workflows without agents of xai-agent
+
+
+@shape("nothing but Start and Finish", without_outputs)
+def empty(flow: Workflow) -> None:
+    flow.main()
+
+
+@shape("a chat server that answers without an agent", of_2024)
+def converse(flow: Workflow) -> None:
+    flow.main(flow.node("ConverseMakeServer"), flow.node("ConverseRun"))
+    for name in ("echo", "shout"):
+        event = flow.node("ConverseDefineAgent", name=name)
+        joined = flow.node("ConcatString", a=event["message"], b="!")
+        flow.side(event, joined, flow.node("ConverseEmitResponse", value=joined["out"]))
+
+
+@shape("a timer that writes into a queue")
+def timer(flow: Workflow) -> None:
+    flow.main(flow.node("QueueConnect", broker="127.0.0.1"), flow.node("IntervalServe", port=1))
+    begin = flow.node("IntervalJob", job_id="tick", seconds=9)
+    flow.side(begin, flow.node("QueuePublish", queue="tasks", message="tick"))
+
+
+@shape("a task for an agent of a service, written by a script", of_a_script)
+def task_of_a_script(flow: Workflow) -> None:
+    asked = flow.node(
+        "TaskForAgent", agent_name="clerk", summary=Shown("look"), inputs=Shown({"a": 1})
+    )
+    flow.main(asked, flow.node("WaitForTask", task=asked["task"]))
+
+
+@shape("an agent of another library that has the same words")
+def swarm(flow: Workflow) -> None:
+    belt = flow.node("SwarmMakeToolbelt", name="\u0623\u062f\u0648\u0627\u062a")
+    used = flow.node("SwarmTool", tool_name="x", description="\u0627\u0644\u0648\u0642\u062a")
+    flow.main(
+        used, belt,
+        flow.node("SwarmRun", agent_name="helper", toolbelt_spec=belt["toolbelt_spec"]),
+    )  # fmt: skip
+
+
+# Parts of xai-agent that were in no workflow we found
+
+
+@shape("an agent with the tools of an MCP server", shared("helper"), public=False)
+def with_a_server(flow: Workflow) -> None:
+    asked = run(flow)
+    key, memory, belt, agent = crew(flow)
+    server = flow.node("AgentUseMCPTools", server_name="library", toolbelt_name=Shown("default"))
+    flow.main(
+        key, memory, server, belt, agent, asked, flow.node("Print", msg=asked["last_response"])
+    )
+
+
+@shape("an agent that chooses between two routes", shared("helper"), public=False)
+def with_routes(flow: Workflow) -> None:
+    chosen = flow.node("AgentRouter", agent_name=Shown("helper"), conversation=Shown(QUESTION))
+    flow.main(*crew(flow), chosen, flow.node("Print", msg=chosen["result"]))
+    for name in ("news", "sports"):
+        begin = flow.node("AgentDefineRoute", agent_flow_name=name, description=f"About {name}.")
+        flow.side(begin, output(flow, f"all about {name}"))
+
+
+@shape("an agent that notes down what was said, and is changed", shared("helper"), public=False)
+def with_learning(flow: Workflow) -> None:
+    asked = run(flow)
+    learned = flow.node(
+        "AgentLearn", agent_name=Shown("helper"), conversation=asked["out_conversation"]
+    )
+    changed = flow.node("AgentUpdate", agent_name=Shown("helper"), new_system_prompt="Be brief.")
+    flow.main(
+        *crew(flow), asked, learned, changed, flow.node("Print", msg=learned["last_response"])
+    )
+
+
+@shape(
+    "an agent with a memory of a service, and code that reaches into xai-agent",
+    shared("helper"), public=False,
+)  # fmt: skip
+def with_a_service(flow: Workflow) -> None:
+    key = flow.node("OpenAIAuthorize", from_env=True)
+    memory = flow.node(
+        "AgentVectoMemory", vector_space="notes", api_key=Argument("vecto_key", "secret")
+    )
+    belt = flow.node("AgentMakeToolbelt", name="default")
+    agent = flow.node(
+        "AgentInit", agent_name=Shown("helper"), agent_provider="openai", agent_model="gpt-5-mini",
+        agent_memory=memory["memory"], system_prompt=SHORT, max_thoughts=6,
+        toolbelt_spec=belt["toolbelt_spec"],
+    )  # fmt: skip
+    asked = run(flow)
+    looked = flow.node("Print", msg="ctx['agent_helper']['conversation']")
+    flow.main(key, memory, belt, agent, asked, looked)

@@ -1,0 +1,129 @@
+"""Each shape: what it is, how it is drawn, and what time and hands have left in its file.
+
+The shapes are those of workflows that people published; nothing of them is copied. `Shape.public`
+is False for four that only xai-agent's documentation shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.xai_agent_workflow import upstream_components
+from tools.canvas_file import Document
+from tools.workflows import Shown, Workflow
+
+from .wear import Wear
+
+CALLS = 'Write a line to use a tool:\nTOOL: name {"a": 1}\nThe tools:\n{tools}'
+SHORT = "You help. {tool_instruction}\n{tools}"
+QUESTION = [{"role": "user", "content": "What is new?"}]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A workflow to draw; `does` is what it is, in a few words."""
+
+    name: str
+    does: str
+    draw: Callable[[Workflow], None]
+    worn: tuple[Wear, ...]
+    public: bool
+
+    def document(self) -> Document:
+        """Its file's content."""
+        flow = Workflow(self.name, upstream_components())
+        self.draw(flow)
+        document = json.loads(flow.text())
+        for wear in self.worn:
+            wear(document)
+        return document
+
+    def text(self) -> str:
+        """Its file."""
+        return json.dumps(self.document(), indent=2, ensure_ascii=False)
+
+
+SHAPES: dict[str, Shape] = {}
+"""All of them, by name."""
+
+
+def shape(
+    does: str, *worn: Wear, public: bool = True
+) -> Callable[[Callable[[Workflow], None]], Callable[[Workflow], None]]:
+    """Keep a function as the shape of its name."""
+
+    def keep(draw: Callable[[Workflow], None]) -> Callable[[Workflow], None]:
+        SHAPES[draw.__name__] = Shape(draw.__name__, does, draw, worn, public)
+        return draw
+
+    return keep
+
+
+# What many of them have
+
+
+@dataclass(frozen=True)
+class Crew:
+    """An agent's nodes: key, memory, toolbelt, agent."""
+
+    key: Any
+    memory: Any
+    belt: Any
+    agent: Any
+
+    def __iter__(self) -> Any:
+        return iter((self.key, self.memory, self.belt, self.agent))
+
+
+def crew(flow: Workflow, prompt: str = SHORT, **key: Any) -> Crew:
+    """Draw them; `key` is wired to the node that unlocks the service."""
+    access = flow.node("OpenAIAuthorize", **(key or {"from_env": True}))
+    memory = flow.node("AgentNumpyMemory")
+    belt = flow.node("AgentMakeToolbelt", name=Shown("default"))
+    agent = flow.node(
+        "AgentInit",
+        agent_name=Shown("helper"),
+        agent_provider="openai",
+        agent_model="gpt-5-mini",
+        agent_memory=memory["memory"],
+        system_prompt=prompt,
+        max_thoughts=6,
+        toolbelt_spec=belt["toolbelt_spec"],
+    )
+    return Crew(access, memory, belt, agent)
+
+
+def run(flow: Workflow, conversation: Any = None) -> Any:
+    """Draw the node that runs the agent."""
+    asked = Shown(QUESTION) if conversation is None else conversation
+    return flow.node("AgentRun", agent_name=Shown("helper"), conversation=asked)
+
+
+def tool(flow: Workflow, name: str, says: str, **more: Any) -> Any:
+    """Draw the beginning of a tool."""
+    return flow.node("AgentDefineTool", tool_name=name, description=f"{name}: {says}", **more)
+
+
+def output(flow: Workflow, *results: Any) -> Any:
+    """Draw the end of a tool."""
+    return flow.node("AgentToolOutput", results=list(results))
+
+
+def clock_tool(flow: Workflow, **more: Any) -> None:
+    """Draw a tool that takes nothing."""
+    begin, time = tool(flow, "tell_time", "the time now.", **more), flow.node("GetCurrentTime")
+    flow.side(begin, time, output(flow, time["time_str"]))
+
+
+def chat_event(flow: Workflow, *before: Any) -> Any:
+    """Draw what a chat server does with a message; returns the node that runs the agent."""
+    event = flow.node("ConverseDefineAgent", name=Shown("desk"))
+    asked = run(flow, event["conversation"])
+    thought = flow.node("Print", msg=asked["last_response"])
+    said = flow.node("ConverseEmitResponse", value=asked["last_response"])
+    flow.side(event, *before, asked, said)
+    flow.branch(asked, "on_thought", thought)
+    return asked

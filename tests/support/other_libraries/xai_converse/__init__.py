@@ -1,0 +1,1 @@
+"""Stands in for a library with which agents are talked to over a chat server."""

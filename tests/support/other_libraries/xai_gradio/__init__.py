@@ -1,0 +1,1 @@
+"""Stands in for a library that shows a chat in the browser."""

@@ -1,0 +1,1 @@
+"""Stands in for another library of agents that uses the same words."""

@@ -1,0 +1,46 @@
+"""Nodes that look like those of xai-agent, and a task for an agent of another service."""
+
+from xai_components.base import Component, InArg, InCompArg, OutArg, xai_component
+
+
+@xai_component
+class SwarmTool(Component):
+    """A tool."""
+
+    tool_name: InCompArg[str]
+    description: InArg[str]
+    for_toolbelt: InArg[str]
+
+
+@xai_component
+class SwarmMakeToolbelt(Component):
+    """Collects tools."""
+
+    name: InArg[str]
+    toolbelt_spec: OutArg[dict]
+
+
+@xai_component
+class SwarmRun(Component):
+    """Runs an agent."""
+
+    agent_name: InCompArg[str]
+    toolbelt_spec: InArg[dict]
+    last_response: OutArg[str]
+
+
+@xai_component
+class TaskForAgent(Component):
+    """Gives an agent of a service a task."""
+
+    agent_name: InCompArg[str]
+    summary: InCompArg[str]
+    inputs: InArg[dict]
+    task: OutArg[dict]
+
+
+@xai_component
+class WaitForTask(Component):
+    """Waits for it."""
+
+    task: InArg[dict]

@@ -1,0 +1,1 @@
+"""Stands in for libraries that wait for messages and times."""
