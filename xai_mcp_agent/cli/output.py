@@ -24,7 +24,7 @@ from ..core.elicitation import ANSWER_SECONDS
 from ..core.errors import XaiMcpError
 from ..core.visible import is_visible
 from ..history.place import IN_MEMORY, OFF
-from ..secrets.private_files import replace_file
+from ..secrets.private_files import replace_file, replace_private
 from ..views.times import BadTime, moment, now, position_or_moment
 
 _WIDTH = 80  # columns of a plain terminal
@@ -120,9 +120,18 @@ def replace_text(file: Path, text: str) -> Path | None:
     backup = None
     if target.exists():
         backup = free_backup_name(target.parent, target.name)
-        shutil.copy2(target, backup)
+        _keep(target, backup)
     replace_file(target, text.encode())
     return backup
+
+
+def _keep(file: Path, backup: Path) -> None:
+    """Give a file a second name, which it has at once and whole; where that cannot be, a copy."""
+    try:
+        os.link(file, backup)
+    except OSError:  # another kind of file system
+        replace_private(backup, file.read_bytes())
+        shutil.copystat(file, backup)
 
 
 def _json_text(value: Any) -> str:

@@ -213,7 +213,7 @@ def test_a_port_that_ours_lacks_is_reported(original: Document, wired: bool, say
     [
         ("antropic", "no provider here", True),
         ("bedrok", "Did you mean 'bedrock'", True),
-        ("sk-" + "x" * 60, "that long text", True),
+        ("sk-" + "x" * 60, "Known: offline", True),
         ("Bedrock ", "xai-mcp-agent[bedrock]", False),
         ("vertexai", "xai-mcp-agent[vertex]", False),
     ],

@@ -11,6 +11,7 @@ from .document import (
     VALUE_PORT,
     links_of,
     nodes_of,
+    number_of,
     ports_of,
     text_of,
     with_links,
@@ -46,6 +47,8 @@ class Drawing:
         self._document = document
         self._nodes = dict(nodes_of(document))
         self._links = dict(links_of(document))
+        # Arguments are wired as the flow is: a further link is of the kind that a port has.
+        self._kinds = {text_of(x, "sourcePort"): text_of(x, "type") for x in self._links.values()}
 
     def done(self) -> JsonObject:
         """The document with all that was added."""
@@ -62,9 +65,8 @@ class Drawing:
             source = self._literal(node_id, name, source, port)
         out = next(x for x in ports_of(self._nodes[source.node]) if x["id"] == source.port)
         self._replace_port(source.node, {**out, "links": [*out.get("links", ()), link_id]})
-        ends = [(out.get("x", 0.0), out.get("y", 0.0)), (port.get("x", 0.0), port.get("y", 0.0))]
-        like = [x for x in self._links.values() if text_of(x, "sourcePort") == source.port]
-        kind = text_of(like[0], "type") if like else "parameter-link"
+        ends = [(number_of(x, "x"), number_of(x, "y")) for x in (out, port)]
+        kind = self._kinds.get(source.port, "parameter-link")
         self._links[link_id] = {
             "id": link_id, "type": kind, "selected": False,
             "source": source.node, "sourcePort": source.port,
@@ -84,7 +86,7 @@ class Drawing:
             return port
         last = [x for x in ports_of(node) if x.get("in") is True][-1]
         port = _port(node_id, name, link_id, type, is_in=True) | {
-            "x": last.get("x", 0.0), "y": last.get("y", 0.0) + _PORT_HEIGHT,
+            "x": number_of(last, "x"), "y": number_of(last, "y") + _PORT_HEIGHT,
         }  # fmt: skip
         ports = ports_of(node)
         ports.insert(ports.index(last) + 1, port)
@@ -94,7 +96,7 @@ class Drawing:
 
     def _literal(self, node_id: str, name: str, said: Source, port: JsonObject) -> Source:
         literal_id = new_id(node_id, name, "literal")
-        place = {"x": port.get("x", 0.0) - 100.0, "y": port.get("y", 0.0)}
+        place: JsonObject = {"x": number_of(port, "x") - 100.0, "y": number_of(port, "y")}
         out = _port(literal_id, said.text, "", said.type, is_in=False) | place
         shown, color = _LITERALS[said.type]
         self._nodes[literal_id] = {

@@ -14,7 +14,7 @@ from ...canvas.model_settings import UNDECIDED
 from ...core.tools import JsonObject
 from .added import Drawing, Source, in_port
 from .document import links_of, nodes_of, text_of, texts_by_port
-from .migrate import Migration, Remark, is_authorizing
+from .migrate import AdoptedNode, Migration, Remark, is_authorizing
 
 # The port that says whom an agent asks, and the one for the address, by class.
 _PORTS = {
@@ -33,7 +33,9 @@ def with_addresses(migration: Migration) -> Migration:
     if not any(text_of(x, "name") in _PORTS for x in nodes_of(document).values()):
         lonely = [_lonely(document, x, to_do=bool(migration.adopted)) for x in named]
         return replace(migration, remarks=(*lonely, *migration.remarks))
-    agents = [x for x in migration.adopted if _asks_there(document, x.node, x.node_id)]
+    wired = {text_of(x, "targetPort") for x in links_of(document).values()}
+    texts = texts_by_port(document)
+    agents = [x for x in migration.adopted if _asks_there(document, x, wired, texts)]
     source = _carried(document, named)
     drawing = Drawing(document)
     remarks: list[Remark] = []
@@ -44,9 +46,9 @@ def with_addresses(migration: Migration) -> Migration:
     return replace(migration, document=drawing.done(), remarks=(*remarks, *migration.remarks))
 
 
-def names_an_address(document: JsonObject, node_id: str) -> bool:
-    """Whether this node says where all agents' prompts go."""
-    return any(x == node_id for x, _ in _named(document))
+def naming_an_address(document: JsonObject) -> frozenset[str]:
+    """The nodes that say where all agents' prompts go, by their ids."""
+    return frozenset(x for x, _ in _named(document))
 
 
 def _named(document: JsonObject) -> Iterator[tuple[str, Source | None]]:
@@ -76,16 +78,17 @@ def _carried(document: JsonObject, named: dict[str, Source | None]) -> Source | 
     return sources.pop() if len(sources) == 1 and len(named) == len(authorizing) else None
 
 
-def _asks_there(document: JsonObject, name: str, node_id: str) -> bool:
+def _asks_there(
+    document: JsonObject, agent: AdoptedNode, wired: set[str], texts: dict[str, str]
+) -> bool:
     """Whether it is an agent of that service whose address nobody has wired yet."""
-    if name not in _PORTS:
+    if agent.node not in _PORTS:
         return False
-    wired = {text_of(x, "targetPort") for x in links_of(document).values()}
-    ports = (in_port(nodes_of(document)[node_id], x) for x in _PORTS[name])
+    ports = (in_port(nodes_of(document)[agent.node_id], x) for x in _PORTS[agent.node])
     provider, address = (text_of(x or {}, "id") for x in ports)
     if address in wired or provider not in wired:
         return False
-    text = texts_by_port(document).get(provider)
+    text = texts.get(provider)
     return text is None or text.strip().lower() == _PROVIDER
 
 

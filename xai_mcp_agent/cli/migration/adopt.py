@@ -6,6 +6,7 @@ Exit status: 0 every file is in order, 1 of at least one nothing could be adopte
 from __future__ import annotations
 
 import keyword
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -128,8 +129,8 @@ def _compilable(stem: str, used: set[str]) -> str:
 def _write(place: Path, migration: Migration, *, may_replace: bool) -> Path | None:
     try:
         text = workflow_text(migration.document)
-        if place.exists() and not may_replace:
-            if place.read_bytes() == text.encode():
+        if os.path.lexists(place) and not may_replace:
+            if place.exists() and place.read_bytes() == text.encode():
                 return None
             raise WorkflowFileError(
                 f"{place} exists already and differs. Name another folder with --output, or "

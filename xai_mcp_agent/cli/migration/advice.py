@@ -10,7 +10,7 @@ from ...agent.prompt import PLACEHOLDERS
 from ...core.names import did_you_mean
 from ...core.tools import JsonObject
 from ...drawing.components import ComponentClass
-from .address import names_an_address
+from .address import naming_an_address
 from .document import COMPULSORY_MARK, nodes_of, ports_of, text_of, texts_by_port
 from .migrate import AUTHORIZE, AdoptedNode, Migration, Remark, is_upstream, library_of, path_of
 
@@ -19,12 +19,12 @@ _BUNDLED = {"xai_controlflow", "xai_events", "xai_template", "xai_utils"}
 _PROVIDER_PORTS = {"agent_provider", "new_agent_provider"}
 _PROMPT_PORTS = {"system_prompt", "new_system_prompt"}
 _EXTRAS = {"bedrock": "bedrock", "vertexai": "vertex"}
-_OWN_CALLS = re.compile(r"^\W*TOOL:", re.MULTILINE)
+_OWN_CALLS = re.compile(r"^[^\w\n]*TOOL:", re.MULTILINE)
 _CALLS_ADVICE = (
     "`{}` tells the model to write lines such as `TOOL: name`. Here it calls tools as its service "
     "wants it: take that part out, or let tools be called in text, by `tool_protocol`."
 )
-_LONGEST_SHOWN = 20  # of what should be a provider's name; what is longer may be a key
+_LONGEST_NAME = 100  # of what may be meant for a provider's
 # Where the agents here find their access.
 _ACCESS = {
     "openai": (
@@ -65,13 +65,14 @@ def _strangers(
 
 
 def _keys(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Iterator[Remark]:
+    naming = naming_an_address(document)
     for node_id, node in _strangers(document, classes):
         name = text_of(node, "name")
         if AUTHORIZE not in name.lower():
             continue
         whose = f"{name} {path_of(node)}".lower()
         access = next((text for key, text in _ACCESS.items() if key in whose), _ACCESS_ELSEWHERE)
-        if names_an_address(document, node_id):
+        if node_id in naming:
             access = _ACCESS_TO_ADDRESS
         text = (
             f"the agents here do not get their key from it. {access} Then remove this node, "
@@ -107,9 +108,10 @@ def _provider(node: AdoptedNode, port: str, written: str) -> Iterator[Remark]:
         text = f'provider {provider} needs a package: pip install "xai-mcp-agent[{extra}]".'
         yield Remark(node.node, node.node_id, text, to_do=False, port=port)
     elif provider and provider not in PROVIDERS:
-        shown = repr(written) if len(written) <= _LONGEST_SHOWN else "that long text"
-        known = did_you_mean(provider, PROVIDERS) or f"Known: {', '.join(PROVIDERS)}."
-        text = f"`{port}` is {shown}, which is no provider here. {known}"
+        # It is not shown: what stands in the wrong port may be a key.
+        near = did_you_mean(provider, PROVIDERS) if len(provider) <= _LONGEST_NAME else ""
+        known = near or f"Known: {', '.join(PROVIDERS)}."
+        text = f"the text at `{port}` is no provider here. {known}"
         yield Remark(node.node, node.node_id, text, port=port)
 
 

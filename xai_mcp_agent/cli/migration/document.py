@@ -102,6 +102,15 @@ def text_of(item: JsonObject, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def number_of(item: JsonObject, key: str) -> float:
+    """Return a number of a node or port; 0 where there is none that a place can have."""
+    value = item.get(key)
+    try:
+        return float(value) if isinstance(value, int | float) else 0.0
+    except OverflowError:
+        return 0.0
+
+
 def extras_of(node: JsonObject) -> JsonObject:
     """Return what a node says of its class; empty where it says nothing."""
     extras: Any = node.get("extras")

@@ -130,12 +130,23 @@ def _wires(links: dict[str, JsonObject]) -> dict[str, list[str]]:
 def _node(node: JsonObject, wires: dict[str, list[str]]) -> JsonObject:
     if not isinstance(node.get("ports"), list):
         return node
-    return {**node, "ports": [_port(node, x, wires) for x in ports_of(node)]}
+    ports = [_port(node, x, wires) for x in ports_of(node)]
+    orders = {
+        key: [text_of(x, "id") for x in ports if (x.get("in") is True) is is_in]
+        for key, is_in in (("portsInOrder", True), ("portsOutOrder", False))
+    }
+    lost = {key: ids for key, ids in orders.items() if not _is_order(node.get(key), ids)}
+    return {**node, "ports": ports, **lost}
+
+
+def _is_order(given: Any, ids: list[str]) -> bool:
+    """Whether it names the same ports, in whatever order: that is how they are shown."""
+    return isinstance(given, list) and sorted(map(str, cast(list[Any], given))) == sorted(ids)
 
 
 def _port(node: JsonObject, port: JsonObject, wires: dict[str, list[str]]) -> JsonObject:
     """The port with its own wires, and the type that its name or its literal says."""
-    own = wires.get(text_of(port, "id"), [])
+    own = dict.fromkeys(wires.get(text_of(port, "id"), ()))
     listed: Any = port.get("links")
     known = cast(list[Any], listed) if isinstance(listed, list) else []
     kept = [x for x in known if isinstance(x, str) and x in own]

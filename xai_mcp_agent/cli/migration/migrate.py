@@ -194,7 +194,7 @@ def _port_remarks(node_id: str, cls: ComponentClass, ports: _Ports) -> Iterator[
 
 def _fitted_ports(node: JsonObject, cls: ComponentClass, wired: set[str]) -> _Ports:
     ours = _ports_of_class(cls)
-    names = [text_of(port, "name") for port in ports_of(node)]
+    names = {text_of(port, "name") for port in ports_of(node)}
     result, found = _Ports(), set[tuple[bool, str]]()
     for port in ports_of(node):
         key = _key(port)

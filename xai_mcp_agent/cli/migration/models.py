@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import NamedTuple
 
 from ...core.tools import JsonObject
 from ...drawing.components import ComponentClass, PortSpec
@@ -13,6 +16,7 @@ from .document import (
     VALUE_PORT,
     links_of,
     nodes_of,
+    number_of,
     ports_of,
     text_of,
     with_links,
@@ -24,6 +28,7 @@ _MODEL, _SETTINGS = "AgentModel", "model_settings"
 _PREFIXES = {"AgentInit": "", "AgentUpdate": "new_"}
 _IN, _OUT = "in-0", "out-0"
 _WIDTH, _HEAD, _ROW, _GAP = 340.0, 70.0, 22.0, 40.0  # about as the canvas draws a node
+_MOST_STEPS = 200  # past other nodes; then above all of them
 
 
 class Models(NamedTuple):
@@ -55,7 +60,11 @@ class _Moving:
         self._to: dict[str, list[str]] = {}  # links by the port that they lead to
         for key, link in self._links.items():
             self._to.setdefault(text_of(link, "targetPort"), []).append(key)
-        self._boxes = [_place(x) for x in self._nodes.values()]
+        self._columns: dict[int, list[float]] = {}  # where nodes stand, from top to bottom
+        for place in sorted(_place(x) for x in self._nodes.values()):
+            self._columns.setdefault(_column(place[0]), []).append(place[1])
+        for column in self._columns.values():
+            column.sort()
         self._changed: set[str] = set()
 
     def done(self) -> Models:
@@ -159,20 +168,29 @@ class _Moving:
         high = _HEAD + _ROW * rows
         x, y = _place(agent)
         y -= high + _GAP
-        near = sorted((b for a, b in self._boxes if abs(a - x) < _WIDTH), reverse=True)
-        for other in near:
-            if y - high < other < y + high:
-                y = other - high - _GAP
-        self._boxes.append((x, y))
+        columns = [self._columns.get(_column(x) + side, []) for side in (-1, 0, 1)]
+        # Upwards along what stands near enough, whatever is further away.
+        others = heapq.merge(*(_upwards(column, y + high) for column in columns), reverse=True)
+        for other in islice(others, _MOST_STEPS):
+            if other <= y - high:
+                break
+            y = other - high - _GAP
+        else:
+            y = min((column[0] for column in columns if column), default=y) - high - _GAP
+        insort(self._columns.setdefault(_column(x), []), y)
         return x, y
 
 
+def _upwards(column: list[float], below: float) -> Iterator[float]:
+    return (column[n] for n in range(bisect_left(column, below) - 1, -1, -1))
+
+
+def _column(x: float) -> int:
+    return int(x // _WIDTH)
+
+
 def _place(node: JsonObject) -> tuple[float, float]:
-    return _number(node.get("x")), _number(node.get("y"))
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
+    return number_of(node, "x"), number_of(node, "y")
 
 
 def _name(port: JsonObject) -> str:

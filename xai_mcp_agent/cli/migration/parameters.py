@@ -11,7 +11,9 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from ...console.text import cut
 from ...core.tools import JsonObject
+from ...secrets.redactor import tokens_in_text
 from .added import Drawing, Source, in_port
 from .document import COMPULSORY_MARK, links_of, nodes_of, ports_of, text_of, texts_by_port
 from .migrate import AdoptedNode, Migration, Remark
@@ -25,15 +27,20 @@ _TYPES = {
 _UNSAID = "string"
 _IN_CODE = re.compile(r"""\btool_args\s*(?:\[|\.get\()\s*(['"])(\w{1,80})\1""")
 _MOST_NODES = 2_000  # behind one tool
+_LONGEST_SAID = 40  # of a parameter's name
 
 Links = list[JsonObject]
 
 
 class _Wires:
-    """A drawing to go along: its nodes, the links that leave each, the texts that ports have."""
+    """A drawing to go along: its nodes, the links that leave each, the texts that ports have.
+
+    `read` is what texts in each node look up in a tool's arguments.
+    """
 
     def __init__(self, document: JsonObject) -> None:
         self.nodes, self.texts = nodes_of(document), texts_by_port(document)
+        self.read = {x: _in_texts(node, self.texts) for x, node in self.nodes.items()}
         self.leaving: dict[str, Links] = {x: [] for x in self.nodes}
         for link in links_of(document).values():
             self.leaving.setdefault(text_of(link, "source"), []).append(link)
@@ -72,12 +79,13 @@ def _looked_up(wires: _Wires, tool: str) -> dict[str, str]:
 
 def _in_code(wires: _Wires, tool: str) -> dict[str, str]:
     """What is read in texts of the nodes that the tool runs, such as `tool_args["city"]`."""
-    written = (
-        wires.texts.get(text_of(port, "id"), "")
-        for node_id in _behind(tool, wires.leaving)
-        for port in ports_of(wires.nodes.get(node_id, {}))
-    )
-    return {x[2]: _UNSAID for text in written for x in _IN_CODE.finditer(text)}
+    names = (x for node_id in _behind(tool, wires.leaving) for x in wires.read.get(node_id, ()))
+    return dict.fromkeys(names, _UNSAID)
+
+
+def _in_texts(node: JsonObject, texts: Mapping[str, str]) -> list[str]:
+    written = (texts.get(text_of(port, "id"), "") for port in ports_of(node))
+    return [x[2] for text in written for x in _IN_CODE.finditer(text)]
 
 
 def _behind(tool: str, leaving: Mapping[str, Links]) -> Iterator[str]:
@@ -112,9 +120,14 @@ def _literal(found: Mapping[str, str]) -> str:
     return json.dumps(found, ensure_ascii=False)[1:-1]
 
 
+def _said(name: str) -> str:
+    """A name as a person may read it: what stands in the wrong port may be a key."""
+    return "***" if tokens_in_text(name) else cut(name, _LONGEST_SAID)
+
+
 def _remarks(drawn: JsonObject, node: AdoptedNode, found: dict[str, str]) -> Iterator[Remark]:
     if found:
-        names = ", ".join(f"`{x}` ({kind})" for x, kind in found.items())
+        names = ", ".join(f"`{_said(x)}` ({kind})" for x, kind in found.items())
         text = (
             f"its new port `{_WRITTEN}` has what the nodes behind it read: {names}. Look whether "
             "the types are right, so that the model knows what to fill in."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from ...core.tools import JsonObject
@@ -18,6 +19,8 @@ _IN_CODE = re.compile(
     r"""\bctx\s*(?:\[|\.(?:get|setdefault|pop)\()\s*[fF]?['"](?P<key>agent_|toolbelt_|mcp_servers_)"""
     r"""|(?P<module>\bxai_agent(?:\.\w+)*)"""
 )
+_CLASS = re.compile(r"^class (\w+)\b", re.MULTILINE)
+_IMPORT = re.compile(r"^(?:from|import) .*$", re.MULTILINE)
 _LARGEST_BYTES = 1_000_000  # of a component file
 _NO_MODULE = "xai_agent_"  # the folder of another library
 
@@ -27,25 +30,22 @@ def reaching(document: JsonObject, folder: Path) -> Iterator[Remark]:
 
     Files are looked for from `folder` on, where the workflow runs.
     """
-    texts, read = texts_by_port(document), dict[str, str]()
+    texts, read = texts_by_port(document), dict[str, dict[str, str]]()
     for node_id, node in nodes_of(document).items():
         path = path_of(node)
         if is_upstream(path):
             continue
         if path and path not in read:
-            read[path] = _source(folder, path)
-        written = [texts.get(text_of(x, "id"), "") for x in ports_of(node)]
-        for where, code in (("its code", _class(read.get(path, ""), node)), *_named(written)):
-            if found := _reached(code):
+            read[path] = _classes(_source(folder, path))
+        own = read.get(path, {}).get(text_of(node, "name"), "")
+        written = (_reached(texts.get(text_of(x, "id"), "")) for x in ports_of(node))
+        for where, found in (("its code", own), *(("a text in it", x) for x in written)):
+            if found:
                 text = (
                     f"{where} uses {found} of xai-agent, which adopted nodes do not have. Find "
                     "another way to do its work, such as the ports of AgentRun and AgentRunTool."
                 )
                 yield Remark(text_of(node, "name"), node_id, text)
-
-
-def _named(written: list[str]) -> Iterator[tuple[str, str]]:
-    return (("a text in it", x) for x in written)
 
 
 def _reached(code: str) -> str:
@@ -57,15 +57,12 @@ def _reached(code: str) -> str:
     return ""
 
 
-def _class(source: str, node: JsonObject) -> str:
-    """The part of a file that is about the node's class, with what the file imports."""
-    name = re.escape(text_of(node, "name"))
-    begin = re.search(rf"^class {name}\b", source, re.MULTILINE)
-    if not begin:
-        return ""
-    end = re.compile(r"^(?:class |@)", re.MULTILINE).search(source, begin.end())
-    imports = "\n".join(re.findall(r"^(?:from|import) .*$", source, re.MULTILINE))
-    return f"{imports}\n{source[begin.start() : end.start() if end else len(source)]}"
+def _classes(source: str) -> dict[str, str]:
+    """What of xai-agent each class of a file uses: in its own lines, or by the file's imports."""
+    imports = _reached("\n".join(_IMPORT.findall(source)))
+    begins = [(x.start(), x[1]) for x in _CLASS.finditer(source)]
+    parts = ((x[1], source[x[0] : y[0]]) for x, y in pairwise([*begins, (len(source), "")]))
+    return {name: imports or _reached(part) for name, part in parts}
 
 
 def _source(folder: Path, path: str) -> str:
