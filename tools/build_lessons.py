@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from xai_mcp_agent.canvas.lessons.lessons import LESSONS, Lesson
 from xai_mcp_agent.cli.init import SOLUTIONS
-from xai_mcp_agent.cli.workshop.lessons import LESSONS, Lesson
 from xai_mcp_agent.drawing.nodes import Node
 
 from .build_examples import EXAMPLES

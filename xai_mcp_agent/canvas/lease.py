@@ -32,6 +32,7 @@ from ..settings.models import Settings
 from ..settings.trust import without_untrusted
 from .drawn_tools import drawn_in
 from .installation import warn_if_stale
+from .lessons.run import watch
 from .step_trace import StepTrace
 from .trust import agreed_settings
 
@@ -155,6 +156,7 @@ def _hold_of(ctx: Any) -> BridgeLease:
         if not came_back:
             _tell_of_stale_components()
             _end_outdated()
+            watch(ctx)
         before = hold
         hold = ctx[_KEY] = _take_hold(came_back=came_back)
         if isinstance(before, BridgeLease):

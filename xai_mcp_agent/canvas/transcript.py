@@ -33,6 +33,7 @@ from ..sources.canvas import CANVAS
 from ..views.selection import selection_json
 from .agents import learn_keys
 from .lease import bridge_of
+from .lessons.run import lesson_run
 
 ENVIRONMENT_VARIABLE = "XAI_MCP_TRANSCRIPT"
 
@@ -43,13 +44,22 @@ _told: set[str] = set()
 class Recorder:
     """Writes the events of one agent or node. Holds neither the run's `ctx` nor its bridge.
 
-    `who` is what every line says besides. Without a file it does nothing.
+    `who` is what every line says besides. `listen` is given each line too. Without it and a file
+    it does nothing.
     """
 
-    def __init__(self, file: str, who: Mapping[str, str], secrets: Iterable[Secrets] = ()) -> None:
+    def __init__(
+        self,
+        file: str,
+        who: Mapping[str, str],
+        secrets: Iterable[Secrets] = (),
+        listen: Callable[[JsonObject], None] | None = None,
+    ) -> None:
         self._file = file
         self._who = who
-        self._redactor = Redactor(secrets, guesses=True, environ=os.environ if file else {})
+        self._listen = listen
+        self._is_on = bool(file or listen)
+        self._redactor = Redactor(secrets, guesses=True, environ=os.environ if self._is_on else {})
 
     def event(self, event: RunEvent, at: float) -> None:
         """Write an event of an agent's run that happened at this time.
@@ -57,28 +67,33 @@ class Recorder:
         Pieces of text are left out: `ThoughtFinished` has it whole, and half a secret is not known.
         So is what only tells that something is waited for.
         """
-        if self._file and not isinstance(event, TextArrived | ModelAsked | ToolReturned):
+        if self._is_on and not isinstance(event, TextArrived | ModelAsked | ToolReturned):
             self._write(type(event).__name__, _fields_of(event), at)
 
     def note(self, event: str, **values: Any) -> None:
         """Write an event that is none of an agent's run."""
-        if self._file:
+        if self._is_on:
             self._write(event, values, time.time())
 
     def _write(self, event: str, values: Mapping[str, Any], at: float) -> None:
         line = {"time": round(at, 3), **self._who, "event": event}
         line |= {name: self._redactor.short(x, name) for name, x in values.items()}
-        _append(self._file, json.dumps(line, ensure_ascii=False))
+        if self._file:
+            _append(self._file, json.dumps(line, ensure_ascii=False))
+        if self._listen:
+            self._listen(line)
 
 
 def recorder(ctx: Any, bridge: Bridge, **who: str) -> Recorder:
     """The recorder for one agent or node of this run; it knows the keys of all agents in it."""
     file = os.environ.get(ENVIRONMENT_VARIABLE, "").strip()
-    if not file:
+    lesson = lesson_run(ctx)
+    if not file and lesson is None:
         return Recorder("", who)
     run = ctx.setdefault(_RUN_KEY, uuid.uuid4().hex[:8])
     learn_keys(ctx, bridge.settings.secrets)
-    return Recorder(file, {"run": run, **who}, [bridge.settings.secrets])
+    secrets, listen = [bridge.settings.secrets], lesson.note if lesson else None
+    return Recorder(file, {"run": run, **who}, secrets, listen)
 
 
 @contextmanager

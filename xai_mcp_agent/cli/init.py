@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from ..canvas.lessons.lessons import WORKSHOP
 from ..core.errors import SettingsError, XaiMcpError
 from ..core.installed import COMPONENT_FILES, COMPONENTS, LIBRARY, installed_components_folder
 from ..core.shell import shown_command
@@ -27,7 +28,6 @@ Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date"
 
 SETTINGS_FILE = "mcp_settings.json"
 FIRST_EXAMPLE = "examples/quickstart.xircuits"
-WORKSHOP = "workshop"
 SOLUTIONS = "solutions"
 
 _XIRCUITS = ".xircuits"

@@ -46,7 +46,7 @@ class XaiMcpError(Exception):
         Lines are folded to `width` characters. Without one they stay as they are, so that a
         command in them can be copied.
         """
-        node = _node_in(self.__traceback__)
+        node = node_in(self.__traceback__)
         if node is None:
             return []
         title = f"The workflow stopped at {node} ({type(self).__name__}):"
@@ -398,7 +398,7 @@ def let_go_of_frames(cause: BaseException) -> None:
             left += [error.__cause__, error.__context__]
 
 
-def _node_in(traceback: TracebackType | None) -> str | None:
+def node_in(traceback: TracebackType | None) -> str | None:
     """The class of the node that a traceback leads to, the innermost one; None without any."""
     node = None
     while traceback is not None:

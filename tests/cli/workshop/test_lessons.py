@@ -22,8 +22,8 @@ from tools.build_lessons import WORKSHOP, all_lessons, solution_of, start_of
 from tools.canvas_file import load, nodes_of, problems
 from tools.components import all_components
 from tools.workflows import Workflow, faults
+from xai_mcp_agent.canvas.lessons.lessons import LESSONS, Lesson, lesson_called
 from xai_mcp_agent.cli.init import init_folder
-from xai_mcp_agent.cli.workshop.lessons import LESSONS, Lesson, lesson_called
 from xai_mcp_agent.cli.workshop.runs import Checked, check_lesson
 
 REBUILD = "Rebuild them with: python -m tools.build_examples"

@@ -17,15 +17,14 @@ from tests.support.warm_python import warm_python
 from tools.build_lessons import start_of
 from tools.canvas_file import Document, links_of, nodes_of
 from tools.workflows import Shown, Workflow
+from xai_mcp_agent.canvas.lessons.lessons import LESSONS
+from xai_mcp_agent.canvas.lessons.problems import why_not_compiled, why_stopped
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.cli.workshop.lessons import LESSONS
 from xai_mcp_agent.cli.workshop.runs import (
     Checked,
     check_lesson,
     find_workflow,
-    why_not_compiled,
-    why_stopped,
 )
 
 FIRST = LESSONS[0]

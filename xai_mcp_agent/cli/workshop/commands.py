@@ -14,12 +14,11 @@ from typing import Annotated
 
 import typer
 
+from ...canvas.lessons.lessons import LESSONS, WORKSHOP, Lesson, UnknownLesson, lesson_called
 from ...core.errors import XaiMcpError
 from ...core.installed import COMPONENTS
 from ...core.shell import shown_command
-from ..init import WORKSHOP
 from ..output import AsJson, echo_json, folded, say
-from .lessons import LESSONS, Lesson, UnknownLesson, lesson_called
 from .runs import (
     DEFAULT_SECONDS,
     KEPT,

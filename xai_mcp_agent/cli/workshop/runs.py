@@ -17,29 +17,17 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ...canvas.lessons.goals import Judged, judge
+from ...canvas.lessons.lessons import WORKSHOP, Lesson
+from ...canvas.lessons.problems import last_lines, why_not_compiled, why_stopped
 from ...canvas.transcript import ENVIRONMENT_VARIABLE, read_transcript
 from ...core.installed import COMPONENTS, LIBRARY
 from ...core.shell import shown_command
 from ...core.tools import JsonObject
 from ...secrets.private_files import make_private_folder, replace_private
 from ...settings.trust import TRUST_VARIABLE
-from ..init import SETTINGS_FILE, SOLUTIONS, WORKSHOP, starter_folder
+from ..init import SETTINGS_FILE, SOLUTIONS, starter_folder
 from .child import NOT_COMPILED
-from .goals import Judged, judge
-from .lessons import Lesson
-
-_MOST_LINES = 3
-_MOST_CHARS = 200
-
-# Of a node as it is told at the end of a script, and of whatever else raised it as Python tells it.
-_OUR_ERROR = re.compile(
-    r"^(?:xai_mcp_agent\.[\w.]+: |The workflow stopped at \w+ \(\w+\):\n)"
-    r"(.*?)(?=\n\s*XAI_MCP_SHOW=verbose|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-_LAST_NODE = re.compile(r"^Executing: (\w+)$", re.MULTILINE)
-_PLACEHOLDER = re.compile(r"KeyError: '(\w+)'")
-_MODULE = re.compile(r"No module named '([\w.]+)'")
 
 KEPT = "before_reset"
 """What a file that was put aside has in its name."""
@@ -57,62 +45,6 @@ _NEEDED = (
 _HOMES = ("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA")
 _EXECUTED = re.compile(r"^Executing: (\w+)$", re.MULTILINE)
 _FINISHED = "Finished Executing"
-
-
-def last_lines(errors: str) -> tuple[str, ...]:
-    """The last lines of what was printed as errors, each of a length to be shown."""
-    # Python's marks under a line of code say nothing without their place.
-    lines = [x.rstrip() for x in errors.splitlines() if x.strip(" ^~")]
-    return tuple(x if len(x) <= _MOST_CHARS else f"{x[:_MOST_CHARS]}..." for x in lines)[
-        -_MOST_LINES:
-    ]
-
-
-def why_not_compiled(errors: str) -> str:
-    """What is wrong with a workflow that Xircuits' compiler (1.19.2) failed at."""
-    last = (last_lines(errors) or ("",))[-1]
-    if "finish_node" in errors:
-        return (
-            "The dashed lines do not lead from Start to Finish. Follow them from node to node, "
-            "draw the one that is missing, and save."
-        )
-    if "_get_value_from_literal_port" in errors:
-        return (
-            "The text in a value box cannot be read. In a dict or a list, texts stand in "
-            '"double quotes", commas only between values, and a number has a decimal point: 26.2.'
-        )
-    if "self.graph[0]" in errors:
-        return "Start leads straight to Finish. Put at least one node between them, and save."
-    if "JSONDecodeError" in last or "KeyError: 'layers'" in last:
-        return "The file is no workflow, or only half of one. Save it again from the canvas."
-    return "Xircuits could not compile the workflow."
-
-
-def why_stopped(errors: str, output: str) -> str:
-    """Why a workflow that was compiled stopped before its end."""
-    if ours := _OUR_ERROR.search(errors):
-        return " ".join(ours[1].split())
-    node = (_LAST_NODE.findall(output) or ["A node"])[-1]
-    last = (last_lines(errors) or ("",))[-1]
-    if module := _MODULE.search(last):
-        return _missing_module(module[1])
-    if placeholder := _PLACEHOLDER.search(last):
-        return (
-            f"{node} looked for {placeholder[1]!r} and did not find it. Write that name the same "
-            "way in both places."
-        )
-    if "NoneType" in last:
-        return (
-            f"{node} was given nothing on a port that it needs. Draw a line to that port, or give "
-            "it a value."
-        )
-    return f"{node} stopped with an error."
-
-
-def _missing_module(module: str) -> str:
-    if module.startswith("xai_components"):
-        return "The folder lacks nodes that the workflow uses. Run `xai-mcp-agent init` in it."
-    return f"A node needs the Python package {module!r}, which is not installed here."
 
 
 @dataclass(frozen=True)

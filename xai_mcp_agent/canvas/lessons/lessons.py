@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from ...core.errors import XaiMcpError
 from ...sources.canvas import NOTHING_GIVEN
 from .goals import Goal, Hint, Like, Other, seen
+
+WORKSHOP = "workshop"
+"""The folder with the lessons, in that of a learner."""
 
 
 class UnknownLesson(XaiMcpError):
@@ -54,6 +58,13 @@ def lesson_called(name: str) -> Lesson:
             return lesson
     known = ", ".join(x.folder for x in LESSONS)
     raise UnknownLesson(f"There is no lesson {name!r}. The lessons are: {known}.")
+
+
+def lesson_of_file(file: Path) -> Lesson | None:
+    """The lesson in whose folder a file is, if it is in one."""
+    if file.parent.parent.name != WORKSHOP:
+        return None
+    return next((x for x in LESSONS if x.folder == file.parent.name), None)
 
 
 # What is said in several lessons
@@ -120,6 +131,19 @@ _CALL_A_TOOL = Lesson(
             ),
         ),
         Goal(
+            "Print showed the result.",
+            (seen("Executed", node="Print", text=Like("km|kilomet")),),
+            (
+                Hint(
+                    "Print had nothing to show. Draw a line from text of MCPCallTool to msg of "
+                    "Print, and save.",
+                    seen("Executed", node="Print", text="None"),
+                ),
+                Hint("Print showed something else: {text}", seen("Executed", node="Print")),
+                Hint("Print did not run. Draw the dashed lines MCPCallTool, Print, Finish."),
+            ),
+        ),
+        Goal(
             "26.2 miles were converted to kilometres.",
             (
                 seen(
@@ -138,19 +162,6 @@ _CALL_A_TOOL = Lesson(
                     _CONVERTED,
                 ),
                 Hint("Double-click the box of arguments, write 26.2 there, and save."),
-            ),
-        ),
-        Goal(
-            "Print showed the result.",
-            (seen("Executed", node="Print", text=Like("km|kilomet")),),
-            (
-                Hint(
-                    "Print had nothing to show. Draw a line from text of MCPCallTool to msg of "
-                    "Print, and save.",
-                    seen("Executed", node="Print", text="None"),
-                ),
-                Hint("Print showed something else: {text}", seen("Executed", node="Print")),
-                Hint("Print did not run. Draw the dashed lines MCPCallTool, Print, Finish."),
             ),
         ),
     ),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from xai_mcp_agent import JsonObject
-from xai_mcp_agent.cli.workshop.goals import Goal, Hint, Judged, Like, Other, Wanted, judge, seen
+from xai_mcp_agent.canvas.lessons.goals import Goal, Hint, Judged, Like, Other, Wanted, judge, seen
 
 USED = seen("Used", tool="add")
 GOAL = Goal(

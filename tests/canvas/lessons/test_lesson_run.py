@@ -1,0 +1,208 @@
+"""At the end of a run in a lesson's folder the goals are printed, and elsewhere nothing is."""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.support.kernels import Kernel, kernel
+from tests.support.scripts import compile_workflow, run_script
+from tests.support.warm_python import warm_python
+from tools.build_lessons import solution_of, start_of
+from tools.workflows import Shown, Workflow
+from xai_mcp_agent.canvas.lessons.lessons import LESSONS, lesson_of_file
+from xai_mcp_agent.canvas.lessons.run import LessonRun, goal_lines
+from xai_mcp_agent.cli.init import init_folder
+
+FIRST, LAST = LESSONS[0], LESSONS[-1]
+HOME = f"workshop/{FIRST.folder}"
+HEAD = f"\n== Lesson 1, {FIRST.title}: "
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A learner's folder, whose name has a blank and an umlaut in it."""
+    made = init_folder(tmp_path_factory.mktemp("lessons") / "Jürgens lab", workshop=True).folder
+    settings = made / "mcp_settings.json"
+    text = settings.read_text(encoding="utf-8").replace("${python}", warm_python())
+    settings.write_text(text, encoding="utf-8")
+    return made
+
+
+@pytest.fixture(scope="module")
+def settings(folder: Path) -> dict[str, str]:
+    """The settings of that folder, which were changed for these tests, are trusted."""
+    return {"XAI_MCP_SETTINGS": str(folder / "mcp_settings.json"), "XAI_MCP_TRUST": "1"}
+
+
+@pytest.fixture(scope="module")
+def shell(folder: Path, settings: dict[str, str]) -> Iterator[Kernel]:
+    """A kernel in the top folder, as the lab's Output panel has it."""
+    with kernel(folder, **settings) as running:
+        yield running
+
+
+def script_of(folder: Path, flow: Workflow, home: str = HOME) -> Path:
+    (folder / home).mkdir(parents=True, exist_ok=True)
+    return compile_workflow(flow.write(folder / home))
+
+
+def mistaken() -> Workflow:
+    """Its node names a server that there is not."""
+    flow = Workflow("mistaken")
+    call = flow.node("MCPCallTool", server_name="unit", tool_name="convert_units")
+    flow.main(call, flow.node("Print", msg=call["text"]))
+    return flow
+
+
+def told_by(output: str) -> list[str]:
+    """The lines about goals, which are the last that is printed."""
+    assert output.count(HEAD) == 1, output
+    return output.partition(HEAD)[2].splitlines()
+
+
+def test_a_script_in_a_lessons_folder_ends_with_the_goals_and_the_next_step(
+    folder: Path, settings: dict[str, str]
+) -> None:
+    done = run_script(script_of(folder, start_of(FIRST)), **settings)
+    assert done.status == 0, done.errors
+    assert done.output.index("Finished Executing") < done.output.index(HEAD)
+    met, *goals = told_by(done.output)
+    assert met == "2 of 4 goals met"
+    assert goals[0] == "[x] The workflow ran to its end."
+    assert [x[:4] for x in goals[:5]] == ["[x] ", "[x] ", "[ ] ", "[ ] ", "Next"]
+
+
+def test_after_an_error_what_it_stopped_with_is_the_next_step(
+    folder: Path, settings: dict[str, str]
+) -> None:
+    done = run_script(script_of(folder, mistaken()), **settings)
+    met, first, *_, last = told_by(done.output)
+    assert done.status == 1
+    assert (met, first) == ("0 of 4 goals met", "[ ] The workflow ran to its end.")
+    assert "Next: No MCP server 'unit' in " in " ".join(done.output.split())
+    assert last.startswith("      "), "the message is shown to its end"
+
+
+def test_a_run_in_the_lab_ends_with_the_goals_each_time(folder: Path, shell: Kernel) -> None:
+    """The Run button executes `%run` in a kernel that goes on."""
+    script_of(folder, solution_of(FIRST))
+    script = f"%run '{HOME}/{FIRST.name}_solution.py'"
+    for _ in range(2):
+        ran = shell.run(script)
+        assert (ran.error, ran.errors) == ("", "")
+        assert told_by(ran.output)[0] == "4 of 4 goals met"
+        assert ran.output.endswith("Next: lesson 2, 2_ask_an_agent/ask_an_agent.xircuits\n")
+    assert HEAD not in shell.run("print('another cell')").output
+
+
+def test_a_run_in_the_lab_that_fails_says_what_is_missing(folder: Path, shell: Kernel) -> None:
+    script_of(folder, mistaken())
+    ran = shell.run(f"%run '{HOME}/mistaken.py'")
+    assert ran.error == "UnknownServer"
+    assert told_by(ran.output)[0] == "0 of 4 goals met"
+    assert "Next: No MCP server 'unit'" in " ".join(ran.output.split())
+    # The error of the run before is no error of this one.
+    script_of(folder, solution_of(FIRST))
+    ran = shell.run(f"%run '{HOME}/{FIRST.name}_solution.py'")
+    assert told_by(ran.output)[0] == "4 of 4 goals met"
+
+
+@pytest.mark.parametrize("home", [".", "examples", "workshop", "workshop/my_own", "1_call_a_tool"])
+def test_outside_of_a_lessons_folder_nothing_is_printed(
+    folder: Path, settings: dict[str, str], home: str
+) -> None:
+    done = run_script(script_of(folder, solution_of(FIRST), home), **settings)
+    assert done.status == 0, done.errors
+    assert done.output.endswith("Finished Executing\n")
+
+
+def test_a_transcript_is_written_beside_the_goals(
+    folder: Path, settings: dict[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "transcript.jsonl"
+    script = script_of(folder, solution_of(FIRST))
+    done = run_script(script, XAI_MCP_TRANSCRIPT=str(file), **settings)
+    assert told_by(done.output)[0] == "4 of 4 goals met"
+    events = [json.loads(x)["event"] for x in file.read_text(encoding="utf-8").splitlines()]
+    assert events == ["NodeStarted", "NodeFinished"]
+
+
+# Without a process
+
+
+def test_a_file_belongs_to_the_lesson_in_whose_folder_it_is() -> None:
+    assert lesson_of_file(Path("/home/a b/workshop/1_call_a_tool/mine.py")) is FIRST
+    assert lesson_of_file(Path("/home/workshop/1_call_a_tool/deeper/mine.py")) is None
+    assert lesson_of_file(Path("mine.py")) is None
+
+
+def test_goals_that_cannot_be_told_break_no_run(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Print:
+        @property
+        def msg(self) -> object:
+            raise RuntimeError("of a learner")
+
+    with caplog.at_level("DEBUG"):
+        LessonRun(FIRST, Print()).tell()
+    assert capsys.readouterr() == ("", "")
+    assert "goals of 1_call_a_tool could not be told" in caplog.text
+
+
+def test_a_workflow_in_a_circle_fills_no_memory_and_its_end_is_found() -> None:
+    node = SimpleNamespace()
+    node.next = node
+    run = LessonRun(FIRST, node)
+    for _ in range(10_000):
+        run.note({"event": "NodeStarted"})
+    assert [x.is_met for x in run.judged()] == [True, False, False, False]
+    assert run._events[2_000:] == []
+
+
+def test_an_interrupted_run_is_not_taken_for_one_that_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = LessonRun(FIRST, None)
+    monkeypatch.setattr(sys, "last_value", KeyboardInterrupt(), raising=False)
+    ran, *others = run.judged()
+    assert "stopped before its end" in ran.missing
+    assert not any(x.missing for x in others), "first things first"
+
+
+def test_a_copied_run_is_the_same_run() -> None:
+    run = LessonRun(FIRST, None)
+    assert copy.deepcopy({"run": run})["run"] is run
+
+
+def test_what_strangers_wrote_moves_no_cursor_in_a_hint() -> None:
+    flow = LessonRun(LESSONS[1], None)
+    flow.note({"event": "RunStarted", "tool_names": ["library_x"], "asked": "x"})
+    flow.note({"event": "RunFinished", "tool_calls": 0, "answer": "\x1b[2J<b>all</b>\u202e done"})
+    lines = "\n".join(goal_lines(LESSONS[1], flow.judged()))
+    assert "Next: The agent answered without a tool: ?[2J<b>all</b>? done" in lines
+
+
+def test_after_the_last_lesson_there_is_nothing_left_to_do() -> None:
+    done = [*goal_lines(LAST, [])]
+    assert done[-1].startswith("Next: nothing. This was the last lesson")
+
+
+def test_a_value_of_the_learners_is_quoted_in_the_hint(
+    folder: Path, settings: dict[str, str]
+) -> None:
+    flow = Workflow("quoted")
+    values = Shown({"value": 7, "from_unit": "mile", "to_unit": "km"})
+    call = flow.node(
+        "MCPCallTool", server_name="units", tool_name="convert_units", arguments=values
+    )
+    flow.main(call, flow.node("Print", msg=call["text"]))
+    done = run_script(script_of(folder, flow), **settings)
+    assert 'It converted {"value": 7' in done.output

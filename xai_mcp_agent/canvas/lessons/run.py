@@ -1,0 +1,158 @@
+"""A run in the folder of a lesson: what happens in it is judged when it has ended, and printed.
+
+It begins where a run takes its claim on a bridge. It ends with the cell that ran it, in a notebook
+or the lab, or with the process of a script: after an error too. Elsewhere nothing of this is done.
+"""
+
+from __future__ import annotations
+
+import atexit
+import inspect
+import logging
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...console.surface import surface_of
+from ...console.text import wrap
+from ...core.errors import node_in
+from ...core.tools import JsonObject
+from .goals import Judged, judge
+from .lessons import LESSONS, Lesson, lesson_of_file
+from .problems import why_stopped
+
+logger = logging.getLogger(__name__)
+
+_KEY = "lesson_run"
+_MOST_EVENTS = 2_000  # of a workflow in a circle, which would fill the memory
+_MOST_NODES = 1_000
+_MOST_CHARS = 2_000  # of what Print showed: more than a goal looks for
+
+
+class LessonRun:
+    """What happens in one run of a lesson's workflow. Holds neither its `ctx` nor its bridge.
+
+    `first` is the node with which its main flow begins.
+    """
+
+    def __init__(self, lesson: Lesson, first: Any) -> None:
+        self._lesson = lesson
+        self._first = first
+        self._events: list[JsonObject] = []
+        self._error_before = _last_error()
+
+    def note(self, event: JsonObject) -> None:
+        """Take down an event of the transcript."""
+        if len(self._events) < _MOST_EVENTS:
+            self._events.append(event)
+
+    def tell(self) -> None:
+        """Print which goals are met and what to do next. Nothing fails for it."""
+        try:
+            print("\n".join(goal_lines(self._lesson, self.judged())), flush=True)
+        except Exception:
+            logger.debug("The goals of %s could not be told", self._lesson.folder, exc_info=True)
+
+    def judged(self) -> list[Judged]:
+        """Its goals, after its end; of a run with an error only what it stopped with is missing."""
+        error = _last_error()
+        if error is None or error is self._error_before:
+            ended: list[JsonObject] = [*_executed(self._first), {"event": "WorkflowFinished"}]
+            return judge(self._lesson.all_goals, [*self._events, *ended])
+        failed: JsonObject = {"event": "WorkflowFailed", "problem": _problem_of(error)}
+        ran, *others = judge(self._lesson.all_goals, [*self._events, failed])
+        return [ran, *(replace(x, missing="") for x in others)]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LessonRun:
+        """Itself: whoever copies a `ctx` has one run still."""
+        return self
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        """Nothing: what happens in another process is not seen here."""
+        return type(None), ()
+
+
+def watch(ctx: Any) -> None:
+    """Have the goals printed at the end of this run, if it is one of a lesson's workflow."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    lesson = lesson_of_file(Path(script).absolute()) if isinstance(script, str) else None
+    if lesson is not None and _KEY not in ctx:
+        ctx[_KEY] = run = LessonRun(lesson, _first_node())
+        _at_end_of_run(run.tell)
+
+
+def lesson_run(ctx: Any) -> LessonRun | None:
+    """The run that is watched, if it is."""
+    found = ctx.get(_KEY)
+    return found if isinstance(found, LessonRun) else None
+
+
+def goal_lines(lesson: Lesson, goals: list[Judged]) -> Iterator[str]:
+    """The goals of a lesson after a run, and the next step."""
+    width = surface_of(sys.stdout).width
+    met = sum(x.is_met for x in goals)
+    yield ""
+    yield f"== Lesson {lesson.number}, {lesson.title}: {met} of {len(goals)} goals met"
+    for goal in goals:
+        yield from wrap(goal.sentence, width, "[x] " if goal.is_met else "[ ] ", "    ")
+    missing = next((x.missing for x in goals if not x.is_met), None)
+    yield from wrap(_next_lesson(lesson) if missing is None else missing, width, "Next: ", "      ")
+
+
+def _next_lesson(lesson: Lesson) -> str:
+    following = next((x for x in LESSONS if x.number == lesson.number + 1), None)
+    if following is None:
+        return "nothing. This was the last lesson: you have built an agent with tools."
+    return f"lesson {following.number}, {following.folder}/{following.workflow}"
+
+
+def _at_end_of_run(do: Callable[[], None]) -> None:
+    """Call this once when the cell that runs now has ended; elsewhere when the process ends."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    if shell is None:
+        atexit.register(do)
+        return
+
+    def once() -> None:
+        shell.events.unregister("post_execute", once)
+        do()
+
+    shell.events.register("post_execute", once)
+
+
+def _first_node() -> Any:
+    """The first node of the main flow that runs in this thread; None outside of a flow."""
+    frame, first = inspect.currentframe(), None
+    while frame is not None:
+        me = frame.f_locals.get("self") if frame.f_code.co_name == "do" else None
+        if type(me).__name__ == "SubGraphExecutor":
+            first = getattr(me, "comp", None)
+        frame = frame.f_back
+    return first
+
+
+def _executed(first: Any) -> Iterator[JsonObject]:
+    """An event for every node of the main flow, which came to its end; for Print with its text."""
+    node, seen = first, set[int]()
+    while node is not None and id(node) not in seen and len(seen) < _MOST_NODES:
+        seen.add(id(node))
+        name = type(node).__name__
+        text = str(node.msg.value)[:_MOST_CHARS].strip() if name == "Print" else ""
+        yield {"event": "Executed", "node": name, "text": text}
+        node = getattr(node, "next", None)
+
+
+def _last_error() -> BaseException | None:
+    """What Python or the notebook has shown last as an error."""
+    return getattr(sys, "last_value", None)
+
+
+def _problem_of(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "It was stopped before its end. Is there a dashed line back to an earlier node?"
+    words = "".join(traceback.format_exception_only(error))
+    return why_stopped(words, f"Executing: {node_in(error.__traceback__) or 'Something'}")
