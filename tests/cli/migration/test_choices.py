@@ -66,6 +66,8 @@ def test_a_literal_that_others_use_too_stays(tmp_path: Path) -> None:
 
 def test_a_word_that_is_none_is_left_to_a_person(tmp_path: Path) -> None:
     report = adopt_file(named(tmp_path, "old", with_mode("some", tools="pay")))
-    assert report.status == "failed"
     (remark,) = report.remarks
     assert (remark.port, remark.to_do) == ("mode", True)
+    assert report.written
+    again = adopt_file(report.written)
+    assert (again.status, [x.port for x in again.remarks]) == ("failed", ["mode"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import NAMESPACE_OID, uuid5
 
 from ...core.tools import JsonObject
+from ...drawing.components import ComponentClass
 from .document import (
     COMPULSORY_MARK,
+    DYNAMIC,
     VALUE_PORT,
     links_of,
     nodes_of,
@@ -18,6 +21,7 @@ from .document import (
     with_nodes,
 )
 
+FLOW_IN, FLOW_OUT, _BRANCH, _FLOW_SIGN = "in-0", "out-0", "out-flow-", "\u25b6"
 _PORT_HEIGHT = 20.0
 _LITERALS = {"string": ("Literal String", "lightpink"), "dict": ("Literal Dict", "orange")}
 
@@ -85,7 +89,7 @@ class Drawing:
             self._replace_port(node_id, port := {**port, "links": [link_id]})
             return port
         last = [x for x in ports_of(node) if x.get("in") is True][-1]
-        port = _port(node_id, name, link_id, type, is_in=True) | {
+        port = new_port(node_id, Wanted(name, True, type), [link_id]) | {
             "x": number_of(last, "x"), "y": number_of(last, "y") + _PORT_HEIGHT,
         }  # fmt: skip
         ports = ports_of(node)
@@ -97,7 +101,8 @@ class Drawing:
     def _literal(self, node_id: str, name: str, said: Source, port: JsonObject) -> Source:
         literal_id = new_id(node_id, name, "literal")
         place: JsonObject = {"x": number_of(port, "x") - 100.0, "y": number_of(port, "y")}
-        out = _port(literal_id, said.text, "", said.type, is_in=False) | place
+        out = new_port(literal_id, Wanted(FLOW_OUT, False), []) | place
+        out |= {"label": said.text, "varName": said.text, "dataType": said.type}
         shown, color = _LITERALS[said.type]
         self._nodes[literal_id] = {
             "id": literal_id, "type": "custom-node", "selected": False,
@@ -113,13 +118,42 @@ class Drawing:
         self._nodes[node_id] = {**node, "ports": ports}
 
 
-def _port(node_id: str, label: str, link_id: str, type: str, *, is_in: bool) -> JsonObject:
+class Wanted(NamedTuple):
+    """A port that a class has: of the flow, where it has no type, or for values."""
+
+    name: str
+    is_in: bool
+    type: str = ""
+    is_compulsory: bool = False
+
+
+def wanted_ports(cls: ComponentClass) -> list[Wanted]:
+    """The ports of a class as the canvas draws them."""
+    ports = [] if cls.type == "Start" else [Wanted(FLOW_IN, is_in=True)]
+    ports.append(Wanted(FLOW_OUT, is_in=False))
+    for x in cls.ports:
+        if x.kind == "branch":
+            ports.append(Wanted(f"{_BRANCH}{x.name}", is_in=False))
+        else:
+            ports.append(Wanted(x.name, x.is_in, x.type, x.kind == "compulsory"))
+    return ports
+
+
+def new_port(node_id: str, port: Wanted, links: Sequence[str] = ()) -> JsonObject:
+    """A port that a node does not have yet, as the canvas writes it."""
+    name, label = port.name, port.name.removeprefix(_BRANCH)
+    if port.type:
+        name = f"{VALUE_PORT}{'' if port.is_in else 'out-'}{port.type}-{port.name}"
+        label = f"{COMPULSORY_MARK if port.is_compulsory else ''}{port.name}"
+    else:
+        label = f"{label} {_FLOW_SIGN}" if label != port.name else _FLOW_SIGN
+    many = {"dynaPortOrder": 0, "dynaPortRef": {"previous": None, "next": None}}
     return {
-        "id": new_id(node_id, label, "port"), "type": "default", "extras": {},
-        "name": f"{VALUE_PORT}{type}-{label}" if is_in else "out-0",
-        "alignment": "left" if is_in else "right", "parentNode": node_id,
-        "links": [link_id] if link_id else [], "in": is_in, "label": label, "varName": label,
-        "portType": "", "dataType": type,
+        "id": new_id(node_id, "in" if port.is_in else "out", port.name), "type": "default",
+        "extras": {}, "x": 0.0, "y": 0.0, "name": name,
+        "alignment": "left" if port.is_in else "right", "parentNode": node_id,
+        "links": list(links), "in": port.is_in, "label": label, "varName": label,
+        "portType": "", "dataType": port.type, **(many if port.type in DYNAMIC else {}),
     }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def with_addresses(migration: Migration) -> Migration:
     if not named:
         return migration
     if not any(text_of(x, "name") in _PORTS for x in nodes_of(document).values()):
-        lonely = [_lonely(document, x, to_do=bool(migration.adopted)) for x in named]
+        lonely = [_lonely(document, x, to_do=bool(migration.taken)) for x in named]
         return replace(migration, remarks=(*lonely, *migration.remarks))
     wired = {text_of(x, "targetPort") for x in links_of(document).values()}
     texts = texts_by_port(document)
@@ -82,7 +82,7 @@ def _asks_there(
     document: JsonObject, agent: AdoptedNode, wired: set[str], texts: dict[str, str]
 ) -> bool:
     """Whether it is an agent of that service whose address nobody has wired yet."""
-    if agent.node not in _PORTS:
+    if agent.node not in _PORTS or not agent.is_taken:
         return False
     ports = (in_port(nodes_of(document)[agent.node_id], x) for x in _PORTS[agent.node])
     provider, address = (text_of(x or {}, "id") for x in ports)

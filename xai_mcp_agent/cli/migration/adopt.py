@@ -32,6 +32,7 @@ from .migrate import AdoptedNode, Migration, Remark, migrate, path_of
 from .models import with_models
 from .parameters import with_parameters
 from .reaching import reaching
+from .refreshing import refreshed
 
 _SUFFIX = ".xircuits"
 _NAME_COLUMNS = 200  # of nodes: all those of a library, and no megabyte of a broken file
@@ -74,10 +75,15 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     chosen = with_choices(document, our_components())
     split = with_models(chosen.document, our_components())
     migrated = migrate(split.document, our_components(), chosen.changed | split.changed)
-    migration = with_parameters(_with_models(with_addresses(migrated)))
-    told = (*chosen.remarks, *migration.remarks, *advice(migration, our_components()))
+    given = with_parameters(_with_models(with_addresses(migrated)))
+    migration = refreshed(given, our_components())
+    known = {(x.node_id, x.port) for x in chosen.remarks}
+    found = (x for x in migration.remarks if (x.node_id, x.port) not in known)
+    told = (*chosen.remarks, *found, *advice(migration, our_components()))
+    if migration.taken:
+        told = (*told, *reaching(document, Path()))
     if migration.adopted:
-        told = (*told, *reaching(document, Path()), *mending)
+        told = (*told, *mending)
     remarks = tuple(sorted(told, key=lambda x: not x.to_do))
     if not migration.adopted:
         return FileReport(file, _status(document, remarks), remarks=remarks)
@@ -207,9 +213,10 @@ def _lines(report: FileReport) -> Iterator[str]:
     if not report.adopted:
         yield f"  {_nothing(report)}"
     else:
-        names, one = _counted(x.node for x in report.adopted), len(report.adopted) == 1
-        said = "1 node now comes" if one else f"{len(report.adopted)} nodes now come"
-        yield from _wrapped(f"{said} from {LIBRARY}: {', '.join(names)}.")
+        taken = [x.node for x in report.adopted if x.is_taken]
+        yield from _named(taken, f"now comes from {LIBRARY}", f"now come from {LIBRARY}")
+        ours = [x.node for x in report.adopted if not x.is_taken]
+        yield from _named(ours, "was brought up to date", "were brought up to date")
         yield from _changed_ports(report.adopted)
         yield f"  Written: {report.written}"
     if report.backup:
@@ -221,6 +228,12 @@ def _lines(report: FileReport) -> Iterator[str]:
         for remark in _distinct(remarks):
             name = cut(clean(remark.node), _NAME_COLUMNS)
             yield from _wrapped(f"{name}: {remark.text}", mark="- ")
+
+
+def _named(nodes: Sequence[str], one: str, several: str) -> Iterator[str]:
+    if nodes:
+        said = f"1 node {one}" if len(nodes) == 1 else f"{len(nodes)} nodes {several}"
+        yield from _wrapped(f"{said}: {', '.join(_counted(nodes))}.")
 
 
 def _nothing(report: FileReport) -> str:

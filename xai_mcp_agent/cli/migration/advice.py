@@ -42,8 +42,8 @@ _ACCESS_ELSEWHERE = "Give them theirs by the ports of AgentModel or by the envir
 
 
 def advice(migration: Migration, classes: Mapping[str, ComponentClass]) -> tuple[Remark, ...]:
-    """Return what else to do or to know; nothing if nothing was adopted."""
-    if not migration.adopted:
+    """Return what else to do or to know; nothing if nothing was taken over."""
+    if not migration.taken:
         return ()
     return (
         *_keys(migration.document, classes),
@@ -84,7 +84,7 @@ def _keys(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Iterat
 def _values(migration: Migration) -> Iterator[Remark]:
     """Look at the texts that are wired to adopted nodes."""
     texts, nodes = texts_by_port(migration.document), nodes_of(migration.document)
-    for node in migration.adopted:
+    for node in migration.taken:
         for port in ports_of(nodes[node.node_id]):
             written = texts.get(text_of(port, "id"))
             name = text_of(port, "varName").removeprefix(COMPULSORY_MARK)

@@ -59,6 +59,11 @@ class AdoptedNode:
     new_path: str
     changed_ports: tuple[ChangedPort, ...]
 
+    @property
+    def is_taken(self) -> bool:
+        """Whether it was xai-agent's or another library's; else it was ours, of another version."""
+        return self.old_path != self.new_path or bool(self.changed_ports)
+
 
 @dataclass(frozen=True, slots=True)
 class Migration:
@@ -67,6 +72,11 @@ class Migration:
     document: JsonObject
     adopted: tuple[AdoptedNode, ...]
     remarks: tuple[Remark, ...]
+
+    @property
+    def taken(self) -> tuple[AdoptedNode, ...]:
+        """The adopted nodes that were not ours."""
+        return tuple(x for x in self.adopted if x.is_taken)
 
 
 @dataclass
@@ -110,7 +120,8 @@ def migrate(
             remarks += _unknown_node(node_id, node)
             continue
         ports = _fitted_ports(node, cls, wired)
-        if path == cls.path and not ports.changed and node_id not in changed:
+        if path == cls.path and ports.ports == ports_of(node) and node_id not in changed:
+            remarks += (x for x in _port_remarks(node_id, cls, ports) if x.to_do)
             continue
         if path != cls.path and not is_upstream(path) and not ports.is_safe:
             remarks.append(_left(node_id, node, ports))
@@ -185,7 +196,7 @@ def _port_remarks(node_id: str, cls: ComponentClass, ports: _Ports) -> Iterator[
         text += "Remove its link: the run would stop there." if wired else "Nothing is wired to it."
         yield Remark(cls.name, node_id, text, to_do=wired, port=name)
     for name in ports.missing:
-        text = f"it needs a port it does not have yet: right-click it, Reload Node, wire `{name}`."
+        text = f"it needs a value that it did not need before: wire its new port `{name}`."
         yield Remark(cls.name, node_id, text, port=name)
 
 
@@ -197,7 +208,7 @@ def _fitted_ports(node: JsonObject, cls: ComponentClass, wired: set[str]) -> _Po
     names = {text_of(port, "name") for port in ports_of(node)}
     result, found = _Ports(), set[tuple[bool, str]]()
     for port in ports_of(node):
-        key = _key(port)
+        key = port_key(port)
         fitted = _fitted(port, ours[key]) if key in ours else None
         again = key in found and port_type(port) not in DYNAMIC
         renamed = fitted is not None and text_of(fitted, "name") != text_of(port, "name")
@@ -210,9 +221,16 @@ def _fitted_ports(node: JsonObject, cls: ComponentClass, wired: set[str]) -> _Po
         result.ports.append(fitted)
         if port_type(fitted) != port_type(port):
             result.changed.append(ChangedPort(key[1], port_type(port), port_type(fitted)))
-    compulsory = [x.name for x in cls.ports if x.kind == "compulsory"]
-    result.missing += [name for name in compulsory if (True, name) not in found]
+    empty = {
+        port_key(x) for x in ports_of(node) if text_of(x, "id") not in wired and not _is_marked(x)
+    }
+    compulsory = [(True, x.name) for x in cls.ports if x.kind == "compulsory"]
+    result.missing += [name for key in compulsory for name in key[1:] if key not in found - empty]
     return result
+
+
+def _is_marked(port: JsonObject) -> bool:
+    return text_of(port, "label").startswith(COMPULSORY_MARK)
 
 
 def _ports_of_class(cls: ComponentClass) -> dict[tuple[bool, str], PortSpec | None]:
@@ -224,7 +242,8 @@ def _ports_of_class(cls: ComponentClass) -> dict[tuple[bool, str], PortSpec | No
     return {**dict.fromkeys(flow), **values}
 
 
-def _key(port: JsonObject) -> tuple[bool, str]:
+def port_key(port: JsonObject) -> tuple[bool, str]:
+    """Return the direction and the name of a port, as its class has them."""
     is_in, name = port.get("in") is True, text_of(port, "name")
     if not name.startswith(VALUE_PORT):
         return is_in, name

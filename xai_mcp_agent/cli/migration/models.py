@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...core.tools import JsonObject
 from ...drawing.components import ComponentClass, PortSpec
-from .added import new_id
+from .added import FLOW_IN, FLOW_OUT, Wanted, new_id, new_port
 from .document import (
     COMPULSORY_MARK,
     VALUE_PORT,
@@ -26,7 +26,6 @@ from .migrate import path_of
 
 _MODEL, _SETTINGS = "AgentModel", "model_settings"
 _PREFIXES = {"AgentInit": "", "AgentUpdate": "new_"}
-_IN, _OUT = "in-0", "out-0"
 _WIDTH, _HEAD, _ROW, _GAP = 340.0, 70.0, 22.0, 40.0  # about as the canvas draws a node
 _MOST_STEPS = 200  # past other nodes; then above all of them
 
@@ -92,14 +91,16 @@ class _Moving:
     def _draw(self, agent: str, prefix: str, wired: list[tuple[JsonObject, PortSpec]]) -> None:
         new, settings = new_id(agent, _MODEL), f"{prefix}{_SETTINGS}"
         x, y = self._free(self._nodes[agent], len(self._model.ports))
-        entry = next((p for p in ports_of(self._nodes[agent]) if p.get("name") == _IN), None)
+        entry = next((p for p in ports_of(self._nodes[agent]) if p.get("name") == FLOW_IN), None)
         flow = list(self._to.get(text_of(entry or {}, "id"), ()))
         ports = {spec.name: _moved(port, spec, new) for port, spec in wired}
         ins = [
-            ports.get(s.name) or _port(new, s.name, s.type) for s in self._model.ports if s.is_in
+            ports.get(s.name) or new_port(new, Wanted(s.name, True, s.type))
+            for s in self._model.ports
+            if s.is_in
         ]
-        outs = [_port(new, _SETTINGS, "dict", is_in=False)]
-        ways = [_flow(new, _IN, flow), _flow(new, _OUT, [])]
+        outs = [new_port(new, Wanted(_SETTINGS, False, "dict"))]
+        ways = [new_port(new, Wanted(FLOW_IN, True), flow), new_port(new, Wanted(FLOW_OUT, False))]
         first, last = self._model.lines
         self._nodes[new] = {
             "id": new, "type": "custom-node", "selected": False,
@@ -132,7 +133,7 @@ class _Moving:
         node = self._nodes[agent]
         port = next((x for x in ports_of(node) if x.get("in") and _name(x) == name), None)
         if port is None:
-            port = _port(agent, name, "dict")
+            port = new_port(agent, Wanted(name, True, "dict"))
             ports = ports_of(node)
             ports.insert(len([x for x in ports if x.get("in")]), port)
             order = [*node.get("portsInOrder", ()), port["id"]]
@@ -201,23 +202,4 @@ def _moved(port: JsonObject, spec: PortSpec, node: str) -> JsonObject:
     return {
         **port, "name": f"{VALUE_PORT}{spec.type}-{spec.name}", "label": spec.name,
         "varName": spec.name, "dataType": spec.type, "parentNode": node,
-    }  # fmt: skip
-
-
-def _port(node: str, name: str, type: str, *, is_in: bool = True) -> JsonObject:
-    return {
-        "id": new_id(node, name, "port"), "type": "default", "extras": {}, "x": 0.0, "y": 0.0,
-        "name": f"{VALUE_PORT}{'' if is_in else 'out-'}{type}-{name}",
-        "alignment": "left" if is_in else "right", "parentNode": node, "links": [], "in": is_in,
-        "label": name, "varName": name, "portType": "", "dataType": type,
-    }  # fmt: skip
-
-
-def _flow(node: str, name: str, links: list[str]) -> JsonObject:
-    is_in = name == _IN
-    return {
-        "id": new_id(node, name), "type": "default", "extras": {}, "x": 0.0, "y": 0.0,
-        "name": name, "alignment": "left" if is_in else "right", "parentNode": node,
-        "links": links, "in": is_in, "label": "\u25b6", "varName": "\u25b6", "portType": "",
-        "dataType": "",
     }  # fmt: skip

@@ -50,7 +50,7 @@ def with_parameters(migration: Migration) -> Migration:
     """The migration with what its drawn tools take, and a remark about each."""
     wires = _Wires(migration.document)
     drawing, remarks = Drawing(migration.document), list[Remark]()
-    for node in migration.adopted:
+    for node in migration.taken:
         if node.node == _TOOL and _lacks_parameters(wires.nodes[node.node_id]):
             found = {**_looked_up(wires, node.node_id), **_in_code(wires, node.node_id)}
             if found:
@@ -138,7 +138,7 @@ def _remarks(drawn: JsonObject, node: AdoptedNode, found: dict[str, str]) -> Ite
     ):
         text = (
             "its `tool_args` is used, and what is read of it could not be told. So that the model "
-            "knows what to fill in, right-click it, Reload Node, and give its new port "
+            "knows what to fill in, give its new port "
             f'`{_WRITTEN}` names and types, such as `"city": "string"`.'
         )
     else:
