@@ -76,7 +76,8 @@ def test_a_script_in_a_lessons_folder_ends_with_the_goals_and_the_next_step(
     met, *goals = told_by(done.output)
     assert met == "2 of 4 goals met"
     assert goals[0] == "[x] The workflow ran to its end."
-    assert [x[:4] for x in goals[:5]] == ["[x] ", "[x] ", "[ ] ", "[ ] ", "Next"]
+    assert [x[:4] for x in goals if x[0] == "["] == ["[x] ", "[x] ", "[ ] ", "[ ] "]
+    assert goals[3].startswith("    Print had nothing to show. Draw a line"), "under its goal"
 
 
 def test_after_an_error_what_it_stopped_with_is_the_next_step(
@@ -86,8 +87,8 @@ def test_after_an_error_what_it_stopped_with_is_the_next_step(
     met, first, *_, last = told_by(done.output)
     assert done.status == 1
     assert (met, first) == ("0 of 4 goals met", "[ ] The workflow ran to its end.")
-    assert "Next: No MCP server 'unit' in " in " ".join(done.output.split())
-    assert last.startswith("      "), "the message is shown to its end"
+    assert "No MCP server 'unit' in " in " ".join(done.output.split())
+    assert last.startswith("[ ] "), "the message is shown to its end"
 
 
 def test_a_run_in_the_lab_ends_with_the_goals_each_time(folder: Path, shell: Kernel) -> None:
@@ -107,7 +108,7 @@ def test_a_run_in_the_lab_that_fails_says_what_is_missing(folder: Path, shell: K
     ran = shell.run(f"%run '{HOME}/mistaken.py'")
     assert ran.error == "UnknownServer"
     assert told_by(ran.output)[0] == "0 of 4 goals met"
-    assert "Next: No MCP server 'unit'" in " ".join(ran.output.split())
+    assert "No MCP server 'unit'" in " ".join(ran.output.split())
     # The error of the run before is no error of this one.
     script_of(folder, solution_of(FIRST))
     ran = shell.run(f"%run '{HOME}/{FIRST.name}_solution.py'")
@@ -187,7 +188,7 @@ def test_what_strangers_wrote_moves_no_cursor_in_a_hint() -> None:
     flow.note({"event": "RunStarted", "tool_names": ["library_x"], "asked": "x"})
     flow.note({"event": "RunFinished", "tool_calls": 0, "answer": "\x1b[2J<b>all</b>\u202e done"})
     lines = "\n".join(goal_lines(LESSONS[1], flow.judged()))
-    assert "Next: The agent answered without a tool: ?[2J<b>all</b>? done" in lines
+    assert "The agent answered without a tool: ?[2J<b>all</b>? done" in lines
 
 
 def test_after_the_last_lesson_there_is_nothing_left_to_do() -> None:

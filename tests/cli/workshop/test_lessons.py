@@ -57,7 +57,7 @@ def checked(folder: Path) -> Checks:
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(2) as pool:
         patch.setattr(os, "environ", child_environment(folder))
         patch.setattr(sys, "executable", warm_python())
-        found = pool.map(lambda lesson: check_lesson(folder, lesson), LESSONS)
+        found = pool.map(lambda lesson: check_lesson(folder, lesson, also_untouched=True), LESSONS)
         return {x.lesson: x for x in found}
 
 

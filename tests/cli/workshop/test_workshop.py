@@ -7,6 +7,7 @@ import os
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -21,11 +22,9 @@ from xai_mcp_agent.canvas.lessons.lessons import LESSONS
 from xai_mcp_agent.canvas.lessons.problems import why_not_compiled, why_stopped
 from xai_mcp_agent.cli.init import init_folder
 from xai_mcp_agent.cli.main import run
-from xai_mcp_agent.cli.workshop.runs import (
-    Checked,
-    check_lesson,
-    find_workflow,
-)
+from xai_mcp_agent.cli.workshop.checked import Checked
+from xai_mcp_agent.cli.workshop.kept import KeptChecks
+from xai_mcp_agent.cli.workshop.runs import check_lesson, find_workflow
 
 FIRST = LESSONS[0]
 HOME = f"workshop/{FIRST.folder}"
@@ -325,10 +324,129 @@ def test_several_folders_are_shown_in_a_table(
     lines = capsys.readouterr().out.splitlines()
     start = next(n for n, line in enumerate(lines) if line.startswith("folder "))
     assert lines[start].split() == ["folder", "1", "2", "3", "4", "5"]
-    assert lines[start + 1].split() == ["anna", "0/4", "0/5", "0/5", "0/5", "0/5"]
+    assert lines[start + 1].split() == ["anna", *"?????"]
     assert lines[start + 3].startswith("...ith-a-very-long-name-for-a-folder ")
     assert max(map(len, lines)) <= WIDTH
-    assert lines[0].startswith("anna ")
+    said = " ".join(" ".join(lines[:start]).split())
+    assert (
+        said.count("anna: This is no working folder with our nodes. Run: xai-mcp-agent init") == 1
+    )
+
+
+def test_a_lesson_that_was_not_begun_is_not_run_and_shown_so(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert exit_status("check-lessons", folder.name, ".", "1") == 1
+    assert capsys.readouterr().out.splitlines()[-3].split() == ["lab", "-"]
+    assert exit_status("check-lessons", folder.name, "1") == 1
+    shown = capsys.readouterr().out
+    assert "1_call_a_tool: Call a tool (not begun)" in shown
+    assert f"Nothing is changed yet. Open {HOME}/{FIRST.workflow}" in " ".join(shown.split())
+    assert not (folder / "workshop/checked").exists()
+
+
+# What was checked before
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> KeptChecks:
+    return KeptChecks(tmp_path / "teacher")
+
+
+def right(folder: Path) -> None:
+    """Save a workflow that meets all goals of the first lesson."""
+    save(folder, calling(arguments=Shown({"value": 26.2, "from_unit": "mile", "to_unit": "km"})))
+
+
+def test_what_is_unchanged_is_not_run_again(
+    folder: Path, kept: KeptChecks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", warm_python())
+    right(folder)
+    first = check_lesson(folder, FIRST, kept=kept)
+    assert first.is_done
+    Path(first.output or "").unlink()
+    again = check_lesson(folder, FIRST, kept=kept)
+    assert (again.is_from_before, again.goals, again.output) == (True, first.goals, None)
+    fresh = KeptChecks(folder.parent / "teacher", reads=False)
+    assert not check_lesson(folder, FIRST, kept=fresh).is_from_before
+
+
+def change_settings(folder: Path) -> None:
+    file = folder / "mcp_settings.json"
+    file.write_text(file.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+
+
+def change_workflow_and_hide_it(folder: Path) -> None:
+    """As large and as old as it was."""
+    file = folder / HOME / FIRST.workflow
+    before = file.stat()
+    file.write_text(file.read_text(encoding="utf-8").replace("26.2", "26.1"), encoding="utf-8")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def add_a_module(folder: Path) -> None:
+    (folder / "sitecustomize.py").write_text("", encoding="utf-8")
+
+
+def lead_the_nodes_elsewhere(folder: Path) -> None:
+    link = folder / "xai_components" / "xai_mcp_agent"
+    link.unlink()
+    link.symlink_to(folder / "examples")
+
+
+def link_out_of_the_folder(folder: Path) -> None:
+    (folder / "more").symlink_to(folder.parent)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize(
+    "change",
+    [
+        change_settings,
+        change_workflow_and_hide_it,
+        add_a_module,
+        lead_the_nodes_elsewhere,
+        link_out_of_the_folder,
+    ],
+)
+def test_whatever_a_run_could_find_makes_it_run_again(
+    folder: Path, kept: KeptChecks, change: Any
+) -> None:
+    right(folder)
+    before = kept.key(folder, FIRST, 60.0)
+    assert before == kept.key(folder, FIRST, 60.0) != ""
+    change(folder)
+    assert kept.key(folder, FIRST, 60.0) != before
+
+
+def test_another_lesson_and_what_a_check_leaves_make_nothing_run_again(
+    folder: Path, kept: KeptChecks
+) -> None:
+    before = kept.key(folder, FIRST, 60.0)
+    (folder / "workshop" / LESSONS[1].folder / "mine.xircuits").write_text("{}", encoding="utf-8")
+    (folder / "workshop/checked").mkdir()
+    (folder / "workshop/checked/1_call_a_tool.txt").write_text("done", encoding="utf-8")
+    assert kept.key(folder, FIRST, 60.0) == before
+    assert kept.key(folder, LESSONS[1], 60.0) != kept.key(folder, LESSONS[2], 60.0)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"lesson": 1}', "\xff", "[" * 100_000])
+def test_a_kept_check_that_cannot_be_read_is_none(
+    folder: Path, kept: KeptChecks, text: str
+) -> None:
+    key = kept.key(folder, FIRST, 60.0)
+    kept.keep(key, Checked(str(folder), FIRST.folder, None, ()))
+    (file,) = (folder.parent / "teacher").iterdir()
+    file.write_text(text, encoding="latin-1")
+    assert kept.find(key, folder) is None
+
+
+def test_what_may_come_out_otherwise_is_not_kept(folder: Path, kept: KeptChecks) -> None:
+    save(folder, calling(server_name="unit"))
+    assert check_lesson(folder, FIRST, kept=kept).is_passing
+    assert not (folder.parent / "teacher").exists()
 
 
 def test_the_check_is_given_as_json(bare: Path, capsys: pytest.CaptureFixture[str]) -> None:

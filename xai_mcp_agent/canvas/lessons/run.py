@@ -91,15 +91,17 @@ def lesson_run(ctx: Any) -> LessonRun | None:
 
 
 def goal_lines(lesson: Lesson, goals: list[Judged]) -> Iterator[str]:
-    """The goals of a lesson after a run, and the next step."""
+    """The goals of a lesson after a run, each with the step to it; after all, what comes next."""
     width = surface_of(sys.stdout).width
     met = sum(x.is_met for x in goals)
     yield ""
     yield f"== Lesson {lesson.number}, {lesson.title}: {met} of {len(goals)} goals met"
     for goal in goals:
         yield from wrap(goal.sentence, width, "[x] " if goal.is_met else "[ ] ", "    ")
-    missing = next((x.missing for x in goals if not x.is_met), None)
-    yield from wrap(_next_lesson(lesson) if missing is None else missing, width, "Next: ", "      ")
+        if goal.missing:
+            yield from wrap(goal.missing, width, "    ", "    ")
+    if met == len(goals):
+        yield from wrap(_next_lesson(lesson), width, "Next: ", "      ")
 
 
 def _next_lesson(lesson: Lesson) -> str:

@@ -19,11 +19,13 @@ from ...core.errors import XaiMcpError
 from ...core.installed import COMPONENTS
 from ...core.shell import shown_command
 from ..output import AsJson, echo_json, folded, say
+from .checked import Checked
+from .kept import KeptChecks
 from .runs import (
     DEFAULT_SECONDS,
     KEPT,
-    Checked,
     check_lesson,
+    is_lost,
     shipped_lesson,
     shipped_solution,
 )
@@ -60,19 +62,25 @@ def check_lessons(
     seconds: Annotated[
         float, typer.Option(help="The longest time for one workflow.")
     ] = DEFAULT_SECONDS,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also run what is unchanged since it was checked.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the workflows of the lessons and say which goals are met, and what to do next.
+
+    A lesson that was not begun is shown as -, one that is unchanged since the last check is not
+    run again.
 
     Exit status: 0 when all goals are met, 1 otherwise.
     """
     homes, lessons = _read_names(folders)
     wanted = [(home, lesson) for home in homes for lesson in lessons]
     found: list[Checked] = []
-    for checked in _check_all(wanted, seconds):
+    for checked in _check_all(wanted, seconds, again=again):
         found.append(checked)
         if not as_json:
-            say("\n".join(_lines(checked, len(homes) > 1)))
+            say("\n".join(_told(checked, homes, lessons)))
     if as_json:
         echo_json({"checked": [_for_programs(x) for x in found]})
     else:
@@ -196,12 +204,14 @@ def _is_learners(folder: Path) -> bool:
     return any((folder / name).is_dir() for name in (WORKSHOP, COMPONENTS))
 
 
-def _check_all(wanted: Sequence[tuple[Path, Lesson]], seconds: float) -> Iterator[Checked]:
+def _check_all(
+    wanted: Sequence[tuple[Path, Lesson]], seconds: float, *, again: bool
+) -> Iterator[Checked]:
     """Check several at once; each is given in its turn, as soon as it is there."""
-    stop = threading.Event()
+    stop, kept = threading.Event(), KeptChecks(reads=not again)
 
     def check(item: tuple[Path, Lesson]) -> Checked:
-        return check_lesson(*item, seconds=seconds, stop=stop)
+        return check_lesson(*item, seconds=seconds, stop=stop, kept=kept)
 
     with ThreadPoolExecutor(min(_AT_ONCE, os.cpu_count() or 1)) as pool:
         try:
@@ -214,18 +224,37 @@ def _check_all(wanted: Sequence[tuple[Path, Lesson]], seconds: float) -> Iterato
 # What is printed
 
 
-def _lines(checked: Checked, many: bool) -> Iterator[str]:
-    score = f"{checked.met_count} of {len(checked.goals)}"
+def _told(checked: Checked, homes: Sequence[Path], lessons: Sequence[Lesson]) -> Iterator[str]:
+    """What is said of a lesson; of a folder without lessons once."""
+    if lost := is_lost(Path(checked.folder)):
+        if checked.lesson == lessons[0].folder:
+            yield from _indented(f"{checked.folder}: {lost.sentence}", 0)
+    elif len(homes) > 1:
+        yield from _brief(checked)
+    else:
+        yield from _lines(checked)
+
+
+def _brief(checked: Checked) -> Iterator[str]:
+    """A lesson of one of many folders: what is missing, with what to do."""
+    name = _short(Path(checked.folder).name or checked.folder)
+    score = "-" if checked.is_untouched else f"{checked.met_count} of {len(checked.goals)}"
+    yield f"{name:{_NAME_WIDTH}} {checked.lesson:20} {score}"
+    if checked.problem:
+        yield from _indented(f"not yet: {checked.problem.sentence}", 2)
+    elif not checked.is_untouched:
+        for goal in (x for x in checked.goals if not x.is_met):
+            yield from _indented(f"not yet: {goal.sentence}", 2)
+            yield from _indented(goal.missing, 6) if goal.missing else ()
+    yield from (line for note in checked.notes for line in _indented(f"Note: {note}", 2))
+
+
+def _lines(checked: Checked) -> Iterator[str]:
+    score = f"{checked.met_count} of {len(checked.goals)} goals"
     lesson = lesson_called(checked.lesson)
-    if many:
-        name = _short(Path(checked.folder).name or checked.folder)
-        unmet = next((x.sentence for x in checked.goals if not x.is_met), "")
-        why = checked.problem.sentence if checked.problem else unmet
-        yield f"{name:{_NAME_WIDTH}} {checked.lesson:20} {score}"
-        yield from _indented(f"not yet: {why}", 2) if why else ()
-        yield from (line for note in checked.notes for line in _indented(f"Note: {note}", 2))
-        return
-    yield f"{checked.lesson}: {lesson.title} ({score} goals, {checked.seconds:.1f} s)"
+    how = "unchanged since the last check" if checked.is_from_before else f"{checked.seconds:.1f} s"
+    how = "not begun" if checked.is_untouched else f"{score}, {how}"
+    yield f"{checked.lesson}: {lesson.title} ({how})"
     for goal in checked.goals:
         yield from _indented(f"{'[x]' if goal.is_met else '[ ]'} {goal.sentence}", 2)
         yield from _indented(goal.missing, 6) if goal.missing else ()
@@ -262,6 +291,10 @@ def _summary(
 
 
 def _cell(checked: Checked) -> str:
+    if checked.is_untouched:
+        return "-"
+    if is_lost(Path(checked.folder)):
+        return "?"
     return "done" if checked.is_done else f"{checked.met_count}/{len(checked.goals)}"
 
 

@@ -27,7 +27,9 @@ from ...core.tools import JsonObject
 from ...secrets.private_files import make_private_folder, replace_private
 from ...settings.trust import TRUST_VARIABLE
 from ..init import SETTINGS_FILE, SOLUTIONS, starter_folder
+from .checked import Checked, Problem
 from .child import NOT_COMPILED
+from .kept import KeptChecks
 
 KEPT = "before_reset"
 """What a file that was put aside has in its name."""
@@ -48,38 +50,6 @@ _FINISHED = "Finished Executing"
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Why a run did not come to its end: a sentence for a learner, and the original last lines."""
-
-    sentence: str
-    lines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A lesson that was checked. `notes` tell which file it was; `output` is what it printed."""
-
-    folder: str
-    lesson: str
-    workflow: str | None
-    goals: tuple[Judged, ...]
-    problem: Problem | None = None
-    notes: tuple[str, ...] = ()
-    output: str | None = None
-    seconds: float = 0.0
-
-    @property
-    def met_count(self) -> int:
-        """How many goals are met."""
-        return sum(x.is_met for x in self.goals)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all are."""
-        return self.met_count == len(self.goals)
-
-
-@dataclass(frozen=True)
 class _Ended:
     """A process that came to its end; `cut_short` says why it was stopped."""
 
@@ -95,22 +65,57 @@ def check_lesson(
     *,
     seconds: float = DEFAULT_SECONDS,
     stop: threading.Event | None = None,
+    kept: KeptChecks | None = None,
+    also_untouched: bool = False,
 ) -> Checked:
     """Run the learner's workflow of this lesson and say which goals are met.
 
     Never raises for what a learner did. What was printed and what happened are kept in
-    `workshop/checked`. Setting `stop` ends the process soon.
+    `workshop/checked`. Setting `stop` ends the process soon. What is `kept` is not run again,
+    what is as it was shipped only with `also_untouched`.
     """
+    workflow, _ = find_workflow(folder, lesson)
+    is_begun = also_untouched or not (workflow and _is_untouched(workflow, lesson))
+    if workflow and not is_begun and not is_lost(folder):
+        return _not_begun(folder, lesson, workflow)
+    key = kept.key(folder, lesson, seconds) if kept else ""
+    if kept and (before := kept.find(key, folder)):
+        return before
+    checked = _check(folder, lesson, seconds, stop)
+    if kept:
+        kept.keep(key, checked)
+    return checked
+
+
+def is_lost(folder: Path) -> Problem | None:
+    """Why no lesson of this folder can be run; None where they can."""
+    if (folder / COMPONENTS / LIBRARY).is_dir():
+        return None
+    command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
+    return Problem(f"This is no working folder with our nodes. Run: {command}")
+
+
+def _not_begun(folder: Path, lesson: Lesson, workflow: Path) -> Checked:
+    """A lesson in which nothing was changed yet; its workflow runs, and lacks something."""
+    goals = [Judged(x.sentence, False) for x in lesson.all_goals]
+    where = workflow.relative_to(folder).as_posix()
+    say = f"Nothing is changed yet. Open {where} in the lab, take its steps, and save."
+    goals[0] = replace(goals[0], missing=say)
+    return Checked(str(folder), lesson.folder, str(workflow), tuple(goals), is_untouched=True)
+
+
+def _check(folder: Path, lesson: Lesson, seconds: float, stop: threading.Event | None) -> Checked:
     started = time.monotonic()
     workflow, notes = find_workflow(folder, lesson)
     problem = _not_to_be_run(folder, lesson, workflow)
     events: list[JsonObject] = []
-    output = None
+    output, is_passing = None, False
     if workflow and not problem:
         with tempfile.TemporaryDirectory(prefix="xai-lesson-") as scratch:
             ended = _run(folder, lesson, workflow, Path(scratch), seconds, stop)
             events = read_transcript(Path(scratch) / "transcript.jsonl")
             problem = _problem_of(ended, events, seconds)
+            is_passing = _is_passing(ended, events)
             output, complaint = _keep(folder, lesson, ended, Path(scratch))
             notes = [*notes, *complaint]
         events += _executed(ended.output)
@@ -124,7 +129,7 @@ def check_lesson(
         goals = [goals[0], *(replace(x, missing="") for x in goals[1:])]
     return Checked(
         str(folder), lesson.folder, str(workflow) if workflow else None, tuple(goals), problem,
-        tuple(notes), output, round(time.monotonic() - started, 1),
+        tuple(notes), output, round(time.monotonic() - started, 1), is_passing=is_passing,
     )  # fmt: skip
 
 
@@ -173,9 +178,8 @@ def _is_untouched(file: Path, lesson: Lesson) -> bool:
 
 
 def _not_to_be_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Problem | None:
-    if not (folder / COMPONENTS / LIBRARY).is_dir():
-        command = shown_command("xai-mcp-agent", "init", "--workshop", str(folder))
-        return Problem(f"This is no working folder with our nodes. Run: {command}")
+    if lost := is_lost(folder):
+        return lost
     if workflow is None:
         command = shown_command("xai-mcp-agent", "reset-lesson", str(lesson.number), str(folder))
         return Problem(
@@ -288,6 +292,12 @@ def _problem_of(ended: _Ended, events: list[JsonObject], seconds: float) -> Prob
     if ended.status:
         return Problem(why_stopped(ended.errors, ended.output), lines)
     return None
+
+
+def _is_passing(ended: _Ended, events: list[JsonObject]) -> bool:
+    """Whether a busy machine may be the reason: the next time it may come out otherwise."""
+    stopped = bool(ended.cut_short) or ended.status not in (0, NOT_COMPILED)
+    return stopped or any(x.get("left_out") or x.get("is_error") for x in events)
 
 
 def _where(events: list[JsonObject]) -> str:
