@@ -158,7 +158,7 @@ def test_a_workflow_whose_paths_alone_were_rewritten_gets_its_ports(
                 x["extras"]["path"] = our_components()[x["name"]].path
 
     again = migrate(edited(original, rewrite_paths), our_components())
-    assert {x.node for x in again.adopted} == {"AgentNumpyMemory", "AgentInit"}
+    assert {x.node for x in again.adopted} == {"AgentNumpyMemory", "AgentInit", "AgentRun"}
     ports = [[p["name"] for p in x["ports"]] for x in nodes_of(again.document)]
     assert ports == [[p["name"] for p in x["ports"]] for x in nodes_of(migration.document)]
 

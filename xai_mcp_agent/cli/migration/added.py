@@ -159,4 +159,5 @@ def new_port(node_id: str, port: Wanted, links: Sequence[str] = ()) -> JsonObjec
 
 def new_id(*words: str) -> str:
     """The same for the same workflow: adopting it again writes the same file."""
-    return str(uuid5(NAMESPACE_OID, "/".join(words)))
+    text = "/".join(words).encode("utf-8", "backslashreplace").decode()
+    return str(uuid5(NAMESPACE_OID, text))

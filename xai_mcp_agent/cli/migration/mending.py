@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from ...core.tools import JsonObject
+from .added import new_id
 from .document import (
     VALUE_PORT,
     Items,
@@ -53,7 +54,7 @@ def mended(document: JsonObject) -> Mended:
     typed = {x: _typed(link, nodes, ends) for x, link in turned.items()}
     said += _told(_changed(turned, typed), "wire", "has the kind now that the compiler reads")
     wires = _wires(typed)
-    fixed = {x: _node(node, wires) for x, node in nodes.items()}
+    fixed = {x: _node(x, node, wires) for x, node in nodes.items()}
     drawn = with_links(with_nodes(document, fixed), typed)
     remarks = [Remark(_DRAWING, "", f"{', '.join(said)}.", to_do=False)] if said else []
     return Mended(drawn, (*remarks, *_secrets(document)))
@@ -127,10 +128,11 @@ def _wires(links: dict[str, JsonObject]) -> dict[str, list[str]]:
     return found
 
 
-def _node(node: JsonObject, wires: dict[str, list[str]]) -> JsonObject:
+def _node(node_id: str, node: JsonObject, wires: dict[str, list[str]]) -> JsonObject:
     if not isinstance(node.get("ports"), list):
         return node
-    ports = [_port(node, x, wires) for x in ports_of(node)]
+    named = (_with_id(node_id, n, x) for n, x in enumerate(ports_of(node)))
+    ports = [_port(node, x, wires) for x in named]
     orders = {
         key: [text_of(x, "id") for x in ports if (x.get("in") is True) is is_in]
         for key, is_in in (("portsInOrder", True), ("portsOutOrder", False))
@@ -142,6 +144,12 @@ def _node(node: JsonObject, wires: dict[str, list[str]]) -> JsonObject:
 def _is_order(given: Any, ids: list[str]) -> bool:
     """Whether it names the same ports, in whatever order: that is how they are shown."""
     return isinstance(given, list) and sorted(map(str, cast(list[Any], given))) == sorted(ids)
+
+
+def _with_id(node_id: str, number: int, port: JsonObject) -> JsonObject:
+    if text_of(port, "id"):
+        return port
+    return {**port, "id": new_id(node_id, "unnamed", str(number))}
 
 
 def _port(node: JsonObject, port: JsonObject, wires: dict[str, list[str]]) -> JsonObject:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ...core.tools import JsonObject
 from ...drawing.components import ComponentClass, PortSpec
-from .added import FLOW_IN, FLOW_OUT, Wanted, new_id, new_port
+from .added import FLOW_IN, FLOW_OUT, Wanted, in_port, new_id, new_port
 from .document import (
     COMPULSORY_MARK,
     VALUE_PORT,
@@ -78,7 +78,7 @@ class _Moving:
         specs = {prefix + x.name: x for x in self._model.ports if x.is_in}
         own = {x.name for x in cls.ports}
         moved = [x for x in ports_of(node) if x.get("in") and _name(x) in specs.keys() - own]
-        if not moved:
+        if not moved or self._has_model(node, f"{prefix}{_SETTINGS}"):
             return
         self._changed.add(node_id)
         kept = [x for x in ports_of(node) if x not in moved]
@@ -87,6 +87,11 @@ class _Moving:
         wired = [(x, specs[_name(x)]) for x in moved if text_of(x, "id") in self._to]
         if wired:
             self._draw(node_id, prefix, wired)
+
+    def _has_model(self, node: JsonObject, name: str) -> bool:
+        """Whether it has its model's settings from somewhere: a second wire would be in vain."""
+        port = in_port(node, name)
+        return port is not None and text_of(port, "id") in self._to
 
     def _draw(self, agent: str, prefix: str, wired: list[tuple[JsonObject, PortSpec]]) -> None:
         new, settings = new_id(agent, _MODEL), f"{prefix}{_SETTINGS}"
