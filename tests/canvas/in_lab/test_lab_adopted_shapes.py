@@ -1,0 +1,68 @@
+"""Adopted workflows in a real lab: of shapes that people published, and of an older version."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.canvas.in_lab.test_lab_adopted import links
+from tests.canvas.test_adopted_former import two_agents
+from tests.support.lab_canvas import Canvas
+from tests.support.old_workflows.drawn import SHAPES
+from tools.canvas_file import load, nodes_of
+from xai_mcp_agent.cli.migration.adopt import adopt_file
+from xai_mcp_agent.drawing.components import our_components
+
+pytestmark = pytest.mark.browser
+
+# Wires drawn twice or loose, an address that moves to an AgentModel, types that names alone say.
+ODD = ("demo_of_a_talk", "readme_agent", "robot_agent", "agent_example_of_2024", "gradio_agent")
+
+
+def adopted(folder: Path, name: str, text: str) -> Path:
+    """The workflow in the lab's folder, adopted."""
+    file = folder / f"{name}.xircuits"
+    file.write_text(text, encoding="utf-8")
+    written = adopt_file(file).written
+    assert written is not None
+    return written
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_mended_drawing_opens_whole_and_keeps_its_links(
+    name: str, canvas: Canvas, folder: Path
+) -> None:
+    file = adopted(folder, name, SHAPES[name].text())
+    before = load(file)
+    canvas.open_workflow(file.name)
+    assert {x.id for x in canvas.drawn()} == {x["id"] for x in nodes_of(before)}
+    canvas.touch()
+    canvas.save()
+    after = load(file)
+    assert after != before, "it was not saved"
+    assert links(after) == links(before)
+    canvas.compile()
+    assert canvas.errors() == []
+
+
+def test_a_reload_changes_nothing_of_what_was_brought_up_to_date(
+    canvas: Canvas, folder: Path
+) -> None:
+    """The canvas finds each port where adopting has put it, and each wire."""
+    file = adopted(folder, "former", json.dumps(two_agents()))
+    before = load(file)
+    canvas.open_workflow(file.name)
+    canvas.reload_all("AgentUpdate")
+    canvas.touch()
+    canvas.save()
+    after = load(file)
+    assert links(after) == links(before)
+    for name in ("AgentInit", "AgentModel", "AgentRun", "AgentUpdate"):
+        wanted = [x.name for x in our_components()[name].ports if x.kind != "branch"]
+        for node in nodes_of(after):
+            if node["name"] == name:
+                ports = {x["varName"].strip("\u2605") for x in node["ports"]}
+                assert ports >= set(wanted)
+    assert canvas.errors() == []
