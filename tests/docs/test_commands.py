@@ -211,7 +211,7 @@ COMMANDS = [
     Known(r"python -m hatchling build", in_the_checkout),
     Known(r"pip install xai-mcp-agent xircuits", as_it_stands, "Successfully installed"),
     Known(r"xai-mcp-agent init --workshop learner", warmly, "workshop/README.md"),
-    Known(r"xai-mcp-agent check-lessons learner 1", with_unmet_goals, "(2 of 4 goals"),
+    Known(r"xai-mcp-agent check-lessons learner 1", with_unmet_goals, "(not begun)"),
     Known(r"xai-mcp-agent lesson-solution 1 learner", warmly, "_solution.xircuits"),
     Known(r"xai-mcp-agent reset-lesson 1 learner", warmly, "is as it was"),
     Known(r"xai-mcp-agent init my-agents", as_it_stands, "xircuits start"),
