@@ -109,6 +109,7 @@ def test_a_key_that_moves_is_not_said(file: Path, capsys: Any, words: list[str])
     out, err = capsys.readouterr()
     assert (ended.value.code or 0, err) == (0, "")
     assert "Literal Secret" in out
+    assert "`api_key`" in out
     assert "0815" not in out
 
 

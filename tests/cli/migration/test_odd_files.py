@@ -150,6 +150,7 @@ def test_no_key_is_said(
     for _ in range(2):
         status, out, err = command(capsys, str(file), *words)
         assert (status, err) == (0, "")
+        assert "Literal String" in out
         assert "0815" not in out
         assert KEY[:20] not in out
     cut_off = named(tmp_path, "cut", with_keys().text()[:-4_000])

@@ -79,7 +79,7 @@ def adopt_file(file: Path, target: Target | None = None) -> FileReport:
     migration = refreshed(given, our_components())
     known = {(x.node_id, x.port) for x in chosen.remarks}
     found = (x for x in migration.remarks if (x.node_id, x.port) not in known)
-    told = (*chosen.remarks, *found, *advice(migration, our_components()))
+    told = (*chosen.remarks, *split.remarks, *found, *advice(migration, our_components()))
     if migration.taken:
         told = (*told, *reaching(document, Path()))
     if migration.adopted:

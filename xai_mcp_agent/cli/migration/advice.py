@@ -22,7 +22,7 @@ _EXTRAS = {"bedrock": "bedrock", "vertexai": "vertex"}
 _OWN_CALLS = re.compile(r"^[^\w\n]*TOOL:", re.MULTILINE)
 _CALLS_ADVICE = (
     "`{}` tells the model to write lines such as `TOOL: name`. Here it calls tools as its service "
-    "wants it: take that part out, or let tools be called in text, by `tool_protocol`."
+    "wants it: take that part out, or have tools called in text, by `tool_protocol` of AgentModel."
 )
 _LONGEST_NAME = 100  # of what may be meant for a provider's
 # Where the agents here find their access.

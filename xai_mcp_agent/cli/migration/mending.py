@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from ...core.tools import JsonObject
+from ...secrets.redactor import tokens_in_text
 from .added import new_id
 from .document import (
     VALUE_PORT,
@@ -170,9 +171,15 @@ def _port(node: JsonObject, port: JsonObject, wires: dict[str, list[str]]) -> Js
 def _secrets(document: JsonObject) -> Iterator[Remark]:
     """Literals that hold keys; what they hold is never said."""
     for node_id, node in nodes_of(document).items():
-        if text_of(node, "name") == _SECRET:
+        if _holds_a_key(node):
             text = (
                 "a key is in the file in clear, for everybody who gets it. Better is an argument "
                 "of the type secret, which is asked for when the workflow is run."
             )
-            yield Remark(_SECRET, node_id, text, to_do=False)
+            yield Remark(text_of(node, "name"), node_id, text, to_do=False)
+
+
+def _holds_a_key(node: JsonObject) -> bool:
+    name = text_of(node, "name")
+    texts = (text_of(x, "label") for x in ports_of(node))
+    return name == _SECRET or (name.startswith(_LITERAL) and any(map(tokens_in_text, texts)))

@@ -22,7 +22,7 @@ from .document import (
     with_links,
     with_nodes,
 )
-from .migrate import path_of
+from .migrate import Remark, path_of
 
 _MODEL, _SETTINGS = "AgentModel", "model_settings"
 _PREFIXES = {"AgentInit": "", "AgentUpdate": "new_"}
@@ -31,10 +31,11 @@ _MOST_STEPS = 200  # past other nodes; then above all of them
 
 
 class Models(NamedTuple):
-    """The document with a node for each model, and the nodes whose ports moved there."""
+    """The document with a node for each model, the nodes whose ports moved there, and words."""
 
     document: JsonObject
     changed: frozenset[str]
+    remarks: tuple[Remark, ...] = ()
 
 
 def with_models(document: JsonObject, classes: Mapping[str, ComponentClass]) -> Models:
@@ -65,12 +66,13 @@ class _Moving:
         for column in self._columns.values():
             column.sort()
         self._changed: set[str] = set()
+        self._remarks: list[Remark] = []
 
     def done(self) -> Models:
         if not self._changed:
             return Models(self._document, frozenset())
         drawn = with_links(with_nodes(self._document, self._nodes), self._links)
-        return Models(drawn, frozenset(self._changed))
+        return Models(drawn, frozenset(self._changed), tuple(self._remarks))
 
     def split(self, node_id: str, cls: ComponentClass) -> None:
         """Take the ports off an agent that are the model's; what is wired goes along."""
@@ -87,6 +89,11 @@ class _Moving:
         wired = [(x, specs[_name(x)]) for x in moved if text_of(x, "id") in self._to]
         if wired:
             self._draw(node_id, prefix, wired)
+            names = ", ".join(f"`{_name(x)}`" for x, _ in wired)
+            text = (
+                f"what was wired to {names} is wired to an AgentModel now, which stands above it."
+            )
+            self._remarks.append(Remark(cls.name, node_id, text, to_do=False))
 
     def _has_model(self, node: JsonObject, name: str) -> bool:
         """Whether it has its model's settings from somewhere: a second wire would be in vain."""
