@@ -60,8 +60,8 @@ $(TOOLS): $(PACKAGE)
 demo: $(PACKAGE)
 	@echo "==> Preparing ./demo (xai-mcp-agent init demo)"
 	@$(BIN)/xai-mcp-agent init demo >/dev/null
-	@echo "==> Compiling examples/quickstart.xircuits to demo/quickstart.py"
-	@cd demo && "$$OLDPWD/$(BIN)/xircuits" compile examples/quickstart.xircuits quickstart.py \
+	@echo "==> Compiling examples/ex01_quickstart.xircuits to demo/quickstart.py"
+	@cd demo && "$$OLDPWD/$(BIN)/xircuits" compile examples/ex01_quickstart.xircuits quickstart.py \
 	  >compile.log 2>&1 || { cat compile.log; exit 1; }
 	@echo "==> Running demo/quickstart.py"
 	@cd demo && "$$OLDPWD/$(BIN)/python" quickstart.py
@@ -70,7 +70,7 @@ demo: $(PACKAGE)
 lab: $(PACKAGE)
 	@echo "==> Preparing ./lab (xai-mcp-agent init lab)"
 	@$(BIN)/xai-mcp-agent init lab >/dev/null
-	@echo "==> Starting JupyterLab; open examples/quickstart.xircuits there (Ctrl-C ends it)"
+	@echo "==> Starting JupyterLab; open examples/ex01_quickstart.xircuits there (Ctrl-C ends it)"
 	@root=$$(test "$$(id -u)" != 0 || echo --allow-root); cd lab && \
 	  PATH="$$OLDPWD/$(BIN):$$PATH" xircuits start $$root $(ARGS)
 

@@ -49,7 +49,7 @@ def _quickstart(folder: Path) -> Path:
     script = folder / "quickstart.py"
     compiler = [sys.executable, "-c", "from xircuits.start_xircuits import main; main()"]
     subprocess.run(
-        [*compiler, "compile", "examples/quickstart.xircuits", str(script)],
+        [*compiler, "compile", "examples/ex01_quickstart.xircuits", str(script)],
         cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     return script

@@ -28,7 +28,7 @@ from . import page
 _COMMAND = "make newcomer"
 _ROOT = Path(__file__).parents[1]
 _PIP_SECONDS = 900
-_EXAMPLE = "examples/quickstart.xircuits"
+_EXAMPLE = "examples/ex01_quickstart.xircuits"
 
 
 @dataclass

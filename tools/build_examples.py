@@ -31,7 +31,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def mcp_without_a_model() -> Workflow:
     """Servers used by hand: list, call, read."""
-    flow = Workflow("mcp_without_a_model")
+    flow = Workflow("ex03_mcp_without_a_model")
     listed = flow.node("MCPListTools", server_name="library")
     tools = flow.node("Print", msg=listed["summary"])
     call = flow.node(
@@ -69,7 +69,7 @@ def mcp_without_a_model() -> Workflow:
 
 def plan_and_run() -> Workflow:
     """A request planned without a model, and its plan run, with one argument given by hand."""
-    flow = Workflow("plan_and_run")
+    flow = Workflow("ex15_plan_and_run")
     use = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     plan = flow.node(
@@ -109,7 +109,7 @@ def plan_and_run() -> Workflow:
 
 def tools_that_fit_together() -> Workflow:
     """What comes next, what is wired wrongly, and why a tool is chosen."""
-    flow = Workflow("tools_that_fit_together")
+    flow = Workflow("ex14_tools_that_fit_together")
     request = "lend a book to Ada"
     suggest = flow.node("MCPSuggestTools", after="library/search_books", request=request)
     next_tools = flow.node("Print", msg=suggest["summary"])

@@ -20,7 +20,7 @@ MODEL = "qwen3"
 
 def quickstart() -> Workflow:
     """The smallest agent that uses tools, without any key."""
-    flow = Workflow("quickstart")
+    flow = Workflow("ex01_quickstart")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(
@@ -40,7 +40,7 @@ def quickstart() -> Workflow:
         "2. Set up the agent",
         "The model offline needs no key: it\n"
         "follows rules. For a real one open\n"
-        "openai_compatible.xircuits.",
+        "ex05_openai_compatible.xircuits.",
         above=agent,
     )
     _ask_note(flow, run)
@@ -49,7 +49,7 @@ def quickstart() -> Workflow:
 
 def builtin_tools() -> Workflow:
     """An agent that calculates, without any server."""
-    flow = Workflow("builtin_tools")
+    flow = Workflow("ex02_builtin_tools")
     tools = flow.node("AgentUseBuiltinTools", tools="calculate, current_time")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(
@@ -72,7 +72,7 @@ def builtin_tools() -> Workflow:
         "2. Set up the agent",
         "The model offline needs no key: it\n"
         "follows rules. For a real one open\n"
-        "openai_compatible.xircuits.",
+        "ex05_openai_compatible.xircuits.",
         above=agent,
     )
     _ask_note(flow, run)
@@ -81,7 +81,7 @@ def builtin_tools() -> Workflow:
 
 def quickstart_with_many_tools() -> Workflow:
     """The quickstart with more tools than fit into a request: the agent searches for its tools."""
-    flow = Workflow("quickstart_with_many_tools")
+    flow = Workflow("ex09_quickstart_with_many_tools")
     workbench = flow.node("AgentUseMCPTools", server_name="workbench")
     pin = flow.node("AgentPinTools", tools="weekday_of_date")
     belt = flow.node("AgentMakeToolbelt")
@@ -119,7 +119,7 @@ def quickstart_with_many_tools() -> Workflow:
 
 def history_of_an_agent() -> Workflow:
     """An agent works, and then its tools' history tells what it did."""
-    flow = Workflow("history_of_an_agent")
+    flow = Workflow("ex13_history_of_an_agent")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", agent_provider="offline", toolbelt_spec=belt["toolbelt_spec"])
@@ -156,7 +156,7 @@ def history_of_an_agent() -> Workflow:
 
 def openai_compatible() -> Workflow:
     """An agent with a language model behind the OpenAI protocol."""
-    flow = Workflow("openai_compatible")
+    flow = Workflow("ex05_openai_compatible")
     model = flow.node("AgentModel", provider="openai", model=MODEL, base_url=Shown(BASE_URL))
     _agent_with_a_poster(flow, model)
     flow.note(
@@ -174,7 +174,7 @@ def openai_compatible() -> Workflow:
 
 def two_servers_and_a_drawn_tool() -> Workflow:
     """An agent that uses what two servers offer and what is drawn below it."""
-    flow = Workflow("two_servers_and_a_drawn_tool")
+    flow = Workflow("ex04_two_servers_and_a_drawn_tool")
     agent = _agent_with_a_poster(flow)
     flow.note(
         "2. Set up the agent",
@@ -188,7 +188,7 @@ def two_servers_and_a_drawn_tool() -> Workflow:
 
 def native_and_text() -> Workflow:
     """The same agent twice: with function calling, and with tools spoken of in text."""
-    flow = Workflow("native_and_text")
+    flow = Workflow("ex08_native_and_text")
     units = flow.node("AgentUseMCPTools", server_name="units")
     native, text = (_converter(flow, name) for name in ("native", "text"))
     flow.main(units, *native, *text)
@@ -230,7 +230,7 @@ def _converter(flow: Workflow, protocol: str) -> list[Node]:
 
 def memory_of_an_agent() -> Workflow:
     """An agent notes something in one run and finds it in the next."""
-    flow = Workflow("memory_of_an_agent")
+    flow = Workflow("ex06_memory_of_an_agent")
     memory = flow.node("AgentNumpyMemory")
     agent = flow.node("AgentInit", agent_provider="offline", agent_memory=memory["memory"])
     told = flow.node("AgentRun", question=Shown("Remember that my dog is called Rex."))
@@ -256,7 +256,7 @@ def memory_of_an_agent() -> Workflow:
 
 def progress_of_an_agent() -> Workflow:
     """Each use of a tool is reported by the branch on_thought."""
-    flow = Workflow("progress_of_an_agent")
+    flow = Workflow("ex07_progress_of_an_agent")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(

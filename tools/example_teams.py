@@ -7,7 +7,7 @@ from .workflows import Argument, Shown, Workflow
 
 def agent_as_a_tool() -> Workflow:
     """One agent asks another, which has the tools."""
-    flow = Workflow("agent_as_a_tool")
+    flow = Workflow("ex10_agent_as_a_tool")
     library = flow.node("AgentUseMCPTools", server_name="library", toolbelt_name="books")
     books = flow.node("AgentMakeToolbelt", name="books")
     librarian = flow.node("AgentInit", agent_name="librarian", toolbelt_spec=books["toolbelt_spec"])
@@ -49,7 +49,7 @@ def agent_as_a_tool() -> Workflow:
 
 def workflow_as_a_tool() -> Workflow:
     """An agent uses another workflow, in which an agent of its own works."""
-    flow = Workflow("workflow_as_a_tool")
+    flow = Workflow("ex12_workflow_as_a_tool")
     use = flow.node("AgentUseWorkflow", workflow="examples/workflows/find_books.xircuits")
     belt = flow.node("AgentMakeToolbelt")
     host = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
@@ -107,7 +107,7 @@ def find_books() -> Workflow:
 
 def router_with_two_routes() -> Workflow:
     """An agent's model decides which part of the workflow handles a request."""
-    flow = Workflow("router_with_two_routes")
+    flow = Workflow("ex11_router_with_two_routes")
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])

@@ -20,7 +20,7 @@ from xai_mcp_agent.drawing.components import our_components
 from xai_mcp_agent.drawing.flow import draw
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
-_EXAMPLE = "examples/quickstart.xircuits"
+_EXAMPLE = "examples/ex01_quickstart.xircuits"
 _RUN_MILLISECONDS = 120_000  # with the start of a kernel; nobody waits for a picture
 _SCALE = 1.5  # sharp on fine screens, and still small files
 

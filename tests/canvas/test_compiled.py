@@ -21,14 +21,14 @@ DUMMY_KEY = "sk-dummy-0123456789"
 
 # What the run of each example shows, in this order; the one for language models has tests below.
 SHOWN = {
-    "quickstart": ['-> library_search_books(query="sea")', "Executing: Print", "Moby-Dick"],
-    "quickstart_with_many_tools": [
+    "ex01_quickstart": ['-> library_search_books(query="sea")', "Executing: Print", "Moby-Dick"],
+    "ex09_quickstart_with_many_tools": [
         "3 of 352 tools shown",
         '-> tool_search(query="',
         "-> workbench_sphere_volume(radius=3)",
         "Executing: Print\nThe result is 113.09733",
     ],
-    "two_servers_and_a_drawn_tool": [
+    "ex04_two_servers_and_a_drawn_tool": [
         '-> units_convert_units(value=80, from_unit="days", to_unit="weeks")',
         '-> library_search_books(query="travel")',
         '-> make_poster(title="Around the World in Eighty Days")',
@@ -36,7 +36,7 @@ SHOWN = {
         "80 d = 11.42857143 wk",
         "*** Around the World in Eighty Days ***",
     ],
-    "native_and_text": [
+    "ex08_native_and_text": [
         "native protocol",
         "-> units_convert_units",
         "Executing: Print\n26.2 mi = 42.1648128 km",
@@ -44,12 +44,12 @@ SHOWN = {
         "-> units_convert_units",
         "Executing: Print\n26.2 mi = 42.1648128 km",
     ],
-    "memory_of_an_agent": [
+    "ex06_memory_of_an_agent": [
         '-> create_memory(summary="my dog is called Rex")',
         "-> lookup_memory",
         "Executing: Print\nmy dog is called Rex.",
     ],
-    "progress_of_an_agent": [
+    "ex07_progress_of_an_agent": [
         "-> library_search_books",
         "Executing: Print\nI will use library_search_books",
         '-> library_borrow_book(reader="Ada", book_id=4)',
@@ -57,37 +57,37 @@ SHOWN = {
         "-> library_list_loans",
         "Executing: Print\nI will use library_list_loans",
     ],
-    "router_with_two_routes": [
+    "ex11_router_with_two_routes": [
         "Executing: AgentRouter",
         "Executing: MCPReadResource",
         "Executing: Print\n# Rules of the library",
     ],
-    "agent_as_a_tool": [
+    "ex10_agent_as_a_tool": [
         '-> ask_librarian(topic="whales")',
         '-> library_search_books(query="whales")',
         "Executing: Print\nMoby-Dick",
     ],
-    "workflow_as_a_tool": [
+    "ex12_workflow_as_a_tool": [
         '-> find_books(topic="whales")',
         "Executing: Print\nMoby-Dick",
     ],
-    "history_of_an_agent": [
+    "ex13_history_of_an_agent": [
         "Executing: MCPToolHistory",
         "library.search_books: called",
         "Executing: MCPToolStatus",
         "library (Public library 1.0): ",
         "  search_books: ",
     ],
-    "builtin_tools": ["-> builtin_calculate(", "Executing: Print\nThe result is 12."],
-    "plan_and_run": [
+    "ex02_builtin_tools": ["-> builtin_calculate(", "Executing: Print\nThe result is 12."],
+    "ex15_plan_and_run": [
         "A rough plan for: Search for books",
         "book_id: books[].book_id of call 1",
         "-> borrow_book(book_id=",
         "-- plan: finished",
         '"reader": "Ada"',
     ],
-    "mcp_without_a_model": ["search_books(query", "Moby-Dick", "A loan lasts 21 days."],
-    "tools_that_fit_together": [
+    "ex03_mcp_without_a_model": ["search_books(query", "Moby-Dick", "A loan lasts 21 days."],
+    "ex14_tools_that_fit_together": [
         "1.00  library/borrow_book\n",
         "needs 'book_id', and nothing is given; search_books gives one",
         "A search for this finds library/borrow_book first",
@@ -127,8 +127,8 @@ def test_of_many_tools_the_agent_searches_one_and_uses_it_within_its_budget(
 ) -> None:
     """What the transcript tells: search, then use, and no request over the budget."""
     lines = tmp_path / "run.jsonl"
-    assert finished["quickstart_with_many_tools"].status == 0  # it is compiled
-    script = working_folder / "quickstart_with_many_tools.py"
+    assert finished["ex09_quickstart_with_many_tools"].status == 0  # it is compiled
+    script = working_folder / "ex09_quickstart_with_many_tools.py"
     assert run_script(script, XAI_MCP_TRANSCRIPT=str(lines)).status == 0
     told = read_transcript(lines)
     called = [x["tool"] for x in told if x["event"] == "ToolFinished" and not x["is_error"]]
@@ -164,7 +164,7 @@ def edited(working_folder: Path) -> WithModel:
     ]
     with model_endpoint(script) as endpoint:
         text = openai_compatible().text().replace(BASE_URL, endpoint.base_url)
-        file = working_folder / "openai_compatible.xircuits"
+        file = working_folder / "ex05_openai_compatible.xircuits"
         file.write_text(text, encoding="utf-8")
         # The key of the environment goes to the address that is named beside it.
         environment = {"OPENAI_API_KEY": DUMMY_KEY, "OPENAI_BASE_URL": endpoint.base_url}

@@ -25,17 +25,17 @@ from xai_mcp_agent.drawing.tracing import traced
 
 # How many calls are drawn of each.
 RUNS = {
-    "quickstart": 1,
-    "quickstart_with_many_tools": 1,
-    "native_and_text": 2,
-    "progress_of_an_agent": 3,
-    "agent_as_a_tool": 1,
-    "mcp_without_a_model": 1,
-    "plan_and_run": 2,
-    "builtin_tools": 1,
-    "history_of_an_agent": 1,
-    "two_servers_and_a_drawn_tool": 3,
-    "openai_compatible": 3,
+    "ex01_quickstart": 1,
+    "ex09_quickstart_with_many_tools": 1,
+    "ex08_native_and_text": 2,
+    "ex07_progress_of_an_agent": 3,
+    "ex10_agent_as_a_tool": 1,
+    "ex03_mcp_without_a_model": 1,
+    "ex15_plan_and_run": 2,
+    "ex02_builtin_tools": 1,
+    "ex13_history_of_an_agent": 1,
+    "ex04_two_servers_and_a_drawn_tool": 3,
+    "ex05_openai_compatible": 3,
 }
 SCRIPT = [
     calls(
@@ -128,7 +128,7 @@ def test_a_recorded_run_is_drawn_and_makes_the_same_calls_without_a_model(
 def test_a_title_that_the_search_found_is_a_wire_to_the_drawn_tool(
     recorded: dict[str, Path],
 ) -> None:
-    newest = runs_in_transcript(read_transcript(recorded["openai_compatible"]))[-1]
+    newest = runs_in_transcript(read_transcript(recorded["ex05_openai_compatible"]))[-1]
     poster = traced(newest.calls)[0][-1]
     (reference,) = poster.arguments.values()
     assert reference.path[-1] == "title"

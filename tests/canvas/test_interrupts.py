@@ -25,7 +25,7 @@ import xai_mcp_agent
 from tests.support.fault_server import entry
 from tests.support.scripts import child_environment, compile_workflow
 
-_EXAMPLE = "two_servers_and_a_drawn_tool"
+_EXAMPLE = "ex04_two_servers_and_a_drawn_tool"
 _EXAMPLES = Path(xai_mcp_agent.__file__).parents[1] / "examples"
 _INTERRUPTS = int(os.environ.get("XAI_TEST_INTERRUPTS", "12"))
 _SEED = int(os.environ.get("XAI_TEST_SEED", "1"))

@@ -35,7 +35,7 @@ def pid_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def folder(working_folder: Path) -> Path:
     """The working folder, with the scripts that are run here."""
-    example = working_folder / "examples" / "quickstart.xircuits"
+    example = working_folder / "examples" / "ex01_quickstart.xircuits"
     compile_workflow(example, working_folder / "quickstart.py")
     for flow in (adding(), waiting(), failing(), mistaken()):
         compile_workflow(flow.write(working_folder))

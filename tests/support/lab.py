@@ -2,7 +2,7 @@
 
     with lab(folder) as address, browser() as chromium:
         canvas = open_lab(chromium, address)
-        canvas.open_workflow("quickstart.xircuits")
+        canvas.open_workflow("ex01_quickstart.xircuits")
         canvas.run()
 
 What a window of the lab offers is in `lab_canvas.py`.

@@ -27,7 +27,7 @@ from .output import echo_json, free_backup_name, say
 Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date", "trusted"]
 
 SETTINGS_FILE = "mcp_settings.json"
-FIRST_EXAMPLE = "examples/quickstart.xircuits"
+FIRST_EXAMPLE = "examples/ex01_quickstart.xircuits"
 SOLUTIONS = "solutions"
 
 _XIRCUITS = ".xircuits"

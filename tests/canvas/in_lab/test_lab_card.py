@@ -91,9 +91,9 @@ def run_code(canvas: Canvas, folder: Path, code: str) -> None:
 def test_the_answer_of_the_quickstart_is_in_sight(panel: Canvas, artefacts: Path) -> None:
     """Whatever a node after it prints; nothing has to be scrolled or opened."""
     canvas = panel
-    canvas.open_workflow("examples/quickstart.xircuits")
+    canvas.open_workflow("examples/ex01_quickstart.xircuits")
     canvas.compile()
-    canvas.start_script("examples/quickstart.py")
+    canvas.start_script("examples/ex01_quickstart.py")
     end_in_front(canvas)
     card = cards(canvas)
     expect(card).to_have_count(1)

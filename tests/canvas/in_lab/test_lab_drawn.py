@@ -20,9 +20,9 @@ pytestmark = pytest.mark.browser
 
 # What is changed in the text of which step, and what then is to be seen.
 EDITS = {
-    "quickstart": ('query = "sea"', 'query = "travel"', "Around the World in Eighty Days"),
-    "mcp_without_a_model": ('query = "sea"', 'query = "whales"', "Moby-Dick"),
-    "two_servers_and_a_drawn_tool": ("value = 80", "value = 160", "22.857"),
+    "ex01_quickstart": ('query = "sea"', 'query = "travel"', "Around the World in Eighty Days"),
+    "ex03_mcp_without_a_model": ('query = "sea"', 'query = "whales"', "Moby-Dick"),
+    "ex04_two_servers_and_a_drawn_tool": ("value = 80", "value = 160", "22.857"),
 }
 
 

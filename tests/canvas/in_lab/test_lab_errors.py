@@ -11,7 +11,7 @@ from tests.support.lab_canvas import Canvas
 
 pytestmark = pytest.mark.browser
 
-EXAMPLE = "examples/quickstart"
+EXAMPLE = "examples/ex01_quickstart"
 PANEL_COLUMNS = 90  # fewer than it has in a small window; longer lines are broken in mid-word
 
 

@@ -13,7 +13,7 @@ from xai_mcp_agent.drawing.components import our_components
 
 pytestmark = pytest.mark.browser
 
-EXAMPLE = "examples/quickstart.xircuits"
+EXAMPLE = "examples/ex01_quickstart.xircuits"
 
 
 def headings_in(description: str) -> list[str]:

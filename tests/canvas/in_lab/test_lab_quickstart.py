@@ -12,7 +12,7 @@ from tools.example_agents import quickstart
 
 pytestmark = pytest.mark.browser
 
-EXAMPLE = "examples/quickstart.xircuits"
+EXAMPLE = "examples/ex01_quickstart.xircuits"
 SIZE_TOLERANCE = 6.0  # pixels; links end this near to their ports at worst
 
 
@@ -63,7 +63,7 @@ def test_saving_keeps_every_node_value_and_link(opened: Canvas, folder: Path) ->
     after = load(folder / EXAMPLE)
     assert after != before, "it was not saved"
     assert graph(after) == graph(before)
-    assert problems(after, "quickstart") == []
+    assert problems(after, "ex01_quickstart") == []
 
 
 def test_reloading_all_nodes_changes_nothing(opened: Canvas, folder: Path) -> None:
