@@ -30,7 +30,7 @@ def quickstart() -> Workflow:
         toolbelt_spec=belt["toolbelt_spec"],
     )
     run = flow.node("AgentRun", question=Shown(FIRST_QUESTION))
-    flow.main(library, belt, agent, run, flow.node("Print", msg=run["last_response"]))
+    flow.main(library, belt, agent, run)
     flow.note(
         "1. Choose its tools",
         "The tools of one MCP server. Which servers\nthere are stands in mcp_settings.json.",
@@ -59,7 +59,7 @@ def builtin_tools() -> Workflow:
         toolbelt_spec=belt["toolbelt_spec"],
     )
     run = flow.node("AgentRun", question=Shown(CALCULATION))
-    flow.main(tools, belt, agent, run, flow.node("Print", msg=run["last_response"]))
+    flow.main(tools, belt, agent, run)
     flow.note(
         "1. Tools that come along",
         "They need no server and no settings.\n"
@@ -93,7 +93,7 @@ def quickstart_with_many_tools() -> Workflow:
         model_settings=model["model_settings"],
     )
     run = flow.node("AgentRun", question=Shown(MEASURE))
-    flow.main(workbench, pin, model, belt, agent, run, flow.node("Print", msg=run["last_response"]))
+    flow.main(workbench, pin, model, belt, agent, run)
     flow.note(
         "1. Several hundred tools",
         "The workbench has about 350. What is\n"
@@ -225,7 +225,7 @@ def _converter(flow: Workflow, protocol: str) -> list[Node]:
         toolbelt_spec=belt["toolbelt_spec"],
     )  # fmt: skip
     run = flow.node("AgentRun", question=Shown(DISTANCE))
-    return [model, belt, agent, run, flow.node("Print", msg=run["last_response"])]
+    return [model, belt, agent, run]
 
 
 def memory_of_an_agent() -> Workflow:
@@ -235,7 +235,7 @@ def memory_of_an_agent() -> Workflow:
     agent = flow.node("AgentInit", agent_provider="offline", agent_memory=memory["memory"])
     told = flow.node("AgentRun", question=Shown("Remember that my dog is called Rex."))
     asked = flow.node("AgentRun", question=Shown("What is my dog called?"))
-    flow.main(memory, agent, told, asked, flow.node("Print", msg=asked["last_response"]))
+    flow.main(memory, agent, told, asked)
     flow.note(
         "1. A place for notes",
         "Give file a name, such as notes.jsonl,\nand they are there again tomorrow.",
@@ -313,9 +313,8 @@ def _agent_with_a_poster(flow: Workflow, model: Node | None = None) -> Node:
         **settings,
     )
     run = flow.node("AgentRun", question=Shown(QUESTION))
-    answer = flow.node("Print", msg=run["last_response"])
     models = [model] if model else []
-    flow.main(library, units, *models, belt, agent, run, answer)
+    flow.main(library, units, *models, belt, agent, run)
     _poster_tool(flow)
     flow.note(
         "1. Choose its tools",

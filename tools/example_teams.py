@@ -14,9 +14,7 @@ def agent_as_a_tool() -> Workflow:
     belt = flow.node("AgentMakeToolbelt")
     host = flow.node("AgentInit", agent_name="host", toolbelt_spec=belt["toolbelt_spec"])
     run = flow.node("AgentRun", question=Shown("Ask the librarian to find a book about whales."))
-    flow.main(
-        library, books, librarian, belt, host, run, flow.node("Print", msg=run["last_response"])
-    )
+    flow.main(library, books, librarian, belt, host, run)
     tool = flow.node(
         "AgentDefineTool",
         tool_name="ask_librarian",
@@ -54,7 +52,7 @@ def workflow_as_a_tool() -> Workflow:
     belt = flow.node("AgentMakeToolbelt")
     host = flow.node("AgentInit", toolbelt_spec=belt["toolbelt_spec"])
     run = flow.node("AgentRun", question=Shown("Find a book about whales."))
-    flow.main(use, belt, host, run, flow.node("Print", msg=run["last_response"]))
+    flow.main(use, belt, host, run)
     flow.note(
         "1. A workflow is a tool",
         "Open find_books.xircuits in the\n"

@@ -21,33 +21,32 @@ DUMMY_KEY = "sk-dummy-0123456789"
 
 # What the run of each example shows, in this order; the one for language models has tests below.
 SHOWN = {
-    "ex01_quickstart": ['-> library_search_books(query="sea")', "Executing: Print", "Moby-Dick"],
+    "ex01_quickstart": ['-> library_search_books(query="sea")', "Moby-Dick"],
     "ex09_quickstart_with_many_tools": [
         "3 of 352 tools shown",
         '-> tool_search(query="',
         "-> workbench_sphere_volume(radius=3)",
-        "Executing: Print\nThe result is 113.09733",
+        "The result is 113.09733",
     ],
     "ex04_two_servers_and_a_drawn_tool": [
         '-> units_convert_units(value=80, from_unit="days", to_unit="weeks")',
         '-> library_search_books(query="travel")',
         '-> make_poster(title="Around the World in Eighty Days")',
-        "Executing: Print",
-        "80 d = 11.42857143 wk",
         "*** Around the World in Eighty Days ***",
+        "80 d = 11.42857143 wk",
     ],
     "ex08_native_and_text": [
         "native protocol",
         "-> units_convert_units",
-        "Executing: Print\n26.2 mi = 42.1648128 km",
+        "26.2 mi = 42.1648128 km",
         "text protocol",
         "-> units_convert_units",
-        "Executing: Print\n26.2 mi = 42.1648128 km",
+        "26.2 mi = 42.1648128 km",
     ],
     "ex06_memory_of_an_agent": [
         '-> create_memory(summary="my dog is called Rex")',
         "-> lookup_memory",
-        "Executing: Print\nmy dog is called Rex.",
+        "my dog is called Rex.",
     ],
     "ex07_progress_of_an_agent": [
         "-> library_search_books",
@@ -65,11 +64,11 @@ SHOWN = {
     "ex10_agent_as_a_tool": [
         '-> ask_librarian(topic="whales")',
         '-> library_search_books(query="whales")',
-        "Executing: Print\nMoby-Dick",
+        "Moby-Dick",
     ],
     "ex12_workflow_as_a_tool": [
         '-> find_books(topic="whales")',
-        "Executing: Print\nMoby-Dick",
+        "Moby-Dick",
     ],
     "ex13_history_of_an_agent": [
         "Executing: MCPToolHistory",
@@ -78,7 +77,7 @@ SHOWN = {
         "library (Public library 1.0): ",
         "  search_books: ",
     ],
-    "ex02_builtin_tools": ["-> builtin_calculate(", "Executing: Print\nThe result is 12."],
+    "ex02_builtin_tools": ["-> builtin_calculate(", "The result is 12."],
     "ex15_plan_and_run": [
         "A rough plan for: Search for books",
         "book_id: books[].book_id of call 1",

@@ -15,9 +15,8 @@ from .conftest import MODEL_ANSWER
 
 pytestmark = pytest.mark.browser
 
-WITH_RUN_BUTTON = (
-    "ex01_quickstart"  # its questions are the same for all; the others are run without
-)
+# The button's questions are the same for all; the others are run without.
+WITH_RUN_BUTTON = "ex01_quickstart"
 # What an example must tell at its end; all others must tell something.
 ANSWERS = {
     "ex01_quickstart": "Moby-Dick",
@@ -58,7 +57,6 @@ def test_an_example_is_good_to_see_and_runs(
 
 
 def answer_in(text: str, wanted: str) -> bool:
-    """Whether one of the Print nodes printed something, and what is wanted."""
-    told = text.partition("Executing: Print")[2].replace("Executing: Print", "")
-    told = told.partition("Finished Executing")[0].partition("Executing:")[0]
-    return bool(told.strip()) and wanted in text.partition("Executing: Print")[2]
+    """Whether something was told after the last node began, and what is wanted after the first."""
+    told = text.rpartition("Executing: ")[2].partition("\n")[2].partition("Finished Executing")[0]
+    return bool(told.strip()) and wanted in text.partition("Executing: ")[2]
