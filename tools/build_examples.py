@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from xai_mcp_agent.cli.init import TEMPLATES
+
 from .example_agents import (
     builtin_tools,
     history_of_an_agent,
@@ -165,6 +167,15 @@ def all_examples() -> list[Workflow]:
     ]
 
 
+def templates() -> list[Workflow]:
+    """What the lab's launcher offers as a card each; a press makes a copy to go on with."""
+    return [
+        quickstart("agent_with_tools"),
+        two_servers_and_a_drawn_tool("agent_with_a_drawn_tool"),
+        openai_compatible("agent_with_your_model"),
+    ]
+
+
 def used_workflows() -> list[Workflow]:
     """What examples use as tools, as it is shipped in the folder `workflows`."""
     return [find_books()]
@@ -180,6 +191,9 @@ def main() -> None:
     (EXAMPLES / "workflows").mkdir(exist_ok=True)
     for flow in used_workflows():
         print(flow.write(EXAMPLES / "workflows"))
+    (EXAMPLES / TEMPLATES).mkdir(exist_ok=True)
+    for flow in templates():
+        print(flow.write(EXAMPLES / TEMPLATES))
 
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ BASE_URL = "http://localhost:11434/v1"
 MODEL = "qwen3"
 
 
-def quickstart() -> Workflow:
+def quickstart(name: str = "ex01_quickstart") -> Workflow:
     """The smallest agent that uses tools, without any key."""
-    flow = Workflow("ex01_quickstart")
+    flow = Workflow(name)
     library = flow.node("AgentUseMCPTools", server_name="library")
     belt = flow.node("AgentMakeToolbelt")
     agent = flow.node(
@@ -154,9 +154,9 @@ def history_of_an_agent() -> Workflow:
     return flow
 
 
-def openai_compatible() -> Workflow:
+def openai_compatible(name: str = "ex05_openai_compatible") -> Workflow:
     """An agent with a language model behind the OpenAI protocol."""
-    flow = Workflow("ex05_openai_compatible")
+    flow = Workflow(name)
     model = flow.node("AgentModel", provider="openai", model=MODEL, base_url=Shown(BASE_URL))
     _agent_with_a_poster(flow, model)
     flow.note(
@@ -172,9 +172,11 @@ def openai_compatible() -> Workflow:
     return flow
 
 
-def two_servers_and_a_drawn_tool() -> Workflow:
+def two_servers_and_a_drawn_tool(
+    name: str = "ex04_two_servers_and_a_drawn_tool",
+) -> Workflow:
     """An agent that uses what two servers offer and what is drawn below it."""
-    flow = Workflow("ex04_two_servers_and_a_drawn_tool")
+    flow = Workflow(name)
     agent = _agent_with_a_poster(flow)
     flow.note(
         "2. Set up the agent",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.build_examples import EXAMPLES, all_examples, used_workflows
+from tools.build_examples import EXAMPLES, all_examples, templates, used_workflows
 from tools.canvas_file import Document, load, nodes_of, problems
 from tools.workflows import Workflow, faults
 
@@ -31,9 +31,14 @@ def test_an_example_is_what_its_description_makes(flow: Workflow) -> None:
     assert without_line_numbers(shipped) == without_line_numbers(made), REBUILD
 
 
-@pytest.mark.parametrize("flow", used_workflows(), ids=lambda flow: flow.name)
-def test_what_an_example_uses_is_what_its_description_makes(flow: Workflow) -> None:
-    file = EXAMPLES / "workflows" / f"{flow.name}.xircuits"
+BESIDE = [*(("workflows", x) for x in used_workflows()), *(("templates", x) for x in templates())]
+
+
+@pytest.mark.parametrize(("folder", "flow"), BESIDE, ids=[x.name for _, x in BESIDE])
+def test_what_lies_beside_the_examples_is_what_its_description_makes(
+    folder: str, flow: Workflow
+) -> None:
+    file = EXAMPLES / folder / f"{flow.name}.xircuits"
     assert without_line_numbers(load(file)) == without_line_numbers(json.loads(flow.text())), (
         REBUILD
     )

@@ -76,6 +76,14 @@ def test_the_examples_are_there_with_their_folders(ready: Path) -> None:
         assert (ready / "examples" / file.relative_to(shipped)).read_bytes() == file.read_bytes()
 
 
+def test_the_launcher_gets_its_templates(ready: Path) -> None:
+    """Xircuits makes a card of each workflow there, in the name of the file."""
+    shipped = Path(__file__).parents[2] / "examples" / "templates"
+    cards = {x.name: x.read_bytes() for x in (ready / ".xircuits/templates").iterdir()}
+    assert cards == {x.name: x.read_bytes() for x in shipped.glob("*.xircuits")} != {}
+    assert not (ready / "examples" / "templates").exists()
+
+
 def test_the_lab_lists_our_library_as_installed(ready: Path) -> None:
     """One without an __init__.py is offered for installation (Xircuits 1.19.2)."""
     config = json.loads((ready / ".xircuits/component_library_config.json").read_text())
@@ -99,7 +107,14 @@ def test_the_working_directory_stays_what_it_was(tmp_path: Path) -> None:
     assert Path.cwd() == before
 
 
-@pytest.mark.parametrize("path", ["mcp_settings.json", "examples/servers/library.py"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "mcp_settings.json",
+        "examples/servers/library.py",
+        ".xircuits/templates/agent_with_tools.xircuits",
+    ],
+)
 def test_a_file_of_the_user_is_kept(tmp_path: Path, path: str) -> None:
     (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / path).write_text("mine", encoding="utf-8")

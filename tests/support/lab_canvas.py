@@ -146,6 +146,14 @@ class Canvas:
         self.page.locator(".jp-LauncherCard:visible", has_text="New Xircuits File").click()
         self.wait_for(_IS_DRAWN, arg="")
 
+    def open_template(self, name: str) -> None:
+        """Press the launcher's card for this template, and wait until its copy is drawn."""
+        if not self.page.locator(_LAUNCHER_TAB).count():
+            self.page.locator(_PLUS).first.click()
+        self.page.locator(_LAUNCHER_TAB).first.click()
+        self.page.locator(".jp-LauncherCard:visible", has_text=name).click()
+        self.wait_for(_IS_DRAWN, arg=f"{name}.xircuits")
+
     def rename(self, name: str) -> None:
         """Give the workflow in front another name, by the File menu."""
         self.page.locator(".lm-MenuBar-item", has_text="File").click()

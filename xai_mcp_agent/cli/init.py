@@ -27,6 +27,9 @@ from .output import echo_json, free_backup_name, say
 Action = Literal["created", "linked", "copied", "replaced", "kept", "up to date", "trusted"]
 
 SETTINGS_FILE = "mcp_settings.json"
+TEMPLATES = "templates"
+"""The folder with workflows to begin with: each is a card in the lab's launcher."""
+
 FIRST_EXAMPLE = "examples/ex01_quickstart.xircuits"
 SOLUTIONS = "solutions"
 
@@ -245,7 +248,11 @@ def _provide_starter_files(folder: Path) -> Iterator[Step]:
 def _provide_examples(starter: Path, folder: Path) -> Iterator[Step]:
     for file in sorted((starter / "examples").rglob("*")):
         path = file.relative_to(starter)
-        if _is_starter_file(file, path) and WORKSHOP not in path.parts:
+        if not _is_starter_file(file, path) or WORKSHOP in path.parts:
+            continue
+        if TEMPLATES in path.parts:  # where the lab's launcher looks for them
+            yield _provide_file(file, folder, f"{_XIRCUITS}/{TEMPLATES}/{file.name}")
+        else:
             yield _provide_file(file, folder, path.as_posix())
 
 
