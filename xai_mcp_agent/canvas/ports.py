@@ -124,9 +124,9 @@ def secret_on(value: Any, port: str, node: str) -> Secret | None:
     """The secret on a port; `${NAME}` stands for the environment variable of that name.
 
     Raises:
-        BadSetting: there is no such variable.
+        BadSetting: there is no such variable, or it has something that is no text.
     """
-    text = value.reveal() if isinstance(value, Secret) else str(value or "")
+    text = value.reveal() if isinstance(value, Secret) else optional(value or None, port, node)
     named = _VARIABLE.fullmatch(text.strip())
     if not named:
         return Secret(text) if text else None

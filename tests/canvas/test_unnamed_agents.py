@@ -1,0 +1,199 @@
+"""A question without a conversation, an agent without a name, a toolbelt without a wire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from xai_components.base import Component
+from xai_components.xai_controlflow.branches import ForEach
+
+from tests.support.canvas import call, chain, make, play
+from tests.support.model_endpoint import ModelEndpoint, calls, model_endpoint, says
+from xai_mcp_agent import BadSetting
+from xai_mcp_agent.agent_components import AgentInit, AgentRun, AgentRunTool, AgentUpdate
+from xai_mcp_agent.routing_components import AgentDefineRoute, AgentRouter
+from xai_mcp_agent.search_components import AgentSelectionReport
+from xai_mcp_agent.toolbelt_components import AgentDefineTool, AgentMakeToolbelt, AgentToolOutput
+
+from .conftest import UseServers
+
+SAID = [{"role": "user", "content": "I am Ada."}, {"role": "assistant", "content": "Hello, Ada."}]
+WIRE = "Draw a line from `toolbelt_spec` of its AgentMakeToolbelt to `toolbelt_spec` of AgentInit."
+
+
+@pytest.fixture(autouse=True)
+def _known(use_servers: UseServers) -> None:
+    use_servers()
+
+
+def agent_at(endpoint: ModelEndpoint, **inputs: Any) -> AgentInit:
+    return make(
+        AgentInit, agent_provider="openai", agent_model="m", base_url=endpoint.base_url,
+        api_key="sk-dummy", **inputs,
+    )  # fmt: skip
+
+
+def tool(name: str, *nodes: Component, gives: Any) -> list[Component]:
+    """A drawn tool that runs these nodes."""
+    start = make(AgentDefineTool, tool_name=name, description="Does it.")
+    return [start, *nodes, make(AgentToolOutput, results=[gives])]
+
+
+# The question
+
+
+@pytest.mark.parametrize("before", [None, "", "  ", [], SAID, "I am Ada."])
+def test_a_question_is_asked_after_what_was_said(before: Any) -> None:
+    given = [dict(x) for x in before] if isinstance(before, list) else before
+    with model_endpoint([says("Ada.")]) as endpoint:
+        run = make(AgentRun, question="Who am I?", conversation=given)
+        play({}, agent_at(endpoint), run)
+    sent = [x["content"] for x in endpoint.requests[0].body["messages"] if x["role"] != "system"]
+    earlier = [x["content"] for x in SAID] if before == SAID else ["I am Ada."]
+    assert sent == [*(earlier if before and str(before).strip() else []), "Who am I?"]
+    assert given == before, "what was wired is not changed"
+    assert [x["content"] for x in run.out_conversation.value] == [*sent, "Ada."]
+
+
+def test_a_conversation_alone_is_answered_as_it_is() -> None:
+    with model_endpoint([says("Yes.")]) as endpoint:
+        run = make(AgentRun, question=" ", conversation="Are you there?")
+        play({}, agent_at(endpoint), run)
+    assert endpoint.requests[0].body["messages"][-1]["content"] == "Are you there?"
+
+
+@pytest.mark.parametrize("inputs", [{}, {"question": "  "}, {"conversation": ""}])
+def test_a_run_that_is_asked_nothing_says_what_to_set(inputs: dict[str, Any]) -> None:
+    with pytest.raises(BadSetting, match="set `question` to a text, or wire a `conversation`"):
+        play({}, make(AgentInit), make(AgentRun, **inputs))
+
+
+@pytest.mark.parametrize("question", [7, True, ["x"], {"a": 1}, b"x"])
+def test_a_question_that_is_no_text_is_told_and_the_conversation_kept(question: Any) -> None:
+    run = make(AgentRun, question=question, conversation=SAID)
+    with pytest.raises(BadSetting, match=r"`question` of AgentRun is an? .* Wire a text to it"):
+        play({}, make(AgentInit), run)
+    assert run.out_conversation.value == SAID
+
+
+def test_a_route_gets_the_question_after_what_was_said() -> None:
+    route = make(AgentDefineRoute, agent_flow_name="it", description="All.")
+    heard: list[Any] = []
+    router = make(AgentRouter, question="Who am I?", conversation=SAID)
+    with model_endpoint([calls(("it", {})), says("it")]) as endpoint:
+        flow = chain(route, call(heard.append, route.conversation))
+        ctx: dict[str, Any] = {}
+        route.init(ctx)
+        play(ctx, agent_at(endpoint), router)
+    assert flow
+    assert heard == [[*SAID, {"role": "user", "content": "Who am I?"}]]
+
+
+# The name
+
+
+def test_every_node_takes_the_agent_that_was_set_up_last() -> None:
+    ctx: dict[str, Any] = {}
+    run = make(AgentRun, question="Hello!")
+    used, shown = make(AgentRunTool, tool_name="no_such_tool"), make(AgentSelectionReport)
+    with model_endpoint([says("I am the second.")]) as endpoint:
+        update = make(AgentUpdate, new_system_prompt="You are the second.")
+        nodes = [update, used, shown, run]
+        play(ctx, make(AgentInit, agent_name="first"), agent_at(endpoint, agent_name="b"), *nodes)
+    assert ctx["agent_first"]["agent_system_prompt"] == ""
+    assert endpoint.requests[0].body["messages"][0]["content"].startswith("You are the second.")
+    assert run.last_response.value == "I am the second."
+    assert "no_such_tool" in used.tool_output.value
+
+
+def test_an_agent_without_a_name_is_called_agent() -> None:
+    ctx: dict[str, Any] = {}
+    run = make(AgentRun, agent_name="agent", question="Hello!")
+    play(ctx, make(AgentInit, agent_name=" "), make(AgentInit, agent_name="other"), run)
+    assert {"agent_agent", "agent_other"} <= ctx.keys()
+    assert run.last_response.value
+
+
+def test_an_update_does_not_make_an_agent_the_last() -> None:
+    with model_endpoint([says("The second.")]) as endpoint:
+        run = make(AgentRun, question="Who are you?")
+        update = make(AgentUpdate, agent_name="a", new_system_prompt="x")
+        play({}, make(AgentInit, agent_name="a"), agent_at(endpoint), update, run)
+    assert run.last_response.value == "The second."
+
+
+def test_in_a_loop_it_is_the_agent_of_the_round() -> None:
+    each = make(ForEach, items=["one", "two"])
+    with model_endpoint(lambda body: says(body["messages"][0]["content"])) as endpoint:
+        init = agent_at(endpoint, agent_name=each.current_item, system_prompt=each.current_item)
+        run, answers = make(AgentRun, question="Which?"), list[str]()
+        each.body = chain(init, run, call(answers.append, run.last_response))
+        play({}, each)
+    assert answers == ["one", "two"]
+
+
+@pytest.mark.parametrize("name", [None, "inner"])
+def test_an_agent_that_a_drawn_tool_sets_up_is_the_last_in_that_tool_only(name: Any) -> None:
+    """Without a name it even has that of the one that uses the tool."""
+    outer_name = "outer" if name is None else None
+    with (
+        model_endpoint([calls(("ask", {"input": "x"})), says("1"), says("2")]) as outer,
+        model_endpoint([says("Inner.")]) as inner,
+    ):
+        asked = make(AgentRun, question="Who are you?")
+        ask = tool("ask", agent_at(inner, agent_name=name), asked, gives=asked.last_response)
+        belt = make(AgentMakeToolbelt)
+        init = agent_at(outer, agent_name=outer_name, toolbelt_spec=belt.toolbelt_spec)
+        again = make(AgentRun, question="And now?")
+        play({}, belt, init, make(AgentRun, question="Ask."), again, tools=[ask])
+    assert outer.requests[1].body["messages"][-1]["content"] == "Inner."
+    assert again.last_response.value == "2", "after the tool it is the outer one again"
+
+
+def test_an_agent_in_its_own_drawn_tool_must_be_named() -> None:
+    with model_endpoint([calls(("ask", {"input": "x"})), says("I see.")]) as endpoint:
+        asked = make(AgentRun, question="Who are you?")
+        belt = make(AgentMakeToolbelt)
+        init = agent_at(endpoint, toolbelt_spec=belt.toolbelt_spec)
+        run = make(AgentRun, question="Ask.")
+        play({}, belt, init, run, tools=[tool("ask", asked, gives=asked.last_response)])
+    told = endpoint.requests[1].body["messages"][-1]["content"]
+    assert "Say in `agent_name` which agent is meant" in told
+
+
+# The toolbelt
+
+
+def test_a_toolbelt_that_was_made_and_not_wired_is_told_with_the_wire(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    play({}, make(AgentMakeToolbelt), make(AgentInit), make(AgentRun, question="Hello!"))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count(WIRE) == 1
+    assert "no agent has the toolbelt 'default'" in printed
+
+
+@pytest.mark.parametrize("is_update", [False, True])
+def test_a_toolbelt_that_is_wired_is_not_told(
+    is_update: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    belt = make(AgentMakeToolbelt)
+    wired = make(AgentInit, **({} if is_update else {"toolbelt_spec": belt.toolbelt_spec}))
+    flow = [make(AgentUpdate, new_toolbelt_spec=belt.toolbelt_spec)] if is_update else []
+    play({}, belt, wired, *flow, make(AgentRun, question="Hello!"))
+    assert "Draw a line" not in capsys.readouterr().out
+
+
+def test_an_agent_without_tools_beside_one_that_has_the_toolbelt_is_told_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    belt = make(AgentMakeToolbelt)
+    has = make(AgentInit, agent_name="has", toolbelt_spec=belt.toolbelt_spec)
+    play({}, belt, has, make(AgentInit), make(AgentRun, question="Hello!"))
+    assert "Draw a line" not in capsys.readouterr().out
+
+
+def test_without_any_toolbelt_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    play({}, make(AgentInit), make(AgentRun, question="Hello!"))
+    assert "Draw a line" not in capsys.readouterr().out
