@@ -132,7 +132,8 @@ async def test_the_value_that_is_missing_is_named() -> None:
     run = await talk("What time is it?", [CLOCK])
     assert run.calls == []
     assert run.answer == (
-        "I would use current_time, but the request does not say what `timezone` should be."
+        "I would use current_time, but the request does not say what `timezone` should be.\n\n"
+        'Ask for something like: "current time, timezone: Europe/London".'
     )
 
 

@@ -55,17 +55,22 @@ _NOTHING = object()
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A tool as the model is offered it. `parameters` is a JSON Schema of an object."""
+    """A tool as the model is offered it. `parameters` is a JSON Schema of an object.
+
+    `read_only` is what the server says, if anything; models with a key are not told.
+    """
 
     name: str
     description: str
     parameters: JsonObject
+    read_only: bool | None = None
 
 
 def function_spec(name: str, tool: Tool) -> FunctionSpec:
     """The tool as a model is offered it, under this name."""
     description, parameters = tool.description, tool.input_schema
-    return FunctionSpec(name, function_description(description), function_parameters(parameters))
+    described, taken = function_description(description), function_parameters(parameters)
+    return FunctionSpec(name, described, taken, tool.annotations.read_only)
 
 
 def function_parameters(schema: JsonObject) -> JsonObject:

@@ -65,6 +65,8 @@ class PlannedCall:
 
     `confidence` is 0 to 1, and says how well the words of the request fit this tool. A careful plan
     has the words that ask for it as `said`; so many calls as `after` says must be done before it.
+    A call that only `looks` is one of several for the same words, whose results tell which of them
+    answers: one that says what was `sought`.
     """
 
     tool: Any
@@ -74,6 +76,8 @@ class PlannedCall:
     confidence: float = 0.0
     said: str = ""
     after: int = 0
+    looks: bool = False
+    sought: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def _without_metadata(function: FunctionSpec) -> FunctionSpec:
 def _with_short_texts(function: FunctionSpec) -> FunctionSpec:
     described = _each_schema(function.parameters, _briefly_described)
     text = first_sentence(function.description, _DESCRIPTION_CHARS)
-    return FunctionSpec(function.name, text, described)
+    return replace(function, description=text, parameters=described)
 
 
 def _without_parameter_texts(function: FunctionSpec) -> FunctionSpec:
@@ -49,7 +49,7 @@ def _outline(function: FunctionSpec) -> FunctionSpec:
     schema["properties"] = {name: _typed(x) for name, x in named.items()}
     if needed := function.parameters.get("required"):
         schema["required"] = needed
-    return FunctionSpec(function.name, text, schema)
+    return replace(function, description=text, parameters=schema)
 
 
 # Each is made from the one before.

@@ -6,6 +6,7 @@ from typing import Any
 from ..plans import FromResult, Given, Missing, Plan, PlannedCall, Source, Unmatched, lacking
 from ..reading.arguments import Earlier
 from .chooser import Step, Steps
+from .looking import sought
 from .searching import query_of
 
 _SURE = "only what the words surely ask for, by fixed rules, without a language model"
@@ -38,6 +39,8 @@ def _calls_of(step: Step, ahead: int) -> Iterator[PlannedCall]:
             1 - step.doubt,
             step.part.text,
             ahead if waits else 0,
+            step.looks,
+            sought(step.part) if step.looks else (),
         )
 
 

@@ -14,14 +14,16 @@ from ..reading.mentions import Mention, mentions_in
 from ..reading.parts import Part, begins_request, part_of, split_parts
 from ..reading.tools import WordedTool
 from ..reading.words import is_generic, is_stop, name_words, words
+from .looking import by_values, looks, may_look
 from .lookup import Givers, lookup, recall
 from .matching import Match, ToolMatcher
-from .searching import Search, query_of
+from .searching import WIDELY, Search, query_of
 from .situation import Situation
 
 _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
 _MAX_NEAR = 8  # of those that fit; whose arguments fit better may be meant
 _MISSING, _MISSING_MAY_COME = 0.6, 0.85
+_LEAST_READY = 0.15  # of the best, for a tool that can be called where that one cannot
 _WRONG_PATH = 0.25  # A file where a folder is wanted.
 _GUESSED = 0.9  # An argument that is only what was left of the words.
 _UNUSED_VALUES = 0.35  # How much a tool is doubted that uses none of the values stated.
@@ -36,6 +38,8 @@ _STATED = frozenset(
 )
 # A tool that is shown is not used at once when half of what is said does not speak for it.
 _MOST_DOUBT = 0.5
+_SEARCHING = frozenset(name_words("search_find_look_lookup"))
+_MOST_FOUND = 20
 _IN_ORDER = re.compile(r"\b(?:then|after that|afterwards|finally|lastly|next)\b", re.I)
 
 
@@ -44,7 +48,8 @@ class Step:
     """One tool for one part of the request. `waits`: not before the steps ahead of it are done.
 
     `looked_up` is the name of the thing that the step ahead of it searches for. `doubt` is how much
-    of what the part says neither speaks for the tool nor is a value for it.
+    of what the part says neither speaks for the tool nor is a value for it. `looks`: it is one of
+    several that may find what the part asks about.
     """
 
     part: Part
@@ -53,6 +58,7 @@ class Step:
     waits: bool = False
     looked_up: str = ""
     doubt: float = 0.0
+    looks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ class CarefulChooser:
             if self.steps and _asks_for_field(part, fitting):
                 self.steps[-1] = self._also_asked(self.steps[-1], part)
             elif not (part.states and asking and self._search_tool):
-                self._add(part, fitting)
+                self._add(part, fitting, is_alone=len(asking) < 2)
         left_out = max(0, len(self.steps) - _MAX_STEPS)
         return Steps(tuple(self.steps[:_MAX_STEPS]), tuple(self.unmatched), left_out)
 
@@ -97,9 +103,12 @@ class CarefulChooser:
         parts = split_parts(self.asked, self.mentions, self._fits, self._begins)
         return _with_statements(parts) if self._search_tool else parts
 
-    def _add(self, part: Part, fitting: Sequence[Match]) -> None:
+    def _add(self, part: Part, fitting: Sequence[Match], *, is_alone: bool) -> None:
         step = self._step(part, fitting) or self._recalled(part)
-        if step:
+        looking = self._looking(part, fitting, step) if is_alone and not self.steps else []
+        if looking:
+            self.steps += looking
+        elif step:
             self.steps += self._with_lookup(step)
         elif part.asks or self._search(part):
             self.unmatched.append(part)
@@ -116,6 +125,45 @@ class CarefulChooser:
         if search is None:
             return self._searching(part) or shown
         return self._best(part, self._found(part, search), is_found=True) or shown
+
+    def _looking(self, part: Part, fitting: Sequence[Match], step: Step | None) -> list[Step]:
+        """Steps that may find what the part asks about, where none surely does."""
+        if step and not self._may_look_instead(step):
+            return []
+        shown = self._shown(part, fitting)
+        if found := by_values(part, shown):
+            return [Step(part, *found, self._waits(part))]
+        if not may_look(part):
+            return []
+        search = self._search(part)
+        may_search = step is None and self._search_tool and not (search and search.error)
+        if may_search and WIDELY not in self.situation.search.done:
+            return [self._wide_search(part)]
+        near = [x.tool for x in fitting]
+        calls = looks(part, near, () if step else shown)
+        found = [Step(part, *x, looks=True) for x in calls if not _is_step(x, step)]
+        return [*found, step] if step and found else found
+
+    def _wide_search(self, part: Part) -> Step:
+        key = self._search_tool
+        arguments = {"query": WIDELY, "max_results": _MOST_FOUND}
+        return Step(part, WordedTool(key, str(key), "", {}), Filled((arguments,)))
+
+    def _may_look_instead(self, step: Step) -> bool:
+        """Whether a step lacks what nothing gives, or searches for what was left of the words."""
+        if step.tool.key == self._search_tool or step.tool.changes or step.filled.needs_earlier:
+            return False
+        if step.filled.missing:
+            return not (self.steps or lookup(step.part, step.tool, step.filled, self.givers))
+        searches = bool(step.tool.name_stems & _SEARCHING) and step.tool.takes_any_words
+        return step.filled.is_guess and searches
+
+    def _shown(self, part: Part, fitting: Sequence[Match]) -> list[WordedTool]:
+        """The tools that may be looked into: those that fit, then all others that are there."""
+        search = self.situation.search.done.get(WIDELY)
+        keys = search.names if search else ()
+        found = [y for x in keys if (y := self.matcher.find(x))]
+        return list(dict.fromkeys([*(x.tool for x in fitting), *found, *self.matcher.tools]))
 
     def _fits(self, start: int, end: int) -> bool:
         part = part_of(self.asked, self.mentions, start, end)
@@ -154,8 +202,25 @@ class CarefulChooser:
         if not worth:
             return None
         best = worth.index(max(worth))
+        if filled[best].missing and not may_refer:
+            best = self._ready(part, fitting, filled, worth)
         doubt = _doubt(fitting[best], filled[best])
         return Step(part, fitting[best].tool, filled[best], self._waits(part), doubt=doubt)
+
+    def _ready(
+        self, part: Part, fitting: Sequence[Match], filled: Sequence[Filled],
+        worth: Sequence[float],
+    ) -> int:  # fmt: skip
+        """The best one, or one that only reads and lacks nothing where the best one lacks what
+        nothing can give."""
+        best = worth.index(max(worth))
+        tool = fitting[best].tool
+        if tool.changes or lookup(part, tool, filled[best], self.givers):
+            return best
+        least = _LEAST_READY * max(worth)
+        complete = (n for n, x in enumerate(filled) if not x.missing and worth[n] >= least)
+        ready = [n for n in complete if fitting[n].tool.only_reads]
+        return max(ready, key=lambda n: worth[n], default=best)
 
     def _search(self, part: Part) -> Search | None:
         return self.situation.search.done.get(query_of(part))
@@ -218,6 +283,13 @@ class CarefulChooser:
             return False
         lead = self.asked[: part.start][-30:].rsplit(self.steps[-1].part.text[-5:], 1)[-1]
         return any(x.tool.changes for x in self.steps) or bool(_IN_ORDER.search(lead))
+
+
+def _is_step(call: tuple[WordedTool, Filled], step: Step | None) -> bool:
+    """Whether a step makes this call already, or would if it had what it lacks."""
+    if step is None or call[0] is not step.tool:
+        return False
+    return bool(step.filled.missing) or call[1].calls == step.filled.calls
 
 
 def _with_statements(parts: Sequence[Part]) -> list[Part]:

@@ -28,6 +28,7 @@ _LEAST_DESCRIPTION_WORDS = 2
 _SEARCHING, _QUESTIONS = (
     frozenset(map(stem, x)) for x in (SEARCHING_WORDS, QUESTION_WORDS - {"do", "can"})
 )
+_RECKONING = frozenset(map(stem, ("add",)))
 _INFLECTED = re.compile(r"(?<=\w\w)(?:[^s]s|ed|ing)$")
 _IDENTIFIER = re.compile(r"\w+(?:[-.]\w+)*")
 # What is converted, its number aside: "miles to km", "how many km are miles".
@@ -125,6 +126,7 @@ class ToolMatcher:
         is_its_verb = bool(wanted.first & tool.verbs & {*telling})
         fits = _fits(tool, telling, share, is_its_verb=is_its_verb)
         fits = fits or bool(is_the_search and tool.takes_any_words)
+        fits = fits or _is_called(tool, wanted.stems)
         score *= _SAME_VERB if wanted.first & tool.verbs else 1.0
         score *= _OTHER_WAY if _converts_into(tool, wanted.converted) else 1.0
         fits = fits and _may_be_meant(tool, speaking, wanted)
@@ -134,9 +136,11 @@ class ToolMatcher:
 def worded(tool: Tool | JsonObject) -> WordedTool:
     """A catalog tool, or a dict as `search.ToolIndex` takes it, as words see it."""
     if isinstance(tool, Tool):
-        return WordedTool(key_of(tool), tool.name, tool.description, tool.input_schema)
+        reads = tool.annotations.read_only
+        return WordedTool(key_of(tool), tool.name, tool.description, tool.input_schema, reads)
     name, description = str(tool.get("name") or ""), str(tool.get("description") or "")
-    return WordedTool(key_of(tool), name, description, tool.get("input_schema"))
+    reads = tool.get("read_only")
+    return WordedTool(key_of(tool), name, description, tool.get("input_schema"), reads)
 
 
 def _wanted(text: str, hints: Mapping[str, float]) -> _Wanted:
@@ -146,6 +150,9 @@ def _wanted(text: str, hints: Mapping[str, float]) -> _Wanted:
     stems = frozenset([*said, *map(stem, hints)])
     found = _CONVERTED.search(text)
     converted = stem((found[1] or found[2]).lower()) if found else ""
+    if _is_question(text):
+        # "When must Ben give it back?" returns nothing.
+        meant -= CHANGING - _RECKONING
     first = frozenset(said[:1]) | meant
     return _Wanted(stems, telling, _wanted_changes(text) | meant, first, converted)
 
@@ -170,7 +177,14 @@ def _fits(tool: WordedTool, telling: Sequence[str], share: float, *, is_its_verb
         return share >= _LEAST_SHARE
     if len(telling) >= _LEAST_DESCRIPTION_WORDS:
         return share >= _LEAST_SHARE_DESCRIBED
-    return share >= _LEAST_SHARE_OF_ONE and any(x in tool.sentence_stems for x in telling)
+    told = {*tool.sentence_stems, *(y for x in tool.parameters for y in x.stems if x.is_flag)}
+    return share >= _LEAST_SHARE_OF_ONE and any(x in told or related(x) & told for x in telling)
+
+
+def _is_called(tool: WordedTool, said: frozenset[str]) -> bool:
+    """Whether the text says its whole name: `show me the list` for `show_list`."""
+    own = name_words(tool.name)
+    return tool.only_reads and len(own) > 1 and len(said.intersection(own[-2:])) > 1
 
 
 def _may_be_meant(tool: WordedTool, speaking: frozenset[str], wanted: _Wanted) -> bool:
@@ -183,6 +197,11 @@ def _may_be_meant(tool: WordedTool, speaking: frozenset[str], wanted: _Wanted) -
     return not tool.changes or any(asked)
 
 
+def _is_question(text: str) -> bool:
+    first = words(text)[:1]
+    return bool(first) and first[0].stem in _QUESTIONS
+
+
 def _wanted_changes(text: str) -> frozenset[str]:
     """The verbs in a text that may ask for a change.
 
@@ -190,6 +209,6 @@ def _wanted_changes(text: str) -> frozenset[str]:
     or past form: "the deleted files" are not to be deleted.
     """
     said = words(text)
-    if said and (said[0].stem in READING or said[0].stem in _QUESTIONS):
+    if _is_question(text) or (said and said[0].stem in READING):
         return frozenset()
     return frozenset(x.stem for x in said if not _INFLECTED.search(x.text.lower()))

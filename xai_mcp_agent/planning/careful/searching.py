@@ -10,6 +10,8 @@ from ..reading.hints import hints_in
 from ..reading.parts import Part
 from ..reading.words import is_generic, is_stop, stem
 
+WIDELY = "search list find all"
+"""Finds what can be looked into, whatever it holds."""
 _FEW_WORDS = 2  # so few may need what they mean to be said in other words
 _PUNCTUATION = ".,;:!?\"'()[]{}"
 

@@ -254,6 +254,8 @@ def _ids(text: str) -> Iterator[Mention]:
 def _loose(masked: str) -> Iterator[Mention]:
     """Readings that only some parameter makes sense of."""
     for found in _HOW_MANY.finditer(masked):
+        if is_stop(stem(found["unit"])):
+            continue
         yield Mention("unit", found["unit"], found.start("unit"), found.end("unit"), "to")
         if one := _IN_ONE.match(masked, found.end()):
             yield Mention("number", 1, one.start("one"), one.end("one"))

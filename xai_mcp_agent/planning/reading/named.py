@@ -22,7 +22,7 @@ _STATING = re.compile(r"(?:\b(?:with|using|and|set)|[,(])\s+(?:the\s+|a\s+|an\s+
 _BARE = re.compile(r"(?<=\s)\w")
 _TOKEN = re.compile(r"[^\s,;!?\"']+(?<![.,])")
 _STRETCH = re.compile(r"[^,;\n]+?(?=\s+(?:and|with|in|to|for)\b|[,;\n]|[.!?]?\s*$)")
-_LIMITS = stem_set("limit max maximum count top n num size first result take k page")
+LIMITS = stem_set("limit max maximum count top n num size first result take k page")
 _LIMIT_LEADS = re.compile(
     r"\b(?:first|top|last|latest|recent|most|to|than|limit(?:ed)?(?: to| of)?|max(?:imum)?(?: of)?|"
     r"only|newest|oldest|past|previous|next|show(?: me)?|list|find|get|give me|fetch|return)\s+$",
@@ -59,7 +59,7 @@ def named(
 
 def limited(parameter: Parameter, part: Part, numbers: Sequence[Mention]) -> Iterator[Mention]:
     """Numbers that say how many are wanted, for a parameter that limits a list."""
-    if set(parameter.stems) & _LIMITS:
+    if set(parameter.stems) & LIMITS:
         for number in numbers:
             lead = part.text[: number.start - part.start]
             if _LIMIT_LEADS.search(lead[-20:]):

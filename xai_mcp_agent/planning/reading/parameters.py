@@ -121,6 +121,11 @@ class Parameter:
         return self.strict and bool(self.choices)
 
     @property
+    def is_flag(self) -> bool:
+        """Whether it is a yes or a no."""
+        return self.kind == "boolean"
+
+    @property
     def is_number(self) -> bool:
         """Whether it takes a number."""
         return self.kind in ("integer", "number")

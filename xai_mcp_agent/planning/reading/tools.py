@@ -21,12 +21,16 @@ _SENTENCE_END = re.compile(r"[.!?\n](?:\s|$)|\s{2,}")
 
 @dataclass(frozen=True, eq=False)
 class WordedTool:
-    """A tool as words see it. What takes time is worked out when it is asked for."""
+    """A tool as words see it. What takes time is worked out when it is asked for.
+
+    `read_only` is what its server says of it, if anything.
+    """
 
     key: Any
     name: str
     description: str
     schema: Any
+    read_only: bool | None = None
 
     @cached_property
     def name_stems(self) -> frozenset[str]:
@@ -66,12 +70,23 @@ class WordedTool:
     def changes(self) -> frozenset[str]:
         """The words of its name that say that it changes something.
 
-        None when it only reads. Adding numbers or days changes nothing.
+        None when it only reads. Adding numbers or days changes nothing. Of a tool that by its
+        server's word does not only read, what it does is such a word, too.
         """
-        if self.name_stems & READING:
+        if self.read_only or self.name_stems & READING:
             return frozenset()
         reckons = self.required and all(x.is_number or x.topic in _PLAIN for x in self.required)
-        return (self.name_stems & CHANGING) - (_RECKONING if reckons else frozenset())
+        named = (self.name_stems & CHANGING) - (_RECKONING if reckons else frozenset())
+        if named or self.read_only is None:
+            return named
+        return frozenset(self.sentence_stems[:1]) & self.name_stems or self.name_stems
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether its server says that it changes nothing, or says nothing and its name does."""
+        if self.read_only is not None:
+            return self.read_only
+        return bool(self.name_stems & READING) and not self.name_stems & CHANGING
 
     @property
     def takes_any_words(self) -> bool:

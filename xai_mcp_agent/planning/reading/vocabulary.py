@@ -124,7 +124,7 @@ franc chf; percent percentage %
 
 # Several words that together are another verb: what was meant, and how it is said.
 PHRASES = (
-    ("return", r"\b(?:give|bring|take|send)\b.{1,40}\bback\b"),
+    ("return", r"\b(?:give|bring|take|send)\b.{1,40}\bback\b|\b(?:bring|give|take) back\b"),
     ("borrow", r"\b(?:take|check)(?:s|ing)? (?:\S+ ){0,4}out\b"),
     ("search", r"\blook(?:s|ing)? (?:\S+ ){0,4}up\b|\b(?:do you have|have you got|is there) any"),
     ("remember", r"\b(?:keep in mind|make a note|note (?:that|down))\b"),

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ....planning.reading.words import (
+    is_action,
     is_change,
+    is_generic,
     is_stop,
     name_words,
     plain_name,
@@ -16,6 +18,7 @@ from ....planning.reading.words import (
     words,
 )
 from .conversation import Outcome
+from .narrowing import narrowed, share_said
 from .progress import CallState
 from .results import data_in, main_items, pick
 
@@ -26,6 +29,7 @@ _MAX_REST = 5  # Fields in brackets after the one that was asked for.
 _MAX_TEXT_CHARS = 2_000  # A screen or two; the whole result stands in the transcript.
 _WORTH_CUTTING_CHARS = 500
 _MAX_VALUE_CHARS = 200
+_LEAST_SAID = 0.5  # of what is sought
 _TITLES = ("title", "name", "label", "subject", "headline", "full_name", "path", "file")
 _MAKERS = ("author", "creator", "artist", "owner", "by", "director")
 _ISO_MOMENT = re.compile(
@@ -41,14 +45,39 @@ _WRAPPERS = {"result", "value", "output", "data", "answer", "content", "text", "
 
 def answer_for(states: Sequence[CallState]) -> str:
     """What the results of a plan's calls say, and what kept a call from being made."""
-    answered = [x for x in states if x.outcomes]
-    several = sum(len(x.outcomes) for x in answered) > 1
-    blocks = [
-        _block(state, outcome, named=several) for state in states for outcome in state.outcomes
+    full = {x.call.said for x in states if not x.call.looks and any(map(_has, x.results))}
+    looked = [x for x in _looked_for(states) if x not in full]
+    found = [best for said in looked if (best := _best_look(states, said))]
+    told = {x.call.said for x, _ in found}
+    sure = [
+        (x, y) for x in states if not x.call.looks and x.call.said not in told for y in x.outcomes
     ]
+    shown = [*sure, *found]
+    blocks = [_block(state, outcome, named=len(shown) > 1) for state, outcome in shown]
     # One part of a request may ask for several calls that all lack the same.
-    blocks += dict.fromkeys(_not_called(x) for x in states if x.missing)
+    lacking = [x for x in states if x.missing and x.call.said not in told]
+    blocks += dict.fromkeys(_not_called(x) for x in lacking)
     return "\n\n".join(blocks)
+
+
+def _has(outcome: Outcome) -> bool:
+    """Whether a result is more than an empty list."""
+    return main_items(data_in(outcome.text)) != []
+
+
+def _looked_for(states: Sequence[CallState]) -> list[str]:
+    return list(dict.fromkeys(x.call.said for x in states if x.call.looks))
+
+
+def _best_look(states: Sequence[CallState], said: str) -> tuple[CallState, Outcome] | None:
+    """Of the looks for the same words the result that says most of what was sought."""
+    best: tuple[float, CallState, Outcome] | None = None
+    for state in states:
+        for outcome in state.results if state.call.looks and state.call.said == said else ():
+            share = share_said(data_in(outcome.text), state.call.sought, superlative_in(said))
+            if share >= _LEAST_SAID and (best is None or share > best[0]):
+                best = share, state, outcome
+    return best[1:] if best else None
 
 
 def said_of(outcome: Outcome, request: str) -> str:
@@ -114,9 +143,12 @@ def _list(data: Any, items: list[Any], outcome: Outcome, request: str) -> str:
     if not items:
         return f"{outcome.name} found nothing{_for_what(outcome)}."
     said, total = _said(request), _total(data, len(items))
-    if total == 1:
-        return f"{_item(items[0], _MAX_FIELDS, said)}."
+    kept = main_items(narrowed(data, _telling(request, outcome))) or items
+    if len(kept) == 1:
+        return f"{_item(kept[0], _MAX_FIELDS, said, whole=True)}."
     head = _noun(data, total)
+    if len(kept) < len(items):
+        head, items, total = f"{len(kept)} of {head}", kept, len(kept)
     chosen, label = superlative_in(request), _true_field(items, said)
     if chosen and len(items) > 1:
         head += f"The {chosen} is {_item(pick(items, request), said=said)}.\n"
@@ -160,11 +192,35 @@ def _total(data: Any, shown: int) -> int:
     return shown
 
 
-def _item(item: Any, most: int = _MAX_ITEM_FIELDS, said: frozenset[str] = frozenset()) -> str:
-    """One thing in a line: its title, who made it, and a few more fields, those `said` first."""
+def _field_words(outcome: Outcome) -> set[str]:
+    """The names of the fields of a list of things: they tell none of these from another."""
+    items = main_items(data_in(outcome.text)) or []
+    first = cast(dict[str, Any], items[0]) if items and isinstance(items[0], dict) else {}
+    flags = (k for k, v in first.items() if not isinstance(v, bool))
+    return {y for x in flags for y in name_words(x)}
+
+
+def _telling(request: str, outcome: Outcome) -> list[str]:
+    """The words of a request that may tell one thing in a result from another."""
+    given = {x.stem for y in outcome.arguments.values() if isinstance(y, str) for x in words(y)}
+    given |= {*name_words(outcome.name), *_field_words(outcome)}
+    found = (x for x in words(request) if not (is_stop(x.stem) or is_generic(x.stem)))
+    return [x.text for x in found if x.stem not in given and not is_action(x.stem)]
+
+
+def _item(
+    item: Any, most: int = _MAX_ITEM_FIELDS, said: frozenset[str] = frozenset(), *,
+    whole: bool = False,
+) -> str:  # fmt: skip
+    """One thing in a line: its title, who made it, and a few more fields, those `said` first.
+
+    `whole`: what it lacks is said, too.
+    """
     if not isinstance(item, dict):
         return _value(item)
-    fields = _fields(cast(dict[str, Any], item))
+    plain = cast(dict[str, Any], item)
+    lacking = {k: None for k, v in plain.items() if v is None and whole}
+    fields = _fields(plain) | lacking
     title = _first(fields, _TITLES)
     maker = _first(fields, _MAKERS)
     ordered = sorted(fields.items(), key=lambda pair: not (said & set(name_words(pair[0]))))

@@ -37,7 +37,7 @@ _GREETING = re.compile(
 _ABOUT = re.compile(
     r"\s*(?:(?:please )?help(?: me)?(?: please)?|(?:and )?who are you|what are you|"
     r"what (?:can|do|does) (?:you|it|this|the \w+) (?:do|know|offer)(?: for me)?|"
-    r"how (?:do|does|can) (?:this|you|i)\b.{0,30}|"
+    r"how (?:do|does|can) (?:this|you|i)(?: (?:work|use|ask|begin|start)\b.{0,30})?|"
     r"(?:what|which|list|show)(?: me)?(?: all)?(?: (?:your|the|my|available))* "
     r"(?:tools|functions|abilities|capabilities)"
     r"(?: (?:do you have|are there|can you use|are available))?|"
@@ -94,6 +94,22 @@ def nothing_fits(
         f"{WHO}{seen} I matched your words against {_count(own)} and found none that fits.\n"
         f"{searched}{_ask_for(own)}{CONNECT}"
     )
+
+
+def nothing_found(functions: Sequence[FunctionSpec], looked_in: Sequence[str]) -> str:
+    """No tool surely fits, and what could be looked into has nothing of it."""
+    own = _without_search(functions)
+    names = ", ".join(dict.fromkeys(looked_in))
+    looked = f" I looked with {names}, and nothing there says it." if names else ""
+    return (
+        f"{WHO} I matched your words against {_count(own)} and found none that fits.{looked}\n"
+        f"{_ask_for(own)}{CONNECT}"
+    )
+
+
+def ready_questions(functions: Sequence[FunctionSpec]) -> str:
+    """Requests that the tools surely answer."""
+    return _ask_for(_without_search(functions)).strip()
 
 
 def no_tool_for(said: str, search: Search | None) -> str:

@@ -133,6 +133,10 @@ def _conclusion(
     if not plan.calls:
         return guide.nothing_fits(reading.functions, unmatched, has_images=reading.has_images)
     texts = [answer_for(states)]
+    if not texts[0]:
+        return guide.nothing_found(reading.functions, [x.call.name for x in states if x.outcomes])
+    if not any(x.outcomes for x in states):
+        texts.append(guide.ready_questions(reading.functions))
     texts += [guide.no_tool_for(*x) for x in unmatched]
     if reading.is_cut:
         texts.append(guide.only_read(len(reading.asked)))

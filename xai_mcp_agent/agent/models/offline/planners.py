@@ -40,6 +40,7 @@ def _kept(same: _Same) -> Planner:
             "name": x.name,
             "description": x.description,
             "input_schema": x.parameters,
+            "read_only": x.read_only,
         }
         for x in same.functions
     )

@@ -88,7 +88,7 @@ def pick(items: Sequence[Any], said: str) -> Any:
         return None
     spoken = [x.text.lower() for x in words(said)]
     for word in spoken:
-        if word in SUPERLATIVES and (found := _extreme(items, word)) is not None:
+        if word in SUPERLATIVES and (found := extreme(items, word)) is not None:
             return found
     for word in spoken:
         if word in _ORDINALS and _ORDINALS[word] < len(items):
@@ -226,7 +226,8 @@ def _text(parameter: Parameter, leaf: Leaf) -> str | None:
     return value.strip() or None
 
 
-def _extreme(items: Sequence[Any], superlative: str) -> Any:
+def extreme(items: Sequence[Any], superlative: str) -> Any:
+    """The item that a superlative means by one of its fields, or None."""
     fields, greatest = SUPERLATIVES[superlative]
     for field in fields.split():
         ranked = [(x, item) for item in items if (x := _field(item, stem(field))) is not None]
