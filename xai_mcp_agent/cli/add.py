@@ -122,7 +122,7 @@ def add(
         raise SettingsError(TYPED, problem.key_path, problem.problem, problem.fix)
     kept = write_server(file, name, entry, replaces=replace, backs_up=replace)
     trust_server(file, name)
-    notes = list(_notes(entry))
+    notes = list(plain_secrets(entry))
     if not as_json:
         _say_written(name, file, kept, notes)
     tools, error = _checked(name, entry, file, missing, is_wanted=not no_check)
@@ -182,7 +182,7 @@ def _missing(name: str, entry: JsonObject, file: Path) -> list[str]:
     return missing
 
 
-def _notes(entry: Mapping[str, Any]) -> Iterator[str]:
+def plain_secrets(entry: Mapping[str, Any]) -> Iterator[str]:
     """What stands in the file as it is, and looks like a secret."""
     where = [f"the variable {k}" for k, x in entry.get("env", {}).items() if _is_plain(k, x)]
     for key, value in entry.get("headers", {}).items():

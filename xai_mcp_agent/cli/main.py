@@ -14,6 +14,7 @@ from . import rules
 from .add import AddCommand, add, remove
 from .approve import approve
 from .ask import ask
+from .discover import discover
 from .draw import draw
 from .explain import explain
 from .fitting import check_wires, suggest
@@ -58,6 +59,7 @@ for _command in (
 
 app.command("add", cls=AddCommand)(add)
 app.command("remove")(remove)
+app.command("discover")(discover)
 
 _history = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False)
 _history.callback(invoke_without_command=True)(history)

@@ -16,7 +16,7 @@ from typing import Any, cast
 from ..core.errors import SettingsError
 
 # Settings are a few kilobytes. Reading JSON5 takes seconds for each megabyte.
-_MAX_FILE_BYTES = 1_000_000
+MAX_FILE_BYTES = 1_000_000
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _JSON5_PLACE = re.compile(r":([0-9]+) .* column ([0-9]+)\Z", re.S)
 
@@ -84,17 +84,17 @@ def read_document(file: Path) -> ParsedObject:
     return parsed_text(text_of_file(file), Place(str(file)))
 
 
-def text_of_file(file: Path) -> str:
+def text_of_file(file: Path, most_bytes: int = MAX_FILE_BYTES) -> str:
     """The text of a settings file, without a mark at its beginning.
 
     Raises:
-        SettingsError: there is no such file, or it cannot be read as text.
+        SettingsError: there is no such file, it is larger, or it cannot be read as text.
     """
     place = Place(str(file))
-    return _text(_content(file, place), place)
+    return _text(_content(file, place, most_bytes), place)
 
 
-def _content(file: Path, place: Place) -> bytes:
+def _content(file: Path, place: Place, most_bytes: int) -> bytes:
     try:
         if file.is_dir():
             raise place.error(
@@ -104,7 +104,7 @@ def _content(file: Path, place: Place) -> bytes:
         if file.exists() and not file.is_file():
             raise place.error("this is not a regular file.", "Give a JSON file.")
         with file.open("rb") as opened:
-            content = opened.read(_MAX_FILE_BYTES + 1)
+            content = opened.read(most_bytes + 1)
     except FileNotFoundError as cause:
         raise place.error(
             "there is no such file.", "Correct the path, or write the file."
@@ -114,9 +114,9 @@ def _content(file: Path, place: Place) -> bytes:
         raise place.error(
             f"it cannot be read: {reason}.", "Correct the path or its permissions."
         ) from cause
-    if len(content) > _MAX_FILE_BYTES:
+    if len(content) > most_bytes:
         raise place.error(
-            f"it is larger than {_MAX_FILE_BYTES:,} bytes.", "Check that this is the settings file."
+            f"it is larger than {most_bytes:,} bytes.", "Check that this is the settings file."
         )
     return content
 

@@ -1,0 +1,178 @@
+"""`xai-mcp-agent discover`: servers of other programs are shown, and taken when they are named."""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_servers import command
+from xai_mcp_agent.settings.load import load_settings
+from xai_mcp_agent.settings.trust import TrustStore
+
+CONFIG = {"linux": ".config", "darwin": "Library/Application Support"}.get(sys.platform, "none")
+TOKEN = "sk-0123456789abcdef0123456789abcdef"
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="the home folder is asked elsewhere"
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's home without anything in it; the working folder is a project in it."""
+    home = tmp_path / "home"
+    (home / "project").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.delenv("XAI_MCP_TRUST", raising=False)
+    monkeypatch.delenv("XAI_MCP_SETTINGS", raising=False)
+    monkeypatch.chdir(home / "project")
+    return home
+
+
+def write(home: Path, place: str, content: Any) -> None:
+    file = home / place.replace("CONFIG", CONFIG)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    text = content if isinstance(content, str) else json.dumps(content)
+    file.write_text(text, encoding="utf-8")
+
+
+SERVER = {"command": "npx", "args": ["-y", "some-server"]}
+TOML = '[mcp_servers.it]\ncommand = "npx"\nargs = ["-y", "some-server"]\n'
+YAML = "mcpServers:\n  - name: it\n    command: npx\n    args: [-y, some-server]\n"
+PLACES: dict[str, Any] = {
+    "CONFIG/Claude/claude_desktop_config.json": {"mcpServers": {"it": SERVER}},
+    ".claude.json": {"mcpServers": {"it": SERVER}, "history": ["x" * 100] * 20_000},
+    "project/.mcp.json": {"mcpServers": {"it": SERVER}},
+    ".cursor/mcp.json": {"mcpServers": {"it": SERVER}},
+    "project/.cursor/mcp.json": {"mcpServers": {"it": SERVER}},
+    "CONFIG/Code/User/mcp.json": {"servers": {"it": {"type": "stdio", **SERVER}}, "inputs": []},
+    "project/.vscode/mcp.json": '{"servers": {"it": {"command": "npx",  // mine\n}},}',
+    "CONFIG/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json": {
+        "mcpServers": {"it": {**SERVER, "autoApprove": []}}
+    },
+    ".cline/data/settings/cline_mcp_settings.json": {"mcpServers": {"it": SERVER}},
+    ".codeium/windsurf/mcp_config.json": {"mcpServers": {"it": {"serverUrl": "https://e.example"}}},
+    ".config/zed/settings.json": '{"theme": "x", // dark\n "context_servers": {"it": {"command": '
+    '{"path": "npx", "args": ["-y", "some-server"]}}}}',
+    ".continue/config.yaml": YAML,
+    ".continue/mcpServers/one.yaml": YAML,
+    ".gemini/settings.json": {"mcpServers": {"it": {"httpUrl": "https://e.example/mcp"}}},
+    ".lmstudio/mcp.json": {"mcpServers": {"it": SERVER}},
+    ".cache/lm-studio/mcp.json": {"mcpServers": {"it": SERVER}},
+    ".codex/config.toml": TOML,
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_settings_of_a_program_are_shown_and_its_server_taken(
+    home: Path, capsys: Any, place: str
+) -> None:
+    write(home, place, PLACES[place])
+    status, out, _ = command(capsys, "discover")
+    assert status == 0
+    assert "  it: " in out
+    assert "npx" in out or "https://e.example" in out
+    assert not (home / "project/mcp_settings.json").exists(), "only shown"
+    assert command(capsys, "discover", "--take", "it")[0] == 0
+    loaded = load_settings(home / "project/mcp_settings.json")
+    assert (loaded.names, loaded.problems) == (["it"], {})
+    assert TrustStore().not_agreed(loaded) == ()
+
+
+def test_servers_of_a_project_that_claude_code_keeps_are_those_of_this_folder(
+    home: Path, capsys: Any
+) -> None:
+    projects = {str(home / x): {"mcpServers": {f"of_{x}": SERVER}} for x in ("project", "other")}
+    write(home, ".claude.json", {"projects": projects})
+    out = command(capsys, "discover")[1]
+    assert "of_project" in out
+    assert "of_other" not in out
+
+
+def test_no_secret_is_shown_and_what_is_taken_says_where_one_stands(
+    home: Path, capsys: Any
+) -> None:
+    servers = {
+        "env": {**SERVER, "env": {"API_KEY": TOKEN}},
+        "args": {"command": "npx", "args": ["some-server", "--api-key", TOKEN]},
+        "url": {"url": f"https://ada:{TOKEN}@e.example/mcp?key={TOKEN}"},
+        "head": {"url": "https://e.example", "headers": {"Authorization": f"Bearer {TOKEN}"}},
+    }
+    write(home, ".cursor/mcp.json", {"mcpServers": servers})
+    write(home, ".gemini/settings.json", "{" + TOKEN)
+    for words in ((), ("--json",)):
+        assert TOKEN not in "".join(map(str, command(capsys, "discover", *words)))
+    words = [x for name in servers for x in ("--take", name)]
+    status, out, err = command(capsys, "discover", *words)
+    assert (status, TOKEN in out + err) == (0, False)
+    assert err.count("looks like a secret") == 4
+
+
+BROKEN = {
+    "no JSON": "{nope",
+    "a list": "[]",
+    "nothing": "",
+    "deep": "[" * 100_000,
+    "numbers": '{"mcpServers": {"a": 1, "b": [], "c": {"command": 3}}}',
+    "not a map": '{"mcpServers": "x", "servers": 3, "projects": [], "mcp": 1}',
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_file_hides_no_other(home: Path, capsys: Any, kind: str) -> None:
+    write(home, ".cursor/mcp.json", BROKEN[kind])
+    for place in (".codex/config.toml", ".continue/config.yaml"):
+        write(home, place, BROKEN[kind] or "[")
+    write(home, ".lmstudio/mcp.json", {"mcpServers": {"good": SERVER}})
+    status, out, _ = command(capsys, "discover")
+    assert (status, "good: npx -y some-server" in out) == (0, True)
+
+
+def test_files_that_are_none_and_aliases_without_end_are_told(home: Path, capsys: Any) -> None:
+    write(home, ".gemini/settings.json", {"mcpServers": {"good": SERVER}})
+    (home / ".cursor").mkdir()
+    (home / ".cursor/mcp.json").symlink_to(home / "nowhere")
+    (home / ".lmstudio").mkdir()
+    (home / ".lmstudio/mcp.json").symlink_to("/dev/zero")
+    doubled = [f"{y}: &{y} [*{x}, *{x}]" for x, y in pairwise("abcdefghi")]
+    laughs = "\n".join(["a: &a [x, x]", *doubled])
+    write(home, ".continue/config.yaml", laughs)
+    out = command(capsys, "discover")[1]
+    assert "good: npx" in out
+    assert out.count("!! ") == 3
+
+
+def test_names_of_strangers_move_no_cursor(home: Path, capsys: Any) -> None:
+    write(home, ".cursor/mcp.json", {"mcpServers": {"\x1b[2Jx": {"command": "\x1b]0;x\x07"}}})
+    assert "\x1b" not in command(capsys, "discover")[1]
+
+
+def test_what_is_there_or_unclear_is_not_taken(home: Path, capsys: Any) -> None:
+    write(home, ".cursor/mcp.json", {"mcpServers": {"it": SERVER, "units": SERVER}})
+    write(home, ".gemini/settings.json", {"mcpServers": {"it": {"command": "other"}}})
+    ours = home / "project/mcp_settings.json"
+    ours.write_text('{"mcpServers": {"units": {"command": "x"}}} // mine')
+    before = ours.read_text()
+    for word, says in (
+        ("it", "Say which: 'Cursor/it', 'Gemini CLI/it'"),
+        ("units", "--take NAME=NEW_NAME"),
+        ("unit", "Did you mean 'units'"),
+    ):
+        status, _, err = command(capsys, "discover", "--take", word)
+        assert status == 1
+        assert says in " ".join(err.split())
+        assert ours.read_text() == before
+    assert command(capsys, "discover", "--take", "Gemini CLI/it=mine", "--take", "units=u2")[0] == 0
+    assert {*load_settings(ours).names} == {"units", "mine", "u2"}
+    assert ours.read_text().endswith("// mine")
+
+
+def test_without_other_programs_that_is_said(home: Path, capsys: Any) -> None:
+    assert command(capsys, "discover") == (
+        0, "No settings of other programs were found on this machine.\n", ""
+    )  # fmt: skip

@@ -1,0 +1,147 @@
+"""`xai-mcp-agent discover`: MCP servers that other programs of this machine know, to be taken."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from ..core.errors import SettingsError, UnknownServer
+from ..core.names import did_you_mean, nearest
+from ..core.tools import JsonObject
+from ..secrets.redactor import redact_args, redact_url
+from ..secrets.secrets import Secrets
+from ..settings.hosts import HostFile, HostServer, host_files
+from .add import plain_secrets
+from .output import AsJson, SettingsFile, echo_json, folded, say
+from .settings_file import (
+    check_free,
+    file_to_write,
+    loaded_or_new,
+    problem_of,
+    trust_server,
+    write_server,
+)
+
+_REFERENCE = re.compile(r"\$\{(?:env:)?(\w+)\}")
+_TAKEN = "Take it under another name: --take NAME=NEW_NAME."
+
+
+def discover(
+    take: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--take",
+            metavar="NAME",
+            help="Write this one into your settings; NAME=NEW_NAME under another name, "
+            "HOST/NAME where several hosts have one of that name.",
+        ),
+    ] = None,
+    settings: SettingsFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the MCP servers that other programs know: editors, chat programs, agents.
+
+    Nothing is started, and nothing is written unless you name it: --take NAME, as often as you
+    like. Their files stay as they are.
+    """
+    found = list(host_files(Path.home(), Path.cwd(), os.environ))
+    if take:
+        _take(take, [y for x in found for y in x.servers], settings, as_json=as_json)
+    elif as_json:
+        echo_json({"hosts": [_for_programs(x) for x in found]})
+    else:
+        say("\n".join(_lines(found)))
+
+
+def _take(
+    words: Sequence[str], known: Sequence[HostServer], settings: Path | None, *, as_json: bool
+) -> None:
+    loaded = loaded_or_new(settings)
+    file = file_to_write(loaded, settings)
+    chosen = [_chosen(word, known) for word in words]
+    for number, (name, server) in enumerate(chosen):
+        check_free(name, loaded, file, _TAKEN)
+        if name in [x for x, _ in chosen[:number]]:
+            raise SettingsError(str(file), name, "two servers would have this name.", _TAKEN)
+        if problem := problem_of(name, server.entry, file, _references(server.entry)):
+            raise problem
+    for name, server in chosen:
+        write_server(file, name, server.entry, backs_up=False)
+        trust_server(file, name)
+    notes = {name: list(plain_secrets(server.entry)) for name, server in chosen}
+    if as_json:
+        taken = [{"name": x, "host": y.host, "notes": notes[x]} for x, y in chosen]
+        echo_json({"written": str(file), "taken": taken})
+        return
+    for name, server in chosen:
+        say(f"Written: {name}, as {server.host} has it, in {file}")
+        for note in notes[name]:
+            say("\n".join(folded(f"note: {note}", "", "  ")), to_stderr=True)
+    say("Try them: xai-mcp-agent servers")
+
+
+def _references(entry: JsonObject) -> list[str]:
+    """Variables that may be set later."""
+    return _REFERENCE.findall(str(entry))
+
+
+def _chosen(word: str, known: Sequence[HostServer]) -> tuple[str, HostServer]:
+    """The server that is meant, and the name that it gets.
+
+    Raises:
+        UnknownServer: no host has it, or several have one of this name, and not the same.
+    """
+    meant, _, new = word.partition("=")
+    found = [x for x in known if meant in (x.name, f"{x.host}/{x.name}")]
+    if not found:
+        names = [x.name for x in known]
+        near = did_you_mean(meant, names) or "`xai-mcp-agent discover` shows which there are."
+        text = f"No other program knows a server {meant!r}. {near}"
+        raise UnknownServer(text, meant, nearest(meant, names))
+    if any(x.entry != found[0].entry for x in found):
+        hosts = ", ".join(repr(f"{x.host}/{x.name}") for x in found)
+        raise UnknownServer(f"Several are called {meant!r}. Say which: {hosts}.", meant, ())
+    return new or found[0].name, found[0]
+
+
+def _lines(found: Sequence[HostFile]) -> Iterator[str]:
+    if not found:
+        yield "No settings of other programs were found on this machine."
+        return
+    for one in found:
+        yield from folded(f"{one.host}: {one.file}", "", "  ")
+        if one.problem:
+            yield from folded(f"!! {one.problem}", "  ", "     ")
+        elif not one.servers:
+            yield "  no servers"
+        for server in one.servers:
+            yield from folded(f"{server.name}: {_told(server.entry)}", "  ", "      ")
+    if any(x.servers for x in found):
+        yield ""
+        yield "To have one in your settings: xai-mcp-agent discover --take NAME"
+
+
+def _told(entry: JsonObject) -> str:
+    """What an entry starts or reaches, without what is secret in it."""
+    for key in ("url", "serverUrl", "httpUrl"):
+        if key in entry:
+            return redact_url(str(entry[key]))
+    args, env = entry.get("args"), entry.get("env")
+    words = [str(x) for x in cast(list[Any], args)] if isinstance(args, list) else []
+    named = [f"{x}=***" for x in cast(JsonObject, env)] if isinstance(env, dict) else []
+    shown = " ".join([str(entry["command"]), *redact_args(words, Secrets())])
+    return f"{shown} ({', '.join(named)})" if named else shown
+
+
+def _for_programs(found: HostFile) -> JsonObject:
+    return {
+        "host": found.host,
+        "file": str(found.file),
+        "problem": found.problem,
+        "servers": [{"name": x.name, "starts": _told(x.entry)} for x in found.servers],
+    }
