@@ -152,13 +152,35 @@ def _day(found: re.Match[str]) -> str:
     return str((day - today).days if kind == "days until" else (today - day).days)
 
 
+def table(source: str) -> str:
+    """What came of each question for a source that may be tuned by, as Markdown."""
+    asked = questions(source)
+    results = [[useful for _, useful in answered(asked, x)] for x in ([source], SOURCES)]
+    sums = " | ".join(f"{sum(x)} of {len(asked)}" for x in results)
+    lines = [
+        f"## {source.capitalize()}",
+        "",
+        "| question | alone | among all |",
+        "| --- | --- | --- |",
+    ]
+    for question, *useful in zip(asked, *results, strict=True):
+        lines.append(f"| {question.ask} | {' | '.join('yes' if x else 'no' for x in useful)} |")
+    return "\n".join([*lines, f"| useful | {sums} |", ""])
+
+
 def main() -> None:
     """Print how many of the questions are answered, for each source."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sources", nargs="*", default=list(SOURCES))
     parser.add_argument("--verbose", action="store_true", help="name those that are not")
     parser.add_argument("--alone", action="store_true", help="not with all sources together")
+    parser.add_argument(
+        "--table", action="store_true", help="a table of each question, in Markdown"
+    )
     chosen = parser.parse_args()
+    if chosen.table:
+        print(*(table(x) for x in chosen.sources), sep="\n")
+        return
     print("source, apart or not: with it alone, with all")
     for source in chosen.sources:
         for apart in (False, True):

@@ -49,7 +49,8 @@ async def test_a_name_is_looked_for_in_what_can_only_be_read(asked: str, says: s
 
 async def test_nothing_that_may_change_something_is_called_to_look() -> None:
     unsure = [replace(x, read_only=None) for x in ALL]
-    assert (await talk("Who has Ivy?", unsure, garden)).calls == []
+    run = await talk("Who has Ivy?", unsure, garden)
+    assert [name for name, _ in run.calls] == [BEDS.name]  # its name says that it lists
 
 
 async def test_a_tool_that_lacks_nothing_stands_in_for_one_that_does() -> None:
@@ -57,3 +58,55 @@ async def test_a_tool_that_lacks_nothing_stands_in_for_one_that_does() -> None:
     now = replace(tool("current_time", "Tell the time."), read_only=True)
     run = await talk("What time is it?", [convert, now])
     assert run.calls == [("current_time", {})]
+
+
+CHEST = tool("chest_add_item", "Put something into the chest.", optional="count",
+             item=text("What to keep, such as `rope`."), count="integer")  # fmt: skip
+PAINT = tool("paint_colour", "Name a colour.", colour=text("Hex.", pattern="^#[0-9a-f]{6}$"))
+WORTH = tool("chest_worth", "What the chest is worth.",
+             prices={"type": "object", "additionalProperties": {"type": "number"}})  # fmt: skip
+SUM = tool("calculate", "Work out an arithmetic expression.", expression="string")
+DAYS = replace(
+    tool("days_between", "Count the days between dates.", start=text("YYYY-MM-DD"),
+         end=text("YYYY-MM-DD")), read_only=True,
+)  # fmt: skip
+KIND = tool("list_jobs", "List the jobs of a trade.", trade={"enum": ["carpentry", "masonry"]})
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered", "calls"),
+    [
+        pytest.param("Add rope to the chest", CHEST, [{"item": "rope"}], id="a-thing"),
+        pytest.param(
+            "Put rope, nails and a hammer in the chest", CHEST,
+            [{"item": "rope"}, {"item": "nails"}, {"item": "hammer"}], id="several-things",
+        ),
+        pytest.param("Add 3 saws", CHEST, [{"item": "saws", "count": 3}], id="how-many"),
+        pytest.param("Name the colour #a0b1c2", PAINT, [{"colour": "#a0b1c2"}], id="a-pattern"),
+        pytest.param("Name the colour of grass", PAINT, [], id="not-the-pattern"),
+        pytest.param(
+            "What is the chest worth if a hammer is 7.5 and rope costs 2?", WORTH,
+            [{"prices": {"hammer": 7.5, "rope": 2}}], id="numbers-of-things",
+        ),
+        pytest.param("What is 5 percent of 60?", SUM, [{"expression": "5 / 100 * 60"}], id="sum"),
+        pytest.param(
+            "How many days until Halloween?", DAYS,
+            [{"start": "2026-03-12", "end": "2026-10-31"}], id="until",
+        ),
+        pytest.param(
+            "Which jobs of carpentery are there?", KIND, [{"trade": "carpentry"}], id="misspelt"
+        ),
+    ],
+)  # fmt: skip
+async def test_arguments_are_what_the_words_and_the_schema_say(
+    asked: str, offered: Any, calls: list[dict[str, Any]]
+) -> None:
+    run = await talk(asked, [offered])
+    assert [arguments for _, arguments in run.calls] == calls
+
+
+async def test_a_conversion_is_done_by_the_tool_for_its_units() -> None:
+    ways = ["feet_to_miles", "miles_to_feet"]
+    tools = [tool(x, f"Convert {x.replace('_', ' ')}.", value="number") for x in ways]
+    run = await talk("How many miles are 500 feet?", tools)
+    assert run.calls == [("feet_to_miles", {"value": 500})]

@@ -9,12 +9,13 @@ from typing import Any
 
 from ..reading.arguments import Filled, fill_arguments
 from ..reading.candidates import path_suits
-from ..reading.hints import changes_unit, hints_in
+from ..reading.hints import changes_unit, converts, hints_in
 from ..reading.mentions import Mention, mentions_in
+from ..reading.parameters import Parameter
 from ..reading.parts import Part, begins_request, part_of, split_parts
 from ..reading.tools import WordedTool
-from ..reading.words import is_generic, is_stop, name_words, words
-from .looking import by_values, looks, may_look
+from ..reading.words import is_generic, is_stop, name_words, plain_name, superlative_in, words
+from .looking import asks_for_all, by_values, looks, may_look, sought, whole_list
 from .lookup import Givers, lookup, recall
 from .matching import Match, ToolMatcher
 from .searching import WIDELY, Search, query_of
@@ -24,9 +25,10 @@ _MAX_STEPS = 8  # More is no sentence a person said, but a text that was pasted.
 _MAX_NEAR = 8  # of those that fit; whose arguments fit better may be meant
 _MISSING, _MISSING_MAY_COME = 0.6, 0.85
 _LEAST_READY = 0.15  # of the best, for a tool that can be called where that one cannot
+_OTHER_UNITS = 0.1  # A tool that converts between others than those that are stated.
 _WRONG_PATH = 0.25  # A file where a folder is wanted.
 _GUESSED = 0.9  # An argument that is only what was left of the words.
-_UNUSED_VALUES = 0.35  # How much a tool is doubted that uses none of the values stated.
+_UNUSED_VALUES = 0.5  # How much a tool is doubted that uses none of the values stated.
 _FIELD = re.compile(
     r"(?:(?:tell|show|give)(?: me)?|say|what(?:'s| is| are| was| were)?|who(?:'s| is| was)?)?\s*"
     r"(?:its|their|his|her|the)\s+(?P<field>[a-z]+(?: [a-z]+)?)"
@@ -106,7 +108,9 @@ class CarefulChooser:
     def _add(self, part: Part, fitting: Sequence[Match], *, is_alone: bool) -> None:
         step = self._step(part, fitting) or self._recalled(part)
         looking = self._looking(part, fitting, step) if is_alone and not self.steps else []
-        if looking:
+        if giver := self._giver_search(step):
+            self.steps.append(giver)
+        elif looking:
             self.steps += looking
         elif step:
             self.steps += self._with_lookup(step)
@@ -128,6 +132,8 @@ class CarefulChooser:
 
     def _looking(self, part: Part, fitting: Sequence[Match], step: Step | None) -> list[Step]:
         """Steps that may find what the part asks about, where none surely does."""
+        if whole := self._whole(part, fitting, step):
+            return [whole]
         if step and not self._may_look_instead(step):
             return []
         shown = self._shown(part, fitting)
@@ -144,10 +150,36 @@ class CarefulChooser:
         found = [Step(part, *x, looks=True) for x in calls if not _is_step(x, step)]
         return [*found, step] if step and found else found
 
+    def _giver_search(self, step: Step | None) -> Step | None:
+        """A search for the tool that gives the id which a step lacks, where none is shown."""
+        if step is None or self._search_tool is None or len(step.filled.missing) != 1:
+            return None
+        lacking = step.filled.missing[0]
+        query = f"search {' '.join(x for x in plain_name(lacking.name).split() if x != 'id')}"
+        if lacking.topic != "id" or query in self.situation.search.done:
+            return None
+        if lookup(step.part, step.tool, step.filled, self.givers):
+            return None
+        key = self._search_tool
+        return Step(step.part, WordedTool(key, str(key), "", {}), Filled(({"query": query},)))
+
     def _wide_search(self, part: Part) -> Step:
         key = self._search_tool
         arguments = {"query": WIDELY, "max_results": _MOST_FOUND}
         return Step(part, WordedTool(key, str(key), "", {}), Filled((arguments,)))
+
+    def _whole(self, part: Part, fitting: Sequence[Match], step: Step | None) -> Step | None:
+        """A search that gives everything, for `all books` and `the oldest book`."""
+        if not (asks_for_all(part) or superlative_in(part.text)) or (step and step.tool.changes):
+            return None
+        for match in fitting:
+            things = match.said & match.tool.name_stems
+            elsewhere = step and step.tool is not match.tool and things <= step.tool.name_stems
+            arguments = whole_list(match.tool) if match.tool.only_reads else None
+            left = [x for x in sought(part) if name_words(x)[0] not in match.tool.stems]
+            if arguments is not None and things and not elsewhere and not left:
+                return Step(part, match.tool, Filled((arguments,)))
+        return None
 
     def _may_look_instead(self, step: Step) -> bool:
         """Whether a step lacks what nothing gives, or searches for what was left of the words."""
@@ -195,6 +227,7 @@ class CarefulChooser:
             )
             for x in fitting[:_MAX_NEAR]
         ]
+        filled = [self._until_today(x.tool, y) for x, y in zip(fitting, filled, strict=False)]
         worth = [
             _worth(match, x, part, may_come=bool(self.steps))
             for match, x in zip(fitting, filled, strict=False)
@@ -206,6 +239,21 @@ class CarefulChooser:
             best = self._ready(part, fitting, filled, worth)
         doubt = _doubt(fitting[best], filled[best])
         return Step(part, fitting[best].tool, filled[best], self._waits(part), doubt=doubt)
+
+    def _until_today(self, tool: WordedTool, filled: Filled) -> Filled:
+        """Where one end of a time is said, the other one is today: `how many days until May 1`."""
+        missing = filled.missing
+        if len(missing) != 1 or missing[0].topic != "date" or not tool.only_reads:
+            return filled
+        ends = [x for x in tool.parameters if x.topic == "date" and x.direction]
+        if missing[0] not in ends or len(ends) != 2:
+            return filled
+        today = self.situation.today.isoformat()
+        given = [x.get(y.name) for x in filled.calls for y in ends if y is not missing[0]]
+        if today in given:
+            return filled
+        calls = [_in_order({**x, missing[0].name: today}, ends) for x in filled.calls]
+        return replace(filled, calls=tuple(calls), missing=())
 
     def _ready(
         self, part: Part, fitting: Sequence[Match], filled: Sequence[Filled],
@@ -219,7 +267,7 @@ class CarefulChooser:
             return best
         least = _LEAST_READY * max(worth)
         complete = (n for n, x in enumerate(filled) if not x.missing and worth[n] >= least)
-        ready = [n for n in complete if fitting[n].tool.only_reads]
+        ready = [n for n in complete if fitting[n].tool.only_reads or _is_told(fitting[n], part)]
         return max(ready, key=lambda n: worth[n], default=best)
 
     def _search(self, part: Part) -> Search | None:
@@ -285,6 +333,19 @@ class CarefulChooser:
         return any(x.tool.changes for x in self.steps) or bool(_IN_ORDER.search(lead))
 
 
+def _in_order(call: dict[str, Any], ends: Sequence[Parameter]) -> dict[str, Any]:
+    """The call with the earlier date at its beginning."""
+    names = [x.name for x in sorted(ends, key=lambda x: x.direction != "from")]
+    values = sorted((call[x] for x in names), key=str)
+    return {**call, **dict(zip(names, values, strict=True))}
+
+
+def _is_told(match: Match, part: Part) -> bool:
+    """Whether a part begins with what a tool does and also says what it does it to."""
+    first = {x.stem for x in words(part.text)[:1]}
+    return bool(first & match.tool.changes) and len(match.said & match.tool.stems - first) > 0
+
+
 def _is_step(call: tuple[WordedTool, Filled], step: Step | None) -> bool:
     """Whether a step makes this call already, or would if it had what it lacks."""
     if step is None or call[0] is not step.tool:
@@ -314,7 +375,7 @@ def _asks_for_field(part: Part, fitting: Sequence[Match]) -> bool:
 
 def _worth(match: Match, filled: Filled, part: Part, *, may_come: bool) -> float:
     """The match's score, less for values that are missing and for stated ones left unused."""
-    score = min(match.score, 1e6)
+    score = min(match.score, 1e6) * (1.0 if converts(match.tool.name, part) else _OTHER_UNITS)
     if filled.missing:
         score *= _MISSING_MAY_COME if may_come else _MISSING
     if filled.is_guess:

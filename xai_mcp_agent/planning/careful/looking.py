@@ -44,6 +44,11 @@ def may_look(part: Part) -> bool:
     return (is_question or is_told) and bool(sought(part) or is_of_things)
 
 
+def asks_for_all(part: Part) -> bool:
+    """Whether a part asks for all of something."""
+    return may_look(part) and bool(_ALL.search(part.text))
+
+
 def sought(part: Part) -> tuple[str, ...]:
     """The words of a part that what is looked for must say: names, else what says something."""
     named = [x for x in part.mentions if x.kind in _NAMES]
@@ -58,7 +63,7 @@ def looks(
     """Calls that may find what a part asks for, searches first; `ranked` are the tools that its
     words speak for."""
     near = [x for x in ranked if x.only_reads]
-    far = [x for x in others if x.read_only and x not in near and READING & x.name_stems]
+    far = [x for x in others if _may_be_read(x) and x not in near and READING & x.name_stems]
     found = [*near, *far]
     searches = [call for x in found for call in _searches(x, part)]
     lists = [call for x in found for call in _lists(x, part)]
@@ -68,7 +73,9 @@ def looks(
 def by_values(part: Part, tools: Iterable[WordedTool]) -> tuple[WordedTool, Filled] | None:
     """The one tool that only reads and takes just the values that a part states."""
     stated = [x for x in part.mentions if x.kind in _VALUES]
-    if not stated or not all(_only_asks(x.text, x.stem) for x in words(part.matching_text())):
+    if CHANGING.intersection(told_stems(part.text)) or not stated:
+        return None
+    if not all(_only_asks(x.text, x.stem) for x in words(part.matching_text())):
         return None
     found: list[tuple[WordedTool, Filled]] = []
     for tool in tools:
@@ -90,6 +97,11 @@ def whole_list(tool: WordedTool) -> dict[str, Any] | None:
         if parameter.is_number and set(parameter.stems) & LIMITS and isinstance(most, int):
             arguments[parameter.name] = min(most, _MOST_LISTED)
     return arguments
+
+
+def _may_be_read(tool: WordedTool) -> bool:
+    """Whether its server says that it only reads, or it plainly lists something."""
+    return bool(tool.read_only) or (tool.only_reads and not tool.required)
 
 
 def _searches(tool: WordedTool, part: Part) -> Iterator[tuple[WordedTool, Filled]]:

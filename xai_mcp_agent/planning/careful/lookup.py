@@ -5,12 +5,13 @@ and in a memory for what nothing else can tell.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
 from ..reading.arguments import Filled
 from ..reading.leftover import leftover
+from ..reading.mentions import Mention
 from ..reading.parameters import Parameter
 from ..reading.parts import Part
 from ..reading.tools import WordedTool
@@ -43,10 +44,19 @@ def lookup(
     query = next(x for x in searching.parameters if x.is_wanted)
     used = [(x.start, x.end) for x in filled.used]
     chose = things | tool.name_stems | {*tool.sentence_stems}
-    named = leftover(replace(query, topic="query"), tool, part, used, chose)
+    stated = [x for x in part.mentions if x.kind in ("quoted", "name") and x not in filled.used]
+    named = _only_name(part, stated) or leftover(
+        replace(query, topic="query"), tool, part, used, chose
+    )
     if named is None or all(x.stem in things for x in words(named.value)):
         return None
     return searching, Filled(({query.name: named.value},), is_guess=True), named.value
+
+
+def _only_name(part: Part, stated: Sequence[Mention]) -> Mention | None:
+    """The one name that stands within a part: at its beginning a capital says nothing."""
+    inner = [x for x in stated if x.kind == "quoted" or x.start > part.start]
+    return inner[0] if len(inner) == 1 and " and " not in inner[0].text else None
 
 
 def recall(part: Part, tools: Iterable[WordedTool]) -> tuple[WordedTool, Filled] | None:

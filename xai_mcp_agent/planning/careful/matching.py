@@ -105,7 +105,10 @@ class ToolMatcher:
         ]
 
     def among(
-        self, keys: Iterable[Any], text: str, hints: Mapping[str, float] | None = None
+        self,
+        keys: Iterable[Any],
+        text: str,
+        hints: Mapping[str, float] | None = None,
     ) -> list[Match]:
         """Those of these tools that fit, in the order of the search that found them."""
         wanted = _wanted(text, hints or {})

@@ -44,4 +44,7 @@ def query_of(part: Part) -> str:
     if len(telling) > _FEW_WORDS:
         return " ".join(telling)
     says_much = meant or any(not is_generic(stem(x)) for x in telling)
-    return " ".join(dict.fromkeys([*telling, *meant])) if says_much else ""
+    if says_much:
+        return " ".join(dict.fromkeys([*telling, *meant]))
+    # Names of places may be names of other things.
+    return " ".join(x.text for x in part.mentions if x.kind == "zone")

@@ -11,14 +11,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .candidates import candidates, chosen, opposes, value_of
+from .candidates import candidates, chosen, misspelt, opposes, value_of
+from .forms import matches, numbered, telling_form
 from .leftover import leftover
 from .mentions import Mention, whole
 from .named import counted, is_limit, limited, measured, named
 from .parameters import Parameter
 from .parts import Part
+from .places import zone_like
 from .tools import WordedTool
-from .words import is_generic, is_stop, words
+from .words import is_generic, is_stop, stem_set, words
 
 _NEGATION = re.compile(
     r"\b(?:no|not|without|don't|dont|never|exclud\w*|skip\w*)\W+(?:\w+\W+)?$", re.I
@@ -26,7 +28,12 @@ _NEGATION = re.compile(
 # Perhaps a field of an earlier result: "translate the title".
 _A_FIELD = re.compile(r"(?:the|its|their|that|this|his|her) [a-z_]+(?: [a-z_]+)?", re.I)
 _LIST_COMMA = re.compile(r",\s*(?:and\s+)?|\s+and\s+")
+_ARTICLE = re.compile(r"^(?:an?|the|some)\s+", re.IGNORECASE)
+_LONGEST_THING = 3  # words; of a list of things each is short
+_AT_PLACE = frozenset({"in", "at", "for", "from", "to"})
+_COUNTS = stem_set("count quantity amount qty")
 _JOINED = re.compile(r"\s*(?:,|,?\s*(?:and|or)|&)?\s*(?:[a-z]{1,12}\s+)?", re.I)
+_TOKEN = re.compile(r"[^\s,;!?\"']+(?<![.,])")
 # Kinds that one request may well name several of: "the time in Tokyo, Paris and Rome".
 _SPREADS = frozenset({"zone", "quoted", "path", "url", "id", "date", "name", "number", "email"})
 # What people say in plain words, without a form that tells it.
@@ -102,9 +109,11 @@ class _Filler:
         """Take every argument that the part gives."""
         parameters = self._ordered(self.parameters)
         for step in (
-            self._take_named, self._take_choice, self._take_flag, self._take_limit,
-            self._take_number, self._take_mention, self._take_list, self._take_object,
-            self._take_leftover, self._take_reference, self._take_fallback, self._take_any,
+            self._take_patterned, self._take_named, self._take_choice, self._take_flag,
+            self._take_limit, self._take_number, self._take_mention, self._take_misspelt,
+            self._take_list,
+            self._take_object, self._take_map, self._take_leftover, self._take_reference,
+            self._take_fallback, self._take_any,
         ):  # fmt: skip
             for parameter in parameters:
                 if parameter.name not in self.found:
@@ -166,6 +175,26 @@ class _Filler:
 
     # The steps, in order
 
+    def _take_patterned(self, parameter: Parameter) -> None:
+        """A word that has the form which the schema asks for: `#ff8800`."""
+        if parameter.required and parameter.kind == "string" and telling_form(parameter):
+            for found in _TOKEN.finditer(self.part.text):
+                start, end = found.start() + self.part.start, found.end() + self.part.start
+                mention = Mention("quoted", found[0], start, end)
+                if self._is_free(mention) and matches(parameter, found[0]):
+                    self._set(parameter, found[0], mention)
+                    return
+
+    def _take_map(self, parameter: Parameter) -> None:
+        """`milk is 1.20 and bread 2.50`, `3 rolls and 2 pies`: things with their numbers."""
+        if parameter.values is None or not parameter.values.is_number or not parameter.required:
+            return
+        numbers = self._free("number")
+        found = numbered(self.part, numbers, whole_ones=parameter.values.kind == "integer")
+        if found and (len(found) == len(numbers)):
+            self.found[parameter.name] = {name: value for name, value, _, _ in found}
+            self.used += [(start, end) for _, _, start, end in found]
+
     def _take_named(self, parameter: Parameter) -> None:
         """`limit 5`, `with message "x"`, `timezone: Europe/Paris`."""
         is_plain = parameter.kind not in ("array", "object")
@@ -179,7 +208,10 @@ class _Filler:
             self.found[parameter.name] = parameter.choices[0]
             return
         free, partner = self._free(), self._has_partner(parameter)
-        for mention, value in chosen(parameter, self.part.text, self.part.start, free):
+        named_ones = chosen(parameter, self.part.text, self.part.start, free)
+        if not named_ones and parameter.has_fixed_choices:
+            named_ones = misspelt(parameter, self.part.text, self.part.start)
+        for mention, value in named_ones:
             if self._is_free(mention) and not (partner and opposes(parameter, mention)):
                 self._set(parameter, value, mention)
                 return
@@ -202,6 +234,8 @@ class _Filler:
                 *limited(parameter, self.part, numbers),
                 *counted(parameter, self.part, numbers),
             ]
+            if not told and _COUNTS & set(parameter.stems) and any(map(_is_thing, self.parameters)):
+                told = [x for x in numbers if whole(x.value) is not None]
             self._try(parameter, told[:1])
 
     def _take_number(self, parameter: Parameter) -> None:
@@ -231,6 +265,14 @@ class _Filler:
             partner = self._has_partner(parameter)
             free = [x for x in self._free() if x.kind != "number" or not is_limit(self.part, x)]
             self._try(parameter, candidates(parameter, free, has_partner=partner))
+
+    def _take_misspelt(self, parameter: Parameter) -> None:
+        """`in New Yrok`: the place that was meant."""
+        if parameter.topic == "zone" and not any(x.kind == "zone" for x in self.part.mentions):
+            for name in self._free("name"):
+                if name.before in _AT_PLACE and (zone := zone_like(str(name.value))):
+                    self._set(parameter, zone, name)
+                    return
 
     def _take_list(self, parameter: Parameter) -> None:
         if parameter.kind != "array" or parameter.item is None:
@@ -263,7 +305,7 @@ class _Filler:
         if not self._wants_leftover(parameter):
             return
         text = leftover(parameter, self.tool, self.part, self.used, self.said)
-        if text is None or self._only_refers(text):
+        if text is None or self._only_refers(text) or not matches(parameter, text.value):
             return
         self.guessed.append((text.start, text.end))
         value: Any = text.value
@@ -315,7 +357,8 @@ class _Filler:
         elif parameter.kind == "string" and parameter.topic not in _FORMED:
             free = self._free("quoted", "name", "id", "phrase", "number")
             self._try(parameter, [self._without_name(parameter, x) for x in free])
-            if parameter.name not in self.found and parameter.topic in ("query", "text"):
+            is_open = parameter.name not in self.found and parameter.topic in ("query", "text")
+            if is_open and not parameter.pattern:
                 self.found[parameter.name] = self.part.text.strip(" .?!")
 
     def _without_name(self, parameter: Parameter, mention: Mention) -> Mention:
@@ -345,6 +388,8 @@ class _Filler:
         if mention.kind == "reference":
             return Earlier(mention.value)
         value = value_of(parameter, mention, free)
+        if not matches(parameter, value):
+            return None
         if parameter.has_fixed_choices and value not in parameter.choices:
             return None
         if value is None or mention.kind != "number" or not parameter.is_number:
@@ -356,6 +401,10 @@ class _Filler:
         """One call for each of several values that are joined by commas or "and"."""
         for parameter in self.parameters:
             source = self.sources.get(parameter.name)
+            if source is not None and parameter.is_thing and source.kind == "phrase":
+                each = [_ARTICLE.sub("", x) for x in _LIST_COMMA.split(str(source.value)) if x]
+                if all(len(x.split()) <= _LONGEST_THING for x in each):
+                    return [{**self.found, parameter.name: x} for x in each]
             if source is None or source.kind not in _SPREADS:
                 continue
             values = [self._value(parameter, x) for x in self._joined(source)]
@@ -376,6 +425,10 @@ class _Filler:
                 found.append(mention)
                 end = mention.end
         return found
+
+
+def _is_thing(parameter: Parameter) -> bool:
+    return parameter.is_thing
 
 
 def _first_operand_first(parameter: Parameter, numbers: Sequence[Mention]) -> list[Mention]:

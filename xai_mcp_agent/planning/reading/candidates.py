@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 from .mentions import Mention, MentionKind, whole
@@ -38,6 +39,9 @@ _SURE: frozenset[MentionKind] = frozenset(
 )
 # A unit sign that is also a small word counts only next to a number.
 _SMALL_WORDS = frozenset({"in", "a", "at", "am", "as", "to", "of", "or", "is", "on", "i"})
+# Of a word that may be misspelt; and how alike it must be.
+_LEAST_LETTERS, _LEAST_LIKENESS = 6, 0.85
+_MOST_CHOICES = 100
 _DATE_PATTERNS = {"MM/DD/YYYY": "{1}/{2}/{0}", "DD/MM/YYYY": "{2}/{1}/{0}",
                   "YYYY/MM/DD": "{0}/{1}/{2}", "DD.MM.YYYY": "{2}.{1}.{0}",
                   "DD-MM-YYYY": "{2}-{1}-{0}", "MM-DD-YYYY": "{1}-{2}-{0}"}  # fmt: skip
@@ -85,6 +89,18 @@ def chosen(
     inner = [x for x, _ in named]
     kept = [(x, value) for x, value in named if not any(_inside(x, y) for y in inner)]
     return sorted(kept, key=lambda pair: -_direction_score(parameter, pair[0]))
+
+
+def misspelt(parameter: Parameter, text: str, offset: int) -> list[tuple[Mention, Any]]:
+    """The choice that a word of the text was meant for: `temprature`."""
+    by_name = {x.lower(): x for x in parameter.choices if isinstance(x, str)}
+    for word in words(text) if len(by_name) <= _MOST_CHOICES else ():
+        if len(word.text) >= _LEAST_LETTERS:
+            near = get_close_matches(word.text.lower(), by_name, n=1, cutoff=_LEAST_LIKENESS)
+            if near:
+                start, end = word.start + offset, word.end + offset
+                return [(Mention("quoted", by_name[near[0]], start, end), by_name[near[0]])]
+    return []
 
 
 def opposes(parameter: Parameter, mention: Mention) -> bool:

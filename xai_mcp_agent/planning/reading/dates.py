@@ -29,6 +29,14 @@ _DATES = tuple(
     )
 )
 _SLASHED = re.compile(r"(?<![\w/-])(\d{1,2})[/-](\d{1,2})[/-](\d{4})(?![\w/-])")
+_FEASTS = {"christmas": (12, 25), "christmasday": (12, 25), "christmaseve": (12, 24),
+           "newyearsday": (1, 1), "newyearseve": (12, 31), "halloween": (10, 31),
+           "valentinesday": (2, 14), "theendoftheyear": (12, 31)}  # fmt: skip
+_FEAST = re.compile(
+    r"\b(christmas(?: day| eve)?|new year['\u2019]?s (?:day|eve)|halloween"
+    r"|valentine['\u2019]?s day|the end of the year)\b",
+    re.IGNORECASE,
+)
 _NAMED = re.compile(rf"\b(?:the )?({'|'.join(_RELATIVE)})\b", re.IGNORECASE)
 _AWAY = re.compile(
     r"\b(?:(?P<lead>in)\s+)?(?P<count>\d{1,5}|an?|one|two|three|four|five|six|seven|ten)\s+"
@@ -91,6 +99,11 @@ def _dates(text: str, today: date | None) -> Iterator[Moment]:
     for found in _NAMED.finditer(text):
         day = today + timedelta(days=_RELATIVE[found[1].lower()])
         yield Moment("date", day.isoformat(), found.start(), found.end())
+    for found in _FEAST.finditer(text):
+        month, number = _FEASTS[re.sub(r"\W+", "", found[1].lower())]
+        day = date(today.year, month, number)
+        following = day if day >= today else date(today.year + 1, month, number)
+        yield Moment("date", following.isoformat(), found.start(), found.end())
     yield from _distant(text, today)
     for found in _WEEKDAY.finditer(text):
         yield Moment("date", _weekday(found, today).isoformat(), found.start(), found.end())

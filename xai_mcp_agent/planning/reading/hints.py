@@ -7,7 +7,7 @@ import re
 from .mentions import MentionKind
 from .parts import Part
 from .vocabulary import PHRASES
-from .words import is_money
+from .words import is_money, plain_name, same_unit
 
 _STRONG, _WEAK = 1.0, 0.5
 _OF_KIND: dict[MentionKind, str] = {
@@ -35,6 +35,10 @@ def hints_in(part: Part) -> dict[str, float]:
         is_money_meant = any(is_money(str(x.value)) for x in part.mentions if x.kind == "unit")
         found |= dict.fromkeys(("convert", "currency" if is_money_meant else "unit"), _STRONG)
     found |= {meant: _STRONG for meant, form in PHRASES if re.search(form, low)}
+    if any(x.kind == "expression" and x.value != x.text for x in part.mentions):
+        found |= dict.fromkeys(("calculate", "expression"), _STRONG)
+    if "%" in part.text:
+        found["percent"] = _STRONG
     return found | _operations(part)
 
 
@@ -45,6 +49,30 @@ def changes_unit(part: Part) -> bool:
     wanted = [x for x in part.mentions if x.kind == "phrase" and x.before in ("in", "to", "into")]
     after = [x for x in wanted if amounts and x.start >= amounts[0].end and x.value.isalpha()]
     return bool(amounts) and (len(units) > 1 or bool(after))
+
+
+def converts(name: str, part: Part) -> bool:
+    """Whether a tool that is called `a_to_b` converts what is stated into what is wanted.
+
+    One that is called otherwise may convert anything.
+    """
+    before, to, after = f" {plain_name(name)} ".partition(" to ")
+    units = [x for x in part.mentions if x.kind == "unit"]
+    given = [str(x.value) for x in units if x.before == "number"]
+    wanted = [str(x.value) for x in units if x.before != "number"]
+    wanted += [
+        str(x.value)
+        for x in part.mentions
+        if x.kind in ("phrase", "name") and x.before in ("in", "to", "into")
+    ]
+    if not to or not given or not wanted:
+        return True
+    return _names(before, given[:1]) and _names(after, wanted)
+
+
+def _names(words_of_tool: str, units: list[str]) -> bool:
+    own = words_of_tool.split()
+    return any(same_unit(one, other.split()[0]) for one in own for other in units if other.split())
 
 
 def _operations(part: Part) -> dict[str, float]:

@@ -46,8 +46,10 @@ def leftover(
     A search takes only the words it is about; a text to be handled keeps its inner
     words and its end as they are. `chose` are the stems that chose the tool.
     """
-    verbatim = parameter.topic in ("text", "expression")
+    verbatim = parameter.topic in ("text", "expression") and not parameter.is_thing
     found = _first_stretch(part, tool, used, chose, verbatim=verbatim)
+    if found and parameter.is_thing:
+        found = _whole_thing(part, tool, used, chose)
     if found is None or not _suits(parameter, words(part.text[slice(*found)]), chose):
         return None
     kept = parameter.topic == "text"
@@ -71,14 +73,36 @@ def _first_stretch(
     return None
 
 
+def _whole_thing(
+    part: Part, tool: WordedTool, used: Sequence[tuple[int, int]], chose: frozenset[str]
+) -> tuple[int, int] | None:
+    """`a bottle of oil` from `add a bottle of oil to the list`: no part of it is its topic."""
+    for start, end in _unused(part, used):
+        said = [x for x in words(part.text) if start <= x.start and x.end <= end]
+        while said and (said[0].stem in chose or _leads(said[0], tool, verbatim=False)):
+            said.pop(0)
+        while said and _trails(said[-1], tool, chose):
+            said.pop()
+        if said:
+            return said[0].start, said[-1].end
+    return None
+
+
 def _suits(parameter: Parameter, left: Sequence[Word], chose: frozenset[str]) -> bool:
     """Whether the words may be a value: not only those that chose the tool, and few for a name."""
     if _only_chose(left, chose):
         return False
     if parameter.topic not in ("id", "person", "place"):
         return True
+    if parameter.topic == "id" and _names_somebody(left):
+        return False
     most = 1 if parameter.topic == "id" else _LONGEST_NAME_WORDS
     return len(left) <= most and not any(x.stem in chose or is_action(x.stem) for x in left)
+
+
+def _names_somebody(left: Sequence[Word]) -> bool:
+    """`Ada` is hardly an id: those have digits, signs or capitals throughout."""
+    return all(x.text.istitle() and x.text.isalpha() for x in left)
 
 
 def _only_chose(left: Sequence[Word], chose: frozenset[str]) -> bool:

@@ -87,6 +87,19 @@ _IN_ONE = re.compile(r"\s+(?:are (?:there )?)?in (?P<one>an?|one) (?P<unit>[^\W\
 _EXPRESSION = re.compile(
     r"(?<![\w.(])[(\s]{0,20}-?\d[\d.]*(?:\s*(?:\*\*|[-+*/^%()\u00d7\u00f7])\s*[\d.()]+)+"
 )
+_AMOUNT = r"(-?\d+(?:\.\d+)?(?:/\d+)?)"
+_SPOKEN_SUMS = tuple(
+    (re.compile(rf"(?<![\w./]){form}(?![\w/])", re.IGNORECASE), written)
+    for form, written in (
+        (rf"{_AMOUNT} ?(?:%|percent|per cent) of {_AMOUNT}", r"\1 / 100 * \2"),
+        (rf"square root of {_AMOUNT}", r"(\1) ** 0.5"),
+        (rf"{_AMOUNT} to the power (?:of )?{_AMOUNT}", r"(\1) ** \2"),
+        (rf"{_AMOUNT} plus {_AMOUNT}", r"\1 + \2"),
+        (rf"{_AMOUNT} minus {_AMOUNT}", r"\1 - \2"),
+        (rf"{_AMOUNT} times {_AMOUNT}", r"(\1) * (\2)"),
+        (rf"{_AMOUNT} divided by {_AMOUNT}", r"(\1) / (\2)"),
+    )
+)
 _CAPITALISED = r"(?:(?:[A-Z]|Dr|Mr|Mrs|Ms|St|Prof)\.(?=\s[A-Z])|[A-Z][\w'\u2019-]*)"
 _NAME = re.compile(
     rf"(?<![\w/]){_CAPITALISED}(?:\s+(?:(?:of|de|van|von|da|del|la|le|the)\s+)?{_CAPITALISED})*"
@@ -263,11 +276,19 @@ def _loose(masked: str) -> Iterator[Mention]:
     for found in _EXPRESSION.finditer(masked):
         start = found.end() - len(found[0].lstrip())
         yield Mention("expression", found[0].strip(), start, found.end())
+    yield from _spoken_sums(masked)
     yield from _names(masked)
     yield from _phrases(masked)
     for found in _REFERENCE.finditer(masked):
         if found[0].lower() != "it" or not _DUMMY.search(masked[: found.start()][-8:]):
             yield Mention("reference", found[0].lower(), found.start(), found.end())
+
+
+def _spoken_sums(text: str) -> Iterator[Mention]:
+    """`19 percent of 250`, `the square root of 2`, `1/3 plus 1/4` as sums to work out."""
+    for form, written in _SPOKEN_SUMS:
+        for found in form.finditer(text):
+            yield Mention("expression", found.expand(written), found.start(), found.end())
 
 
 def _names(text: str) -> Iterator[Mention]:

@@ -20,6 +20,7 @@ Topic: TypeAlias = Literal[
 
 # Schemas may refer to themselves; nobody states more than this in a sentence.
 _MAX_DEPTH = 4
+_MAX_PATTERN = 200  # Longer ones take long to match.
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
 
 _TOPIC_OF_FORMAT: dict[str, Topic] = {
@@ -66,6 +67,7 @@ _EXAMPLE = re.compile(
     re.I,
 )
 _MAIN = stem_set("input text question prompt message")
+_THINGS = stem_set("item thing product article ingredient object element entry good dish")
 _QUOTED_WORD = re.compile(r"['\"`]([\w./+-]+)['\"`]")
 _FROM = stem_set(
     """
@@ -84,7 +86,8 @@ class Parameter:
     """What one parameter takes. `choices` are its only values when `strict`, else its usual ones.
 
     `fallback` is the value its schema or description gives when nobody says one. `is_main`: a
-    tool that requires nothing works on this one when it is given.
+    tool that requires nothing works on this one when it is given. `values` is what a map takes that
+    has any keys; a text must match the `pattern`.
     """
 
     name: str
@@ -98,6 +101,8 @@ class Parameter:
     is_main: bool = False
     item: Parameter | None = None
     fields: tuple[Parameter, ...] = ()
+    values: Parameter | None = None
+    pattern: str = ""
 
     @property
     def stems(self) -> list[str]:
@@ -119,6 +124,12 @@ class Parameter:
     def has_fixed_choices(self) -> bool:
         """Whether nothing but its choices is allowed."""
         return self.strict and bool(self.choices)
+
+    @property
+    def is_thing(self) -> bool:
+        """Whether it names a thing rather than takes any text: `item`, not `message`."""
+        own = self.stems
+        return self.kind == "string" and self.topic == "text" and bool(own) and own[-1] in _THINGS
 
     @property
     def is_flag(self) -> bool:
@@ -178,7 +189,17 @@ def _parameter(name: str, spec: Any, root: Any, *, needed: bool, depth: int) -> 
         fallback=_fallback(plain, description, kind),
         item=_item(name, plain, root, depth) if kind == "array" else None,
         fields=_fields(plain, root, depth + 1) if kind == "object" else (),
+        values=_values(name, plain, root, depth) if kind == "object" else None,
+        pattern=_text(plain.get("pattern"))[:_MAX_PATTERN],
     )
+
+
+def _values(name: str, plain: JsonObject, root: Any, depth: int) -> Parameter | None:
+    """What the values of a map are, which has names of things as its keys."""
+    spec = plain.get("additionalProperties")
+    if not isinstance(spec, dict) or depth >= _MAX_DEPTH or plain.get("properties"):
+        return None
+    return _parameter(name, spec, root, needed=True, depth=depth + 1)
 
 
 def _item(name: str, plain: JsonObject, root: Any, depth: int) -> Parameter | None:

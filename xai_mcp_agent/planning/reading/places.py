@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zoneinfo
 from collections.abc import Iterator
+from difflib import get_close_matches
 from functools import cache
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ _PLACE_WORD = re.compile(r"[A-Za-z][A-Za-z'\u2019.-]*")
 _SHORT = frozenset({"UTC", "GMT", "CET", "EET", "WET", "EST", "MST", "HST"})
 # In lower case, a word is only taken for a place where a place would stand.
 _BEFORE_PLACE = re.compile(r"(?:\b(?:in|from|to|for|at|into|and|or|between|near)|,)\s+$", re.I)
+_LEAST_LETTERS, _LEAST_LIKENESS = 5, 0.85
 _LONGEST_NAME_WORDS = 3
 
 
@@ -84,6 +86,13 @@ def _by_place() -> dict[str, str]:
     countries = {zone.lower(): zone for zone in _available() if "/" not in zone and len(zone) > 3}
     stated = {place: zone for place, zone in PLACES.items() if zone in _available()}
     return countries | cities | stated
+
+
+def zone_like(written: str) -> str | None:
+    """The zone of the place that a misspelt name was meant for, if one is very like it."""
+    key = written.lower().replace(" ", "_")
+    near = get_close_matches(key, _by_place(), n=1, cutoff=_LEAST_LIKENESS)
+    return _by_place()[near[0]] if near and len(key) >= _LEAST_LETTERS else None
 
 
 def is_zone(name: str) -> bool:

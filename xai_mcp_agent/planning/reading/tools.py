@@ -16,6 +16,8 @@ _RECKONERS = frozenset(map(stem, ("calculator", "arithmetic", "math")))
 _RECKONING = frozenset({"add"})
 # What a tool may reckon with beside numbers.
 _PLAIN = frozenset({"date", "time", "datetime", "zone", "unit", "expression"})
+# What a description names as an example says nothing of the tool.
+_EXAMPLE = re.compile(r"\b(?:such as|e\.g\.|for example,?|example:)[^.;:()]*", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?\n](?:\s|$)|\s{2,}")
 
 
@@ -58,7 +60,7 @@ class WordedTool:
         for parameter in self.parameters:
             found.update(x for x in parameter.stems if not is_stop(x))
             found.update(x for y in parameter.choices for x in told_stems(str(y)))
-            found.update(told_stems(parameter.description))
+            found.update(told_stems(_EXAMPLE.sub("", parameter.description)))
         return frozenset(found)
 
     @property

@@ -70,13 +70,15 @@ ACTION_WORDS = word_set(
     """
 )
 
-QUESTION_WORDS = word_set("what which who whom whose when where why how is are does do can")
+QUESTION_WORDS = word_set(
+    "what whats which who whos whom whose when where why how hows is are does do did can was were"
+)
 
 # Names of the same thing or of what goes with it. A word may be in several groups.
 SAME_THINGS = """
 time clock hour; date day calendar; weekday day week; timezone zone; datetime date time;
 weather forecast temperature rain climate; price cost expensive cheap fee;
-buy purchase order shop; reserve book booking reservation;
+buy purchase order shop sell; reserve book booking reservation;
 meeting event appointment calendar schedule; movie film cinema; song music track artist;
 picture photo; flight plane airline; hotel accommodation lodging; restaurant meal cuisine;
 recipe dish; job career work; news headline article; stock share ticker;

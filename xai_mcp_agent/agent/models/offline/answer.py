@@ -150,6 +150,7 @@ def _list(data: Any, items: list[Any], outcome: Outcome, request: str) -> str:
     if len(kept) < len(items):
         head, items, total = f"{len(kept)} of {head}", kept, len(kept)
     chosen, label = superlative_in(request), _true_field(items, said)
+    label = "" if label in outcome.arguments else label
     if chosen and len(items) > 1:
         head += f"The {chosen} is {_item(pick(items, request), said=said)}.\n"
     elif label and len(items) == total:
@@ -296,7 +297,9 @@ def _listed(fields: Mapping[str, Any]) -> str:
     if len(fields) == 1:
         return "".join(_stated(_label(k), v) for k, v in fields.items()) + "."
     if len(fields) <= _MAX_ITEM_FIELDS:
-        return _capital(_joined(fields)) + "."
+        # Numbers by name are things and how many: their names stay as they are.
+        is_count = all(isinstance(x, int) and not isinstance(x, bool) for x in fields.values())
+        return (_joined(fields) if is_count else _capital(_joined(fields))) + "."
     lines = [f"- {_label(k)}: {_value(v)}" for k, v in list(fields.items())[:_MAX_FIELDS]]
     left = len(fields) - len(lines)
     return "\n".join([*lines, *([f"... and {left} more fields."] if left else [])])

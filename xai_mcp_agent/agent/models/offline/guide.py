@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import islice
 from typing import Any, TypeAlias
 
 from ....core.provider_schema import FunctionSpec
 from ....planning.careful.searching import Search
+from ....planning.careful.situation import Situation
+from ....planning.planner import Planner
+from ....planning.plans import Given
 from ....planning.reading.parameters import Parameter, examples_in
 from ....planning.reading.tools import WordedTool
 from ....planning.reading.words import plain_name
@@ -20,7 +25,11 @@ Found: TypeAlias = tuple[str, Search | None]
 
 _MAX_LISTED = 20
 _MAX_DESCRIPTION_CHARS = 120
-_MAX_EXAMPLES = 2
+_MAX_EXAMPLES = 3
+_MOST_TRIED = 8  # tools, for requests that are surely understood
+# Three values or more in a row: "such a unit: km, mile, lb and others".
+_LISTED = re.compile(r":\s*((?:[\w\u00b0/]{1,12},\s*){2,}[\w\u00b0/]{1,12})")
+_USUAL = ("zone", "datetime", "date", "time", "expression", "language")
 _MAX_QUOTED_CHARS = 120
 
 WHO = "I am the offline model: fixed rules, not a language model."
@@ -147,9 +156,12 @@ def shown(text: str) -> str:
     return f'"{cut}"'
 
 
-def example_request(tool: WordedTool) -> str:
-    """A request in plain words that the rules understand as a call of this tool."""
-    stated = [f"{x.name}: {_sample(x, tool)}" for x in tool.parameters if x.is_wanted]
+def example_request(tool: WordedTool, number: int = 0) -> str:
+    """A request in plain words that the rules understand as a call of this tool.
+
+    Another `number` is another request, where the tool's parameters list several values.
+    """
+    stated = [f"{x.name}: {_sample(x, tool, number)}" for x in tool.parameters if x.is_wanted]
     name = plain_name(tool.name) or tool.name
     return f"{name}, {', '.join(stated)}" if stated else name
 
@@ -160,8 +172,39 @@ def _ask_for(functions: Sequence[FunctionSpec]) -> str:
     planner = planner_of(functions)
     tools = [planner.worded(x.name) for x in functions]
     chosen = [x for x in tools if _is_simple(x)] or tools
-    examples = [f'"{example_request(x)}"' for x in chosen[:_MAX_EXAMPLES]]
+    ready = list(islice(_ready(planner, chosen), _MAX_EXAMPLES))
+    examples = [f'"{x}"' for x in ready or map(example_request, chosen[:_MAX_EXAMPLES])]
     return f"Ask for something like: {' or '.join(examples)}.\n"
+
+
+def _ready(planner: Planner, tools: Sequence[WordedTool]) -> Iterator[str]:
+    """Requests that are surely understood as calls of these tools, with values that these show."""
+    given = set[str]()
+    situation = Situation(today=date.today())
+    known = [x for x in tools if all(_is_shown(y, x) for y in x.required)]
+    for number in range(_MAX_EXAMPLES):
+        for tool in known[:_MOST_TRIED]:
+            request = example_request(tool, number)
+            if request not in given:
+                given.add(request)
+                calls = planner.plan(request, situation).calls
+                if [(x.tool, x.looks) for x in calls] == [(tool.key, False)] and all(
+                    isinstance(x, Given) for x in calls[0].arguments.values()
+                ):
+                    yield request
+
+
+def _is_shown(parameter: Parameter, tool: WordedTool) -> bool:
+    """Whether a value is known that the tool surely takes."""
+    has_values = parameter.choices or parameter.fallback is not None or parameter.is_number
+    is_usual = parameter.topic in _USUAL
+    return bool(has_values or is_usual or _values_shown(parameter, tool))
+
+
+def _values_shown(parameter: Parameter, tool: WordedTool) -> list[Any]:
+    listed = _LISTED.search(parameter.description)
+    values = re.split(r",\s*", listed[1]) if listed else []
+    return [*examples_in(tool.schema, parameter.name), *values]
 
 
 def _line(function: FunctionSpec) -> str:
@@ -176,11 +219,14 @@ def _is_simple(tool: WordedTool) -> bool:
     return not tool.changes and all(x.kind not in ("array", "object") for x in tool.required)
 
 
-def _sample(parameter: Parameter, tool: WordedTool) -> str:
-    shown_values = examples_in(tool.schema, parameter.name)
-    for value in (*shown_values, *parameter.choices, parameter.fallback):
-        if isinstance(value, str | int | float) and not isinstance(value, bool):
-            return f"'{value}'" if isinstance(value, str) and " " in value else str(value)
+def _sample(parameter: Parameter, tool: WordedTool, number: int = 0) -> str:
+    values = [*_values_shown(parameter, tool), *parameter.choices, parameter.fallback]
+    plain = [x for x in values if isinstance(x, str | int | float) and not isinstance(x, bool)]
+    if plain:
+        # The two ends of a pair differ, and others of those listed may not go together.
+        at = int(parameter.direction == "to") if parameter.direction else number
+        value = plain[min(at, len(plain) - 1)]
+        return f"'{value}'" if isinstance(value, str) and " " in value else str(value)
     if parameter.kind == "boolean":
         return "yes"
     if parameter.is_number:

@@ -9,6 +9,7 @@ from typing import Any, cast
 from ....planning.reading.words import stem, words
 from .results import extreme, leaves, main_items
 
+_OF_ONE = 0.9
 _LEAST_LIKENESS = 0.8  # `frankenstien` is 0.92 of `frankenstein`
 _LEAST_LETTERS = 5  # of a word that may be misspelt, in several words of three
 _MOST_KNOWN_WORDS = 2_000
@@ -22,7 +23,9 @@ def share_said(data: Any, sought: Sequence[str], superlative: str = "") -> float
     wanted = _spelt(sought, items)
     if not wanted or not items:
         return 0.0
-    return max(len(wanted & _said_by(x)) for x in items) / len(wanted)
+    share = max(len(wanted & _said_by(x)) for x in items) / len(wanted)
+    # Things that are so tell more than how many there are.
+    return share if main_items(data) else _OF_ONE * share
 
 
 def narrowed(data: Any, sought: Sequence[str]) -> Any:
@@ -85,9 +88,9 @@ def _texts(item: Any) -> Iterator[str]:
         value: Any = leaf.value
         values = cast(list[Any], value) if isinstance(value, list) else [value]
         yield from (x for x in values if isinstance(x, str))
-    if isinstance(item, dict):
-        # Names of things may be keys: {"milk": 3}.
-        yield from map(str, cast(dict[str, Any], item))
-        for inner in cast(dict[str, Any], item).values():
-            if isinstance(inner, dict):
-                yield from map(str, cast(dict[str, Any], inner))
+    # Names of things may be keys: {"milk": 3}.
+    for inner in [item, *(cast(dict[str, Any], item).values() if isinstance(item, dict) else ())]:
+        if isinstance(inner, dict):
+            counts = cast(dict[str, Any], inner)
+            if all(type(x) is int for x in counts.values()):
+                yield from counts

@@ -18,6 +18,7 @@ from ....core.tools import JsonObject
 from ....planning.planner import Planner
 from ....planning.plans import FromResult, Given, Missing, Plan, PlannedCall
 from ....planning.reading.parameters import Parameter
+from ....planning.reading.words import same_unit
 from .conversation import Outcome
 from .results import (
     PLAUSIBLE,
@@ -36,6 +37,9 @@ _SUGGESTED = re.compile(
     r"did you mean:? ['\"`\u2018\u201c]?([\w./+-]+(?:[ ]\w+)?)['\"`\u2019\u201d]", re.I
 )
 _SUGGESTED_BARE = re.compile(r"did you mean:? ([\w./+-]+)", re.IGNORECASE)
+_ASKED = re.compile(r"did you mean:? (?P<rest>.{1,200})", re.IGNORECASE)
+_WITH_NAME = re.compile(r"(?P<sign>[^\s,()]{1,12}) \((?P<name>[^()]{1,40})\)")
+_LEAST_SAME = 0.8  # `gramms` and `gram`
 _LISTED = re.compile(
     r"\b(?:one of|known|available|valid|allowed|supported|expected|registered|choose from|"
     r"possible|options)\b[^:\n]{0,40}:\s*([^\n]+)",
@@ -270,7 +274,8 @@ def _mended(state: CallState, arguments: JsonObject, outcome: Outcome) -> JsonOb
         value = arguments.get(parameter.name)
         if isinstance(value, str) and value and value.lower() in outcome.error.lower():
             offered = _offered(outcome.error, value)
-            if offered and offered != value and _is_near(offered, value):
+            is_same = offered is not None and _same_of(outcome.error, value) == offered
+            if offered and offered != value and (is_same or _is_near(offered, value)):
                 return {**arguments, parameter.name: offered}
     return None
 
@@ -280,7 +285,22 @@ def _is_near(offered: str, value: str) -> bool:
     return SequenceMatcher(None, offered.lower(), value.lower()).ratio() >= _LEAST_LIKENESS
 
 
+def _same_of(error: str, value: str) -> str | None:
+    """`km/h` of "mph (mile per hour) or km/h (kilometre per hour)" for `km per hour`."""
+    asked = _ASKED.search(error)
+    for found in _WITH_NAME.finditer(asked["rest"]) if asked else ():
+        own, named = value.lower().split(), found["name"].lower().split()
+        if len(own) == len(named) and all(
+            same_unit(x, y) or SequenceMatcher(None, x, y).ratio() >= _LEAST_SAME
+            for x, y in zip(own, named, strict=True)
+        ):
+            return found["sign"]
+    return None
+
+
 def _offered(error: str, value: str) -> str | None:
+    if (alike := _same_of(error, value)) is not None:
+        return alike
     suggested = _SUGGESTED.search(error) or _SUGGESTED_BARE.search(error)
     if suggested:
         return suggested[1].rstrip(".?,")
