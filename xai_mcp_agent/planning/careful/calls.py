@@ -16,7 +16,9 @@ def plan_of(request: str, chosen: Steps) -> Plan:
     """The plan that these steps are."""
     calls: list[PlannedCall] = []
     for step in chosen.steps:
-        calls += list(_calls_of(step, len(calls)))
+        # Looks wait for what is sure, not for each other.
+        ahead = sum(not x.looks for x in calls) if step.looks else len(calls)
+        calls += list(_calls_of(step, ahead))
     return Plan(
         request,
         tuple(calls),

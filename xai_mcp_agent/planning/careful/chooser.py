@@ -147,8 +147,10 @@ class CarefulChooser:
             return [self._wide_search(part)]
         near = [x.tool for x in fitting]
         calls = looks(part, near, () if step else shown)
-        found = [Step(part, *x, looks=True) for x in calls if not _is_step(x, step)]
-        return [*found, step] if step and found else found
+        # What a search for the words finds is enough: only where it finds nothing others are asked.
+        waits = step is not None
+        found = [Step(part, *x, waits, looks=True) for x in calls if not _is_step(x, step)]
+        return [step, *found] if step and found else found
 
     def _giver_search(self, step: Step | None) -> Step | None:
         """A search for the tool that gives the id which a step lacks, where none is shown."""

@@ -106,6 +106,8 @@ def _state(
     if any(x.pending or x.is_waiting for x in before):
         state.is_waiting = True
         return state
+    if state.call.looks and any(_has_answered(x) for x in before if x.call.said == state.call.said):
+        return state
     calls, state.missing = _resolved(state, before, earlier)
     if state.missing:
         failed = [x for x in before if x.outcomes and not x.results]
@@ -113,6 +115,12 @@ def _state(
     for arguments in calls:
         _settle(state, arguments, left)
     return state
+
+
+def _has_answered(state: CallState) -> bool:
+    """Whether a call that was surely asked for gave more than an empty list."""
+    found = (main_items(data_in(x.text)) for x in state.results)
+    return not state.call.looks and any(x != [] for x in found)
 
 
 def _settle(state: CallState, arguments: JsonObject, left: list[Outcome]) -> None:
