@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -49,7 +48,7 @@ def discover(
     Nothing is started, and nothing is written unless you name it: --take NAME, as often as you
     like. Their files stay as they are.
     """
-    found = list(host_files(Path.home(), Path.cwd(), os.environ))
+    found = list(host_files(Path.home(), Path.cwd()))
     if take:
         _take(take, [y for x in found for y in x.servers], settings, as_json=as_json)
     elif as_json:

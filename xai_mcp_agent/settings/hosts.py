@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -46,13 +45,13 @@ class HostFile:
     problem: str = ""
 
 
-def host_files(home: Path, folder: Path, environ: Mapping[str, str]) -> Iterator[HostFile]:
+def host_files(home: Path, folder: Path) -> Iterator[HostFile]:
     """The settings of other programs that are there: of this user, and of the project `folder`.
 
     `home` is the user's home folder. Files that lead to nothing are left out, broken ones are not.
     """
     seen = set[Path]()
-    for host, file in _places(home, folder, environ):
+    for host, file in _places(home, folder):
         if file in seen or not os.path.lexists(file) or file.is_dir():
             continue
         seen.add(file)
@@ -64,12 +63,14 @@ def host_files(home: Path, folder: Path, environ: Mapping[str, str]) -> Iterator
             yield HostFile(host, file, servers)
 
 
-def _places(home: Path, folder: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
-    for data in _data_folders(home, environ):
-        yield "Claude Desktop", data / "Claude/claude_desktop_config.json"
-        yield "VS Code", data / "Code/User/mcp.json"
-        extension = "Code/User/globalStorage/saoudrizwan.claude-dev/settings"
-        yield "Cline", data / extension / "cline_mcp_settings.json"
+def _places(home: Path, folder: Path) -> Iterator[tuple[str, Path]]:
+    from platformdirs import user_config_path
+
+    data = user_config_path(roaming=True)
+    yield "Claude Desktop", data / "Claude/claude_desktop_config.json"
+    yield "VS Code", data / "Code/User/mcp.json"
+    extension = "Code/User/globalStorage/saoudrizwan.claude-dev/settings"
+    yield "Cline", data / extension / "cline_mcp_settings.json"
     yield "Claude Code", home / ".claude.json"
     yield "Claude Code", folder / ".mcp.json"
     yield "Cline", home / ".cline/data/settings/cline_mcp_settings.json"
@@ -85,15 +86,6 @@ def _places(home: Path, folder: Path, environ: Mapping[str, str]) -> Iterator[tu
     yield "Zed", folder / ".zed/settings.json"
     yield "LM Studio", home / ".lmstudio/mcp.json"
     yield "LM Studio", home / ".cache/lm-studio/mcp.json"
-
-
-def _data_folders(home: Path, environ: Mapping[str, str]) -> list[Path]:
-    """Where programs of the desktop keep the settings of a user."""
-    if sys.platform == "darwin":
-        return [home / "Library/Application Support"]
-    if sys.platform == "win32":
-        return [Path(environ.get("APPDATA") or home / "AppData/Roaming")]
-    return [Path(environ.get("XDG_CONFIG_HOME") or home / ".config")]
 
 
 def _in_folder(folder: Path) -> list[Path]:
