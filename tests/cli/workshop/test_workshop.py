@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import textwrap
 from pathlib import Path
@@ -333,6 +334,29 @@ def test_several_folders_are_shown_in_a_table(
     )
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no file can be called so there")
+def test_a_folders_name_moves_no_cursor_and_ends_no_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("an\nna", "b\x1b[2Jen\u202e"):
+        (tmp_path / name / "workshop").mkdir(parents=True)
+    assert exit_status("check-lessons", *map(str, tmp_path.iterdir()), "1") == 1
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    *rows, _ = shown.splitlines()[-3:]
+    assert all(x.endswith("?") for x in rows)
+
+
+def test_a_huge_file_is_not_read_to_see_whether_it_was_changed(bare: Path) -> None:
+    file = bare / HOME / FIRST.workflow
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("wb") as data:
+        data.truncate(2**36)
+    assert find_workflow(bare, FIRST) == (file, [])
+    assert not check_lesson(bare, FIRST).is_untouched
+
+
 def test_a_lesson_that_was_not_begun_is_not_run_and_shown_so(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -396,6 +420,16 @@ def lead_the_nodes_elsewhere(folder: Path) -> None:
     link.symlink_to(folder / "examples")
 
 
+def add_to_a_hidden_folder(folder: Path) -> None:
+    (folder / ".mine").mkdir()
+    (folder / ".mine/answer.txt").write_text("done", encoding="utf-8")
+
+
+def add_to_a_folder_called_as_ours(folder: Path) -> None:
+    (folder / "checked").mkdir()
+    (folder / "checked/answer.txt").write_text("done", encoding="utf-8")
+
+
 def link_out_of_the_folder(folder: Path) -> None:
     (folder / "more").symlink_to(folder.parent)
 
@@ -408,6 +442,8 @@ def link_out_of_the_folder(folder: Path) -> None:
         change_workflow_and_hide_it,
         add_a_module,
         lead_the_nodes_elsewhere,
+        add_to_a_hidden_folder,
+        add_to_a_folder_called_as_ours,
         link_out_of_the_folder,
     ],
 )
@@ -419,6 +455,23 @@ def test_whatever_a_run_could_find_makes_it_run_again(
     assert before == kept.key(folder, FIRST, 60.0) != ""
     change(folder)
     assert kept.key(folder, FIRST, 60.0) != before
+
+
+def test_a_copied_folder_is_not_taken_for_the_one_it_is_a_copy_of(
+    folder: Path, kept: KeptChecks
+) -> None:
+    """What came of a check names files of its folder."""
+    copy = folder.parent / "copied"
+    shutil.copytree(folder, copy, symlinks=True)
+    assert kept.key(copy, FIRST, 60.0) != kept.key(folder, FIRST, 60.0)
+
+
+def test_which_of_two_workflows_was_saved_last_makes_it_run_again(
+    folder: Path, kept: KeptChecks
+) -> None:
+    names = [folder / HOME / x for x in ("one.xircuits", "other.xircuits")]
+    first, other = (kept.key(folder, FIRST, 60.0, x) for x in names)
+    assert first != other
 
 
 def test_another_lesson_and_what_a_check_leaves_make_nothing_run_again(

@@ -304,6 +304,7 @@ def _for_programs(checked: Checked) -> dict[str, object]:
 
 def _short(name: str) -> str:
     """A name that fits into its column; its end tells more than its beginning."""
+    name = " ".join(name.split())  # a row is one line, whatever the folder is called
     return name if len(name) <= _NAME_WIDTH else f"...{name[3 - _NAME_WIDTH :]}"
 
 

@@ -32,8 +32,9 @@ _MOST_DAYS = 1.0  # what a server answers may depend on the day
 _MOST_BYTES, _MOST_FILES = 32 * 1024**2, 5_000  # more than a lesson needs; then it is run
 _DAY_SECONDS = 86_400.0
 _PACKAGES = ("xai-mcp-agent", "xircuits", "mcp")
-# What a run or the lab leaves there, and what has no part in a run.
-_LEFT_OUT = {"checked", "__pycache__", "solutions"}
+# What a run, the lab or a check leaves there.
+_LEFT_OUT = {"__pycache__", ".ipynb_checkpoints"}
+_LEFT_OUT_PLACES = {(".xircuits",), (WORKSHOP, "checked")}
 
 
 class _TooMuch(Exception):
@@ -51,9 +52,15 @@ class KeptChecks:
         self._folder = folder or user_settings_path().parent / _FOLDER
         self._who_runs = repr(list(_who_runs()))
 
-    def key(self, folder: Path, lesson: Lesson, seconds: float) -> str:
-        """The name for a check of this lesson as it is now; empty if that cannot be told."""
-        digest = hashlib.sha256(repr((self._who_runs, seconds, lesson.folder)).encode())
+    def key(
+        self, folder: Path, lesson: Lesson, seconds: float, workflow: Path | None = None
+    ) -> str:
+        """The name for a check of this lesson as it is now; empty if that cannot be told.
+
+        What is said of a folder names it, and which `workflow` is run depends on when it was saved.
+        """
+        about = (self._who_runs, seconds, lesson.folder, str(folder.resolve()), str(workflow))
+        digest = hashlib.sha256(repr(about).encode())
         try:
             for name, data in _files(folder, lesson):
                 digest.update(repr((name, hashlib.sha256(data).hexdigest())).encode())
@@ -110,7 +117,8 @@ def _files(folder: Path, lesson: Lesson) -> Iterator[tuple[str, bytes]]:
         place = Path(here).relative_to(folder)
         in_workshop = place.parts == (WORKSHOP,)
         skipped = _LEFT_OUT | (others if in_workshop else set[str]())
-        folders[:] = sorted(x for x in folders if x not in skipped and not x.startswith("."))
+        skipped |= {x for x in folders if (*place.parts, x) in _LEFT_OUT_PLACES}
+        folders[:] = sorted(set(folders) - skipped)
         for name in [*folders, *sorted(names)]:
             file = Path(here, name)
             about = file.lstat()

@@ -78,7 +78,7 @@ def check_lesson(
     is_begun = also_untouched or not (workflow and _is_untouched(workflow, lesson))
     if workflow and not is_begun and not is_lost(folder):
         return _not_begun(folder, lesson, workflow)
-    key = kept.key(folder, lesson, seconds) if kept else ""
+    key = kept.key(folder, lesson, seconds, workflow) if kept else ""
     if kept and (before := kept.find(key, folder)):
         return before
     checked = _check(folder, lesson, seconds, stop)
@@ -174,7 +174,12 @@ def shipped_solution(lesson: Lesson) -> Path:
 
 def _is_untouched(file: Path, lesson: Lesson) -> bool:
     shipped = shipped_lesson(lesson) / lesson.workflow
-    return shipped.is_file() and shipped.read_bytes() == file.read_bytes()
+    # By size first: what a learner saved may be larger than the memory.
+    return (
+        shipped.is_file()
+        and shipped.stat().st_size == file.stat().st_size
+        and shipped.read_bytes() == file.read_bytes()
+    )
 
 
 def _not_to_be_run(folder: Path, lesson: Lesson, workflow: Path | None) -> Problem | None:
