@@ -178,9 +178,10 @@ def _run_agent(base_url: str) -> None:
     belt.execute(ctx)
     _node(
         AgentInit, agent_name="walker", agent_provider="openai", agent_model="m",
-        base_url=base_url, api_key="none", toolbelt_spec=belt.toolbelt_spec.value,
+        model_settings={"base_url": base_url, "api_key": "none"},
+        toolbelt_spec=belt.toolbelt_spec.value,
     ).execute(ctx)  # fmt: skip
-    _node(AgentRun, agent_name="walker", conversation="Go on.").execute(ctx)
+    _node(AgentRun, agent_name="walker", question="Go on.").execute(ctx)
 
 
 def _notice(tracer: _Tracer, bridge: xai_mcp_agent.Bridge) -> Entered:

@@ -52,7 +52,8 @@ class Agents:
         for server in choice.sample(self._servers, min(_SERVERS_EACH, len(self._servers))):
             use_server(ctx, server, None)
         init_agent(
-            ctx, name, provider="openai", model="random", base_url=self._model, api_key="sk-none",
+            ctx, name, provider="openai", model="random",
+            model_settings={"base_url": self._model, "api_key": "sk-none"},
             max_thoughts=_MAX_THOUGHTS, toolbelt_spec=make_toolbelt(ctx, None),
         )  # fmt: skip
         run_agent(
