@@ -24,7 +24,11 @@ def rows() -> Iterator[Row]:
         def run(show: str) -> None:
             ctx: dict[str, object] = {}
             init_agent(
-                ctx, "a", provider="openai", model="m", base_url=endpoint.base_url, api_key="k"
+                ctx,
+                "a",
+                provider="openai",
+                model="m",
+                model_settings={"base_url": endpoint.base_url, "api_key": "k"},
             )
             with redirect_stdout(io.StringIO()):
                 run_agent(ctx, "a", "Go on.", outcome=CanvasRun(), show=show)

@@ -10,6 +10,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from ..secrets.private_files import open_private
+from .forks import ClosedInForks
 from .integrity import OF_FILES, is_file_intact, is_history, is_passing, open_to_look
 from .tables import log_rows
 
@@ -22,6 +23,7 @@ _LARGEST_BYTES = 512 * 2**20
 _LARGEST_WITH_ROWS = 16 * 2**20
 _LOCK_SECONDS = 5.0
 _COMPARED = 20  # of the newest rows of a copy
+_in_forks = ClosedInForks(lambda: None)  # a fork waits for a copy that is being made
 
 
 def backup_of(file: Path) -> Path:
@@ -49,7 +51,8 @@ def back_up(file: Path) -> bool:
             return True
         new.unlink(missing_ok=True)
         os.close(open_private(new, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-        is_intact = _copy(file, new)
+        with _in_forks.used():
+            is_intact = _copy(file, new)
         if is_intact:
             os.replace(new, backup_of(file))
         return is_intact
