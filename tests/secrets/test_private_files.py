@@ -15,11 +15,13 @@ import pytest
 from tests.support.scripts import child_environment
 from xai_mcp_agent.agent.memory.notes import MemoryFailed, NoteStore
 from xai_mcp_agent.canvas.transcript import Recorder
+from xai_mcp_agent.secrets import private_files
 from xai_mcp_agent.secrets.private_files import (
     NotOurs,
     append_private,
     file_lock,
     make_private_folder,
+    open_lock,
     replace_private,
 )
 
@@ -210,3 +212,23 @@ def test_a_lock_keeps_other_processes_out_until_its_holder_ends(tmp_path: Path):
 def test_where_there_can_be_no_lock_it_goes_on_without(tmp_path: Path):
     with file_lock(tmp_path / "no" / "such" / "folder", 0.05) as is_locked:
         assert not is_locked
+
+
+def test_a_lock_is_off_at_the_end_also_where_somebody_has_a_copy_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that is just being started has one for a moment."""
+    copies: list[int] = []
+
+    def copied(path: Path) -> int | None:
+        opened = open_lock(path)
+        copies.append(os.dup(opened or 0))
+        return opened
+
+    monkeypatch.setattr(private_files, "open_lock", copied)
+    with file_lock(tmp_path / "it.lock", 0.0) as is_locked:
+        assert is_locked
+    with file_lock(tmp_path / "it.lock", 0.0):
+        pass
+    for copy in copies:
+        os.close(copy)

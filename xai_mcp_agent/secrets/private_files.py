@@ -171,7 +171,7 @@ def file_lock(path: Path, seconds: float) -> Generator[bool]:
         yield file is not None
     finally:
         if file is not None:
-            os.close(file)  # which takes it off as well
+            close_lock(file)
 
 
 def open_lock(path: Path) -> int | None:
@@ -183,6 +183,17 @@ def open_lock(path: Path) -> int | None:
     except OSError as reason:
         logger.debug("No lock at %s: %s", path, reason)
         return None
+
+
+def close_lock(file: int) -> None:
+    """Close a file that was locked, and take the lock off.
+
+    Closing alone would not always: a process that is being started has a copy for a moment.
+    """
+    with suppress(OSError):  # files cannot be locked here
+        if os.name != "nt":
+            fcntl.flock(file, fcntl.LOCK_UN)
+    os.close(file)
 
 
 if os.name == "nt":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ import anyio.to_thread
 from ....core.sign_in import SignIn
 from ....secrets.private_files import (
     NotOurs,
+    close_lock,
     close_to_others,
     make_private_folder,
     open_lock,
@@ -249,4 +249,4 @@ async def _file_lock(path: Path) -> AsyncGenerator[None]:
         yield
     finally:
         if file is not None:
-            os.close(file)  # which takes it off as well
+            close_lock(file)
